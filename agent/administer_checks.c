@@ -69,12 +69,20 @@ enum esp_status administer_check_move(const struct agent *agent, const struct kn
     return ESP_OK;
 }
 
+/* Nodes below may be cut off. */
+static bool may_cut(const struct administer *asked)
+{
+    for (uint32_t i = 0; i < asked->n_words; i++)
+        if (strcmp(asked->words[i], "cut") == 0)
+            return true;
+    return false;
+}
+
 enum esp_status administer_check_stop(const struct agent *agent, const struct knowledge_node *node,
                                       const struct administer *asked, struct esp_error *error)
 {
-    const bool anyway = asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0;
     const uint32_t below = count_below(agent, node->name);
-    if (below == 0 || anyway)
+    if (below == 0 || may_cut(asked))
         return ESP_OK;
     return error_set(
         error, ESP_REFUSED,
@@ -88,8 +96,7 @@ enum esp_status administer_check_own(const struct agent *agent, const struct adm
 {
     if (strcmp(asked->verb, "move") == 0)
         return error_set(error, ESP_INVALID, "\"%s\" cannot move itself: ask an agent above it", agent->name);
-    if (strcmp(asked->verb, "stop") == 0 && knowledge_count(agent->knowledge) > 0 &&
-        !(asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0))
+    if (strcmp(asked->verb, "stop") == 0 && knowledge_count(agent->knowledge) > 0 && !may_cut(asked))
         return error_set(
             error, ESP_REFUSED,
             "%zu nodes below \"%s\" would be cut off: move them first, or say that this is meant "

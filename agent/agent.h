@@ -79,6 +79,10 @@ bool agent_parent(void *agent, char name[256], char url[385]);
 void agent_to_parent(void *agent, const struct path *path);
 void agent_between(void *agent, const char *child, const char *brother, const struct path *path);
 
+/* Agents to fall back on, behind those it knows (membership_learn_parents()). Returns how many are new; 0 of
+ * a master agent. Any thread but from inside an operation of its own. */
+size_t agent_learn_parents(struct agent *agent, const char *const *addresses, size_t n);
+
 /* Who tells what is measured of links, from now on; all zero: nobody. Any thread but from inside an operation
  * of its own. */
 void agent_set_weather(struct agent *agent, const struct duty_weather *weather);

@@ -23,7 +23,8 @@
 #define AGENT_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
-#include "agent/scheduler_library.h"
+#include "agent/awake.h"
+#include "services/scheduler_library.h"
 #include "core/hierarchy/absent.h"
 #include "core/choice/aggregate.h"
 #include "core/hierarchy/catalog.h"
@@ -77,6 +78,7 @@ struct agent {
     size_t n_registered;
     struct passing *passing; /* requests that peers have, by id */
     uint64_t next_passing;
+    struct awake awake;         /* which peers are */
     struct passed_call *passed; /* of peers */
     size_t n_passed;
     struct children *children;
@@ -201,6 +203,8 @@ const char *registered_name(const struct agent *agent);
 bool registered_settled(const struct agent *agent, char *why, size_t size);
 /* Adds the other master agents that its redirectors told of. */
 void registered_refuges(const struct agent *agent, struct refuges *refuges);
+/* The redirectors themselves: they tell nodes without a master agent where one is. */
+void registered_redirectors(const struct agent *agent, struct refuges *refuges);
 
 /* renew.c */
 void renew_defaults(struct agent_options *options);
@@ -283,6 +287,8 @@ const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT]);
 /* What is added to "no server solves this problem" where a lost node may have solved it ("": none has). */
 #define LOST_TEXT 80
 const char *lost_words(struct agent *agent, const char *problem, char text[LOST_TEXT]);
+/* Whether the node that is asked for was lost here or below. */
+bool lost_has(struct agent *agent, const char *node);
 /* A child was lost; `branch` is still what was known through it. */
 void lost_note(struct agent *agent, const struct child *child, const struct branch *branch);
 /* For the agent's own record: what those above are to know of it, 2 at most. Returns how many. */

@@ -63,10 +63,7 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
         return error_no_memory(error, "the parents");
     }
     if (settings->parent) {
-        /* Where an administrator has moved it; should that be gone, where its file says. */
-        if (place.parent)
-            parents[options.n_parents++] = place.parent;
-        parents[options.n_parents++] = settings->parent;
+        options.n_parents = place_parents(&place, settings->parent, parents);
         for (size_t i = 0; i < settings->parents.n; i++)
             parents[options.n_parents++] = settings->parents.items[i];
         for (size_t i = 0; i < place.refuges.n; i++)

@@ -25,7 +25,22 @@ static const char *const *on_ancestors(void *self, size_t *n)
     return agent->membership ? membership_ancestors(agent->membership, n) : NULL;
 }
 
-/* Whom it would rather be below; the grandparent; from the root, its siblings. */
+#define REDIRECTORS_TOLD 2
+
+/* The root's siblings, and, for when there are none (any more), who knows of those that come. */
+static void add_beside_root(const struct agent *agent, struct refuges *refuges)
+{
+    struct refuges siblings = {.n = 0}, redirectors = {.n = 0};
+    registered_refuges(agent, &siblings);
+    registered_redirectors(agent, &redirectors);
+    const size_t told = redirectors.n < REDIRECTORS_TOLD ? redirectors.n : REDIRECTORS_TOLD;
+    for (size_t i = 0; i < siblings.n && refuges->n + told < MOST_REFUGES; i++)
+        refuges_add(refuges, siblings.addresses[i], siblings.names[i]);
+    for (size_t i = 0; i < told; i++)
+        refuges_add(refuges, redirectors.addresses[i], "");
+}
+
+/* Whom it would rather be below; the grandparent; from the root, those beside it. */
 static void on_refuges(void *self, const struct child *child, struct refuges *refuges)
 {
     const struct agent *agent = self;
@@ -34,7 +49,7 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
     if (sought && sought->role == ROLE_LEADER)
         refuges_add(refuges, sought->address, child->seeks);
     if (!agent->membership) {
-        registered_refuges(agent, refuges);
+        add_beside_root(agent, refuges);
         return;
     }
     const char *parent = membership_parent_address(agent->membership);
@@ -43,6 +58,14 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
     const struct refuges *told = membership_refuges(agent->membership);
     for (size_t i = 0; i < told->n; i++)
         refuges_add(refuges, told->addresses[i], told->names[i]);
+}
+
+/* Who is not below is known above, if anywhere: the answer comes with the parent's refuges. */
+static void on_seeks(void *self, const struct child *child)
+{
+    const struct agent *agent = self;
+    if (agent->membership && !knowledge_find(agent->knowledge, child->seeks))
+        membership_ask_where(agent->membership, child->seeks);
 }
 
 static void log_joined(const struct child *child)
@@ -256,6 +279,7 @@ static const struct children_ops ops = {
     .post = agent_post,
     .ancestors = on_ancestors,
     .refuges = on_refuges,
+    .seeks = on_seeks,
     .joined = on_joined,
     .lost = on_lost,
     .report = on_report,

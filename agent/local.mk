@@ -7,6 +7,8 @@ agent_libagent_la_SOURCES = \
 	agent/agent.h \
 	agent/agent_internal.h \
 	agent/ahead.c \
+	agent/awake.c \
+	agent/awake.h \
 	agent/configured.c \
 	agent/data.c \
 	agent/decide.c \
@@ -25,8 +27,6 @@ agent_libagent_la_SOURCES = \
 	agent/question_group.c \
 	agent/registered.c \
 	agent/renew.c \
-	agent/scheduler_library.c \
-	agent/scheduler_library.h \
 	agent/submit.c \
 	agent/up.c
 agent_libagent_la_LIBADD = services/libduty.la services/libservices.la

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Nodes that were lost without a word, here and below: for who looks at the tree, and for who is told that
- * nobody solves a problem. One that is known elsewhere by now is not lost.
+ * nobody solves a problem, or that a node is not there. One that is known elsewhere by now is not lost.
  */
 #include "agent/agent_internal.h"
 
@@ -65,12 +65,34 @@ const char *lost_words(struct agent *agent, const char *problem, char text[LOST_
     return text;
 }
 
+bool lost_has(struct agent *agent, const char *node)
+{
+    const uint64_t name = lost_node(node);
+    bool lost = lost_problems_may(&agent->lost_problems, name, agent_now(agent));
+    for (const struct knowledge_node *below = knowledge_first(agent->knowledge); below && !lost;
+         below = below->hh.next)
+        lost = lost_problems_told(&below->extensions, name);
+    return lost;
+}
+
+static void note_nodes(struct agent *agent, const struct branch *branch, int64_t until_ns)
+{
+    const struct knowledge_node *node;
+    size_t n = 0;
+    for (node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        n += node->branch == branch;
+    for (node = knowledge_first(agent->knowledge); node && n <= LOST_NODES_MOST; node = node->hh.next)
+        if (node->branch == branch)
+            lost_problems_note(&agent->lost_problems, lost_node(node->name), until_ns);
+}
+
 void lost_note(struct agent *agent, const struct child *child, const struct branch *branch)
 {
     if (!child->silent)
         return;
     const int64_t until_ns = child->arrivals.heard_ns + ABSENT_KEPT_NS;
     absent_note(&agent->absentees, child);
+    note_nodes(agent, branch, until_ns);
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
         if (node->branch == branch)
             lost_problems_inherit(&agent->lost_problems, &node->extensions, until_ns);

@@ -68,6 +68,7 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
     struct transport *transport = NULL;
     struct agent *agent = NULL;
     struct links *links = NULL;
+    struct directory_look_out *look_out = NULL;
     enum esp_status status = open_transport(&settings->node, &transport, error);
     open_links(settings, &links);
     if (status == ESP_OK)
@@ -81,9 +82,11 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
     if (status == ESP_OK)
         start_links(links, agent);
     if (status == ESP_OK) {
+        look_out = agent_directory_look_out(settings, agent);
         daemon_wait(daemon, reload, agent);
         agent_set_weather(agent, &(struct duty_weather){0});
     }
+    agent_directory_look_out_destroy(look_out);
     links_destroy(links);
     agent_stop(agent, "the agent stops");
     transport_destroy(transport);

@@ -21,6 +21,8 @@ struct passed_call {
     uint64_t id;                                       /* the peer's */
     struct message *request;
     struct visited visited;
+    bool is_awaited;    /* the peer wants to hear soon that it is here */
+    bool *is_over;      /* NULL, or where somebody learns that this is freed */
     struct timer timer; /* when the peer does not wait any more */
     struct passed_call *prev, *next;
 };
@@ -28,6 +30,8 @@ struct passed_call {
 static void passed_free(struct passed_call *passed)
 {
     struct agent *agent = passed->agent;
+    if (passed->is_over)
+        *passed->is_over = true;
     timers_cancel(&agent->timers, &passed->timer);
     DL_DELETE(agent->passed, passed);
     agent->n_passed--;
@@ -38,12 +42,24 @@ static void passed_free(struct passed_call *passed)
 static void answer(const struct passed_call *passed, const struct message *reply)
 {
     const char *visited[CAP_VISITED];
+    struct extension taken = {.tag = EXTENSION_TAKEN};
     struct message message = {
         .kind = MESSAGE_PASSED,
-        .passed = {.id = passed->id, .visited = visited, .n_visited = passed->visited.n}};
+        .passed = {
+            .id = passed->id, .visited = visited, .n_visited = passed->visited.n, .extensions = {&taken, 1}}};
     visited_list(&passed->visited, visited);
     if (reply && passed_put(&message.passed, reply))
         agent_post(passed->agent, passed->address, passed->envelope.from_incarnation, &message);
+}
+
+static void tell_taken(const struct passed_call *passed)
+{
+    const char *own = endpoint_address(passed->agent->endpoint);
+    struct extension taken = {.tag = EXTENSION_TAKEN};
+    const struct message message = {
+        .kind = MESSAGE_PASSED,
+        .passed = {.id = passed->id, .visited = &own, .n_visited = 1, .extensions = {&taken, 1}}};
+    agent_post(passed->agent, passed->address, passed->envelope.from_incarnation, &message);
 }
 
 static void on_reply(struct call *call, struct message *reply)
@@ -117,6 +133,7 @@ static struct passed_call *create(struct agent *agent, const struct envelope *en
     passed->call.endpoint = &passed->endpoint;
     passed->agent = agent;
     passed->id = pass->id;
+    passed->is_awaited = extension_find(&pass->extensions, EXTENSION_TAKEN) != NULL;
     passed->timer = (struct timer){.fire = on_late, .context = passed};
     memcpy(passed->address, pass->address, strlen(pass->address) + 1); /* as long as the wire lets it be */
     memcpy(passed->from, envelope->from, strlen(envelope->from) + 1);
@@ -127,6 +144,19 @@ static struct passed_call *create(struct agent *agent, const struct envelope *en
     DL_APPEND(agent->passed, passed);
     agent->n_passed++;
     return passed;
+}
+
+/* As of a client. What is not answered at once is told to be here. */
+static void serve(struct passed_call *passed)
+{
+    bool is_over = false;
+    passed->is_over = &is_over;
+    agent_on_call(passed->agent, &passed->call, passed->request);
+    if (is_over)
+        return;
+    passed->is_over = NULL;
+    if (passed->is_awaited)
+        tell_taken(passed);
 }
 
 void passed_on_pass(struct agent *agent, const struct envelope *envelope, const struct pass *pass)
@@ -149,7 +179,7 @@ void passed_on_pass(struct agent *agent, const struct envelope *envelope, const 
     if (timers_set(&agent->timers, &passed->timer, agent_now(agent) + left_ms * NS_PER_MS, NULL) != ESP_OK)
         passed_free(passed);
     else
-        agent_on_call(agent, &passed->call, passed->request);
+        serve(passed);
 }
 
 void passed_clear(struct agent *agent)

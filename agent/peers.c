@@ -2,7 +2,8 @@
  *
  * What a master agent cannot serve goes on to its peers, the other master agents of its redirectors: to one
  * after the other, so that a request is at one place at a time and served once. It carries who has had it,
- * and nobody gets it twice; that list, which is bounded, is also how far it can go.
+ * and nobody gets it twice; that list, which is bounded, is also how far it can go. A peer that does not
+ * even tell that it has a request is left out for a while (agent/awake.h).
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -25,7 +26,8 @@ struct passing {
     struct message *own;    /* what this agent says itself */
     struct visited visited; /* this agent first, or who had it before */
     int64_t until_ns;       /* then the asker is gone */
-    struct timer timer;     /* of the peer that has it now */
+    struct timer timer;     /* of the peer that has it now, the last one visited */
+    bool is_taken;          /* that one told that it has it */
     UT_hash_handle hh;
 };
 
@@ -83,6 +85,12 @@ static void give_up(struct passing *passing)
     call_reply(call, own);
 }
 
+static const char *peer_of(const struct passing *passing)
+{
+    const struct visited *visited = &passing->visited;
+    return visited->n > 0 ? visited->addresses[visited->n - 1] : "";
+}
+
 static int64_t patience_ns(const struct passing *passing)
 {
     const struct agent *agent = passing->agent;
@@ -95,12 +103,14 @@ static bool send(struct passing *passing, const char *peer, int64_t time_left_ns
 {
     struct agent *agent = passing->agent;
     const char *visited[CAP_VISITED];
+    struct extension taken = {.tag = EXTENSION_TAKEN};
     struct message message = {.kind = MESSAGE_PASS,
                               .pass = {.id = passing->id,
                                        .address = endpoint_address(agent->endpoint),
                                        .time_left_ms = (uint64_t)(time_left_ns / NS_PER_MS),
                                        .visited = visited,
-                                       .n_visited = passing->visited.n}};
+                                       .n_visited = passing->visited.n,
+                                       .extensions = {&taken, 1}}};
     visited_list(&passing->visited, visited);
     if (!pass_put(&message.pass, &passing->request) || !visited_add(&passing->visited, peer))
         return false;
@@ -110,6 +120,21 @@ static bool send(struct passing *passing, const char *peer, int64_t time_left_ns
     agent_post(agent, peer, 0, &message);
     agent->counts.passed_on++;
     return true;
+}
+
+/* How long the peer that has it is waited for from now on. */
+static enum esp_status wait_for(struct passing *passing, int64_t wait_ns)
+{
+    struct agent *agent = passing->agent;
+    return timers_set(&agent->timers, &passing->timer, agent_now(agent) + wait_ns, NULL);
+}
+
+static bool pass_to(struct passing *passing, const char *peer, int64_t left_ns)
+{
+    const int64_t awake_ns = awake_tells(&passing->agent->awake, peer) ? AWAKE_MS * NS_PER_MS : left_ns;
+    passing->is_taken = false;
+    return wait_for(passing, awake_ns < left_ns ? awake_ns : left_ns) == ESP_OK &&
+           send(passing, peer, left_ns);
 }
 
 /* To the next peer that has not had it. False: there is none, or no time. */
@@ -122,17 +147,22 @@ static bool pass_on(struct passing *passing)
     if (left_ns < NS_PER_MS)
         return false;
     for (size_t i = 0; i < peers.n; i++)
-        if (!visited_has(&passing->visited, peers.addresses[i]))
-            return timers_set(&agent->timers, &passing->timer, agent_now(agent) + left_ns, NULL) == ESP_OK &&
-                   send(passing, peers.addresses[i], left_ns);
+        if (!visited_has(&passing->visited, peers.addresses[i]) &&
+            !awake_is_silent(&agent->awake, peers.addresses[i], agent_now(agent)))
+            return pass_to(passing, peers.addresses[i], left_ns);
     return false;
 }
 
 static void on_silence(struct timer *timer, int64_t now_ns, void *context)
 {
     struct passing *passing = context;
+    struct agent *agent = passing->agent;
+    const char *peer = peer_of(passing);
     (void)timer;
-    (void)now_ns;
+    if (!passing->is_taken && awake_tells(&agent->awake, peer) && awake_silent(&agent->awake, peer, now_ns))
+        log_notice("the master agent at %s does not say that it has what was passed on to it: it is asked "
+                   "again when it is heard of, or in %d s",
+                   peer, SILENT_MS / 1000);
     if (!pass_on(passing))
         give_up(passing);
 }
@@ -187,13 +217,30 @@ void peers_reply(struct agent *agent, struct call *call, const struct message *r
         give_up(passing);
 }
 
+/* `passing` or NULL: the peer has it, and its answer takes a while. */
+static void on_taken(struct agent *agent, struct passing *passing, const char *peer)
+{
+    awake_heard(&agent->awake, peer, true);
+    if (!passing || passing->is_taken || strcmp(peer_of(passing), peer) != 0)
+        return;
+    passing->is_taken = true;
+    if (wait_for(passing, patience_ns(passing)) != ESP_OK)
+        give_up(passing);
+}
+
 void peers_on_passed(struct agent *agent, const struct passed *passed)
 {
     struct passing *passing;
     struct message reply;
+    const bool tells = extension_find(&passed->extensions, EXTENSION_TAKEN) != NULL;
     HASH_FIND(hh, agent->passing, &passed->id, sizeof passed->id, passing);
+    if (tells && passed->what == PASS_NOTHING && passed->n_visited > 0) {
+        on_taken(agent, passing, passed->visited[0]);
+        return;
+    }
     if (!passing)
         return; /* too late */
+    awake_heard(&agent->awake, peer_of(passing), tells);
     visited_take(&passing->visited, passed->visited, passed->n_visited);
     const bool served = passed_get(passed, &reply) &&
                         reply.kind == message_reply_kind(passing->request.kind) &&
@@ -211,10 +258,10 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
 void peers_undelivered(struct agent *agent, const char *address)
 {
     struct passing *passing, *next;
+    awake_forget(&agent->awake, address);
     HASH_ITER(hh, agent->passing, passing, next)
     {
-        const struct visited *visited = &passing->visited;
-        if (visited->n > 0 && strcmp(visited->addresses[visited->n - 1], address) == 0 && !pass_on(passing))
+        if (strcmp(peer_of(passing), address) == 0 && !pass_on(passing))
             give_up(passing);
     }
 }

@@ -221,6 +221,17 @@ static bool cut(struct message *message)
     return true;
 }
 
+/* ESP_NO_SERVER: it may be there again soon. */
+static struct message *no_node(struct agent *agent, const char *name)
+{
+    const bool learning = learning_is(agent), lost = lost_has(agent, name);
+    return message_failure(MESSAGE_TREE_REPLY, lost || learning ? ESP_NO_SERVER : ESP_NOT_FOUND,
+                           "no node named \"%s\" below \"%s\"%s", name, agent->name,
+                           lost       ? "; it was there, and cannot be reached"
+                           : learning ? ", which was just started and does not know all yet"
+                                      : "");
+}
+
 static struct message *tree(struct agent *agent, const struct tree *asked)
 {
     struct message *message = message_create(MESSAGE_TREE_REPLY);
@@ -235,8 +246,7 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
         const struct knowledge_node *node = knowledge_find(agent->knowledge, asked->node);
         if (!node && strcmp(asked->node, agent->name) != 0) {
             message_destroy(message);
-            return message_failure(MESSAGE_TREE_REPLY, ESP_NOT_FOUND, "no node named \"%s\" below \"%s\"",
-                                   asked->node, agent->name);
+            return no_node(agent, asked->node);
         }
         whole = (reply->records = arena_alloc(&message->arena, sizeof *reply->records)) != NULL;
         if (whole && node)

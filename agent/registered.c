@@ -25,8 +25,8 @@ static void count_totals(const struct agent *agent, struct node_record *record, 
     }
 }
 
-/* What is solved below, and was by those who are lost: for the redirector's clients both would be missing
- * with this agent. False: that is not known. */
+/* What is solved below, and was by those who are lost, and who is below: for the redirector's clients all
+ * would be missing with this agent. False: that is not known. */
 static bool tell_solves(struct agent *agent, struct arena *arena, struct extension *extension)
 {
     struct lost_problems all = {0};
@@ -41,6 +41,11 @@ static bool tell_solves(struct agent *agent, struct arena *arena, struct extensi
     const size_t n = catalog_names(agent->catalogs, "", names, LOST_PROBLEMS_TOLD, &more);
     for (size_t i = 0; i < n; i++)
         lost_problems_note(&all, lost_problem(names[i]), CLOCK_NEVER);
+    const size_t n_nodes = knowledge_count(agent->knowledge);
+    const bool has_room = n_nodes <= LOST_NODES_MOST && n + n_nodes <= LOST_PROBLEMS_TOLD;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && has_room;
+         node = node->hh.next)
+        lost_problems_note(&all, lost_node(node->name), CLOCK_NEVER);
     lost_inherit(agent, &all);
     const bool told = !more && lost_problems_tell(&all, agent_now(agent), arena, extension);
     extension->tag = EXTENSION_SOLVES;
@@ -167,6 +172,16 @@ void registered_refuges(const struct agent *agent, struct refuges *refuges)
         const struct refuges *told = membership_refuges(agent->registered[i]);
         for (size_t k = 0; k < told->n; k++)
             refuges_add(refuges, told->addresses[k], told->names[k]);
+    }
+}
+
+void registered_redirectors(const struct agent *agent, struct refuges *refuges)
+{
+    for (size_t i = 0; i < agent->n_registered; i++) {
+        size_t n;
+        const char *const *addresses = membership_parents(agent->registered[i], &n);
+        for (size_t k = 0; k < n; k++)
+            refuges_add(refuges, addresses[k], "");
     }
 }
 

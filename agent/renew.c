@@ -75,3 +75,11 @@ enum esp_status agent_renew(struct agent *agent, const struct agent_options *now
     endpoint_leave(agent->endpoint);
     return status;
 }
+
+size_t agent_learn_parents(struct agent *agent, const char *const *addresses, size_t n)
+{
+    endpoint_enter(agent->endpoint);
+    const size_t learned = agent->membership ? membership_learn_parents(agent->membership, addresses, n) : 0;
+    endpoint_leave(agent->endpoint);
+    return learned;
+}

@@ -10,9 +10,11 @@
  * The whole takes more than an hour. With $BENCH_FORECAST_MINUTES it takes about so long: shorter
  * calibrations, and as many of the sizes as there is time for. $BENCH_FORECAST_BUDGET (60 s for a problem),
  * $BENCH_FORECAST_LONGEST (calls of up to 2 s) and $BENCH_FORECAST_SIZES (40 of each routine) set these
- * themselves; $BENCH_FORECAST_KEEP keeps models that are there.
+ * themselves; $BENCH_FORECAST_KEEP keeps models that are there; $BENCH_FORECAST_SHOW prints a line for each
+ * size: the forecast, the median of what its calls took, and how far the one is off the other.
  */
 #include "bench/bench.h"
+#include "bench/competitor.h"
 #include "core/choice/estimate.h"
 #include "core/forecast/predictor.h"
 #include "core/problem/problem.h"
@@ -22,13 +24,11 @@
 #include "services/nws/processor.h"
 
 #include <math.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,8 +43,9 @@
 #define CALLS_SHARE       0.5
 #define RUNS              3.0
 #define VISIT_RUNS        (VISIT + 1.0)
-/* A problem's classes of options have a budget each. */
-#define CLASSES 1.7
+/* A budget is for all classes of a problem's options; sizes that deserve another look take half as much at
+ * most. */
+#define AGAIN 1.3
 
 struct setting {
     double budget_s, longest_s;
@@ -63,8 +64,7 @@ static struct setting settings(void)
     const double minutes = number_of("BENCH_FORECAST_MINUTES", 0);
     const double each_s = 60 * minutes / ROUTINES;
     return (struct setting){
-        .budget_s =
-            number_of("BENCH_FORECAST_BUDGET", minutes > 0 ? CALIBRATION_SHARE * each_s / CLASSES : 60),
+        .budget_s = number_of("BENCH_FORECAST_BUDGET", minutes > 0 ? CALIBRATION_SHARE * each_s / AGAIN : 60),
         .longest_s = number_of("BENCH_FORECAST_LONGEST", 2),
         .sizes = (int)number_of("BENCH_FORECAST_SIZES", 40),
         .calls_s = minutes > 0 ? CALLS_SHARE * each_s / (RUNS * CALLS / VISIT * VISIT_RUNS) : HUGE_VAL};
@@ -255,9 +255,27 @@ static void row_of(const struct visits *visits, const struct problem *problem, d
     bench_row(&which, 100 * errors.off / errors.n, 100 * fmax(least, factor * errors.repeat / errors.n));
 }
 
+static void show_all(const struct visits *visits, const char *how)
+{
+    for (int i = 0; i < visits->n && getenv("BENCH_FORECAST_SHOW"); i++) {
+        struct visited visited = visits->all[i];
+        struct design design;
+        if (design_begin(visited.problem, &design, NULL) != ESP_OK)
+            continue;
+        printf("# %s", visited.problem->name);
+        for (uint32_t k = 0; k < design.n_sizes; k++)
+            printf(" %s=%.0f", visited.problem->arguments[design.sizes[k]].name, visited.point.x[k]);
+        const double forecast_s = bench_median(visited.forecast_s, CALLS);
+        const double taken_s = bench_median(visited.taken_s, CALLS);
+        printf("%s: forecast %.5f s, actual %.5f s, off by %+.1f %%\n", how, forecast_s, taken_s,
+               100 * (forecast_s / taken_s - 1));
+    }
+}
+
 static void rows_of(const struct visits *visits, const struct problem_set *set, const char *const *names,
                     double least, double factor, const char *how)
 {
+    show_all(visits, how);
     for (size_t i = 0; i < ROUTINES; i++)
         row_of(visits, problem_find(set, names[i]), least, factor, how);
     row_of(visits, NULL, least, factor, how);
@@ -274,41 +292,6 @@ static void visit_all(struct visits *visits)
 
 /* ---- beside a competitor ---- */
 
-/* A process of nobody's that wants all of the one processor that we may use. Returns its pid. */
-static pid_t start_competitor(void)
-{
-    int ends[2];
-    pid_t pid = 0;
-    if (pipe(ends) != 0)
-        bench_fail("no pipe for a competitor");
-    const pid_t bench = getpid(), between = fork();
-    if (between == 0) {
-        if ((pid = fork()) == 0)
-            for (volatile unsigned long i = 0; i % 100000000 || kill(bench, 0) == 0; i++)
-                ; /* it ends with the benchmark, however that ends */
-        _exit(pid == 0 || write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
-    }
-    waitpid(between, NULL, 0);
-    if (read(ends[0], &pid, sizeof pid) != sizeof pid || pid <= 0)
-        bench_fail("no competitor");
-    close(ends[0]);
-    close(ends[1]);
-    return pid;
-}
-
-static void confine(void)
-{
-    cpu_set_t all, one;
-    CPU_ZERO(&one);
-    sched_getaffinity(0, sizeof all, &all);
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, &all)) {
-            CPU_SET(i, &one);
-            break;
-        }
-    sched_setaffinity(0, sizeof one, &one);
-}
-
 static void beside_competitor(struct visits *visits)
 {
     static const struct timespec second = {.tv_sec = 1};
@@ -317,7 +300,7 @@ static void beside_competitor(struct visits *visits)
     if (processor_sensor_create(&options, &visits->sensor, &error) != ESP_OK ||
         predictor_create(&visits->predictor, &error) != ESP_OK)
         bench_fail("%s", error.text);
-    const pid_t competitor = start_competitor();
+    const pid_t competitor = competitor_start();
     for (int i = 0; i < 10; i++) {
         nanosleep(&second, NULL);
         available_now(visits);
@@ -376,7 +359,8 @@ int main(void)
 {
     static const char *const names[ROUTINES] = {"dgemm", "dgesv", "dposv", "dgeqrf", "dsyev", "dgesvd"};
     const struct setting setting = settings();
-    confine(); /* the workers too */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* it takes long: what is known is shown */
+    competitor_confine();             /* the workers too */
     struct problem_set *set = load();
     struct workers *workers = open_workers(set);
     struct calibration *calibration;

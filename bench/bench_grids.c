@@ -239,7 +239,7 @@ static void race(const struct problem *problem, int32_t n, struct runner *candid
     for (int round = 0; round < rounds; round++)
         for (int i = 0; i < count; i++) {
             prepare(problem, n);
-            taken[i][round] = call((struct parallel_proposal){candidates[i].grid, 0, 0});
+            taken[i][round] = call((struct parallel_proposal){.grid = candidates[i].grid});
         }
     for (int i = 0; i < count; i++)
         candidates[i].median_s = bench_median(taken[i], (size_t)rounds);

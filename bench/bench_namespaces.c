@@ -11,118 +11,40 @@
  */
 #include "bench/bench.h"
 #include "bench/list_schedule.h"
+#include "bench/site.h"
 #include "espalier.h"
 #include "grpc.h"
 #include "util/random.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SERVERS = 8, MOST_JOBS = 200, MOST_BYTES = 2000000 };
-#define PATIENCE_S 120.0
 
 /* The fastest does not have the quickest link. */
 static const double speeds[SERVERS] = {1e9, 2e9, 3e9, 4e9, 5e9, 6e9, 7e9, 8e9};
 static const double mbits[SERVERS] = {44, 19, 160, 8, 68, 12, 104, 29},
                     delays_ms[SERVERS] = {2, 5, 1, 10, 3, 7, 2, 4};
 
-static char folder[64], build[4096];
 static pid_t links[SERVERS], agent, servers[SERVERS];
-
-/* ---- processes and files ---- */
-
-static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void run(const char *format, ...)
-{
-    char command[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    if (system(command) != 0)
-        bench_fail("%s failed", command);
-}
-
-/* By the shell, in the folder, with its output in NAME.out. It ends with the benchmark. */
-static pid_t start(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static pid_t start(const char *name, const char *format, ...)
-{
-    char command[2048], whole[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command, sizeof command, format, arguments);
-    va_end(arguments);
-    snprintf(whole, sizeof whole, "cd %s && exec >>%s.out 2>&1 && exec %s", folder, name, command);
-    pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        execl("/bin/sh", "sh", "-c", whole, (char *)NULL);
-        _exit(127);
-    }
-    return child;
-}
-
-static void stop(pid_t *pid)
-{
-    if (*pid <= 0)
-        return;
-    kill(*pid, SIGTERM);
-    waitpid(*pid, NULL, 0);
-    *pid = 0;
-}
 
 static void clean_up(void)
 {
     char command[512];
     for (int i = 0; i < SERVERS; i++)
-        stop(&servers[i]);
-    stop(&agent);
+        site_stop(&servers[i]);
+    site_stop(&agent);
     for (int i = 0; i < SERVERS; i++)
-        stop(&links[i]);
+        site_stop(&links[i]);
     for (int i = 0; i <= SERVERS; i++) {
         snprintf(command, sizeof command, "ip netns del esp-b%d-%ld 2>/dev/null", i, (long)getpid());
         if (system(command) != 0)
             continue; /* it was not made */
     }
-    snprintf(command, sizeof command, getenv("BENCH_KEEP") ? ": %s" : "rm -rf %s", folder);
-    if (*folder && system(command) != 0)
-        fprintf(stderr, "bench namespaces: %s is left\n", folder);
-}
-
-static FILE *create(const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    if (!file)
-        bench_fail("%s cannot be written: %s", path, strerror(errno));
-    return file;
-}
-
-static void rest_ms(long ms)
-{
-    const struct timespec rest = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&rest, NULL);
-}
-
-static void await(const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    for (const double until = bench_now() + PATIENCE_S; access(path, R_OK) != 0; rest_ms(20))
-        if (bench_now() > until)
-            bench_fail("%s does not appear", path);
 }
 
 /* ---- the site: namespace 0 is the hub, with the agent and the client ---- */
@@ -132,27 +54,27 @@ static void connect_server(int i)
     const long id = getpid();
     char name[32];
     snprintf(name, sizeof name, "link%d", i);
-    run("ip netns add esp-b%d-%ld && ip -n esp-b%d-%ld link set lo up", i, id, i, id);
-    links[i - 1] = start(name, "%s/tests/e2e/slow_link esp-b0-%ld esp-b%d-%ld %g %g passed%d esp%d", build,
-                         id, i, id, mbits[i - 1], delays_ms[i - 1], i, i);
+    site_run("ip netns add esp-b%d-%ld && ip -n esp-b%d-%ld link set lo up", i, id, i, id);
+    links[i - 1] = site_start(name, "%s/tests/e2e/slow_link esp-b0-%ld esp-b%d-%ld %g %g passed%d esp%d",
+                              site_build, id, i, id, mbits[i - 1], delays_ms[i - 1], i, i);
     snprintf(name, sizeof name, "passed%d", i);
-    await(name);
-    run("ip -n esp-b0-%ld addr add 10.97.%d.1/24 dev esp%d && ip -n esp-b0-%ld link set esp%d up", id, i, i,
-        id, i);
-    run("ip -n esp-b%d-%ld addr add 10.97.%d.2/24 dev esp%d && ip -n esp-b%d-%ld link set esp%d up", i, id, i,
-        i, i, id, i);
-    run("ip -n esp-b%d-%ld route add default via 10.97.%d.1", i, id, i);
+    site_await(name);
+    site_run("ip -n esp-b0-%ld addr add 10.97.%d.1/24 dev esp%d && ip -n esp-b0-%ld link set esp%d up", id, i,
+             i, id, i);
+    site_run("ip -n esp-b%d-%ld addr add 10.97.%d.2/24 dev esp%d && ip -n esp-b%d-%ld link set esp%d up", i,
+             id, i, i, i, id, i);
+    site_run("ip -n esp-b%d-%ld route add default via 10.97.%d.1", i, id, i);
 }
 
 static void describe(void)
 {
-    FILE *file = create("nap.esp");
+    FILE *file = site_create("nap.esp");
     fprintf(file,
             "problem bench_nap \"As long as so many million operations take\"\n"
             "    in int work, m\n    in double x[m]\n    in int n\n    out double y[n]\n"
             "    require work >= 0, m >= 1, n >= 1\n    work 1e6*work\n    memory 0\n"
             "implementation tiny\n    c bench_nap(work, m, x, n, y) in %s/bench/.libs/libtiny.so\n",
-            build);
+            site_build);
     fclose(file);
 }
 
@@ -161,13 +83,13 @@ static void configure_server(int i, const char *parent)
 {
     char name[32];
     snprintf(name, sizeof name, "s%d.conf", i);
-    FILE *file = create(name);
+    FILE *file = site_create(name);
     fprintf(
         file,
         "name = \"s%d\"\nparent = \"%s\"\nlisten = \"10.97.%d.2:0\"\ninsecure = yes\nslots = 1\nthreads = 2\n"
         "sensors = no\nstate_dir = \"%s/s%d\"\nprobe_every = \"1 s\"\nmemory = \"512 MiB\"\n"
         "problems = { \"%s/nap.esp\" }\n",
-        i, parent, i, folder, i, folder);
+        i, parent, i, site_folder, i, site_folder);
     fclose(file);
 }
 
@@ -180,16 +102,16 @@ static void calibrate(void)
         snprintf(name, sizeof name, "calibrate%d", i);
         configure_server(i, "10.97.0.1:1");
         calibrations[i - 1] =
-            start(name,
-                  "env BENCH_NAP_SPEED=%g %s/client/espalier calibrate --sed s%d.conf --budget 12s "
-                  "--longest 1s bench_nap",
-                  speeds[i - 1], build, i);
+            site_start(name,
+                       "env BENCH_NAP_SPEED=%g %s/client/espalier calibrate --sed s%d.conf --budget 12s "
+                       "--longest 1s bench_nap",
+                       speeds[i - 1], site_build, i);
     }
     for (int i = 0; i < SERVERS; i++) {
         int status;
         waitpid(calibrations[i], &status, 0);
         if (status != 0)
-            bench_fail("a calibration failed; see %s/calibrate%d.out", folder, i + 1);
+            bench_fail("a calibration failed; see %s/calibrate%d.out", site_folder, i + 1);
     }
 }
 
@@ -211,47 +133,42 @@ static void open_site(const char *scheduler)
 {
     char address[128] = "", path[128];
     const long id = getpid();
-    FILE *file = create("agent.conf");
+    FILE *file = site_create("agent.conf");
     fprintf(file,
             "name = \"MA\"\nlisten = \"10.97.0.1:0\"\ninsecure = yes\naddress_file = \"%s/agent.address\"\n"
             "scheduler = \"%s\"\n",
-            folder, scheduler);
+            site_folder, scheduler);
     fclose(file);
-    run("rm -f %s/agent.address", folder);
-    agent =
-        start("agent", "ip netns exec esp-b0-%ld %s/agent/espalier-agent --foreground agent.conf", id, build);
-    await("agent.address");
-    snprintf(path, sizeof path, "%s/agent.address", folder);
-    file = fopen(path, "r");
-    if (!file || fscanf(file, "%127s", address) != 1)
-        bench_fail("%s holds no address", path);
-    fclose(file);
-    file = create("client.conf");
+    site_run("rm -f %s/agent.address", site_folder);
+    agent = site_start("agent", "ip netns exec esp-b0-%ld %s/agent/espalier-agent --foreground agent.conf",
+                       id, site_build);
+    snprintf(address, sizeof address, "%s", site_address("agent.address"));
+    file = site_create("client.conf");
     fprintf(file, "agents = { \"%s\" }\nremember_links = no\n", address);
     fclose(file);
     for (int i = 1; i <= SERVERS; i++) {
         char name[32];
         snprintf(name, sizeof name, "s%d", i);
         configure_server(i, address);
-        servers[i - 1] = start(
+        servers[i - 1] = site_start(
             name,
             "env BENCH_NAP_SPEED=%g ip netns exec esp-b%d-%ld %s/sed/espalier-sed --foreground s%d.conf",
-            speeds[i - 1], i, id, build, i);
+            speeds[i - 1], i, id, site_build, i);
     }
-    snprintf(path, sizeof path, "%s/client.conf", folder);
+    snprintf(path, sizeof path, "%s/client.conf", site_folder);
     if (grpc_initialize(path) != GRPC_NO_ERROR)
         bench_fail("the client does not start: %s", esp_last_error()->text);
-    for (const double until = bench_now() + PATIENCE_S; !all_known(); rest_ms(200))
+    for (const double until = bench_now() + SITE_PATIENCE_S; !all_known(); site_rest_ms(200))
         if (bench_now() > until)
-            bench_fail("the servers or their links are not known; see %s", folder);
+            bench_fail("the servers or their links are not known; see %s", site_folder);
 }
 
 static void close_site(void)
 {
     grpc_finalize();
     for (int i = 0; i < SERVERS; i++)
-        stop(&servers[i]);
-    stop(&agent);
+        site_stop(&servers[i]);
+    site_stop(&agent);
 }
 
 /* ---- jobs ---- */
@@ -292,7 +209,7 @@ static double send_jobs(const struct platform_job *jobs, int n)
     for (int i = 0; i < n; i++) {
         const double wait_s = jobs[i].at_s - (bench_now() - begun_s);
         if (wait_s > 0)
-            rest_ms((long)(1e3 * wait_s));
+            site_rest_ms((long)(1e3 * wait_s));
         if (grpc_call_async(&handle, &session, (int)(jobs[i].work_flop / 1e6), (int)(jobs[i].bytes_in / 8),
                             sent, (int)(jobs[i].bytes_out / 8), received[i]) != GRPC_NO_ERROR)
             bench_fail("job %d: %s", i, esp_last_error()->text);
@@ -327,28 +244,15 @@ static void tell_bounds(const struct platform_job *jobs, int n)
             turn_s, best_s, best_s / turn_s, bound_s, bound_s / turn_s);
 }
 
-static void enter_hub(void)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/run/netns/esp-b0-%ld", (long)getpid());
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0)
-        bench_fail("%s: %s", path, strerror(errno));
-    close(fd);
-}
-
 static void make_site(void)
 {
-    const char *top = getenv("top_builddir");
-    strcpy(folder, "/tmp/espalier-bench.XXXXXX");
-    if (!mkdtemp(folder) || !realpath(top ? top : ".", build))
-        bench_fail("no folder: %s", strerror(errno));
+    site_begin();
     atexit(clean_up);
-    run("ip netns add esp-b0-%ld && ip -n esp-b0-%ld link set lo up && ip -n esp-b0-%ld addr add "
-        "10.97.0.1/32 dev lo",
-        (long)getpid(), (long)getpid(), (long)getpid());
-    run("ip netns exec esp-b0-%ld sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null || true",
-        (long)getpid());
+    site_run("ip netns add esp-b0-%ld && ip -n esp-b0-%ld link set lo up && ip -n esp-b0-%ld addr add "
+             "10.97.0.1/32 dev lo",
+             (long)getpid(), (long)getpid(), (long)getpid());
+    site_run("ip netns exec esp-b0-%ld sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null || true",
+             (long)getpid());
     for (int i = 1; i <= SERVERS; i++)
         connect_server(i);
     describe();
@@ -368,13 +272,12 @@ int main(void)
     draw_jobs(at_once, n, 0);
     draw_jobs(apart, n, 0.8);
     tell_bounds(at_once, n);
-    if (geteuid() != 0 || access("/dev/net/tun", R_OK | W_OK) != 0) {
-        fprintf(stderr,
-                "bench namespaces: network namespaces and /dev/net/tun are root's: nothing was measured\n");
+    if (!site_is_possible("namespaces"))
         return 0;
-    }
     make_site();
-    enter_hub();
+    char hub[32];
+    snprintf(hub, sizeof hub, "esp-b0-%ld", (long)getpid());
+    site_enter(hub);
     open_site("mct");
     const double ours_s = send_jobs(at_once, n), apart_s = send_jobs(apart, n);
     close_site();

@@ -88,7 +88,7 @@ static void move(const struct site *from, const struct site *to)
     bool let_go;
     uint64_t all = 0;
     struct esp_error error;
-    const struct porter_watch watch = {moved, never, &all};
+    const struct porter_watch watch = {.moved = moved, .stopped = never, .arg = &all};
     struct porter_order order = {.kind = PORTER_LEND,
                                  .version = PORTER_VERSION,
                                  .ticket = 1,
@@ -99,7 +99,7 @@ static void move(const struct site *from, const struct site *to)
                                  .n_ports = from->porters.n,
                                  .host = "127.0.0.1"};
     for (uint32_t i = 0; i < from->porters.n; i++)
-        if (porter_lend(from->porters.paths[i], &order, from->fd, &loans[i], &order.ports[i], &error) !=
+        if (porter_lend(from->porters.paths[i], &order, from->fd, 5000, &loans[i], &order.ports[i], &error) !=
             ESP_OK)
             bench_fail("%s", error.text);
     if (porter_fetch_all(&to->porters, &order, to->fd, &watch, &let_go, &error) != ESP_OK || all != bytes)

@@ -64,7 +64,7 @@ bench_bench_predictor_SOURCES = bench/bench_predictor.c
 bench_bench_predictor_LDADD = bench/libbench.la core/libcore.la util/libutil.la -lm
 
 bench_programs += bench/bench_forecast
-bench_bench_forecast_SOURCES = bench/bench_forecast.c
+bench_bench_forecast_SOURCES = bench/bench_forecast.c bench/competitor.c bench/competitor.h
 bench_bench_forecast_LDADD = bench/libbench.la sed/libcalibrate.la services/libnws.la core/libcore.la util/libutil.la -lm
 
 # Calls through the whole hierarchy, against the ORB alone.
@@ -98,9 +98,13 @@ EXTRA_DIST += bench/reference_twoway.idl
 CLEANFILES += bench/reference_twoway.hh bench/reference_twowaySK.cc bench/reference_twoway.stamp
 BENCH_CALLS = bench/libtiny.la bench/libkept.la bench/libplatform.la bench/reference_twoway bench/reference_chain client/libespalier.la
 bench_programs += bench/bench_namespaces
-bench_bench_namespaces_SOURCES = bench/bench_namespaces.c bench/list_schedule.c bench/list_schedule.h
+bench_bench_namespaces_SOURCES = bench/bench_namespaces.c bench/list_schedule.c bench/list_schedule.h bench/site.c bench/site.h
 bench_bench_namespaces_LDADD = bench/libplatform.la client/libespalier.la core/libcore.la util/libutil.la -lm
-bench_bench_namespaces_DEPENDENCIES = $(BENCH_CALLS)
+bench_bench_namespaces_DEPENDENCIES = $(BENCH_CALLS) tests/e2e/slow_link
+bench_programs += bench/bench_cities
+bench_bench_cities_SOURCES = bench/bench_cities.c bench/site.c bench/site.h
+bench_bench_cities_LDADD = bench/libbench.la client/libespalier.la -lm
+bench_bench_cities_DEPENDENCIES = bench/libbench.la client/libespalier.la tests/e2e/slow_link
 bench_programs += bench/bench_call bench/bench_state bench/bench_rate bench/bench_memory bench/bench_command
 bench_bench_state_SOURCES = bench/bench_state.c
 bench_bench_state_LDADD = bench/libplatform.la client/libespalier.la -lm
@@ -117,6 +121,10 @@ bench_bench_memory_DEPENDENCIES = $(BENCH_CALLS)
 bench_bench_command_SOURCES = bench/bench_command.c
 bench_bench_command_LDADD = bench/libplatform.la -lm
 bench_bench_command_DEPENDENCIES = $(BENCH_CALLS)
+bench_programs += bench/bench_monitoring
+bench_bench_monitoring_SOURCES = bench/bench_monitoring.c
+bench_bench_monitoring_LDADD = bench/libplatform.la
+bench_bench_monitoring_DEPENDENCIES = bench/libtiny.la bench/libkept.la bench/libplatform.la
 bench_programs += bench/bench_bulk
 bench_bench_bulk_SOURCES = bench/bench_bulk.c bench/raw_tcp.c bench/raw_tcp.h
 bench_bench_bulk_LDADD = bench/libplatform.la client/libespalier.la -lm

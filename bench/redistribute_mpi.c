@@ -104,7 +104,8 @@ static double ours(const struct redistribution *what, const double *a, double *b
     double begin = MPI_Wtime();
     enum esp_status status = redistribution_plan_create(what, REDISTRIBUTION_BEST, &costs, &plan, &error);
     if (status == ESP_OK)
-        status = mpi_redistribute(what, plan, MPI_COMM_WORLD, slots, a, b, sizeof *a, &error);
+        status = mpi_redistribute(what, plan, MPI_COMM_WORLD, slots,
+                                  &(struct mpi_parts){.from = a, .to = b, .bytes = sizeof *a}, &error);
     MPI_Barrier(MPI_COMM_WORLD);
     double seconds = MPI_Wtime() - begin;
     if (status != ESP_OK) {

@@ -62,6 +62,19 @@ static enum esp_status describe_storage(const struct problem *problem, const str
     return to->storage ? ESP_OK : error_no_memory(error, "a description");
 }
 
+static enum esp_status describe_index(const struct argument *from, struct arena *arena,
+                                      struct esp_problem_argument *to, struct esp_error *error)
+{
+    char text[1000];
+    struct text writer;
+    if (!from->index_of)
+        return ESP_OK;
+    text_open(&writer, text, sizeof text);
+    argument_write_index(&writer, from);
+    to->index = arena_strdup(arena, text);
+    return to->index ? ESP_OK : error_no_memory(error, "a description");
+}
+
 static enum esp_status describe_callback(const struct argument *from, struct arena *arena,
                                          struct esp_problem_argument *to, struct esp_error *error)
 {
@@ -82,7 +95,8 @@ static void describe_argument(const struct argument *from, struct esp_problem_ar
                                         .properties = from->properties,
                                         .n_dims = from->n_dims,
                                         .initial = from->initial ? expr_text(from->initial) : NULL,
-                                        .count = from->count ? expr_text(from->count) : NULL};
+                                        .count = from->count ? expr_text(from->count) : NULL,
+                                        .unread = from->unread ? expr_text(from->unread) : NULL};
     for (uint32_t d = 0; d < from->n_dims; d++)
         to->dims[d] = expr_text(from->dims[d]);
 }
@@ -117,6 +131,8 @@ static enum esp_status describe(struct description *description, struct esp_erro
             struct esp_problem_argument *to = &arguments[public->n_arguments++];
             describe_argument(&problem->arguments[i], to);
             enum esp_status status = describe_storage(problem, &problem->arguments[i], arena, to, error);
+            if (status == ESP_OK)
+                status = describe_index(&problem->arguments[i], arena, to, error);
             if (status == ESP_OK)
                 status = describe_callback(&problem->arguments[i], arena, to, error);
             if (status != ESP_OK)

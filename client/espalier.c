@@ -126,7 +126,8 @@ enum esp_status esp_session_output(grpc_sessionid_t id, char *buffer, size_t siz
 /* ---- calls ---- */
 
 static enum esp_status gather(struct library *library, grpc_function_handle_t *handle,
-                              const struct esp_argument *arguments, size_t n_arguments, struct handle **used,
+                              const struct esp_argument *arguments, size_t n_arguments,
+                              const struct esp_call_options *options, struct handle **used,
                               struct invocation *invocation, struct esp_error *error)
 {
     *used = handles_use(library->handles, handle);
@@ -138,7 +139,8 @@ static enum esp_status gather(struct library *library, grpc_function_handle_t *h
         invocation_from_vector(invocation, (*used)->function, arguments, n_arguments, error);
     if (status != ESP_OK)
         return status;
-    status = invocation_find_data(invocation, library->engine, error);
+    status =
+        invocation_find_data(invocation, library->engine, start_until_ns(library, *used, options), error);
     if (status != ESP_OK)
         invocation_release(invocation);
     return status;
@@ -157,7 +159,8 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
     struct handle *used;
     struct invocation invocation;
     struct session *session = NULL;
-    enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
+    enum esp_status status =
+        gather(library, handle, arguments, n_arguments, options, &used, &invocation, error);
     if (status == ESP_OK && used->function->problem->abstract) {
         status = abstract_call(library->engine, used, &invocation, options, info, error);
         invocation_release(&invocation);
@@ -188,7 +191,8 @@ enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_
         return error->status;
     struct handle *used;
     struct invocation invocation;
-    enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
+    enum esp_status status =
+        gather(library, handle, arguments, n_arguments, options, &used, &invocation, error);
     if (status == ESP_OK)
         status = start_asynchronous(library, used, handle, &invocation, options, id, error);
     handle_release(used);

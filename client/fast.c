@@ -7,6 +7,7 @@
 #include "client/arguments/invocation_data.h"
 #include "client/forecast.h"
 #include "client/library.h"
+#include "util/clock.h"
 #include "core/choice/estimate.h"
 
 #include <inttypes.h>
@@ -76,8 +77,12 @@ static enum esp_status make_request(const struct function *function, const struc
         const struct argument *argument = &problem->arguments[i];
         request->memory_bytes += shapes[i].bytes + shapes[i].whole_bytes;
         if (argument_is_passed(argument))
-            request->arguments[request->n_arguments++] = (struct argument_attribute){
-                .index = i, .mode = argument->mode, .bytes = shapes[i].bytes, .holder = "", .datum = ""};
+            request->arguments[request->n_arguments++] =
+                (struct argument_attribute){.index = i,
+                                            .mode = shapes[i].unread ? MODE_OUT : argument->mode,
+                                            .bytes = shapes[i].bytes,
+                                            .holder = "",
+                                            .datum = ""};
         if (argument_is_input(argument) && argument->n_dims == 0 && scope[i].kind != NUMBER_UNKNOWN)
             request->scalars[request->n_scalars++] =
                 (struct scalar_value){.index = i,
@@ -163,7 +168,7 @@ static enum esp_status bind_arguments(struct library *library, const char *probl
         status = invocation_from_vector(invocation, *function, arguments, n_arguments, error);
     if (status != ESP_OK)
         return status;
-    status = invocation_find_data(invocation, library->engine, error);
+    status = invocation_find_data(invocation, library->engine, CLOCK_NEVER, error);
     if (status != ESP_OK)
         invocation_release(invocation);
     return status;

@@ -96,6 +96,20 @@ grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, char *
     return leave(outcome_handle_code(status));
 }
 
+#define TRIES 3 /* a server may die between two questions, and come back */
+
+static enum esp_status find_there(struct engine *engine, const char *server, const char *problem,
+                                  char *address, struct function **function, struct esp_error *error)
+{
+    enum esp_status status = ESP_UNREACHABLE;
+    for (int i = 0; i < TRIES && (status == ESP_UNREACHABLE || status == ESP_MAYBE); i++) {
+        status = engine_find_server(engine, server, address, error);
+        if (status == ESP_OK)
+            status = functions_get(engine->functions, problem, address, function, error);
+    }
+    return status;
+}
+
 grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, char *server_name, char *func_name)
 {
     ENTER(library);
@@ -104,9 +118,7 @@ grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, char *ser
     if (!handle || !server_name || !func_name)
         return leave(null_pointer(!handle ? "handle" : !server_name ? "server_name" : "func_name"));
     struct esp_error *error = library_error();
-    enum esp_status status = engine_find_server(library->engine, server_name, address, error);
-    if (status == ESP_OK)
-        status = functions_get(library->engine->functions, func_name, address, &function, error);
+    enum esp_status status = find_there(library->engine, server_name, func_name, address, &function, error);
     if (status == ESP_PROTOCOL || status == ESP_SECURITY || status == ESP_VERSION)
         status = error->status = ESP_UNREACHABLE; /* there is no server that this program could use */
     if (status == ESP_OK)
@@ -150,7 +162,8 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
     enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
     va_end(list);
     if (status == ESP_OK &&
-        (status = invocation_find_data(&invocation, library->engine, library_error())) != ESP_OK)
+        (status = invocation_find_data(&invocation, library->engine, start_until_ns(library, used, NULL),
+                                       library_error())) != ESP_OK)
         invocation_release(&invocation);
     struct session *session = NULL;
     if (status == ESP_OK && used->function->problem->abstract) {
@@ -180,7 +193,8 @@ grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *s
     enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
     va_end(list);
     if (status == ESP_OK &&
-        (status = invocation_find_data(&invocation, library->engine, library_error())) != ESP_OK)
+        (status = invocation_find_data(&invocation, library->engine, start_until_ns(library, used, NULL),
+                                       library_error())) != ESP_OK)
         invocation_release(&invocation);
     if (status == ESP_OK)
         status = start_asynchronous(library, used, handle, &invocation, NULL, sessionID, library_error());

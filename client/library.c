@@ -174,6 +174,7 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
     struct engine_options engine = {.call_timeout_ms = settings->call_timeout_ns / NS_PER_MS,
                                     .agent_patience_ms = settings->agent_patience_ns / NS_PER_MS,
                                     .answer_patience_ms = settings->answer_patience_ns / NS_PER_MS,
+                                    .silence_patience_ms = settings->silence_patience_ns / NS_PER_MS,
                                     .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
                                     .inline_bytes = settings->inline_bytes,
                                     .remember_links = settings->remember_links,
@@ -181,6 +182,7 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
     const double most_s = options->call_timeout_s;
     if (most_s > 0 && (options->call_timeout_wins || most_s * 1e3 < (double)engine.call_timeout_ms))
         engine.call_timeout_ms = most_s > 1e-3 ? (int64_t)(most_s * 1e3) : 1;
+    engine.lookup_timeout_ms = most_s > 0 ? (int64_t)(most_s * 1e3) + 1 : 0;
     enum esp_status status = choose_way(options, &engine, &library.settings.arena, error);
     if (status != ESP_OK)
         return status;

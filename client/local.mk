@@ -68,6 +68,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_forecast.c \
 	client/command/forecast_grids.c \
 	client/command/forecast_grids.h \
+	client/command/forecast_machine.c \
+	client/command/forecast_machine.h \
 	client/command/forecast_tables.c \
 	client/command/forecast_tables.h \
 	client/command/verb_cancel.c \
@@ -76,11 +78,19 @@ client_command_libcommand_la_SOURCES = \
 	client/command/left_note.h \
 	client/command/verb_data.c \
 	client/command/verb_data.h \
+	client/command/lines.c \
+	client/command/lines.h \
 	client/command/verb_data_get.c \
 	client/command/verb_data_move.c \
 	client/command/verb_data_put.c \
+	client/command/machines.c \
+	client/command/machines.h \
 	client/command/moving.c \
+	client/command/namesakes.c \
 	client/command/moving.h \
+	client/command/namesakes.h \
+	client/command/offers.c \
+	client/command/offers.h \
 	client/command/put_note.c \
 	client/command/put_view.c \
 	client/command/put_view.h \
@@ -127,6 +137,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_wait.c \
 	client/command/verb_weather.c \
 	client/command/weather.c \
+	client/command/weather_ask.c \
 	client/command/weather.h \
 	client/command/weather_summary.c \
 	client/command/weather_summary.h \

@@ -52,7 +52,7 @@ static enum esp_status list_master(struct engine *engine, const char *address, s
                                    struct esp_error *error)
 {
     const size_t before = collection->n;
-    enum esp_status status = route_greet(engine->route, "master agent", address, NULL, error);
+    enum esp_status status = route_greet(engine->route, "master agent", address, NULL, NULL, error);
     bool more = true;
     for (unsigned page = 0; status == ESP_OK && more && page < MOST_PAGES; page++) {
         const char *after = collection->n > before ? collection->entries[collection->n - 1].name : "";

@@ -95,7 +95,7 @@ static enum esp_status ask_tree(struct library *library, const char *address, st
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
     /* A large tree takes its time; that there is somebody to tell it does not. */
-    enum esp_status status = route_greet(library->engine->route, "tree", address, NULL, error);
+    enum esp_status status = route_greet(library->engine->route, "tree", address, NULL, NULL, error);
     if (status != ESP_OK)
         return status;
     status =

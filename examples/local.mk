@@ -2,7 +2,7 @@
 # Programs and matrices to start from, installed as they are: they build against the installed library.
 EXTRA_DIST += examples/demo
 nobase_dist_pkgdata_DATA += examples/README.md examples/Makefile examples/kept/kept.c examples/kept/kept.esp \
-	examples/checkpoint/poisson.c examples/checkpoint/poisson.esp
+	examples/checkpoint/poisson.c examples/checkpoint/poisson.esp examples/ranks/columns.c examples/ranks/columns.esp
 nobase_dist_pkgdata_DATA += examples/callback/calc.c examples/callback/calc.esp examples/scheduler/largest_idle.c examples/integrate.c
 nobase_dist_pkgdata_DATA += examples/solve.c examples/farm.c examples/bound.c examples/errors.c examples/forecast.c
 nobase_dist_pkgdata_DATA += examples/matrices/README.md examples/matrices/lund_a.mtx examples/matrices/lund_a.rsa \

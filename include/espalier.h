@@ -70,7 +70,8 @@ struct esp_options {
     const char *config; /* configuration file; NULL: as grpc_initialize(NULL) searches, none found: none */
     const char *redirector; /* "host:port", in place of what the file says; NULL: as the file says */
     const char *agent;      /* "host:port" of a master agent: no redirector is asked; NULL: none */
-    double call_timeout_s;  /* for each single remote call, at most; 0: as the file says */
+    double call_timeout_s;  /* for each single remote call, at most, and for the patience with silent nodes
+                             * when  a handle is made; 0: as the file says */
     int call_timeout_wins;  /* not 0: call_timeout_s also where the file says less, for who moves data and is
                              * ready to wait for room, or for a slow link */
     int servers_only; /* without redirector and agents, whatever the file says: for who asks servers whose
@@ -136,6 +137,10 @@ struct esp_problem_argument {
     const char *count;              /* how many of the last dimension come back, or NULL: all */
     const char *section;            /* "[n:0,n - 1,2]": the dimensions with start, end and skip of the
                                      * elements that travel (the array is passed whole); or "": all do */
+    const char *unread;             /* the calls that do not read an inout array: what is in it is not sent
+                                     * then; or NULL: all do */
+    const char *index;              /* "index(n)", "signed-index(n)": each integer of an input array is from 1
+                                     * to n, or from -1 to -n; or NULL */
 };
 
 /* A problem's signature. Work arrays are not shown: callers do not pass them. */
@@ -243,10 +248,10 @@ struct esp_argument;
 /* Told how much has moved, from 0 to 1, by any thread; must not call the library. */
 typedef void esp_data_progress(void *arg, double fraction);
 
-/* Puts a column-major array (type, n_dims, dims and data of `array`) on that server. *id is for free(). What
- * a broken connection interrupted goes on where it was. ESP_NOT_FOUND: no such server; ESP_NO_MEMORY: it can
- * never fit there; ESP_LIMIT: the server's disk is full; ESP_REFUSED: the server keeps no data, or none of
- * that mode. `progress` may be NULL. */
+/* Puts a column-major array (type, n_dims, dims and data of `array`), or a vector of strings (data: a char
+ * **), on that server. *id is for free(). What a broken connection interrupted goes on where it was.
+ * ESP_NOT_FOUND: no such server; ESP_NO_MEMORY: it can never fit there; ESP_LIMIT: the server's disk is full;
+ * ESP_REFUSED: the server keeps no data, or none of that mode. `progress` may be NULL. */
 enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
                              esp_data_progress *progress, void *arg, char **id);
 /* Reads all of a datum into memory of `bytes` (exactly as many as it has: ESP_INVALID; of a packed or banded
@@ -254,6 +259,9 @@ enum esp_status esp_data_put(const char *server, const struct esp_argument *arra
  * ESP_NOT_FOUND: none has; ESP_REFUSED: it belongs to somebody else. */
 enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,
                              void *arg);
+/* Reads an array of strings: *n pointers and what they lead to, in one block for free(). ESP_INVALID: it is
+ * none; else as esp_data_get(). */
+enum esp_status esp_data_get_strings(const char *id, char ***strings, size_t *n);
 /* In pieces, for parallel servers: calls on such a grid take them as they lie, all others as they take the
  * whole matrix, and esp_data_get() gives that. At most 4,096.
  *
@@ -302,14 +310,16 @@ enum esp_status esp_data_redistribute(const char *from, const char *server,
  * Between the two, the calls of this thread (blocking or not, of any function but those of jobs) send no
  * array twice, and results that go on into other calls stay where they are; the program between is the same
  * as without. Arrays are known by their address: one that the program has written to is sent anew, one that
- * it hands over unchanged is not. A result is in its memory when esp_sequence_end() has returned, and until
- * then its memory must be there and is not to be looked at, with one exception: arrays of less than 32 KiB,
- * sections, texts and files come and go with each call. */
+ * it hands over unchanged is not. A result is in its memory when esp_sequence_end() has returned; until then
+ * that must be there (esp_free() gives it up) and is filled with NaNs, not to be looked at. Elements that the
+ * program writes there stay as it wrote them. Exceptions: arrays of less than 32 KiB, results of `int` and
+ * smaller elements, sections, texts and files come and go with each call. Calls of other threads are refused
+ * (ESP_INVALID) where they take what is due in this thread's sequence. */
 
 /* ESP_INVALID: this thread is in a sequence. */
 enum esp_status esp_sequence_begin(void);
 /* The result that belongs to this memory is not looked at by the program itself: it need not come at the end,
- * and the memory may go. ESP_NOT_FOUND: no such result is on a server. */
+ * and the memory may go. Waits until its call has ended. ESP_NOT_FOUND: no such result is on a server. */
 enum esp_status esp_sequence_passed_on(const void *memory);
 /* Brings all results that are still on servers, but those passed on, to where they belong, and deletes what
  * the sequence has left on servers (a copy that one has just fetched from another may stay until its memory
@@ -346,11 +356,11 @@ struct esp_argument {
     enum esp_data_mode kept_mode;
     int kept_in_pieces; /* where a parallel server computes it: as its ranks have it (esp_data_layout) */
     int unwanted;       /* of an inout array: its result does not come back, and `data` stays as it is */
-    int stays;          /* enum esp_session_side, or both; of esp_call() and esp_call_async(): the array that
-                         * goes in is left on the server that takes the call, the result is left there and
-                         * comes to `data` besides (NULL: it does not), in kept_mode; esp_session_info.data
-                         * names them. What cannot be a datum, or is one, comes and goes as ever. ESP_INVALID
-                         * for abstract problems and jobs */
+    int stays; /* enum esp_session_side, or both; of esp_call(), esp_call_async() and jobs: the array that
+                * goes in is left on the server that takes the call, the result is left there and
+                * comes to `data` besides (NULL: it does not), in kept_mode; esp_session_info.data
+                * names them (of a job, esp_job.data what goes in). What cannot be a datum, or is one,
+                * comes and goes as ever. ESP_INVALID for abstract problems */
 };
 
 /* Works out what was left out: scalar inputs that follow from the given extents of arrays (n from A) or have
@@ -429,6 +439,9 @@ struct esp_session_info {
     size_t n_candidates;
     const struct esp_session_datum *data; /* once it has ended: what of it lives on servers */
     size_t n_data;
+    /* Once it has ended, the ranks of a parallel server that computed it: from first_rank on, as a grid, with
+     * blocks of so many rows and columns. grid_rows 0: a worker process did, or nobody has. */
+    unsigned first_rank, grid_rows, grid_cols, grid_block;
 };
 void esp_session_info_free(struct esp_session_info *info);
 
@@ -533,6 +546,9 @@ struct esp_job {
     const struct esp_argument *arguments;
     size_t n_arguments;
     const char *token; /* the same as a text, for esp_job_read(). Who has it can fetch and cancel the job */
+    const struct esp_session_datum *data; /* what of it lives on servers since it was submitted: inputs; who
+                                           * attaches to it has the results, too, in esp_session_info.data */
+    size_t n_data;
 };
 void esp_job_free(struct esp_job *job);
 

@@ -37,6 +37,28 @@ size_t esp_checkpoint_load(void *state, size_t capacity);
  *     call esp_checkpoint_save(state, bytes, status)      status: as the function returns
  *     call esp_checkpoint_load(state, capacity, bytes)    bytes: as the function returns */
 
+/* ---- parallel routines: of implementations that the ranks of a server compute together ---- */
+
+/* How a matrix lies block-cyclically, as ScaLAPACK has it. Fortran: an array of eight default integers. */
+struct esp_layout {
+    int first;      /* rank of the communicator that is the grid's first; the others follow it, row by row */
+    int rows, cols; /* of ranks */
+    int row_block, col_block;   /* of elements */
+    int source_row, source_col; /* row and column of ranks with the first block: 0 as a rule */
+    int leading; /* of this rank's part: elements from a column to the next; 0: as many as it has rows */
+};
+
+/* Lays an m x n matrix otherwise over the ranks of a communicator: each calls it with the part that it has
+ * `before`, by columns, and gets its part `after`, which must not overlap with that (NULL: it has none). The
+ * messages go straight from rank to rank, in the steps of a plan (doc/redistribution.md). `communicator` is
+ * what MPI_Comm_c2f() makes of it, in Fortran the communicator itself; nothing else is received on it. All
+ * ranks give the same but for parts and `leading`. Returns 0, or what is wrong, on all ranks the same: EINVAL
+ * (a grid that is not in the communicator, blocks or sizes of less than 1 or 0, a leading dimension below the
+ * rows of a part), ENOMEM, EIO (MPI), ENOTSUP (in a worker, which has no ranks). call
+ * esp_redistribute(communicator, m, n, bytes, from, before, to, after, status) */
+int esp_redistribute(int communicator, int m, int n, size_t element_bytes, const struct esp_layout *from,
+                     const void *before, const struct esp_layout *to, void *after);
+
 #ifdef __cplusplus
 }
 #endif

@@ -53,6 +53,8 @@ typedef enum grpc_data_type_e {
     GRPC_DOUBLE,
     GRPC_COMPLEX, /* float complex */
     GRPC_DOUBLE_COMPLEX,
+    GRPC_STRING, /* one dimension; values on servers only: "data:" in, "server:" out (esp_data_put(),
+                  * esp_data_get_strings()) */
     GRPC_CONTAINER_OF_GRPC_DATA = 100 /* data by rank, each of them of any type */
 } grpc_data_type_t;
 
@@ -99,10 +101,10 @@ grpc_error_t grpc_data_container_set(grpc_data_t *container, int rank, const grp
 /* *data becomes the one at that rank. GRPC_OTHER_ERROR_CODE: there is none. */
 grpc_error_t grpc_data_container_get(const grpc_data_t *container, int rank, grpc_data_t *data);
 
-/* Takes the value anew from the inputs (NULL: those of grpc_data_init(); when it has none: the value that it
- * has) and brings it to the outputs (NULL: those of grpc_data_init()), in the background: grpc_data_wait()
- * tells the end. Lists that are given replace those of grpc_data_init(). What happens to a container happens
- * to all in it. */
+/* Takes the value anew from the inputs (NULL: the value that it has, from wherever that is; when it has none:
+ * from the inputs of grpc_data_init()) and brings it to the outputs (NULL: those of grpc_data_init()), in the
+ * background: grpc_data_wait() tells the end. Lists that are given replace those of grpc_data_init(). What
+ * happens to a container happens to all in it. */
 grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, const char **output_URIs,
                                 const grpc_data_mode_t *output_modes);
 

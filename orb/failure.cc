@@ -39,7 +39,7 @@ static bool only_asks(const char *operation)
 {
     if (!operation)
         return false;
-    static const char *const names[] = {"greet", "locate", "describe", "list", "tree"};
+    static const char *const names[] = {"greet", "locate", "describe", "list", "tree", "data"};
     for (const char *name : names)
         if (!strcmp(operation, name))
             return true;

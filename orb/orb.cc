@@ -165,6 +165,7 @@ static void orb_destroy(struct transport *transport)
     try {
         self->peers->clear();
         self->posts->clear();
+        peers_stop();
         contract_stop();
         limits_stop();
         if (self->entry_active)
@@ -194,7 +195,6 @@ static int64_t stalled_ms(const struct orb_options *options)
 
 static std::vector<std::string> orb_arguments(const struct orb_options *options, size_t message_bytes)
 {
-    int64_t connect_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : 2000;
     return {
         "espalier",
         /* A daemon looks through it for what the ORB tells nowhere else; a guest keeps it silent. */
@@ -217,8 +217,6 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
         std::to_string(IDLE_OUTGOING_S),
         "-ORBserverCallTimeOutPeriod",
         std::to_string(stalled_ms(options)),
-        "-ORBclientConnectTimeOutPeriod",
-        std::to_string(connect_ms),
         "-ORBabortOnInternalError",
         "0",
         "-ORBverifyObjectExistsAndType",
@@ -243,8 +241,13 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     if (options->client_only)
         sigaction(SIGPIPE, &sigpipe, nullptr); /* the ORB has ignored it */
     bool guard = options->client_only && sigpipe.sa_handler != SIG_IGN;
-    self.peers = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, self.local, false, guard);
-    self.posts = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, self.local, true, guard);
+    const int64_t connect_ns =
+        (options->connect_timeout_ms > 0 ? options->connect_timeout_ms : 2000) * NS_PER_MS;
+    self.peers =
+        std::make_unique<Peers>(self.orb, &self.watchdog, connect_ns, self.tls, self.local, false, guard);
+    self.posts =
+        std::make_unique<Peers>(self.orb, &self.watchdog, connect_ns, self.tls, self.local, true, guard);
+    peers_start();
     struct limits limits;
     limits.connections = options->connections ? options->connections : 1000;
     if (!options->client_only)

@@ -4,9 +4,15 @@
 #include "orb/refusal.h"
 #include "orb/sigpipe.h"
 
+#include <algorithm>
 #include <chrono>
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
+
+#include <omniORB4/internal/giopRope.h>
+
+#include <omniORB4/internal/GIOP_C.h>
+#include <omniORB4/omniInterceptors.h>
 #include <string.h>
 #include <time.h>
 
@@ -51,8 +57,10 @@ void Peer::leave()
         free.notify_one();
 }
 
-Peers::Peers(CORBA::ORB_ptr from, Watchdog *dog, bool with_tls, bool locally, bool own, bool guard)
-    : watchdog(dog), tls(with_tls), local(locally), own_connections(own), guard_sigpipe(guard), orb(from)
+Peers::Peers(CORBA::ORB_ptr from, Watchdog *dog, int64_t connect, bool with_tls, bool locally, bool own,
+             bool guard)
+    : watchdog(dog), connect_ns(connect), tls(with_tls), local(locally), own_connections(own),
+      guard_sigpipe(guard), orb(from)
 {
 }
 
@@ -101,6 +109,22 @@ class Turn
     Peer &peer;
 };
 
+/* That of this thread, while the ORB may open a connection for it. */
+thread_local Invocation *connecting;
+
+class Connecting
+{
+  public:
+    explicit Connecting(Invocation *invocation)
+    {
+        connecting = invocation;
+    }
+    ~Connecting()
+    {
+        connecting = nullptr;
+    }
+};
+
 } // namespace
 
 Invocation::Invocation(const char *operation, bool oneway, int64_t deadline)
@@ -115,9 +139,32 @@ Invocation::~Invocation()
         watchdog->remove(watch);
 }
 
+/* By the ORB's own time-out: before a connection stands the watchdog has nothing to shut down. */
+void Invocation::limit(omni::giopStream &giop, int64_t most_ns)
+{
+    const int64_t left =
+        std::max(std::min(deadline_ns - clock_now_ns(&clock_system), most_ns), (int64_t)1000);
+    omni_time_t relative((unsigned long)(left / NS_PER_S), (unsigned long)(left % NS_PER_S)), absolute;
+    omni_thread::get_time(absolute, relative);
+    giop.setDeadline(absolute);
+}
+
+void Invocation::connected(omni::giopStream &giop)
+{
+    if (deadline_ns - clock_now_ns(&clock_system) < 1000 || !watchdog) {
+        limit(giop, INT64_MAX);
+        return;
+    }
+    giop.clearDeadline();
+    watch.strand = &giop.strand();
+    watch.connection = giop.strand().connection;
+    watch.deadline_ns = deadline_ns;
+    watchdog->add(watch);
+    watched = true;
+}
+
 /* The ORB knows time-outs per object, thread or process; this is the place where one invocation's own can be
- * set. The ORB's covers connecting, sending and receiving; where the connection stands, the watchdog minds
- * the time. */
+ * set. (The process's one for connecting would become that of the whole invocation, where it is longer.) */
 void Invocation::initialiseCall(cdrStream &stream)
 {
     omni::giopStream *giop = omni::giopStream::downcast(&stream);
@@ -127,20 +174,27 @@ void Invocation::initialiseCall(cdrStream &stream)
     watched = false;
     if (!giop)
         return;
-    int64_t left = deadline_ns - clock_now_ns(&clock_system);
-    if (left >= 1000 && giop->strand().connection && watchdog) {
-        watch.strand = &giop->strand();
-        watch.connection = giop->strand().connection;
-        watch.deadline_ns = deadline_ns;
-        watchdog->add(watch);
-        watched = true;
-        return;
-    }
-    if (left < 1000)
-        left = 1000;
-    omni_time_t relative((unsigned long)(left / NS_PER_S), (unsigned long)(left % NS_PER_S)), absolute;
-    omni_thread::get_time(absolute, relative);
-    giop->setDeadline(absolute);
+    if (giop->strand().connection)
+        connected(*giop);
+    else
+        limit(*giop, connect_ns);
+}
+
+static CORBA::Boolean open_connection(omni::omniInterceptors::clientOpenConnection_T::info_T &info)
+{
+    if (connecting)
+        connecting->connected(info.giop_c);
+    return true;
+}
+
+void peers_start()
+{
+    omniORB::getInterceptors()->clientOpenConnection.add(open_connection);
+}
+
+void peers_stop()
+{
+    omniORB::getInterceptors()->clientOpenConnection.remove(open_connection);
 }
 
 /* In a catch block. Who is not there, or too slow, is not asked. */
@@ -164,8 +218,10 @@ void Invocation::perform(const Peers &peers, Peer &peer)
     Turn turn(peer);
     SigpipeGuard guard(peers.guard_sigpipe);
     watchdog = peers.watchdog;
+    connect_ns = peers.connect_ns;
     refusal_forget();
     try {
+        Connecting here(this);
         peer.reference()->_invoke(*this, 0);
     } catch (...) {
         if (watched)

@@ -14,6 +14,11 @@
 #include <string>
 #include <unordered_map>
 
+namespace omni
+{
+class giopStream;
+} // namespace omni
+
 /* As many invocations to one address at a time as the ORB may open connections to it: more would wait
  * inside the ORB without a deadline. */
 constexpr unsigned CONNECTIONS_PER_SERVER = 64;
@@ -48,8 +53,8 @@ class Peers
   public:
     /* `local`: by Unix sockets where there are some (orb/local.h). `own_connections`: they share none with
      * other Peers. */
-    Peers(CORBA::ORB_ptr orb, Watchdog *watchdog, bool tls, bool local, bool own_connections,
-          bool guard_sigpipe);
+    Peers(CORBA::ORB_ptr orb, Watchdog *watchdog, int64_t connect_ns, bool tls, bool local,
+          bool own_connections, bool guard_sigpipe);
 
     std::shared_ptr<Peer> find(const char *address);
     /* Forgets a peer that failed: the next one to ask looks its name up again. */
@@ -57,6 +62,7 @@ class Peers
     void clear();
 
     Watchdog *const watchdog; /* borrowed */
+    const int64_t connect_ns; /* what opening a connection may take of an invocation's time */
     const bool tls;
     const bool local;
     const bool own_connections;
@@ -79,14 +85,23 @@ class Invocation : public omniCallDescriptor
     void perform(const Peers &peers, Peer &peer);
 
     void initialiseCall(cdrStream &stream) override;
+    /* The connection that it has been waiting for stands. */
+    void connected(omni::giopStream &giop);
 
   private:
+    void limit(omni::giopStream &giop, int64_t most_ns);
+
     const int64_t deadline_ns; /* CLOCK_MONOTONIC */
     Watchdog *watchdog = nullptr;
+    int64_t connect_ns = 0;
     Watch watch;
     bool watched = false; /* the watchdog has it */
     unsigned attempts = 0;
 };
+
+/* While the ORB runs: invocations hear of the connections that the ORB opens for them. */
+void peers_start();
+void peers_stop();
 
 /* Whether the address is on this host as its text says. */
 bool address_is_loopback(const char *address);

@@ -38,6 +38,12 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
             refuges_add(refuges, other->address, other->name);
 }
 
+/* Nodes that have lost their master agent, and ask here where one is. */
+static void on_refer(void *self, struct refuges *refuges)
+{
+    on_refuges(self, NULL, refuges);
+}
+
 static bool on_joined(void *self, struct child *child)
 {
     struct redirector *r = self;
@@ -126,6 +132,7 @@ static const struct children_ops children_ops = {
     .post = redirector_post,
     .ancestors = on_ancestors,
     .refuges = on_refuges,
+    .refer = on_refer,
     .joined = on_joined,
     .lost = on_lost,
     .report = on_report,

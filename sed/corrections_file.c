@@ -45,7 +45,7 @@ void corrections_file_load(struct server *server, const char *state_dir)
 
 static bool write_whole(const char *path, const char *text, size_t length)
 {
-    FILE *file = fopen(path, "we");
+    FILE *file = regular_file_open(path, "w", NULL);
     bool whole =
         file && fwrite(text, 1, length, file) == length && fflush(file) == 0 && fsync(fileno(file)) == 0;
     if (file && fclose(file) != 0)

@@ -61,6 +61,7 @@ sed_libworkers_la_SOURCES = \
 	sed/ranks/ranks_monitor.c \
 	sed/ranks/ranks_pool.h \
 	sed/ranks/ranks_profile.c \
+	sed/ranks/ranks_still.c \
 	sed/pool/ring.c \
 	sed/pool/ring.h \
 	sed/pool/signature.c \
@@ -109,8 +110,10 @@ sed_libporter_la_SOURCES = \
 	sed/porter/porter_order.h \
 	sed/porter/porter_serve.c \
 	sed/porter/porter_stream.h \
+	sed/porter/porter_tls.c \
+	sed/porter/porter_tls.h \
 	sed/porter/porter_wire.h
-sed_libporter_la_LIBADD = core/libcore.la util/libutil.la
+sed_libporter_la_LIBADD = core/libcore.la util/libutil.la -ldl
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la
 sed_libserver_la_SOURCES = \
@@ -146,6 +149,8 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_clients.c \
 	sed/server/server_administer.c \
 	sed/server/server_figures.c \
+	sed/server/server_holders.c \
+	sed/server/server_holders.h \
 	sed/server/server_idle.c \
 	sed/server/server_consumed.c \
 	sed/server/server_copies.c \
@@ -173,6 +178,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_pull.c \
 	sed/server/server_ranks.c \
 	sed/server/server_replicas.c \
+	sed/server/server_rescue.c \
 	sed/server/server_pull.h \
 	sed/server/server_pull_ask.c \
 	sed/server/server_pull_fetch.c \
@@ -260,15 +266,17 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd.c \
 	sed/mpi/prd.h \
 	sed/mpi/prd_call.c \
+	sed/mpi/prd_end.c \
 	sed/mpi/prd_far.c \
 	sed/mpi/prd_far_call.c \
 	sed/mpi/prd_grid.c \
 	sed/mpi/prd_kernels.c \
 	sed/mpi/prd_measure.c \
 	sed/mpi/prd_parts.c \
+	sed/mpi/prd_service.c \
 	sed/mpi/prd_wait.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_espalier_prd_LDADD = util/libown.la sed/libporter.la sed/libworkers.la sed/libinvoke.la services/libfit.la core/libcore.la util/libutil.la \
+sed_mpi_espalier_prd_LDADD = util/libown.la sed/mpi/libmpi.la sed/libporter.la sed/libworkers.la sed/libinvoke.la services/libfit.la core/libcore.la util/libutil.la \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl
 sed_mpi_espalier_prd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 endif

@@ -139,7 +139,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
                                      error);
     if (status == ESP_OK && settings->ranks > 0)
         status = add_ranks(service, error);
-    if (status == ESP_OK && settings->store_memory_bytes > 0 && !settings->node.tls.certificate)
+    if (status == ESP_OK && settings->store_memory_bytes > 0)
         status = porters_create(service->ranks, &service->porters, error);
     if (status == ESP_OK)
         status = service_keep_callable(service, service->problems, error);
@@ -209,12 +209,7 @@ static enum esp_status create_server(struct service *service, const struct trans
     char *told[DIRECTORY_PARENTS];
     if (!parents)
         return error_no_memory(error, "the parents");
-    size_t n_parents = 0, n_told = 0;
-    /* Where an administrator has moved it; should that be gone, where its file says. */
-    if (service->place.parent)
-        parents[n_parents++] = service->place.parent;
-    if (settings->parent)
-        parents[n_parents++] = settings->parent;
+    size_t n_told = 0, n_parents = place_parents(&service->place, settings->parent, parents);
     for (size_t i = 0; i < settings->parents.n; i++)
         parents[n_parents++] = settings->parents.items[i];
     if (service->directory)
@@ -272,6 +267,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .fetched_arg = service,
         .porters = service->porters ? porters_list : NULL,
         .porters_arg = service->porters,
+        .porters_seal = settings->node.tls.certificate != NULL,
     };
     service->problems = NULL; /* the server's, even when this fails */
     status = server_create(&options, &service->server, error);
@@ -377,10 +373,25 @@ bool service_health(void *self, char *text, size_t size)
     return good;
 }
 
+static void write_ranks(struct workers *ranks, struct metrics *metrics)
+{
+    struct ranks_counts counts;
+    ranks_count(ranks, &counts);
+    metrics_gauge(metrics, "espalier_server_ranks", counts.ranks,
+                  "Ranks that wait for calls or compute; 0 while their job starts.");
+    metrics_gauge(metrics, "espalier_server_ranks_busy", counts.busy, "Those of them that compute.");
+    metrics_counter(metrics, "espalier_server_rank_jobs_total", (double)counts.started,
+                    "Jobs of MPI that were started: more than one where ranks were lost or calls stopped.");
+    metrics_counter(metrics, "espalier_server_rank_calls_total", (double)counts.calls,
+                    "Calls that were given to ranks.");
+}
+
 void service_metrics(void *self, struct metrics *metrics)
 {
     const struct service *service = self;
     server_metrics(service->server, metrics);
+    if (service->ranks)
+        write_ranks(service->ranks, metrics);
 }
 
 bool service_settled(void *self, char *why, size_t size)

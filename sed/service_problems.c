@@ -59,22 +59,28 @@ enum esp_status service_keep_callable(const struct service *service, struct prob
             problems->problems[n++] = problems->problems[i];
     problems->n_problems = n;
     if (all == 0)
-        return error_set(
-            error, ESP_INVALID,
-            "there is no problem: the folders of the key \"problems\" are empty, and the directory "
-            "has no description (or has not been read yet)");
+        return error_set(error, ESP_INVALID,
+                         "there is no problem: the folders of the key \"problems\" are empty, the directory "
+                         "has no description (or has not been read yet), or all are disabled");
     if (n == 0)
         return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine", all);
     log_notice("%zu of %zu problems can be called", n, all);
     return ESP_OK;
 }
 
-static void leave_out_disabled(const struct node_place *place, struct problem_set *problems)
+/* As was kept, or, without a folder for that, as was said since the server was started. */
+static bool is_disabled(const struct service *service, const char *problem)
+{
+    return service->server ? server_disables(service->server, problem)
+                           : place_is_disabled(&service->place, problem);
+}
+
+static void leave_out_disabled(const struct service *service, struct problem_set *problems)
 {
     const size_t all = problems->n_problems;
     problems->n_problems = 0;
     for (size_t i = 0; i < all; i++)
-        if (place_is_disabled(place, problems->problems[i]->name))
+        if (is_disabled(service, problems->problems[i]->name))
             log_notice("%s is disabled by an administrator", problems->problems[i]->name);
         else
             problems->problems[problems->n_problems++] = problems->problems[i];
@@ -98,7 +104,7 @@ enum esp_status service_load_problems(struct service *service, const struct conf
     if (status == ESP_OK && service->directory)
         directory_watch_check(service->directory, *problems);
     if (status == ESP_OK)
-        leave_out_disabled(&service->place, *problems);
+        leave_out_disabled(service, *problems);
     return status;
 }
 

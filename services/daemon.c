@@ -128,6 +128,8 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
         error_prefix(error, "%s", arguments->path);
     if (status == ESP_OK && !arguments->foreground)
         status = go_to_background(error);
+    if (status == ESP_OK)
+        status = daemon_lock(settings, error);
     if (status != ESP_OK) {
         pthread_mutex_destroy(&new->lock);
         free(new);
@@ -184,6 +186,7 @@ static void end_wait(struct daemon *daemon, int number)
         notify_reloading(); /* systemd would see to it that what stops stays away */
     else
         notify_systemd("STOPPING=1");
+    daemon_lock_ending(daemon->settings->name);
     daemon_look_away(daemon);
 }
 
@@ -234,6 +237,7 @@ void daemon_stop(struct daemon *daemon)
     if (daemon->was_ready) /* else it never ran: the log's last line is why */
         log_notice("stopped");
     log_close();
+    daemon_unlock();
     daemon_forget_read(daemon);
     pthread_mutex_destroy(&daemon->lock);
     free(daemon);

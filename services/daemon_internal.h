@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside a daemon: daemon.c (background, signals), daemon_arguments.c (command line), daemon_ready.c (who
- * looks at its node, and who hears that it is ready), daemon_reload.c (its file, read again) and
- * daemon_again.c (its next life).
+ * looks at its node, and who hears that it is ready), daemon_reload.c (its file, read again),
+ * daemon_lock.c (that there is no other one of the same file) and daemon_again.c (its next life).
  */
 #ifndef SERVICES_DAEMON_INTERNAL_H
 #define SERVICES_DAEMON_INTERNAL_H
@@ -37,6 +37,16 @@ void daemon_tell_starter(int exit_code);
 bool daemon_has_starter(void);
 
 enum esp_status daemon_open_log(const struct settings_node *settings, int level, struct esp_error *error);
+
+/* ---- daemon_lock.c ---- */
+
+/* Makes sure that no other process uses the state folder or the address file, until daemon_unlock() or the
+ * end of the process: a child has no part in it. Waits for one that is ending. ESP_BUSY. Where files cannot
+ * be locked, a warning in the log. */
+enum esp_status daemon_lock(const struct settings_node *settings, struct esp_error *error);
+/* Who comes next may wait for this one. */
+void daemon_lock_ending(const char *name);
+void daemon_unlock(void);
 
 /* ---- daemon_reload.c ---- */
 

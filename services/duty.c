@@ -23,8 +23,17 @@ enum esp_status duty_init(struct duty *duty, const struct duty_options *options,
     return status;
 }
 
+static void forget_switched(struct duty *duty)
+{
+    while (duty->n_switched > 0)
+        free(duty->switched[--duty->n_switched]);
+    free(duty->switched);
+    duty->switched = NULL;
+}
+
 void duty_release(struct duty *duty)
 {
+    forget_switched(duty);
     handover_release(&duty->handover);
     place_release(&duty->place);
     trace_release(&duty->trace);
@@ -38,7 +47,8 @@ void duty_release(struct duty *duty)
 
 bool duty_is_question(const char *verb)
 {
-    static const char *const questions[] = {"look", "home", "trace", "accuracy", "weather"};
+    static const char *const questions[] = {"look",    "home",     "trace", "accuracy",
+                                            "weather", "problems", "losses"};
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         if (strcmp(verb, questions[i]) == 0)
             return true;
@@ -171,14 +181,42 @@ static enum esp_status drain_briefly(struct duty *duty, const char **text, struc
 /* ESP_PENDING: answered when it is done. */
 static enum esp_status reload(struct duty *duty, struct esp_error *error)
 {
-    enum esp_status status = check_files(duty, error);
-    if (status != ESP_OK)
-        return status;
-    if (duty->reloader.call || duty->reloader.address)
-        return error_set(error, ESP_INVALID, "\"%s\" is reading its files already: ask again when it is done",
-                         duty->options.name);
-    status = control(duty, DUTY_RELOAD, error);
+    enum esp_status status = control(duty, DUTY_RELOAD, error);
     return status == ESP_OK && duty->options.reports ? ESP_PENDING : status;
+}
+
+/* Whether that may be: what is not read well, or is being read already, is not read now. */
+static enum esp_status check_reload(const struct duty *duty, struct esp_error *error)
+{
+    enum esp_status status = check_files(duty, error);
+    if (status == ESP_OK && (duty->reloader.call || duty->reloader.address || duty->switched))
+        status =
+            error_set(error, ESP_INVALID, "\"%s\" is reading its files already: ask again when it is done",
+                      duty->options.name);
+    return status;
+}
+
+static bool has_word(const char *const *words, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+static enum esp_status losses(const struct duty *duty, bool for_good, struct esp_error *error)
+{
+    return duty->ops->losses ? duty->ops->losses(duty->options.self, for_good, error) : ESP_OK;
+}
+
+/* Whether the process may end: it is not asked what would be lost where that is meant. */
+static enum esp_status check_end(const struct duty *duty, bool again, const char *const *words, size_t n,
+                                 struct esp_error *error)
+{
+    enum esp_status status = again ? check_files(duty, error) : check_control(duty, error);
+    if (status != ESP_OK || has_word(words, n, "lose"))
+        return status;
+    return losses(duty, has_word(words, n, "removed"), error);
 }
 
 static bool is_end(const char *verb)
@@ -186,21 +224,62 @@ static bool is_end(const char *verb)
     return strcmp(verb, "stop") == 0 || strcmp(verb, "restart") == 0;
 }
 
+/* Those that are not so already. False without memory. */
+static bool note_switched(struct duty *duty, const char *const *problems, size_t n, bool disabled)
+{
+    duty->enabled = !disabled;
+    if (!(duty->switched = calloc(n, sizeof *duty->switched)))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (place_is_disabled(&duty->place, problems[i]) != disabled) {
+            if (!(duty->switched[duty->n_switched] = strdup(problems[i])))
+                return false;
+            duty->n_switched++;
+        }
+    return true;
+}
+
+static enum esp_status switch_noted(struct duty *duty, bool disabled, const char **text,
+                                    struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < duty->n_switched && status == ESP_OK; i++)
+        status = place_disable(&duty->place, duty->switched[i], disabled, error);
+    return status == ESP_OK ? duty_keep(duty, text, error) : status;
+}
+
+/* What was to be disabled or enabled is as it was. */
+static void switch_back(struct duty *duty)
+{
+    struct esp_error error = {0};
+    const char *text;
+    if (switch_noted(duty, duty->enabled, &text, &error) != ESP_OK)
+        duty->ops->told(duty->options.self, "undo", error.status, error.text);
+    forget_switched(duty);
+}
+
+/* ESP_PENDING: answered when it is so. */
 static enum esp_status disable(struct duty *duty, const char *const *problems, size_t n, bool disabled,
                                const char **text, struct esp_error *error)
 {
-    enum esp_status status = ESP_OK;
     if (!duty->ops->drain)
         return error_set(error, ESP_INVALID, "\"%s\" is no server: it solves no problems itself",
                          duty->options.name);
     if (n == 0)
         return error_set(error, ESP_INVALID, "expected the names of problems, found none");
-    for (size_t i = 0; i < n && status == ESP_OK; i++)
-        status = place_disable(&duty->place, problems[i], disabled, error);
+    enum esp_status status = check_reload(duty, error);
+    if (status != ESP_OK)
+        return status;
+    if (!note_switched(duty, problems, n, disabled))
+        status = error_no_memory(error, "the names of problems");
     if (status == ESP_OK)
-        status = duty_keep(duty, text, error);
+        status = switch_noted(duty, disabled, text, error);
     if (status == ESP_OK)
-        status = control(duty, DUTY_RELOAD, error);
+        status = reload(duty, error);
+    if (status != ESP_OK && status != ESP_PENDING)
+        switch_back(duty);
+    else if (status == ESP_OK)
+        forget_switched(duty);
     return status;
 }
 
@@ -230,16 +309,22 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
         return ESP_OK;
     if (strcmp(verb, "home") == 0 && n <= 1)
         return duty_home(duty, n ? words[0] : NULL, text, error);
+    if (strcmp(verb, "stay") == 0)
+        return duty_stay(duty, words, n, arena, text, error);
     if (strcmp(verb, "drain") == 0 && n == 1 && strcmp(words[0], "briefly") == 0)
         return drain_briefly(duty, text, error);
     if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)
         return drain(duty, *verb == 'd', text, error);
     if (strcmp(verb, "disable") == 0 || strcmp(verb, "enable") == 0)
         return disable(duty, words, n, *verb == 'd', text, error);
-    if (strcmp(verb, "reload") == 0)
-        return reload(duty, error);
+    if (strcmp(verb, "reload") == 0) {
+        const enum esp_status status = check_reload(duty, error);
+        return status == ESP_OK ? reload(duty, error) : status;
+    }
     if (is_end(verb)) /* done when the answer is on its way */
-        return *verb == 's' ? check_control(duty, error) : check_files(duty, error);
+        return check_end(duty, *verb == 'r', words, n, error);
+    if (strcmp(verb, "losses") == 0)
+        return losses(duty, has_word(words, n, "removed"), error);
     if (strcmp(verb, "trace") == 0 && n == 1)
         return trace_tell(&duty->trace, words[0], clock_now_ns(duty->options.membership.clock), arena, text,
                           error);
@@ -265,7 +350,7 @@ static void carry_out(struct duty *duty, struct duty_asker *asker, const char *v
     struct esp_error error = {0};
     enum esp_status status = execute(duty, verb, words, n, &arena, &text, &error);
     if (status == ESP_PENDING) {
-        *(strcmp(verb, "reload") == 0 ? &duty->reloader : &duty->mover) = *asker;
+        *(strcmp(verb, "move") == 0 ? &duty->mover : &duty->reloader) = *asker;
     } else {
         if (!duty_is_question(verb))
             duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
@@ -307,14 +392,21 @@ void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_e
 {
     struct esp_error why = {0};
     char text[RELOADED_TEXT] = "";
+    const bool switched = duty->switched != NULL;
+    const char *verb = !switched ? "reload" : duty->enabled ? "enable" : "disable";
+    if (switched && status != ESP_OK)
+        switch_back(duty);
+    forget_switched(duty);
     if (!duty->reloader.call && !duty->reloader.address)
         return;
     if (status != ESP_OK) {
         why = *error;
         status = stays(duty, &why);
-    } else if (*pending) {
+    } else if (switched && !duty->state_dir) {
+        snprintf(text, sizeof text, "%s", temporary);
+    } else if (!switched && *pending) {
         snprintf(text, sizeof text, "what needs a restart to count: %s", pending);
     }
-    duty->ops->told(duty->options.self, "reload", status, status == ESP_OK ? text : why.text);
+    duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : why.text);
     duty_answer(duty, &duty->reloader, status, text, &why);
 }

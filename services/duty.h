@@ -8,16 +8,17 @@
  *     look                nothing: tells the generation
  *     home [ADDRESS]      tells the name of the parent that it goes back to by itself; "": it is there, or
  *                         does not know it. Told where that one is now, it goes there at once
+ *     stay NAME           makes the parent of that name, which it has, the one that it belongs to; tells the
+ *                         name of the one that it would have gone back to, "" when it was that one
  *     move NAME ADDRESS   changes the parent, answered when that is done
  *     drain, undrain      takes no new sessions; takes them again
  *     drain briefly       until it is started again, which its files have to allow
- *     disable PROBLEM...  does not solve them any more
- *     enable PROBLEM...   does so again
- *     reload              as SIGHUP
- *     stop                as SIGTERM
- *     restart             ends as by stop, and runs again at the same address: as SIGUSR2
- *     trace SESSION       lines of core/hierarchy/trace.h
- *     weather [NUMBER]    lines of core/forecast/outlook.h, from that number on
+ *     disable PROBLEM...  does not solve them any more, answered when that is so; where its files do not
+ * allow to be read again, nothing changes enable PROBLEM...   does so again problems            tells which
+ * problems a server solves now, a line each, and those that are disabled behind a '-' reload              as
+ * SIGHUP stop                as SIGTERM restart             ends as by stop, and runs again at the same
+ * address: as SIGUSR2 trace SESSION       lines of core/hierarchy/trace.h weather [NUMBER]    lines of
+ * core/forecast/outlook.h, from that number on
  *
  * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
  * is there again, in the same way: without being gone for a moment. It knows it by its name: where that one
@@ -68,6 +69,9 @@ struct duty_ops {
     /* The answer to a verb without words that is the node's own, in `arena`; NULL: it knows no such verb. May
      * be NULL. */
     const char *(*ask)(void *self, const char *verb, struct arena *arena);
+    /* ESP_REFUSED: what would be lost with the process, or, `for_good`, with a node that is not started
+     * again. NULL: nothing ever. */
+    enum esp_status (*losses)(void *self, bool for_good, struct esp_error *error);
 };
 
 /* What a daemon's sensors know is no part of its node: it is asked from them. Called with the node's lock,
@@ -97,6 +101,9 @@ struct duty {
     struct duty_weather weather; /* the owner sets it */
     struct duty_asker mover;     /* who waits for the move that is under way */
     struct duty_asker reloader;  /* and for the files to be read again */
+    char **switched;             /* problems that this is to disable or (`enabled`) enable; NULL: none */
+    size_t n_switched;
+    bool enabled;
     char *target;
     struct esp_error kept; /* of the move: how writing it down ended */
     const char *remark;

@@ -25,5 +25,9 @@ enum esp_status duty_begin_move(struct duty *duty, const char *const *words, siz
 /* "home": *text as services/duty.h has it. `address`: where that parent is now, NULL: not told. ESP_INVALID,
  * ESP_BUSY as handover_begin() has them. */
 enum esp_status duty_home(struct duty *duty, const char *address, const char **text, struct esp_error *error);
+/* "stay": words are the name of the parent that it has. *text: the name of the one that it would have gone
+ * back to, which lives in `arena`. ESP_INVALID: it has another parent. */
+enum esp_status duty_stay(struct duty *duty, const char *const *words, size_t n, struct arena *arena,
+                          const char **text, struct esp_error *error);
 
 #endif

@@ -143,20 +143,60 @@ static void want(struct duty *duty, const char *address)
     duty->wanted = copy;
 }
 
+/* It belongs there now. When that could not be written, it must be known. */
+static enum esp_status belong(struct duty *duty, const char *address, const char **remark,
+                              struct esp_error *error)
+{
+    *remark = "";
+    want(duty, address);
+    enum esp_status status = place_set_parent(&duty->place, address, duty->options.file_parent, error);
+    if (status == ESP_OK)
+        status = duty_keep(duty, remark, error);
+    if (status != ESP_OK)
+        error_prefix(error, "it is there, but only until it is started again");
+    return status;
+}
+
 static void has_moved(struct duty *duty)
 {
     struct esp_error *error = &duty->kept;
-    duty->remark = "";
-    want(duty, duty->target);
-    error->status = place_set_parent(&duty->place, duty->target, duty->options.file_parent, error);
-    if (error->status == ESP_OK)
-        error->status = duty_keep(duty, &duty->remark, error);
-    /* It has moved; when that could not be written, this must be known. */
-    if (error->status != ESP_OK)
-        error_prefix(error, "moved, but only until it is started again");
+    error->status = belong(duty, duty->target, &duty->remark, error);
     duty->ops->moved(duty->options.self);
     duty->ops->told(duty->options.self, "move", error->status,
                     error->status == ESP_OK ? duty->remark : error->text);
+}
+
+enum esp_status duty_stay(struct duty *duty, const char *const *words, size_t n, struct arena *arena,
+                          const char **text, struct esp_error *error)
+{
+    const char *remark;
+    const bool tied = duty->options.tie && *duty->options.tie && duty->options.membership.role != ROLE_MASTER;
+    const char *parent =
+        tied && membership_joined(*duty->options.tie) ? membership_parent_name(*duty->options.tie) : "";
+    if (n != 1 || strcmp(words[0], parent) != 0)
+        return error_set(error, ESP_INVALID,
+                         "expected the name of the parent of \"%s\", \"%s\", found \"%.60s\"",
+                         duty->options.name, parent, n == 1 ? words[0] : "");
+    *text = "";
+    if (!is_away(duty))
+        return ESP_OK;
+    if (!(*text = arena_strdup(arena, home(duty))))
+        return error_no_memory(error, "a name");
+    return belong(duty, membership_parent_address(*duty->options.tie), &remark, error);
+}
+
+/* Who is at the address that the file names, where that decides whether the node was moved since the file was
+ * written; true when it is seen now. */
+static bool decide_place(struct duty *duty)
+{
+    const struct membership *tie = *duty->options.tie;
+    const char *address = membership_parent_address(tie), *file = duty->options.file_parent;
+    if (!place_is_open(&duty->place, file) || !membership_joined(tie) || strcmp(address, file) != 0)
+        return false;
+    place_heed_name(&duty->place, file, membership_parent_name(tie));
+    if (duty->place.parent)
+        want(duty, duty->place.parent);
+    return true;
 }
 
 /* Who is at the address of the preferred parent; true when that is news. */
@@ -191,7 +231,8 @@ static void keep_whereabouts(struct duty *duty)
 {
     const struct membership *tie = *duty->options.tie;
     struct esp_error error;
-    bool news = note_home(duty);
+    bool news = decide_place(duty);
+    news = note_home(duty) || news;
     struct refuges now;
     if (membership_joined(tie)) {
         refuges_now(duty, &now);

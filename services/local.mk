@@ -10,6 +10,8 @@ services_libservices_la_SOURCES = \
 	services/node_name.h \
 	services/hostfile.c \
 	services/hostfile.h \
+	services/scheduler_library.c \
+	services/scheduler_library.h \
 	services/settings.c \
 	services/settings.h \
 	services/settings_platform.c \
@@ -32,10 +34,17 @@ services_libfit_la_SOURCES = \
 	services/fast/design.c \
 	services/fast/design.h \
 	services/fast/design_fill.c \
+	services/fast/design_points.c \
 	services/fast/design_sparse.c \
 	services/fast/design_sparse.h \
 	services/fast/fit.c \
 	services/fast/fit.h \
+	services/fast/fit_again.c \
+	services/fast/fit_bends.c \
+	services/fast/fit_families.c \
+	services/fast/fit_run.c \
+	services/fast/fit_shapes.c \
+	services/fast/fitting.h \
 	services/fast/least_squares.c
 services_libfit_la_LIBADD = core/libcore.la $(OPENBLAS_LIBS) -lm
 # What only daemons have: their signals, systemd, the HTTP port. Programs list it before services/libservices.
@@ -46,6 +55,7 @@ services_libdaemon_la_SOURCES = \
 	services/daemon_again.c \
 	services/daemon_arguments.c \
 	services/daemon_internal.h \
+	services/daemon_lock.c \
 	services/daemon_ready.c \
 	services/daemon_reload.c \
 	services/http.c \
@@ -69,6 +79,8 @@ services_libnws_la_LIBADD = util/libutil.la -lm
 # The site's directory. Only what reads or writes it links it: libldap brings ten libraries.
 noinst_LTLIBRARIES += services/libdirectory.la
 services_libdirectory_la_SOURCES = \
+	services/directory/descriptions.c \
+	services/directory/descriptions.h \
 	services/directory/directory.c \
 	services/directory/directory.h \
 	services/directory/file.c \
@@ -77,6 +89,10 @@ services_libdirectory_la_SOURCES = \
 	services/directory/kept.c \
 	services/directory/kept.h \
 	services/directory/ldap.c \
+	services/directory/ldap_read.c \
+	services/directory/ldap_session.c \
+	services/directory/ldap_session.h \
+	services/directory/ldap_write.c \
 	services/directory/ldif.c \
 	services/directory/ldif.h \
 	services/directory/patience.c \

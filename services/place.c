@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/place.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,8 @@ static void forget_move(struct node_place *place)
 {
     free(place->parent);
     free(place->instead);
-    place->parent = place->instead = NULL;
+    free(place->instead_name);
+    place->parent = place->instead = place->instead_name = NULL;
 }
 
 void place_release(struct node_place *place)
@@ -32,22 +34,63 @@ void place_release(struct node_place *place)
 enum esp_status place_set_parent(struct node_place *place, const char *address, const char *instead,
                                  struct esp_error *error)
 {
-    char *at = strdup(address), *file = instead ? strdup(instead) : NULL;
-    if (!at || (instead && !file)) {
+    const char *name = NULL; /* of who lives where the file says, as far as that was seen */
+    if (instead && *place_home(place, instead))
+        name = place->home;
+    else if (instead && place->instead && strcmp(place->instead, instead) == 0)
+        name = place->instead_name;
+    char *at = strdup(address), *file = instead ? strdup(instead) : NULL, *who = name ? strdup(name) : NULL;
+    if (!at || (instead && !file) || (name && !who)) {
         free(at);
         free(file);
+        free(who);
         return error_no_memory(error, "an address");
     }
     forget_move(place);
     place->parent = at;
     place->instead = file;
+    place->instead_name = who;
     return ESP_OK;
+}
+
+static bool names_another(const struct node_place *place, const char *parent)
+{
+    return place->instead && parent && strcmp(parent, place->instead) != 0;
 }
 
 void place_heed_file(struct node_place *place, const char *parent)
 {
-    if (place->instead && parent && strcmp(parent, place->instead) != 0)
+    if (names_another(place, parent) && !place->instead_name)
         forget_move(place);
+}
+
+bool place_is_open(const struct node_place *place, const char *parent)
+{
+    return names_another(place, parent) && place->instead_name;
+}
+
+void place_heed_name(struct node_place *place, const char *parent, const char *name)
+{
+    char *file = strcmp(name, place->instead_name) == 0 ? strdup(parent) : NULL;
+    if (!file) {
+        forget_move(place);
+        return;
+    }
+    free(place->instead);
+    place->instead = file;
+}
+
+size_t place_parents(const struct node_place *place, const char *parent, const char *parents[2])
+{
+    size_t n = 0;
+    const bool open = place_is_open(place, parent);
+    if (open)
+        parents[n++] = parent;
+    if (place->parent)
+        parents[n++] = place->parent;
+    if (parent && !open)
+        parents[n++] = parent;
+    return n;
 }
 
 enum esp_status place_set_home(struct node_place *place, const char *address, const char *name,
@@ -113,6 +156,17 @@ static enum esp_status path_of(const char *folder, const char *suffix, char path
     return ESP_OK;
 }
 
+/* ADDRESS [NAME] */
+static enum esp_status read_instead(struct node_place *place, char *text, struct esp_error *error)
+{
+    char *name = strchr(text, ' ');
+    if (name)
+        *name++ = '\0';
+    place->instead = strdup(text);
+    place->instead_name = name ? strdup(name) : NULL;
+    return place->instead && (!name || place->instead_name) ? ESP_OK : error_no_memory(error, "an address");
+}
+
 static enum esp_status read_line(struct node_place *place, const char *name, const char *path,
                                  unsigned number, char *line, struct esp_error *error)
 {
@@ -134,7 +188,7 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
     if (strncmp(line, "parent ", 7) == 0)
         return place_set_parent(place, line + 7, NULL, error);
     if (strncmp(line, "instead ", 8) == 0 && place->parent && !place->instead)
-        return (place->instead = strdup(line + 8)) ? ESP_OK : error_no_memory(error, "an address");
+        return read_instead(place, line + 8, error);
     char *home = strncmp(line, "home ", 5) == 0 ? strchr(line + 5, ' ') : NULL;
     if (home) {
         *home = '\0';
@@ -165,9 +219,11 @@ enum esp_status place_load(const char *folder, const char *name, struct node_pla
     enum esp_status status = path_of(folder, "", path, error);
     if (status != ESP_OK)
         return status;
-    FILE *file = fopen(path, "re");
+    struct esp_error own;
+    error = error ? error : &own;
+    FILE *file = regular_file_open(path, "r", error);
     if (!file)
-        return errno == ENOENT ? ESP_OK : error_errno(error, "cannot read %s", path);
+        return error->status == ESP_NOT_FOUND ? ESP_OK : error->status;
     while (status == ESP_OK && fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n")] = '\0';
         status = read_line(place, name, path, ++number, line, error);
@@ -186,7 +242,9 @@ static bool write_all(FILE *file, const char *name, const struct node_place *pla
     if (place->parent)
         good = fprintf(file, "parent %s\n", place->parent) > 0 && good;
     if (place->instead)
-        good = fprintf(file, "instead %s\n", place->instead) > 0 && good;
+        good = fprintf(file, "instead %s%s%s\n", place->instead, place->instead_name ? " " : "",
+                       place->instead_name ? place->instead_name : "") > 0 &&
+               good;
     if (place->home)
         good = fprintf(file, "home %s %s\n", place->home_address, place->home) > 0 && good;
     if (place->draining)
@@ -218,9 +276,11 @@ enum esp_status place_save(const char *folder, const char *name, const struct no
         return status;
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return error_errno(error, "cannot make the folder %s", folder);
-    FILE *file = fopen(temporary, "we");
+    struct esp_error own;
+    error = error ? error : &own;
+    FILE *file = regular_file_open(temporary, "w", error);
     if (!file)
-        return error_errno(error, "cannot write %s", temporary);
+        return error->status;
     bool good = write_all(file, name, place);
     if (!good)
         status = error_errno(error, "cannot write %s", temporary);

@@ -18,8 +18,9 @@
 
 /* All zero: nothing was changed. */
 struct node_place {
-    char *parent;  /* address; NULL: as the configuration file says */
-    char *instead; /* what that said when the node was moved; NULL: that is not known */
+    char *parent;       /* address; NULL: as the configuration file says */
+    char *instead;      /* what that said when the node was moved; NULL: that is not known */
+    char *instead_name; /* and who lived there; NULL: nobody was seen there */
     bool draining;
     char *disabled[PLACE_PROBLEMS]; /* problems that are not solved here */
     size_t n_disabled;
@@ -34,9 +35,17 @@ void place_release(struct node_place *place);
 /* Moved to that address, where its file says `instead` (NULL: nothing). Takes copies. ESP_NO_MEMORY. */
 enum esp_status place_set_parent(struct node_place *place, const char *address, const char *instead,
                                  struct esp_error *error);
-/* The file names that parent now: where it named another one when the node was moved, the file is the newer
- * word, and the move is forgotten. */
+/* The file names the parent at that address now: where it named another one when the node was moved, the file
+ * is the newer word, and the move is forgotten. Where the address is another one and it is known who lived at
+ * the old one, who lives at the new one decides: the move is kept, and the question open. */
 void place_heed_file(struct node_place *place, const char *parent);
+bool place_is_open(const struct node_place *place, const char *parent);
+/* Answers it: who lives there bears that name. */
+void place_heed_name(struct node_place *place, const char *parent, const char *name);
+/* Whom to ask first at a start, and where to go should that be gone: where administrators have moved the node
+ * and where its file says, which comes first while the question is open. At most two, which live as long as
+ * place and `parent` (NULL: the file names none). */
+size_t place_parents(const struct node_place *place, const char *parent, const char *parents[2]);
 /* Who lives where the parent is to be: takes copies. ESP_NO_MEMORY. */
 enum esp_status place_set_home(struct node_place *place, const char *address, const char *name,
                                struct esp_error *error);

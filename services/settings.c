@@ -5,6 +5,7 @@
 #include "core/choice/terms.h"
 #include "services/hostfile.h"
 #include "services/node_name.h"
+#include "services/scheduler_library.h"
 #include "services/settings_tables.h"
 #include "util/certificates.h"
 
@@ -354,12 +355,41 @@ static enum esp_status check_problems(const struct settings_sed *sed, struct esp
     return status;
 }
 
+/* One without a folder is found in the PATH of who starts the server. */
+static enum esp_status check_mpirun(const char *mpirun, struct esp_error *error)
+{
+    struct stat is;
+    if (!strchr(mpirun, '/'))
+        return ESP_OK;
+    if (stat(mpirun, &is) != 0)
+        return error_set(error, ESP_CONFIG, "mpirun: expected a program, found none at %s: %s", mpirun,
+                         strerror(errno));
+    if (!S_ISREG(is.st_mode) || access(mpirun, X_OK) != 0)
+        return error_set(error, ESP_CONFIG, "mpirun: expected a program, but %s cannot be executed", mpirun);
+    return ESP_OK;
+}
+
 static enum esp_status check_server_files(const struct settings_sed *sed, struct esp_error *error)
 {
     enum esp_status status = settings_check_certificates(&sed->node.tls, error);
+    if (status == ESP_OK && sed->ranks > 0 && sed->mpirun)
+        status = check_mpirun(sed->mpirun, error);
     if (status == ESP_OK && sed->hostfile)
         status = hostfile_check(sed->hostfile, sed->ranks, error);
     return status == ESP_OK ? check_problems(sed, error) : status;
+}
+
+static enum esp_status check_agent_files(const struct settings_agent *agent, struct esp_error *error)
+{
+    enum esp_status status = settings_check_certificates(&agent->node.tls, error);
+    return status == ESP_OK ? scheduler_library_check(agent->scheduler, error) : status;
+}
+
+/* Libraries of other machines' agents are there. */
+static enum esp_status check_platform_agent(const struct settings_agent *agent, struct esp_error *error)
+{
+    return settings_is_here(agent->node.host) ? check_agent_files(agent, error)
+                                              : settings_check_certificates(&agent->node.tls, error);
 }
 
 static enum esp_status check_platform_files(const struct settings_platform *platform, struct esp_error *error)
@@ -368,9 +398,9 @@ static enum esp_status check_platform_files(const struct settings_platform *plat
     for (size_t i = 0; status == ESP_OK && i < platform->n_redirectors; i++)
         status = settings_check_certificates(&platform->redirectors[i].node.tls, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_masters; i++)
-        status = settings_check_certificates(&platform->masters[i].agent.node.tls, error);
+        status = check_platform_agent(&platform->masters[i].agent, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_leaders; i++)
-        status = settings_check_certificates(&platform->leaders[i].agent.node.tls, error);
+        status = check_platform_agent(&platform->leaders[i].agent, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_servers; i++)
         if (settings_is_here(platform->servers[i].sed.node.host)) /* else its files are elsewhere */
             status = check_server_files(&platform->servers[i].sed, error);
@@ -391,7 +421,7 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
         status = settings_check_certificates(&settings.redirector.node.tls, error);
         break;
     case SETTINGS_AGENT:
-        status = settings_check_certificates(&settings.agent.node.tls, error);
+        status = check_agent_files(&settings.agent, error);
         break;
     case SETTINGS_SED:
         status = check_server_files(&settings.sed, error);

@@ -153,11 +153,12 @@ struct settings_client {
                                      its own, so that neither in the file is no error of the file */
     struct settings_tls tls;
     int64_t connect_timeout_ns;
-    int64_t call_timeout_ns;    /* for each single remote call */
-    int64_t agent_patience_ns;  /* with a hierarchy that has lost its agents or servers; 0: none */
-    int64_t answer_patience_ns; /* with a server that says nothing while others are there; 0: as any call */
-    int64_t session_timeout_ns; /* for a whole session; 0: none */
-    int64_t connections;        /* to one node */
+    int64_t call_timeout_ns;     /* for each single remote call */
+    int64_t agent_patience_ns;   /* with a hierarchy that has lost its agents or servers; 0: none */
+    int64_t answer_patience_ns;  /* with a server that says nothing while others are there; 0: as any call */
+    int64_t silence_patience_ns; /* with nodes that take connections and say nothing; 0: as if gone */
+    int64_t session_timeout_ns;  /* for a whole session; 0: none */
+    int64_t connections;         /* to one node */
     uint64_t message_bytes, inline_bytes;
     uint64_t job_arguments; /* kept on disk with a job, at most */
     bool remember_links;    /* what transfers tell of links, in the user's cache folder */

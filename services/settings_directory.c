@@ -47,6 +47,14 @@ const struct config_key settings_directory_keys[] = {
      .least = "100 ms",
      .most = "10 min",
      .text = "how long to wait for each answer of the directory"},
+    {.name = "directory_refresh",
+     .type = CONFIG_DURATION,
+     AT(settings_directory, refresh_ns),
+     .initial = "10 min",
+     .least = "100 ms",
+     .most = "30 d",
+     .text = "how often it is read again; when it is away: every 30 s, or as often as this if that is more "
+             "often"},
     {0},
 };
 
@@ -56,13 +64,5 @@ const struct config_key settings_directory_more_keys[] = {
      AT(settings_directory, write),
      .initial = "no",
      .text = "yes: cost models that were measured here are brought into it; needs the right to write"},
-    {.name = "directory_refresh",
-     .type = CONFIG_DURATION,
-     AT(settings_directory, refresh_ns),
-     .initial = "10 min",
-     .least = "100 ms",
-     .most = "30 d",
-     .text = "how often it is read again; when it is away: every 30 s, or as often as this if that is more "
-             "often"},
     {0},
 };

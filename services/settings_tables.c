@@ -501,7 +501,8 @@ static const struct config_key probe_keys[] = {
      .initial = "10 s",
      .least = "100 ms",
      .most = "1 d",
-     .text = "how often this node measures its links, at most, and never for more than 2 % of their time"},
+     .text = "how often this node measures its links, at most, and never for more than 2 % of their time and "
+             "0.1 % of its processor"},
     {0},
 };
 
@@ -550,6 +551,13 @@ static const struct config_key client_keys[] = {
      .most = "10 min",
      .text =
          "how long a server may take to answer a greeting before another one is called; 0: as any message"},
+    {.name = "silence_patience",
+     .type = CONFIG_DURATION,
+     AT(settings_client, silence_patience_ns),
+     .initial = "60 s",
+     .least = "0",
+     .most = "1 h",
+     .text = "how long agents and servers may say nothing that take connections, and that nobody replaces"},
     {.name = "remember_links",
      .type = CONFIG_BOOL,
      AT(settings_client, remember_links),

@@ -7,14 +7,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *kind_of(mode_t mode)
+const char *regular_file_kind(mode_t mode)
 {
-    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
+    return S_ISREG(mode)    ? NULL
+           : S_ISDIR(mode)  ? "a folder"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISSOCK(mode) ? "a socket"
+           : S_ISLNK(mode)  ? "a symbolic link"
+                            : "a device";
 }
 
 static enum esp_status refuse(const char *path, mode_t mode, struct esp_error *error)
 {
-    return error_set(error, ESP_INVALID, "%s: expected a regular file, found %s", path, kind_of(mode));
+    return error_set(error, ESP_INVALID, "%s: expected a regular file, found %s", path,
+                     regular_file_kind(mode));
 }
 
 /* Sockets, folders to write and FIFOs that nobody reads are not even opened. */
@@ -50,7 +56,10 @@ int regular_file_descriptor(const char *path, int flags, struct esp_error *error
 
 FILE *regular_file_open(const char *path, const char *mode, struct esp_error *error)
 {
-    const int flags = *mode == 'a' ? O_WRONLY | O_APPEND | O_CREAT : mode[1] == '+' ? O_RDWR : O_RDONLY;
+    const int flags = *mode == 'a'     ? O_WRONLY | O_APPEND | O_CREAT
+                      : *mode == 'w'   ? O_WRONLY | O_TRUNC | O_CREAT
+                      : mode[1] == '+' ? O_RDWR
+                                       : O_RDONLY;
     const int fd = regular_file_descriptor(path, flags, error);
     FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
     if (fd >= 0 && !file) {

@@ -5,6 +5,8 @@
 #include "client/abstract/abstract.h"
 #include "client/abstract/abstract_steps.h"
 #include "client/describe.h"
+#include "client/session/deadline.h"
+#include "util/clock.h"
 
 #include "util/text.h"
 
@@ -176,7 +178,7 @@ static void tell_asymmetry(const struct abstract_run *run, const struct given *g
     }
 }
 
-enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error)
+static enum esp_status execute(struct abstract_run *run, struct esp_error *error)
 {
     struct given given[PROBLEM_MAX_ARGUMENTS];
     uint32_t rivals[ABSTRACT_MAX_RULES], first;
@@ -203,6 +205,16 @@ enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *err
             status = ESP_OK;
     }
     add_history(run, error);
+    return status;
+}
+
+/* What is asked for before, between and behind the calls ends with them. */
+enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error)
+{
+    const bool ends = abstract_time_left(run->options->deadline_s, &run->until_ns) > 0;
+    const int64_t before_ns = deadline_begin(ends ? run->until_ns : CLOCK_NEVER);
+    const enum esp_status status = execute(run, error);
+    deadline_end(before_ns);
     return status;
 }
 

@@ -49,7 +49,7 @@ struct abstract_run {
     const struct esp_call_options *options;
     struct session *whole;       /* of which the steps are steps; NULL: the caller waits */
     int64_t finish_ns;           /* when the results of all are wanted, in the same way */
-    int64_t until_ns;            /* the steps' deadline, from when the first one begins; 0: not yet known */
+    int64_t until_ns;            /* the deadline of all, from when it is executed; 0: not yet known */
     struct abstract_fate *fates; /* owned: of each argument; NULL: all outputs come here */
     struct variable *variables;  /* of one name the last one counts */
     uint32_t n_variables, n_given;

@@ -109,6 +109,7 @@ enum esp_status abstract_call(struct engine *engine, const struct handle *handle
         own.deadline_s = atomic_load(&handle->deadline_s);
     run.server = handle->server;
     run.options = &own;
+    run.until_ns = invocation->until_ns;
     status = call_and_leave(&run, engine, invocation, &why);
     if (status != ESP_OK)
         *error = why;
@@ -135,6 +136,7 @@ enum esp_status abstract_submit_invocation(const struct handle *handle, const st
         own.deadline_s = atomic_load(&handle->deadline_s);
     run.server = handle->server;
     run.options = &own;
+    run.until_ns = invocation->until_ns;
     bool was_paused = sequence_pause();
     status = give_all(&run, invocation, shapes, &why);
     if (status == ESP_OK)
@@ -178,6 +180,7 @@ static void work(struct session *session)
     if (status == ESP_OK) {
         run.server = plan->bound ? plan->server : NULL;
         run.options = &plan->options;
+        run.until_ns = session->invocation.until_ns;
         run.whole = session;
         status = call_and_leave(&run, session->engine, &session->invocation, &error);
         note_step(session, run.info);

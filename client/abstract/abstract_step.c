@@ -241,10 +241,9 @@ enum esp_status abstract_make_handle(const struct abstract_run *run, const char 
                : abstract_last_error(error);
 }
 
-/* What is left of a time for all steps, which begins with the first; 0: there is no such time. */
-static double time_left_s(double seconds, int64_t *until_ns, const struct engine *engine)
+double abstract_time_left(double seconds, int64_t *until_ns)
 {
-    int64_t now_ns = clock_now_ns(engine->clock);
+    const int64_t now_ns = clock_now_ns(&clock_system);
     if (seconds <= 0)
         return 0;
     if (*until_ns == 0)
@@ -259,8 +258,8 @@ static enum esp_status call_inside(struct abstract_run *run, struct library *lib
     struct session *session = NULL;
     struct esp_error why = {0}, unimportant;
     struct esp_call_options options = *run->options;
-    options.deadline_s = time_left_s(options.deadline_s, &run->until_ns, library->engine);
-    options.finish_s = time_left_s(options.finish_s, &run->finish_ns, library->engine);
+    options.deadline_s = abstract_time_left(options.deadline_s, &run->until_ns);
+    options.finish_s = abstract_time_left(options.finish_s, &run->finish_ns);
     if (handle->address && !run->server) { /* at the server of the step before, which was chosen by them */
         options.server = NULL;
         options.n_properties = 0;

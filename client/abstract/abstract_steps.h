@@ -77,6 +77,9 @@ enum esp_status abstract_last_error(struct esp_error *error);
 /* At the server of the step before, if it has this problem too; else where the agents say. */
 enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
                                      grpc_function_handle_t *handle, struct esp_error *error);
+/* What is left of `seconds`, which begin when this is asked first, with *until_ns 0. 0: there is no such
+ * time. */
+double abstract_time_left(double seconds, int64_t *until_ns);
 /* Calls the problem `name` of that step, and takes over what it gives: all of it, unless the step is the last
  * of `rule` (NULL: of none), whose outputs are those of the abstract problem. */
 enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,

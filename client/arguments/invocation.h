@@ -26,20 +26,22 @@ enum value_form {
 struct value {
     uint32_t index; /* of its argument in the problem's description */
     enum value_form form;
-    const void *in;          /* what is sent; NULL: nothing */
-    void *out;               /* where results go; NULL: nobody wants them */
-    uint64_t bytes;          /* of `in`; of `out` too when VALUE_MEMORY; of the elements when VALUE_SECTION */
-    bool bulk;               /* `in` travels in chunks */
-    bool lent;               /* ... not: the server uses it, or writes the result, where it is, */
-    bool lent_out;           /* and this is a result (client/data/lend.h) */
-    uint64_t fetch;          /* bytes of a result that is still on the server */
-    void *loaded;            /* owned: the contents of a file that is sent, the elements of a section */
+    const void *in; /* what is sent; NULL: nothing */
+    void *out;      /* where results go; NULL: nobody wants them */
+    uint64_t bytes; /* of `in`; of `out` too when VALUE_MEMORY; of the elements when VALUE_SECTION */
+    bool unread;    /* of an inout array that this call does not read: nothing goes in, whatever was given */
+    bool bulk;      /* `in` travels in chunks, if it travels (there is no `datum`) */
+    bool lent;      /* ... not: the server uses it, or writes the result, where it is, */
+    bool lent_out;  /* and this is a result (client/data/lend.h) */
+    uint64_t fetch; /* bytes of a result that is still on the server */
+    void *loaded;   /* owned: the contents of a file that is sent, the elements of a section */
     struct section *section; /* owned, of VALUE_SECTION */
     uint64_t n_texts;        /* of VALUE_TEXTS: elements */
     void *received;          /* owned: text or contents on their way to the caller */
     uint64_t n_received;
     char *datum;               /* owned: it lives on servers: its identity, then addresses of who has it */
     char holder[CAP_NAME + 1]; /* one of them, by name */
+    bool is_unique;            /* and the only one that may have it */
     /* Arrays that also live on servers (client/arguments/invocation_hold.h); used: */
     struct grid_data *grid;    /* what was passed in place of the array */
     struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */
@@ -60,14 +62,23 @@ struct value {
     } scalar; /* of scalars passed by value; `in` points here */
 };
 
+/* Whether a value of this argument goes in. */
+static inline bool value_goes_in(const struct value *value, const struct argument *argument)
+{
+    return argument_is_input(argument) && !value->unread;
+}
+
 struct invocation {
     struct function *function; /* used */
     struct value *values;      /* one for each argument that callers pass, in the description's order */
     uint32_t n_values;
     double work_flop;
-    uint64_t memory_bytes;   /* arguments, work arrays and what the description adds */
-    char home[CAP_NAME + 1]; /* the server that keeps the state which is passed; "": there is none */
-    bool consumed;           /* a result may lie over an input already, which cannot be sent again */
+    uint64_t memory_bytes; /* arguments, work arrays and what the description adds */
+    char
+        home[CAP_NAME + 1]; /* the server that keeps what cannot leave it, a state or unique data; "": none */
+    bool home_by_datum;     /* it is for unique data only */
+    int64_t until_ns;       /* on the engine's clock; 0: no limit to looking for its data, and none begun */
+    bool consumed;          /* a result may lie over an input already, which cannot be sent again */
 };
 
 /* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.

@@ -25,7 +25,7 @@ static bool is_array_or_number(const struct value *value)
 static enum esp_status check_present(const struct argument *argument, const struct value *value,
                                      struct esp_error *error)
 {
-    if (!argument_is_input(argument) || value->in || value->datum || value->grid)
+    if (!value_goes_in(value, argument) || value->in || value->datum || value->grid)
         return ESP_OK;
     if (is_array_or_number(value) && (value->bytes == 0 || argument->initial))
         return ESP_OK;
@@ -36,12 +36,25 @@ static enum esp_status check_present(const struct argument *argument, const stru
                                      : "");
 }
 
+/* What the call does not read is not sent, nor fetched from where it lives. */
+static void leave_unread(struct value *value, const struct shape *shape)
+{
+    if (!shape->unread)
+        return;
+    value->unread = true;
+    value->in = NULL;
+    free(value->datum);
+    value->datum = NULL;
+    holding_release(value->held);
+    value->held = NULL;
+}
+
 /* An array that was left out: every element has the default. */
 static enum esp_status fill_default(const struct problem *problem, struct value *value,
                                     const struct number *scope, struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[value->index];
-    if (argument->n_dims == 0 || !argument_is_input(argument) || !argument->initial || value->in ||
+    if (argument->n_dims == 0 || !value_goes_in(value, argument) || !argument->initial || value->in ||
         value->datum || value->grid || !is_array_or_number(value) || value->bytes == 0)
         return ESP_OK;
     unsigned char raw[16];
@@ -102,7 +115,7 @@ static enum esp_status take_texts(const struct problem *problem, struct value *v
     const struct argument *argument = &problem->arguments[value->index];
     uint64_t n = value->n_texts = binding->shapes[value->index].count, gathered = 0;
     const char *const *texts = value->in;
-    if (!argument_is_input(argument))
+    if (!argument_is_input(argument) || value->datum || value->grid)
         return ESP_OK;
     if (!texts && n > 0)
         return error_set(error, ESP_INVALID,
@@ -156,6 +169,7 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
         struct value *value = &invocation->values[i];
         if (is_array_or_number(value))
             value->bytes = binding->shapes[value->index].bytes;
+        leave_unread(value, &binding->shapes[value->index]);
         status = hold_check(value, problem, binding->scope, &binding->shapes[value->index], error);
         if (status != ESP_OK)
             break;

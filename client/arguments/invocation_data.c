@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/arguments/invocation_data.h"
 #include "client/data/data.h"
+#include "client/data/data_strings.h"
 #include "client/data/holding.h"
 #include "client/arguments/invocation_hold.h"
 #include "client/data/sequence.h"
 #include "core/data/datum_section.h"
+#include "client/session/deadline.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +32,12 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
         value->out = NULL;
     if (!given->datum && !given->kept)
         return ESP_OK;
-    bool whole = value->form == VALUE_MEMORY, cut = value->form == VALUE_SECTION && !given->kept;
+    const bool strings = value->form == VALUE_TEXTS && argument->type == TYPE_STRING;
+    bool whole = value->form == VALUE_MEMORY || strings, cut = value->form == VALUE_SECTION && !given->kept;
     if (argument->n_dims == 0 || !(whole || cut))
-        return error_set(error, ESP_INVALID,
-                         "argument \"%s\": only %sarrays of numbers and characters can %s", argument->name,
-                         given->kept ? "whole " : "", given->kept ? "stay as data" : "be data");
+        return error_set(
+            error, ESP_INVALID, "argument \"%s\": only %sarrays of numbers, characters and strings can %s",
+            argument->name, given->kept ? "whole " : "", given->kept ? "stay as data" : "be data");
     if (given->datum && !argument_is_input(argument))
         return error_set(error, ESP_INVALID, "argument \"%s\": it is an output, and no datum goes in",
                          argument->name);
@@ -51,6 +55,9 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
         return ESP_OK;
     if (datum_reference_parse(given->datum, &id, &section, error) != ESP_OK)
         return error_prefix(error, "argument \"%s\"", argument->name);
+    if (strings && section.n_dims > 0)
+        return error_set(error, ESP_INVALID, "argument \"%s\": an array of strings is a datum as a whole",
+                         argument->name);
     value->in = NULL; /* nothing is sent */
     value->datum = strdup(given->datum);
     if (!value->datum)
@@ -104,6 +111,7 @@ enum esp_status invocation_find_datum(struct engine *engine, struct value *value
     for (size_t i = 0; i < n; i++)
         at += snprintf(text + at, size - (size_t)at, " %s", holders[i].address);
     snprintf(value->holder, sizeof value->holder, "%s", n > 0 ? holders[0].server : "");
+    value->is_unique = n > 0 && (holders[0].flags & DATUM_UNIQUE);
     free(value->datum);
     value->datum = text;
     return ESP_OK;
@@ -138,14 +146,66 @@ static enum esp_status restore(struct value *value, struct engine *engine, struc
                         : error_no_memory(error, "the identity of a datum");
 }
 
-enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
-                                     struct esp_error *error)
+/* Strings that the routine changes: servers map what is only read. */
+static enum esp_status bring_strings(struct engine *engine, struct value *value,
+                                     const struct argument *argument, struct esp_error *error)
+{
+    uint64_t n = 0;
+    if (!value->datum || value->form != VALUE_TEXTS || !argument_is_output(argument))
+        return ESP_OK;
+    enum esp_status status = data_get_strings(engine, value->datum, &value->loaded, &value->bytes, &n, error);
+    if (status == ESP_OK && n != value->n_texts)
+        return error_set(error, ESP_INVALID, "expected string[%llu], the datum is string[%llu]",
+                         (unsigned long long)value->n_texts, (unsigned long long)n);
+    value->in = value->loaded;
+    free(value->datum);
+    value->datum = NULL;
+    return status;
+}
+
+/* Without those who had it. */
+static enum esp_status name_again(struct value *value, struct esp_error *error)
+{
+    char *name = strndup(value->datum, strcspn(value->datum, " "));
+    if (!name)
+        return error_no_memory(error, "the identity of a datum");
+    free(value->datum);
+    value->datum = name;
+    return ESP_OK;
+}
+
+/* No copy may be made of unique data: who takes one has to be where it is. */
+static enum esp_status go_to_unique(struct invocation *invocation, struct esp_error *error)
+{
+    const struct problem *problem = invocation->function->problem;
+    if (invocation->home_by_datum)
+        invocation->home[0] = 0;
+    invocation->home_by_datum = false;
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        const struct value *value = &invocation->values[i];
+        if (!value->datum || !value->is_unique)
+            continue;
+        if (invocation->home[0] && strcmp(invocation->home, value->holder) != 0)
+            return error_set(
+                error, ESP_REFUSED,
+                "%s: argument \"%s\": its datum is unique and on server %s, but the call takes "
+                "what cannot leave server %s: put one of them where the other is, and not as unique",
+                problem->name, problem->arguments[value->index].name, value->holder, invocation->home);
+        invocation->home_by_datum |= !invocation->home[0];
+        memcpy(invocation->home, value->holder, sizeof invocation->home);
+    }
+    return ESP_OK;
+}
+
+static enum esp_status find_all(struct invocation *invocation, struct engine *engine, struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;
     enum esp_status status = hold_prepare(invocation, engine, error);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        status = value->datum ? invocation_find_datum(engine, value, error) : ESP_OK;
+        status = bring_strings(engine, value, &problem->arguments[value->index], error);
+        if (status == ESP_OK && value->datum)
+            status = invocation_find_datum(engine, value, error);
         if (status != ESP_OK && may_send(value, status))
             status = ESP_OK;
         if (invocation_lost_datum(status) && value->held && !value->grid)
@@ -154,8 +214,46 @@ enum esp_status invocation_find_data(struct invocation *invocation, struct engin
             error_prefix(error, "%s: argument \"%s\"", problem->name, problem->arguments[value->index].name);
     }
     if (status == ESP_OK)
+        status = go_to_unique(invocation, error);
+    if (status == ESP_OK)
         sequence_note_call(invocation);
     return status;
+}
+
+enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine, int64_t until_ns,
+                                     struct esp_error *error)
+{
+    const int64_t before_ns = deadline_begin(until_ns);
+    enum esp_status status = find_all(invocation, engine, error);
+    deadline_end(before_ns);
+    invocation->until_ns = until_ns == CLOCK_NEVER ? 0 : until_ns;
+    if (status == ESP_OK && clock_now_ns(engine->clock) >= until_ns)
+        status = error_set(error, ESP_TIMEOUT,
+                           "%s: its time is over: to find its data took all of it; give it more",
+                           invocation->function->problem->name);
+    return status;
+}
+
+enum esp_status invocation_find_again(struct invocation *invocation, struct engine *engine,
+                                      struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    bool any = false;
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        if (!value->datum || !value->held || value->grid)
+            continue;
+        any = true;
+        status = name_again(value, error);
+        if (status == ESP_OK)
+            status = invocation_find_datum(engine, value, error);
+        if (invocation_lost_datum(status))
+            status = restore(value, engine, error);
+    }
+    if (status == ESP_OK && any)
+        status = go_to_unique(invocation, error);
+    return status == ESP_OK && !any ? error_set(error, ESP_NOT_FOUND, "none of its data is a sequence's")
+                                    : status;
 }
 
 static void put_little(uint8_t *bytes, uint32_t number)
@@ -164,12 +262,18 @@ static void put_little(uint8_t *bytes, uint32_t number)
         bytes[i] = (uint8_t)(number >> (8 * i));
 }
 
+/* How long strings are is known when they are there: the client puts them back (hold_results()). */
+static bool is_kept_by_server(const struct value *value)
+{
+    return value->is_kept && value->form != VALUE_TEXTS;
+}
+
 enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
                                     struct esp_error *error)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < invocation->n_values; i++)
-        n += invocation->values[i].is_kept;
+        n += is_kept_by_server(&invocation->values[i]);
     if (n == 0)
         return ESP_OK;
     struct extensions *extensions = &call->call.extensions;
@@ -178,7 +282,7 @@ enum esp_status invocation_say_kept(const struct invocation *invocation, struct 
     if (!items || !bytes)
         return error_no_memory(error, "a call");
     for (uint32_t i = 0; i < invocation->n_values; i++) {
-        if (!invocation->values[i].is_kept)
+        if (!is_kept_by_server(&invocation->values[i]))
             continue;
         put_little(at, invocation->values[i].index);
         put_little(at + 4, invocation->values[i].kept_mode);

@@ -14,11 +14,17 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
 /* Takes `stays`, after that. ESP_INVALID: no mode; an abstract problem. */
 enum esp_status invocation_take_stays(struct value *value, const struct problem *problem,
                                       const struct esp_argument *given, struct esp_error *error);
-/* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. */
-enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
+/* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. The session's
+ * time begins with that, and is over then (session_until_ns()). */
+enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine, int64_t until_ns,
                                      struct esp_error *error);
 /* Whether finding one ended so because nobody who has it is there. */
 bool invocation_lost_datum(enum esp_status status);
+/* The server that was given the call says that one of its data is nowhere: those of a sequence are looked for
+ * again, and computed again if need be. ESP_NOT_FOUND: the call takes none of a sequence, or one cannot be
+ * had. May block. */
+enum esp_status invocation_find_again(struct invocation *invocation, struct engine *engine,
+                                      struct esp_error *error);
 /* Of the one: its holders' addresses go behind its identity. */
 enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error);
 /* Says in the call which results stay. */

@@ -2,15 +2,11 @@
 #include "client/arguments/invocation_hold.h"
 #include "client/data/data.h"
 #include "client/data/grid_data.h"
-#include "client/data/grid_transfer.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/sequence.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- data of grpc_data.h ---- */
 
@@ -19,7 +15,7 @@ static void take_output(struct value *value, struct grid_data *grid)
     value->result = holding_use(grid->holding);
     holding_expect(value->result, &value->due);
     value->out = grid_only_memory(grid);
-    value->is_kept = !value->out && value->form == VALUE_MEMORY;
+    value->is_kept = !value->out && (value->form == VALUE_MEMORY || value->form == VALUE_TEXTS);
     value->kept_mode = (uint32_t)grid->holding->mode;
     value->kept_flags = grid->holding->flags;
 }
@@ -37,9 +33,10 @@ enum esp_status hold_take_data(struct value *value, const struct argument *argum
     if (!grid)
         return ESP_OK;
     value->grid = grid; /* released with the value */
-    if (argument->n_dims == 0 || (value->form != VALUE_MEMORY && value->form != VALUE_SECTION))
+    if (argument->n_dims == 0 ||
+        (value->form != VALUE_MEMORY && value->form != VALUE_SECTION && argument->type != TYPE_STRING))
         return error_set(error, ESP_INVALID,
-                         "argument \"%s\": only arrays of numbers and characters can be data",
+                         "argument \"%s\": only arrays of numbers, characters and strings can be data",
                          argument->name);
     if (grid->is_container)
         return error_set(error, ESP_INVALID,
@@ -64,8 +61,14 @@ static enum esp_status check_data(const struct value *value, const struct argume
 {
     char text[DATUM_SHAPE_TEXT];
     uint64_t whole = shape->whole_bytes > 0 ? shape->whole_bytes : value->bytes;
-    if (!value->grid || value->grid->shape.bytes == whole)
+    if (!value->grid || (value->form != VALUE_TEXTS && value->grid->shape.bytes == whole) ||
+        (value->form == VALUE_TEXTS && value->grid->shape.dims[0] == shape->dims[0]))
         return ESP_OK;
+    if (value->form == VALUE_TEXTS)
+        return error_set(error, ESP_INVALID,
+                         "argument \"%s\": expected an array of %lld strings, found data of %s",
+                         argument->name, (long long)shape->dims[0],
+                         datum_shape_text(&value->grid->shape, text, sizeof text));
     return error_set(error, ESP_INVALID, "argument \"%s\": expected an array of %llu bytes, found data of %s",
                      argument->name, (unsigned long long)whole,
                      datum_shape_text(&value->grid->shape, text, sizeof text));
@@ -95,11 +98,27 @@ static enum esp_status take_shape(struct value *value, const struct problem *pro
     return datum_shape_of_argument(problem, value->index, scope, shape, value->shape, error);
 }
 
+/* What goes in may belong to a sequence otherwise: as data of the program, or in another thread. */
+static enum esp_status settle_memory(const struct value *value, const struct argument *argument,
+                                     const struct shape *shape, struct esp_error *error)
+{
+    const bool in_memory = value->form == VALUE_MEMORY || value->form == VALUE_SECTION;
+    if (!value_goes_in(value, argument) || argument->n_dims == 0)
+        return ESP_OK;
+    if (value->grid)
+        return grid_sync(value->grid, error);
+    return in_memory && value->in && !value->datum
+               ? sequence_check_memory(argument, value->in, span_of(shape), error)
+               : ESP_OK;
+}
+
 enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,
                            const struct shape *shape, struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[value->index];
     enum esp_status status = check_data(value, argument, shape, error);
+    if (status == ESP_OK)
+        status = settle_memory(value, argument, shape, error);
     if (status == ESP_OK && may_be_of_sequence(value, argument))
         status = sequence_take_input(value, argument, problem->abstract != NULL, span_of(shape), error);
     return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
@@ -180,10 +199,10 @@ enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *er
     const struct problem *problem = invocation->function->problem;
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        if (value->stays)
+        if (value->is_kept && value->form == VALUE_TEXTS)
             return error_set(error, ESP_INVALID,
-                             "%s: argument \"%s\" cannot stay for orders: nobody is told of what a job took; "
-                             "put it as a datum first, or call the problem",
+                             "%s: result \"%s\" cannot stay on a server: strings of jobs come to who fetches "
+                             "them; call the problem, or put them then",
                              problem->name, problem->arguments[value->index].name);
         if (value->is_kept && problem->abstract)
             return error_set(error, ESP_INVALID,
@@ -237,7 +256,7 @@ enum esp_status hold_prepare(struct invocation *invocation, struct engine *engin
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
         const struct argument *argument = &problem->arguments[value->index];
-        if (value->grid && argument_is_input(argument))
+        if (value->grid && value_goes_in(value, argument))
             status = prepare_input(value, engine, error);
         if (status == ESP_OK && problem->abstract)
             status = prepare_abstract(value, engine, error);
@@ -245,242 +264,4 @@ enum esp_status hold_prepare(struct invocation *invocation, struct engine *engin
             error_prefix(error, "%s: argument \"%s\"", problem->name, argument->name);
     }
     return status;
-}
-
-/* ---- what goes in and stays ---- */
-
-static struct datum_info describe(const struct value *value, enum datum_mode mode, uint32_t flags)
-{
-    const struct datum_shape *shape = value->shape;
-    return (struct datum_info){.type = shape->type,
-                               .dims = (int64_t *)shape->dims,
-                               .n_dims = shape->n_dims,
-                               .storage = shape->storage,
-                               .layout_a = shape->layout[0],
-                               .layout_b = shape->layout[1],
-                               .layout_c = shape->layout[2],
-                               .row_major = shape->row_major,
-                               .bytes = shape->bytes,
-                               .mode = mode,
-                               .flags = flags,
-                               .created_s = (int64_t)time(NULL)};
-}
-
-/* Data carry the name of the server that makes them. */
-static enum esp_status name_of(struct engine *engine, const char *server, const char *address, char *name,
-                               struct esp_error *error)
-{
-    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
-    enum esp_status status = ESP_OK;
-    snprintf(name, CAP_NAME + 1, "%s", server);
-    if (strchr(server, ':')) {
-        status = transport_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
-        if (status == ESP_OK)
-            snprintf(name, CAP_NAME + 1, "%s", reply.greet_reply.name);
-        message_clear(&reply);
-    }
-    return status;
-}
-
-static enum esp_status put(const struct value *value, struct engine *engine, const char *server,
-                           const char *address, char *datum, struct esp_error *error)
-{
-    char name[CAP_NAME + 1];
-    const struct datum_info info = describe(value, value->held->mode, value->held->flags);
-    enum esp_status status = name_of(engine, server, address, name, error);
-    if (status == ESP_OK)
-        status = data_put(engine, name, address, &info, value->in, (struct data_told){0}, datum, error);
-    return status;
-}
-
-static enum esp_status leave(struct value *value, struct engine *engine, const char *server,
-                             const char *address, struct esp_error *error)
-{
-    char datum[DATUM_TEXT];
-    bool put_now = holding_claim(value->held, datum);
-    if (put_now) {
-        enum esp_status status = put(value, engine, server, address, datum, error);
-        holding_put_done(value->held, status == ESP_OK ? datum : NULL);
-        if (status != ESP_OK)
-            return status;
-    }
-    value->bulk = false;
-    value->datum = strdup(datum);
-    if (!value->datum)
-        return error_no_memory(error, "the identity of a datum");
-    /* Agents hear of what another call has put a little later. */
-    return put_now ? ESP_OK : invocation_find_datum(engine, value, error);
-}
-
-/* Several arrays are put at the same time: one waits for nobody's answers but its own. */
-struct leaving {
-    struct thread_job job;
-    struct value *value;
-    struct engine *engine;
-    const char *server, *address;
-    enum esp_status status;
-    struct esp_error error;
-    bool submitted;
-    pthread_mutex_t *lock; /* of `done` */
-    pthread_cond_t *changed;
-    bool done;
-};
-
-static void leave_it(void *arg)
-{
-    struct leaving *one = arg;
-    one->status = leave(one->value, one->engine, one->server, one->address, &one->error);
-    pthread_mutex_lock(one->lock);
-    one->done = true;
-    pthread_cond_signal(one->changed);
-    pthread_mutex_unlock(one->lock);
-}
-
-/* What no other thread has begun, this one does. */
-static void leave_all(struct leaving *all, uint32_t n, struct engine *engine)
-{
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-    for (uint32_t i = 0; i < n; i++) {
-        all[i].lock = &lock;
-        all[i].changed = &changed;
-        all[i].job = (struct thread_job){.run = leave_it, .arg = &all[i]};
-        all[i].submitted = i > 0 && thread_pool_submit(engine->runners, &all[i].job);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (!all[i].submitted || thread_pool_withdraw(engine->runners, &all[i].job))
-            leave_it(&all[i]);
-    pthread_mutex_lock(&lock);
-    for (uint32_t i = 0; i < n; i++)
-        while (!all[i].done)
-            pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
-    pthread_cond_destroy(&changed);
-    pthread_mutex_destroy(&lock);
-}
-
-enum esp_status hold_leave(struct invocation *invocation, struct engine *engine, const char *server,
-                           const char *address, struct esp_error *error)
-{
-    const struct problem *problem = invocation->function->problem;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < invocation->n_values; i++)
-        n += invocation->values[i].held && !invocation->values[i].datum;
-    struct leaving *all = n > 0 ? calloc(n, sizeof *all) : NULL;
-    if (n == 0)
-        return ESP_OK;
-    if (!all)
-        return error_no_memory(error, "the arguments of a call");
-    for (uint32_t i = 0, next = 0; i < invocation->n_values; i++)
-        if (invocation->values[i].held && !invocation->values[i].datum)
-            all[next++] = (struct leaving){
-                .value = &invocation->values[i], .engine = engine, .server = server, .address = address};
-    leave_all(all, n, engine);
-    enum esp_status status = ESP_OK;
-    for (uint32_t i = 0; i < n; i++) {
-        struct value *value = all[i].value;
-        if (all[i].status == ESP_OK)
-            continue;
-        if (value->held->required && status == ESP_OK) {
-            *error = all[i].error;
-            status = error_prefix(error, "%s: argument \"%s\"", problem->name,
-                                  problem->arguments[value->index].name);
-        } else if (!value->held->required) {
-            holding_release(value->held); /* it is sent, and nothing stays */
-            value->held = NULL;
-        }
-    }
-    free(all);
-    return status;
-}
-
-/* ---- what comes out and stays ---- */
-
-static void stop_reading(struct value *value)
-{
-    if (value->reads)
-        holding_read_done(value->grid->holding);
-    value->reads = false;
-}
-
-static enum esp_status settle(struct value *value, struct engine *engine, struct esp_error *error)
-{
-    const char *datum = value->stayed;
-    bool also = datum_mode_returns((enum datum_mode)value->kept_mode) || (!value->kept && !value->result);
-    enum esp_status status = ESP_OK;
-    if (datum && value->out && also)
-        status = data_get(engine, datum, value->out, value->bytes, (struct data_told){0}, error);
-    if (status == ESP_OK && datum && value->kept && !(*value->kept = strdup(datum)))
-        status = error_no_memory(error, "the identity of a datum");
-    if (status != ESP_OK || !value->result)
-        return status;
-    if (value->grid)
-        grid_set_memory(value->grid, datum ? NULL : value->out, false);
-    struct holding *result = value->result;
-    value->result = NULL;
-    holding_arrived(result, &value->due, datum ? datum : "", NULL);
-    holding_release(result);
-    return value->grid ? grid_bring_out(value->grid, engine, error) : ESP_OK;
-}
-
-enum esp_status hold_results(struct invocation *invocation, struct engine *engine, struct esp_error *error)
-{
-    const struct problem *problem = invocation->function->problem;
-    enum esp_status status = ESP_OK;
-    for (uint32_t i = 0; i < invocation->n_values; i++)
-        stop_reading(&invocation->values[i]);
-    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
-        struct value *value = &invocation->values[i];
-        status = settle(value, engine, error);
-        if (status != ESP_OK)
-            error_prefix(error, "%s: result \"%s\"", problem->name, problem->arguments[value->index].name);
-        if (value->grid)
-            grid_drop_old(value->grid, engine, false);
-    }
-    return status;
-}
-
-static enum esp_status put_result(struct value *value, struct engine *engine, const char *server,
-                                  const char *address, struct esp_error *error)
-{
-    char datum[DATUM_TEXT] = "", name[CAP_NAME + 1];
-    const struct datum_info info = describe(value, (enum datum_mode)value->kept_mode, value->kept_flags);
-    enum esp_status status = name_of(engine, server, address, name, error);
-    if (status == ESP_OK)
-        status = data_put(engine, name, address, &info, value->received, (struct data_told){0}, datum, error);
-    value->out = NULL;
-    if (status == ESP_OK && !(value->stayed = strdup(datum)))
-        status = error_no_memory(error, "the identity of a datum");
-    return status;
-}
-
-enum esp_status hold_put_results(struct invocation *invocation, struct engine *engine, const char *server,
-                                 struct esp_error *error)
-{
-    char address[CAP_ADDRESS + 1];
-    enum esp_status status = ESP_OK;
-    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
-        struct value *value = &invocation->values[i];
-        if (!value->is_kept)
-            continue;
-        status = engine_resolve(engine, server, address, error);
-        if (status == ESP_OK)
-            status = put_result(value, engine, server, address, error);
-    }
-    return status == ESP_OK ? hold_results(invocation, engine, error) : status;
-}
-
-void hold_release(struct value *value)
-{
-    struct esp_error why;
-    if (value->result) {
-        error_set(&why, ESP_FAILED, "the call that was to make it has failed");
-        holding_arrived(value->result, &value->due, NULL, &why);
-    }
-    stop_reading(value);
-    holding_release(value->result);
-    holding_release(value->held);
-    grid_release(value->grid);
-    free(value->stayed);
-    free(value->shape);
 }

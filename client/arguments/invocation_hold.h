@@ -31,8 +31,14 @@ enum esp_status hold_prepare(struct invocation *invocation, struct engine *engin
 enum esp_status hold_leave(struct invocation *invocation, struct engine *engine, const char *server,
                            const char *address, struct esp_error *error);
 
-/* The results are there: tells those that stayed, and fetches those that are wanted as well. Blocks. */
-enum esp_status hold_results(struct invocation *invocation, struct engine *engine, struct esp_error *error);
+/* No server has the memory for what a sequence would leave there: its results are to come to the program's
+ * memory, and what is in that is sent (invocation_home.c). False: there is nothing of the kind. */
+bool hold_bring_home(struct invocation *invocation);
+
+/* The results of that server are there: tells those that stayed, puts strings that are to, and fetches those
+ * that are wanted as well. Blocks. */
+enum esp_status hold_results(struct invocation *invocation, struct engine *engine, const char *server,
+                             const char *address, struct esp_error *error);
 /* Of an abstract problem, whose results are in memory: puts on that server what is to stay. */
 enum esp_status hold_put_results(struct invocation *invocation, struct engine *engine, const char *server,
                                  struct esp_error *error);

@@ -181,6 +181,10 @@ enum esp_status invocation_for_results(struct invocation *invocation, struct fun
         const struct argument *argument = invocation_argument(invocation, value);
         if (value->form == VALUE_MEMORY)
             value->bytes = binding.shapes[value->index].bytes;
+        if (value->form == VALUE_TEXTS)
+            value->n_texts = binding.shapes[value->index].count;
+        if (argument_is_output(argument))
+            value->stays = ESP_SESSION_OUTPUTS; /* what is on a server then is the job's */
         if (argument_is_output(argument) && arguments[i].kept) {
             value->is_kept = true;
             value->kept = arguments[i].kept;

@@ -67,9 +67,9 @@ enum esp_status invocation_request(const struct invocation *invocation, struct m
     for (uint32_t i = 0; i < n; i++) {
         const struct value *value = &invocation->values[i];
         const struct argument *argument = argument_of(invocation, value);
-        bool stays = value->is_kept && !argument_is_input(argument);
+        bool stays = value->is_kept && !value_goes_in(value, argument);
         request->arguments[i] = (struct argument_attribute){.index = value->index,
-                                                            .mode = argument->mode,
+                                                            .mode = value->unread ? MODE_OUT : argument->mode,
                                                             .bytes = stays ? 0 : value->bytes,
                                                             .holder = value->holder,
                                                             .datum = identity_of(value, &submit->arena)};
@@ -112,7 +112,7 @@ enum esp_status invocation_arguments(const struct invocation *invocation, struct
             sent->kind = KIND_DATUM;
             sent->data = (const uint8_t *)value->datum;
             sent->length = (uint32_t)strlen(value->datum);
-        } else if (!argument_is_input(argument)) {
+        } else if (!value_goes_in(value, argument)) {
             sent->kind = value->out || value->is_kept ? KIND_WANTED : KIND_ABSENT;
         } else if (!value->in && value->bytes > 0) {
             sent->kind = KIND_ABSENT; /* its default */
@@ -188,9 +188,9 @@ static enum esp_status take_result(struct invocation *invocation, const struct c
     if (!value || !argument_is_output(argument))
         return error_set(error, ESP_PROTOCOL, "result %u is no output of %s", result->index,
                          invocation->function->problem->name);
-    if (value->is_kept || result->kind == KIND_DATUM)
+    if ((value->is_kept && value->form != VALUE_TEXTS) || result->kind == KIND_DATUM)
         return invocation_take_identity(value, argument, result, error);
-    if (!value->out)
+    if (!value->out && !value->is_kept)
         return ESP_OK; /* nobody wants it */
     void *memory = NULL;
     enum esp_status status = destination(value, argument, result->bytes, &memory, error);
@@ -244,7 +244,7 @@ static enum esp_status finish_texts(struct invocation *invocation, const struct 
         error->status = ESP_PROTOCOL;
         return ESP_PROTOCOL;
     }
-    for (uint64_t i = 0; status == ESP_OK && i < value->n_texts; i++) {
+    for (uint64_t i = 0; status == ESP_OK && texts && i < value->n_texts; i++) {
         texts_next(value->received, i, &item);
         if (strings && !(texts[i] = strdup(item.bytes)))
             status = error_no_memory(error, argument->name);
@@ -259,7 +259,8 @@ enum esp_status invocation_finish(struct invocation *invocation, struct esp_erro
     enum esp_status status = ESP_OK;
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        if (!value->out || !value->received)
+        const bool is_kept = value->is_kept && value->form == VALUE_TEXTS;
+        if (!value->received || (!value->out && !is_kept))
             continue;
         if (value->form == VALUE_FILE) {
             status = contents_save(value->out, value->received, value->n_received, error);

@@ -13,7 +13,9 @@ client_libclient_la_SOURCES += \
 	client/arguments/invocation_data.c \
 	client/arguments/invocation_data.h \
 	client/arguments/invocation_hold.c \
+	client/arguments/invocation_home.c \
 	client/arguments/invocation_hold.h \
+	client/arguments/invocation_stay.c \
 	client/arguments/invocation_vector.c \
 	client/arguments/invocation_wire.c \
 	client/arguments/signature.c \

@@ -149,9 +149,14 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
         return error_set(error, ESP_INVALID, "-o %s: it is an input", formal->name);
     if (!*path)
         return error_set(error, ESP_INVALID, "-o %s: expected a file name behind '='", formal->name);
-    if (values->slots[index].path || values->slots[index].is_kept)
-        return error_set(error, ESP_INVALID, "-o %s is given twice", formal->name);
-    if (values_is_data(path))
+    const struct value_slot *slot = &values->slots[index];
+    const bool data = values_is_data(path);
+    if (data ? slot->is_kept : slot->path || (slot->is_kept && !slot->comes))
+        return error_set(error, ESP_INVALID,
+                         "-o %s is given twice (to leave it on a server and save it as well: -o "
+                         "%s=data:persistent-return -o %s=FILE)",
+                         formal->name, formal->name, formal->name);
+    if (data)
         return values_keep(values, index, path, error);
     if (esp_type_size(formal->type) > 0 && formal->type != ESP_TYPE_CHAR && !values->format &&
         matrix_check_ending(path, error) != ESP_OK)
@@ -200,7 +205,7 @@ enum esp_status values_prepare_output(struct values *values, size_t index, struc
     struct esp_argument *argument = &values->arguments[index];
     struct value_slot *slot = &values->slots[index];
     uint64_t bytes = esp_type_size(formal->type);
-    if (slot->is_kept)
+    if (slot->is_kept && !slot->comes)
         return ESP_OK;
     if (is_texts(formal))
         return values_prepare_texts(values, index, error);

@@ -35,10 +35,13 @@ struct values {
         char *random;                    /* the input is made up: as it was asked for */
         char *datum;                     /* the input lives on servers: its identity */
         bool is_kept;                    /* the output stays on the server, */
-        char *kept;                      /* under this identity after the call */
+        char *kept;                      /* under this identity after the call; */
+        bool comes;                      /* and comes besides, by its mode */
+        bool is_whole;                   /* it was to stay in pieces, and does not (values_look_at_kept()) */
     } * slots;
     uint64_t max_input;                 /* bytes that a file or an array in it has at most; 0: the default */
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
+    int64_t look_ns;                    /* what is left for looking up data; 0: no limit */
     bool as_json;                       /* what goes to "-" is part of the JSON value */
     bool some_saved;                    /* then arrays without a path are not fetched */
     bool is_late; /* output arrays get memory when they are there: values_prepare() makes none */
@@ -62,15 +65,19 @@ enum esp_status values_assign(struct values *values, const char *word, struct es
 /* Takes a matrix for the argument of that name. */
 enum esp_status values_assign_matrix(struct values *values, const char *name, const struct matrix *matrix,
                                      struct esp_error *error);
-/* Takes "name=file" of -o. */
+/* Takes "name=file" of -o; "name=data:MODE" besides that where the mode makes the result come as well. */
 enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error);
+
+/* After the call: how what stayed lies. What cannot be looked at lies as it was to. */
+void values_look_at_kept(struct values *values);
 
 /* Whether the output array stays where it is computed, as nobody has asked for it. */
 bool values_is_left(const struct values *values, size_t index);
 
 /* Takes "inputs", "outputs" or "all", a mode may follow (":persistent"), of --leave: these arrays stay on the
- * server. What -o names comes as well, what it leaves stays as it says. ESP_INVALID. */
-enum esp_status values_leave(struct values *values, const char *word, struct esp_error *error);
+ * server. What -o names comes as well, what it leaves stays as it says. `job`: nobody waits for the results'
+ * identities here. ESP_INVALID. */
+enum esp_status values_leave(struct values *values, const char *word, bool job, struct esp_error *error);
 
 /* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the
  * outputs. When -o names some, other output arrays are not asked for. */

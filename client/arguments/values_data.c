@@ -4,6 +4,9 @@
  */
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
+#include "client/arguments/values_texts.h"
+#include "client/session/deadline.h"
+#include "util/clock.h"
 
 #include "core/data/datum_section.h"
 
@@ -18,10 +21,11 @@ bool values_is_data(const char *word)
 
 static enum esp_status check_formal(const struct esp_problem_argument *formal, struct esp_error *error)
 {
-    if (formal->n_dims > 0 && esp_type_size(formal->type) > 0)
+    if (formal->n_dims > 0 && (esp_type_size(formal->type) > 0 || formal->type == ESP_TYPE_STRING))
         return ESP_OK;
-    return error_set(error, ESP_INVALID, "%s: only arrays of numbers and characters can be data, found %s",
-                     formal->name, esp_type_name(formal->type));
+    return error_set(
+        error, ESP_INVALID, "%s: only arrays of numbers, characters and strings can be data, found %s%s",
+        formal->name, formal->n_dims > 0 ? "an array of type " : "", esp_type_name(formal->type));
 }
 
 /* The extents of what of the datum is meant. */
@@ -31,6 +35,9 @@ static enum esp_status take_extents(const struct esp_data_info *info, const stru
     /* How it is stored, the server knows, and looks at again. */
     struct datum_shape whole = {.type = (enum base_type)(info->type - 1), .n_dims = info->n_dims}, part;
     memcpy(whole.dims, info->dims, info->n_dims * sizeof *info->dims);
+    if (section->n_dims > 0 && info->type == ESP_TYPE_STRING)
+        return error_set(error, ESP_INVALID,
+                         "an array of strings is a datum as a whole, found a section of one");
     enum esp_status status = datum_section_take(section, &whole, &part, NULL, error);
     argument->type = info->type;
     argument->n_dims = part.n_dims;
@@ -52,6 +59,19 @@ static void fit_extents(struct esp_argument *argument, unsigned n_dims, bool sec
         argument->dims[argument->n_dims++] = 1;
 }
 
+/* All data of a call share the time. */
+static enum esp_status look_up(struct values *values, const char *id, struct esp_data_info **infos, size_t *n)
+{
+    const int64_t begun_ns = clock_now_ns(&clock_system), all_ns = values->look_ns;
+    const int64_t before_ns = deadline_begin(all_ns > 0 ? begun_ns + all_ns : CLOCK_NEVER);
+    const enum esp_status status = esp_data_look(id, infos, n);
+    deadline_end(before_ns);
+    const int64_t left_ns = all_ns - (clock_now_ns(&clock_system) - begun_ns);
+    if (all_ns > 0)
+        values->look_ns = left_ns > 0 ? left_ns : 1;
+    return status;
+}
+
 enum esp_status values_take_datum(struct values *values, size_t index, const char *word,
                                   struct esp_error *error)
 {
@@ -68,7 +88,7 @@ enum esp_status values_take_datum(struct values *values, size_t index, const cha
         return status;
     if (datum_reference_parse(word + strlen(VALUES_DATA), &id, &section, error) != ESP_OK)
         return error_prefix(error, "%s", formal->name);
-    if (esp_data_look(datum_id_text(&id, identity), &infos, &n) != ESP_OK) {
+    if (look_up(values, datum_id_text(&id, identity), &infos, &n) != ESP_OK) {
         *error = *esp_last_error();
         return error_prefix(error, "%s", formal->name);
     }
@@ -104,8 +124,19 @@ enum esp_status values_keep(struct values *values, size_t index, const char *wor
     enum esp_status status = check_formal(formal, error);
     if (status == ESP_OK && *mode_name)
         status = datum_mode_parse(mode_name, &mode, error);
+    const bool comes = status == ESP_OK && datum_mode_returns(mode);
+    if (comes && is_texts(formal))
+        status = error_set(error, ESP_INVALID,
+                           "strings that stay do not come besides: leave them as %s, and 'espalier data get' "
+                           "brings them",
+                           datum_mode_sticks(mode) ? "sticky" : "persistent");
+    else if (status == ESP_OK && slot->path && !comes)
+        status = error_set(error, ESP_INVALID,
+                           "it is to be saved, too: expected persistent-return or sticky-return, found '%s'",
+                           *mode_name ? mode_name : "no mode");
     if (status != ESP_OK)
         return error_prefix(error, "-o %s", formal->name);
+    slot->comes = comes;
     slot->is_kept = values->some_saved = true;
     values->arguments[index].kept = &slot->kept;
     values->arguments[index].kept_mode = (enum esp_data_mode)mode;
@@ -130,7 +161,7 @@ static enum esp_status read_leave(const char *word, int *sides, enum datum_mode 
                      word);
 }
 
-enum esp_status values_leave(struct values *values, const char *word, struct esp_error *error)
+enum esp_status values_leave(struct values *values, const char *word, bool job, struct esp_error *error)
 {
     int sides;
     enum datum_mode mode;
@@ -140,25 +171,44 @@ enum esp_status values_leave(struct values *values, const char *word, struct esp
         struct esp_argument *argument = &values->arguments[i];
         struct value_slot *slot = &values->slots[i];
         struct esp_error unimportant;
-        if (check_formal(&values->problem->arguments[i], &unimportant) != ESP_OK)
+        if (check_formal(&values->problem->arguments[i], &unimportant) != ESP_OK ||
+            is_texts(&values->problem->arguments[i]))
             continue;
         argument->stays = sides;
         if (slot->is_kept)
             continue;
         argument->kept_mode = (enum esp_data_mode)mode;
-        if (!(sides & ESP_SESSION_OUTPUTS) || slot->path || !argument_out(&values->problem->arguments[i]))
+        if (job || !(sides & ESP_SESSION_OUTPUTS) || slot->path ||
+            !argument_out(&values->problem->arguments[i]))
             continue;
         slot->is_kept = true;
+        slot->comes = datum_mode_returns(mode);
         argument->kept = &slot->kept;
     }
     return ESP_OK;
 }
 
+void values_look_at_kept(struct values *values)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        struct value_slot *slot = &values->slots[i];
+        struct esp_data_info *infos;
+        size_t n;
+        if (!values->arguments[i].kept_in_pieces || !slot->kept || look_up(values, slot->kept, &infos, &n))
+            continue;
+        slot->is_whole = infos[0].layout.rows == 0;
+        esp_data_free(infos);
+    }
+}
+
 enum esp_status values_prepare_datum(struct values *values, size_t index, struct esp_error *error)
 {
     uint64_t count;
-    bool wanted = argument_out(&values->problem->arguments[index]) && !values->slots[index].is_kept &&
+    const struct value_slot *slot = &values->slots[index];
+    bool wanted = argument_out(&values->problem->arguments[index]) && (!slot->is_kept || slot->comes) &&
                   !values_is_left(values, index);
+    if (wanted && is_texts(&values->problem->arguments[index]))
+        return values_prepare_texts(values, index, error);
     enum esp_status status = wanted ? values_count(values, index, &count, error) : ESP_OK;
     if (wanted && status == ESP_OK)
         status =

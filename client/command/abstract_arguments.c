@@ -162,7 +162,13 @@ static enum esp_status arrange_results(const struct command_line *command,
     for (size_t i = 0; i < values->problem->n_arguments && status == ESP_OK; i++) {
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
         const int64_t *dims = values->arguments[i].dims;
-        if (values->slots[i].is_kept)
+        if (values->slots[i].comes)
+            status = error_set(error, ESP_INVALID,
+                               "-o %s: a result of an abstract problem either stays or comes: leave it by "
+                               "another mode, and 'espalier data get' brings it; or call the problem that "
+                               "does it",
+                               formal->name);
+        else if (values->slots[i].is_kept)
             status = abstract_keep(&arguments->run, (uint32_t)i, keeping_word(command, formal->name), dims[0],
                                    formal->n_dims > 1 ? dims[1] : 1, error);
         else if (values_is_left(values, i))

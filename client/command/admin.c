@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/command/admin.h"
 
+#include "client/command/namesakes.h"
 #include "client/command/session.h"
 #include "util/clock.h"
 #include "util/names.h"
@@ -41,9 +42,19 @@ const struct esp_node *view_find(const struct command_line *command, const struc
                                  const char *name)
 {
     const struct esp_node *node = find(view, name);
-    if (node)
+    const struct esp_node *other = node ? namesake_of(view->nodes, view->n, node) : NULL;
+    if (node && !other)
         return node;
     struct esp_error error;
+    if (other) {
+        error_set(
+            &error, ESP_INVALID,
+            "two nodes are named '%s', at %s below '%s' and at %s below '%s': say which by the agent at "
+            "the top of its tree (--agent HOST:PORT), or give one another name (name in its file)",
+            name, node->address, node->parent, other->address, other->parent);
+        command_fail(command, &error);
+        return NULL;
+    }
     const char **names = calloc(view->n + 1, sizeof *names);
     for (size_t i = 0; names && i < view->n; i++)
         names[i] = view->nodes[i].name;
@@ -98,9 +109,8 @@ static enum exit_code refused(const struct command_line *command)
                                                                      : code;
 }
 
-enum exit_code admin_order(const struct command_line *command, const struct view *view,
-                           const struct esp_node *node, const char *verb, const char *const *words,
-                           size_t n_words, uint64_t *generation, char **text)
+static enum esp_status send_order(const struct view *view, const struct esp_node *node, const char *verb,
+                                  const char *const *words, size_t n_words, uint64_t *generation, char **text)
 {
     const struct timespec pause = {.tv_nsec = ORDER_PAUSE_NS};
     const struct esp_node *top = view_top(view, node);
@@ -112,7 +122,15 @@ enum exit_code admin_order(const struct command_line *command, const struct view
                ESP_NOT_FOUND &&
            !node->unreachable && clock_now_ns(&clock_system) < until_ns)
         nanosleep(&pause, NULL);
-    return status == ESP_OK ? EXIT_DONE : refused(command);
+    return status;
+}
+
+enum exit_code admin_order(const struct command_line *command, const struct view *view,
+                           const struct esp_node *node, const char *verb, const char *const *words,
+                           size_t n_words, uint64_t *generation, char **text)
+{
+    return send_order(view, node, verb, words, n_words, generation, text) == ESP_OK ? EXIT_DONE
+                                                                                    : refused(command);
 }
 
 /* ---- orders, one after the other ---- */
@@ -160,6 +178,66 @@ enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, c
         orders_done(orders, node->name, what, text);
     free(text);
     return code;
+}
+
+/* ---- the end of a node ---- */
+
+/* Whether something would be lost; esp_last_error() tells what. */
+static bool would_lose(const struct orders *orders, const struct esp_node *node, bool for_good)
+{
+    const char *removed = "removed";
+    return node->role == ESP_ROLE_SERVER && !command_option_value(orders->command, "force") &&
+           send_order(&orders->view, node, "losses", &removed, for_good, NULL, NULL) == ESP_REFUSED;
+}
+
+enum exit_code orders_spare(struct orders *orders, const struct esp_node *node, bool for_good)
+{
+    return would_lose(orders, node, for_good) ? refused(orders->command) : EXIT_DONE;
+}
+
+/* Results of jobs that ended while the server was drained are fetched in a moment where somebody waits. */
+static enum exit_code spare_last(struct orders *orders, const struct esp_node *node, bool for_good)
+{
+    const struct timespec pause = {.tv_nsec = ORDER_PAUSE_NS};
+    const int64_t until_ns = clock_now_ns(&clock_system) + ORDER_PATIENCE_NS;
+    while (would_lose(orders, node, for_good)) {
+        if (clock_now_ns(&clock_system) >= until_ns) {
+            const enum exit_code code = refused(orders->command);
+            if (!node->draining)
+                admin_order(orders->command, &orders->view, node, "undrain", NULL, 0, NULL, NULL);
+            return code;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return EXIT_DONE;
+}
+
+enum exit_code orders_make_idle(struct orders *orders, const struct esp_node *node, bool for_good,
+                                double patience_s)
+{
+    const char *briefly = "briefly"; /* whoever starts it again wants it to work */
+    if (node->role != ESP_ROLE_SERVER)
+        return EXIT_DONE;
+    enum exit_code code = orders_spare(orders, node, for_good);
+    if (code == EXIT_DONE)
+        code = admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
+    if (code == EXIT_DONE)
+        code = orders_wait_idle(orders->command, node->name, patience_s);
+    return code == EXIT_DONE ? spare_last(orders, node, for_good) : code;
+}
+
+enum exit_code orders_end(struct orders *orders, const struct esp_node *node, const char *verb, bool for_good,
+                          uint64_t *generation, char **text)
+{
+    const char *words[3];
+    size_t n = 0;
+    if (command_option_value(orders->command, "cut"))
+        words[n++] = "cut";
+    if (command_option_value(orders->command, "force"))
+        words[n++] = "lose";
+    if (for_good)
+        words[n++] = "removed";
+    return admin_order(orders->command, &orders->view, node, verb, words, n, generation, text);
 }
 
 enum exit_code orders_wait_idle(const struct command_line *command, const char *name, double patience_s)

@@ -19,7 +19,8 @@ struct view {
 enum exit_code view_open(const struct command_line *command, struct view *view);
 void view_close(struct view *view);
 
-/* NULL, with a message that names the nearest one, when there is none of that name. */
+/* NULL, with a message that names the nearest one, when there is none of that name, or, with their addresses,
+ * when there are two. */
 const struct esp_node *view_find(const struct command_line *command, const struct view *view,
                                  const char *name);
 /* NULL: none of that name, or it is not reached. */
@@ -52,6 +53,17 @@ void orders_done(struct orders *orders, const char *node, const char *what, cons
 /* One order to one node, and a line about it. */
 enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, const char *verb,
                            const char *const *words, size_t n_words, const char *what);
+/* EXIT_DONE: nothing would be lost with the server's process, or, `for_good`, with a server that is not
+ * started again; or that is meant (--force); or it is of a version that does not tell. Else it has been said.
+ */
+enum exit_code orders_spare(struct orders *orders, const struct esp_node *node, bool for_good);
+/* Before a server ends: nothing is lost with it, it takes no new sessions and has none. Where it is refused
+ * it takes them as before. Of other nodes: nothing to do. `patience_s` as for orders_wait_idle(). */
+enum exit_code orders_make_idle(struct orders *orders, const struct esp_node *node, bool for_good,
+                                double patience_s);
+/* The order that ends a node, with what its options say. `generation` and `text` as for admin_order(). */
+enum exit_code orders_end(struct orders *orders, const struct esp_node *node, const char *verb, bool for_good,
+                          uint64_t *generation, char **text);
 /* Waits until nothing runs on the server or waits there; what is not seen any more has ended too. EXIT_DONE,
  * or it took longer than `patience_s` (0: any time), which has been said. */
 enum exit_code orders_wait_idle(const struct command_line *command, const char *name, double patience_s);

@@ -20,6 +20,7 @@ struct apply {
     double patience_s;     /* with one daemon that starts */
     double told_s;         /* by --timeout; 0: nothing */
     bool dry;
+    bool revived; /* a redirector was started again */
     struct config_strings
         redirectors; /* addresses of the file's redirectors that run, in the platform's arena */
 };
@@ -32,14 +33,21 @@ struct whereabouts {
     size_t n_records;
     const char **running; /* names in the records */
     size_t n_running;
+    bool own; /* agents or servers of the file are in the records, alive or not */
 };
 
 /* ---- apply_return.c ---- */
 
-/* Asks nodes that are not where the file has them where they belong, and lists what runs here. To be
+/* Master agents that run here register with a redirector that was started again: waits some seconds for
+ * that, so that they are not taken for dead. */
+enum exit_code apply_await_masters(struct apply *apply);
+
+/* Asks nodes where they belong, and lists what runs here. To be
  * released, whatever came of it; a failure was printed. */
 enum exit_code apply_whereabouts(const struct apply *apply, struct whereabouts *there);
 void apply_whereabouts_release(struct whereabouts *there);
+/* Tells nodes that are where the file has them that this is where they belong. */
+enum exit_code apply_stays(struct apply *apply);
 /* When nodes are to return: starts what can be started without them, and waits for them. *waited: the rest
  * is to be planned anew. Who has not returned in time (--timeout, else 75 s) was said. */
 enum exit_code apply_bring_back(struct apply *apply, bool *waited);

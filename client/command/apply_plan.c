@@ -97,12 +97,27 @@ static enum esp_status check_role(const struct esp_node *node, enum esp_role rol
                      node->name, esp_role_name(node->role), esp_role_name(role));
 }
 
-/* The parent that the node goes back to by itself, else the one that it has. */
-static const char *home_of(const struct comparison *comparison, const struct esp_node *node)
+/* Whether the file names the parent that it has. */
+static bool is_placed(const struct comparison *comparison, const struct esp_node *node)
+{
+    struct step step;
+    return plan_find(comparison->platform, node->name, &step) && *step.parent &&
+           strcmp(step.parent, node->parent) == 0;
+}
+
+/* The parent that the node would go back to by itself; "": it does not. */
+static const char *old_home_of(const struct comparison *comparison, const struct esp_node *node)
 {
     char *const *homes = comparison->options->homes;
     const char *home = homes ? homes[node - comparison->view->nodes] : NULL;
-    return home && *home ? home : node->parent;
+    return home ? home : "";
+}
+
+/* The parent that the node goes back to by itself, unless it is to stay, else the one that it has. */
+static const char *home_of(const struct comparison *comparison, const struct esp_node *node)
+{
+    const char *home = old_home_of(comparison, node);
+    return *home && !is_placed(comparison, node) ? home : node->parent;
 }
 
 /* The master agent of the tree that the node belongs to, also while it, or one above it, is at a refuge in
@@ -212,6 +227,17 @@ static bool is_surplus(const struct settings_platform *platform, const struct es
     return node->role != ESP_ROLE_REDIRECTOR && !node->unreachable && !is_in_file(platform, node->name);
 }
 
+static void find_stays(const struct comparison *comparison, struct plan *plan)
+{
+    const struct view *view = comparison->view;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        if (!node->unreachable && *old_home_of(comparison, node) && is_placed(comparison, node))
+            add(plan,
+                (struct step){.kind = STEP_STAY, .name = node->name, .parent = node->parent, .node = node});
+    }
+}
+
 /* From below; who is left alone keeps its parents. */
 static void find_surplus(const struct settings_platform *platform, const struct view *view, bool remove,
                          struct plan *plan)
@@ -277,16 +303,19 @@ enum esp_status plan_make(const struct settings_platform *platform, const struct
                           const struct plan_options *options, struct plan *plan, struct esp_error *error)
 {
     const size_t most = platform->n_redirectors + platform->n_masters + platform->n_leaders +
-                        platform->n_servers + view->n + 1;
+                        platform->n_servers + 2 * view->n + 1;
+    const struct comparison comparison = {platform, view, options};
     *plan =
         (struct plan){.steps = calloc(most, sizeof *plan->steps), .alone = calloc(most, sizeof *plan->alone)};
     enum esp_status status = plan->steps && plan->alone ? ESP_OK : error_no_memory(error, "a plan");
     if (status == ESP_OK)
-        status = check_kinship(platform, view, error);
+        status = options->own ? ESP_OK : check_kinship(platform, view, error);
+    if (status == ESP_OK)
+        find_stays(&comparison, plan);
     if (status == ESP_OK)
         status = compare_redirectors(platform, view, options->by_agent, plan, error);
     if (status == ESP_OK)
-        status = compare_all(&(struct comparison){platform, view, options}, plan, error);
+        status = compare_all(&comparison, plan, error);
     if (status == ESP_OK)
         find_surplus(platform, view, options->remove, plan);
     else

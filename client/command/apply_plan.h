@@ -10,8 +10,9 @@
 #include "services/settings.h"
 
 /* STEP_RETURN: nothing is to be done, but waited for until the node is where it belongs: it is at a refuge,
- * or in no tree, and goes back by itself. */
-enum step_kind { STEP_START, STEP_RETURN, STEP_MOVE, STEP_REMOVE };
+ * or in no tree, and goes back by itself. STEP_STAY: it is where it is to be, at a refuge, and would leave it
+ * when the parent is back that it belonged to. */
+enum step_kind { STEP_STAY, STEP_START, STEP_RETURN, STEP_MOVE, STEP_REMOVE };
 
 struct step {
     enum step_kind kind;
@@ -22,9 +23,10 @@ struct step {
     const struct esp_node *node;                  /* of the tree; NULL: it is not there */
 };
 
-/* In the order in which they are to be done: redirectors, then parents before those below them, as no move
- * can close a circle then, and removals last, from below. What lives and has its place is in none. Moves and
- * removals count on what returns having returned: then the plan is to be made anew. */
+/* In the order in which they are to be done: who is to stay, as it leaves when others are started,
+ * redirectors, then parents before those below them, as no move can close a circle then, and removals last,
+ * from below. What lives and has its place is in none. Moves and removals count on what returns having
+ * returned: then the plan is to be made anew. */
 struct plan {
     struct step *steps;
     size_t n;
@@ -36,10 +38,11 @@ struct plan_options {
     bool remove;   /* what the file does not name goes */
     bool by_agent; /* the view is what an agent told, which does not show redirectors */
     /* Of each node of the view: the name of the parent that it goes back to by itself; NULL or "": it is
-     * where it belongs, or was not asked. The array may be NULL. */
+     * where it belongs, or did not tell. The array may be NULL. */
     char *const *homes;
     const char *const *running; /* names of nodes whose processes run on this machine */
     size_t n_running;
+    bool own; /* nodes of the file have been started for this platform: it is its file, whoever is left */
 };
 
 /* What the texts of the plan point to must outlive it.

@@ -73,6 +73,7 @@ static enum exit_code revive(struct apply *apply, const struct command_line *com
     node->listen = listen;
     if (status != ESP_OK)
         return command_fail(command, &error);
+    apply->revived = true;
     command_progress(command, "%s: started at %s, where it was", node->name, address);
     return EXIT_DONE;
 }

@@ -13,10 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#define RETURN_S 75.0 /* nodes look for their preferred parent once a minute at least */
-#define SAY_S    2.0  /* before it is said that it is waited for */
-#define POLL_NS  (100 * NS_PER_MS)
-#define TELL_NS  (4 * NS_PER_S) /* a node that is told where to go gets so long to be there */
+#define RETURN_S    75.0 /* nodes look for their preferred parent once a minute at least */
+#define SAY_S       2.0  /* before it is said that it is waited for */
+#define POLL_NS     (100 * NS_PER_MS)
+#define REGISTER_NS (10 * NS_PER_S) /* masters try their redirectors every five seconds at least */
+#define TELL_NS     (4 * NS_PER_S)  /* a node that is told where to go gets so long to be there */
 
 /* ---- what the plan has to know ---- */
 
@@ -28,6 +29,10 @@ static enum esp_status list_running(const struct apply *apply, struct whereabout
     if (status != ESP_OK)
         return status;
     there->running = calloc(there->n_records + 1, sizeof *there->running);
+    for (size_t i = 0; i < there->n_records; i++) {
+        struct step step;
+        there->own = there->own || plan_find(&apply->platform, there->records[i].name, &step);
+    }
     for (size_t i = 0; there->running && i < there->n_records; i++)
         if (there->records[i].pid > 0 && strcmp(there->records[i].kind, "load") != 0 &&
             platform_record_runs(&there->records[i]))
@@ -35,11 +40,57 @@ static enum esp_status list_running(const struct apply *apply, struct whereabout
     return there->running ? ESP_OK : error_no_memory(error, "the running daemons");
 }
 
+static bool is_running(const struct whereabouts *there, const char *name)
+{
+    for (size_t i = 0; i < there->n_running; i++)
+        if (strcmp(there->running[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the tree shows all master agents of the file that run here. */
+static bool masters_are_there(const struct apply *apply, const struct whereabouts *there)
+{
+    struct view view = {0};
+    bool all = esp_tree(NULL, &view.nodes, &view.n) == ESP_OK;
+    for (size_t i = 0; i < apply->platform.n_masters && all; i++) {
+        const char *name = apply->platform.masters[i].agent.node.name;
+        all = !is_running(there, name) || view_there(&view, name);
+    }
+    view_close(&view);
+    return all;
+}
+
+enum exit_code apply_await_masters(struct apply *apply)
+{
+    const int64_t until_ns = clock_now_ns(&clock_system) + REGISTER_NS;
+    const struct timespec pause = {.tv_nsec = POLL_NS};
+    struct whereabouts there = {0};
+    struct esp_error error;
+    const enum esp_status status = apply->revived ? list_running(apply, &there, &error) : ESP_OK;
+    while (status == ESP_OK && apply->revived && !masters_are_there(apply, &there) &&
+           clock_now_ns(&clock_system) < until_ns)
+        nanosleep(&pause, NULL);
+    apply_whereabouts_release(&there);
+    return status == ESP_OK ? EXIT_DONE : command_fail(apply->orders->command, &error);
+}
+
+/* Where a node belongs that the file does not have elsewhere: one that does not tell is taken to stay. False:
+ * nor is it of use to ask the others. */
+static bool ask_home(const struct view *view, const struct esp_node *node, char **home)
+{
+    const struct esp_node *top = view_top(view, node);
+    const enum esp_status status =
+        top ? esp_administer(top->address, node->name, "home", NULL, 0, NULL, home) : ESP_NOT_FOUND;
+    return status != ESP_TIMEOUT && status != ESP_UNREACHABLE;
+}
+
 enum exit_code apply_whereabouts(const struct apply *apply, struct whereabouts *there)
 {
     const struct command_line *command = apply->orders->command;
     const struct view *view = &apply->orders->view;
     enum exit_code code = EXIT_DONE;
+    bool tell = true;
     struct esp_error error;
     *there = (struct whereabouts){.n_homes = view->n, .homes = calloc(view->n + 1, sizeof *there->homes)};
     if (!there->homes)
@@ -49,8 +100,11 @@ enum exit_code apply_whereabouts(const struct apply *apply, struct whereabouts *
     for (size_t i = 0; i < view->n && code == EXIT_DONE; i++) {
         const struct esp_node *node = &view->nodes[i];
         struct step step;
-        if (!node->unreachable && plan_find(&apply->platform, node->name, &step) && *step.parent &&
-            strcmp(step.parent, node->parent) != 0)
+        if (node->unreachable || !plan_find(&apply->platform, node->name, &step) || !*step.parent)
+            continue;
+        if (strcmp(step.parent, node->parent) == 0)
+            tell = tell && ask_home(view, node, &there->homes[i]);
+        else
             code = admin_order(command, view, node, "home", NULL, 0, NULL, &there->homes[i]);
     }
     return code;
@@ -64,6 +118,28 @@ void apply_whereabouts_release(struct whereabouts *there)
     free(there->running);
     free(there->records);
     *there = (struct whereabouts){0};
+}
+
+/* ---- who is to stay ---- */
+
+enum exit_code apply_stays(struct apply *apply)
+{
+    struct orders *orders = apply->orders;
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < apply->plan.n && code == EXIT_DONE; i++) {
+        const struct step *step = &apply->plan.steps[i];
+        char *text = NULL, what[300], remark[300] = "";
+        if (step->kind != STEP_STAY)
+            continue;
+        code = admin_order(orders->command, &orders->view, step->node, "stay", &step->parent, 1, NULL, &text);
+        snprintf(what, sizeof what, "stays below %.200s", step->parent);
+        if (text && *text)
+            snprintf(remark, sizeof remark, "it would have gone back below %.200s", text);
+        if (code == EXIT_DONE)
+            orders_done(orders, step->name, what, remark);
+        free(text);
+    }
+    return code;
 }
 
 /* ---- starting what they wait for ---- */

@@ -5,8 +5,8 @@
 #include "config.h"
 
 #include "client/command/apply.h"
+#include "client/command/machines.h"
 #include "client/command/settle.h"
-#include "util/thread_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,18 +81,14 @@ enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, 
 
 /* ---- starting ---- */
 
-#define SIDE_BY_SIDE 64 /* daemons of one go, and so many connections to other machines: */
-#define CONNECTIONS  8
+#define SIDE_BY_SIDE 64 /* daemons of one go */
 
 struct starting {
-    struct thread_job job;
     struct apply *apply;
     struct deploy_daemon daemon;
     struct launch launch;
     struct esp_error error;
     enum esp_status status;
-    bool there;            /* on another machine */
-    struct starting *next; /* on the same other machine */
 };
 
 static void start_it(void *arg)
@@ -101,50 +97,21 @@ static void start_it(void *arg)
     starting->status = apply_launch(starting->apply, &starting->daemon, &starting->launch, &starting->error);
 }
 
-/* On one machine one after the other: `espalier admin add` is alone there. */
-static void start_there(void *arg)
-{
-    for (struct starting *one = arg; one; one = one->next)
-        start_it(one);
-}
-
-/* The first of those that are to run on that one's machine; itself, when there is none before it. */
-static struct starting *first_there(struct starting *starting, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (starting[k].there && strcmp(starting[k].daemon.node->host, starting[i].daemon.node->host) == 0)
-            return &starting[k];
-    return &starting[i];
-}
-
-static void append(struct starting *first, struct starting *one)
-{
-    while (first->next)
-        first = first->next;
-    first->next = one;
-}
-
-/* Other machines side by side, as each takes as long as ssh and a daemon's start take. */
+/* Those of this machine while the others are on their way. */
 static void start_all(struct starting *starting, size_t n)
 {
-    struct thread_pool *pool = NULL;
-    struct esp_error unread;
-    const bool pooled = thread_pool_create(CONNECTIONS, &pool, &unread) == ESP_OK;
+    struct machine_work work[SIDE_BY_SIDE] = {{NULL}};
+    struct machines machines;
     for (size_t i = 0; i < n; i++) {
-        struct starting *one = &starting[i];
-        one->job = (struct thread_job){.run = start_there, .arg = one};
-        one->there = one->status == ESP_OK && !settings_is_here(one->daemon.node->host);
-        if (one->there && first_there(starting, i) != one)
-            append(first_there(starting, i), one);
+        const char *host = starting[i].daemon.node->host;
+        if (starting[i].status == ESP_OK && !settings_is_here(host))
+            work[i] = (struct machine_work){.host = host, .run = start_it, .arg = &starting[i]};
     }
+    machines_begin(&machines, work, n);
     for (size_t i = 0; i < n; i++)
-        if (starting[i].there && first_there(starting, i) == &starting[i] &&
-            !(pooled && thread_pool_submit(pool, &starting[i].job)))
-            start_there(&starting[i]);
-    for (size_t i = 0; i < n; i++)
-        if (!starting[i].there && starting[i].status == ESP_OK)
+        if (!work[i].host && starting[i].status == ESP_OK)
             start_it(&starting[i]);
-    thread_pool_destroy(pool);
+    machines_end(&machines);
 }
 
 /* It runs; now the tree has to show it. */

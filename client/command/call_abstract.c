@@ -74,6 +74,7 @@ static enum esp_status take_results(struct abstract_arguments *arguments, struct
         if (status != ESP_OK)
             return status;
     }
+    values_look_at_kept(values);
     return values_cut(values, error);
 }
 
@@ -95,6 +96,8 @@ static enum exit_code show(const struct command_line *command, const struct abst
         fprintf(stderr, "%s: %s\n", run->problem->name, arguments->warning);
     if (!command->json && *arguments->overflow)
         fprintf(stderr, "%s: %s\n", run->problem->name, arguments->overflow);
+    if (!command->json)
+        values_warn(&arguments->values, stderr);
     if (values_write(&arguments->values, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
@@ -182,11 +185,14 @@ static enum esp_status run_it(const struct command_line *command, const struct a
     struct constraint_words words;
     arguments->run.server = constraints_bound(command);
     arguments->run.options = &options;
-    enum esp_status status = session_timeout(command, &options.deadline_s, error);
+    enum esp_status status = session_look_begin(command, &arguments->values.look_ns, error);
     if (status == ESP_OK)
         status = constraints_read(command, &words, &options, error);
     if (status == ESP_OK)
         status = abstract_arguments_read(command, arguments, too_real, error);
+    session_look_end(arguments->values.look_ns);
+    if (status == ESP_OK)
+        status = session_time_left(command, &options.deadline_s, error);
     return status != ESP_OK || *too_real ? status : use->run(arguments, error);
 }
 
@@ -201,9 +207,10 @@ static enum exit_code go_complex(const struct command_line *command, const struc
     struct esp_error error = {0};
     char name[128];
     snprintf(name, sizeof name, "z%s", real->name);
-    if (esp_problem_describe(name, &problem) != ESP_OK) {
-        error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one (and there is no %s)",
-                  real->name, name);
+    if (session_describe(command, name, &problem, &error) != ESP_OK) {
+        if (error.status != ESP_TIMEOUT)
+            error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one (and there is no %s)",
+                      real->name, name);
         return command_fail(command, &error);
     }
     bool is_complex = false;
@@ -297,8 +304,8 @@ static enum exit_code go_with_data(const struct command_line *command, const str
     values_clear(&values);
     if (depends)
         return go(command, problem, use, run_plain);
-    if (status == ESP_OK && esp_problem_describe(name, &plain) != ESP_OK)
-        code = session_fail(command);
+    if (status == ESP_OK && session_describe(command, name, &plain, &error) != ESP_OK)
+        code = session_fail_with(command, &error);
     else if (status == ESP_OK && (status = values_init(&plain_values, plain, &error)) == ESP_OK)
         code = run_plain(command, plain, &plain_values);
     if (status != ESP_OK)
@@ -327,4 +334,15 @@ enum exit_code submit_abstract(const struct command_line *command, const struct 
 {
     static const struct abstract_use use = {submit_it, show_job};
     return use_abstract(command, problem, &use, run_plain);
+}
+
+enum exit_code refuse_to_leave(const struct command_line *command, const struct esp_problem *problem,
+                               problem_run *run)
+{
+    (void)run;
+    return command_usage(
+        command,
+        "--leave: %s chooses the problem that computes; name that one ('espalier call -v' shows it), or "
+        "leave the result of a call with -o NAME=data:",
+        problem->name);
 }

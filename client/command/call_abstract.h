@@ -18,6 +18,10 @@ enum exit_code call_abstract(const struct command_line *command, const struct es
 enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
                                problem_run *run_plain);
 
+/* The same verbs with --leave. */
+enum exit_code refuse_to_leave(const struct command_line *command, const struct esp_problem *problem,
+                               problem_run *run_plain);
+
 /* What a verb does with the arguments, and what it shows when that was done. */
 struct abstract_use {
     enum esp_status (*run)(struct abstract_arguments *arguments, struct esp_error *error);

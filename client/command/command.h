@@ -19,7 +19,7 @@ enum exit_code {
     EXIT_USAGE = 2,       /* the command line is wrong: arguments, their types and shapes included */
     EXIT_UNREACHABLE = 3, /* the platform, or a server that could, is not reached, or the time is over */
     EXIT_INPUT = 4,       /* an input file is missing or wrong */
-    EXIT_GONE = 5         /* a state or a datum is not there (any more) */
+    EXIT_GONE = 5         /* a state, a datum or a job is not there (any more) */
 };
 
 struct command_option {

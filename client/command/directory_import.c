@@ -6,6 +6,7 @@
 
 #include "client/command/directory_command.h"
 #include "core/problem/problem.h"
+#include "services/directory/descriptions.h"
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
 
@@ -96,20 +97,32 @@ static bool has_unknown(const struct directory_tree *tree, const struct director
     return false;
 }
 
-/* A directory that is not there yet has no problems. */
-static enum esp_status look_for_problems(struct directory_command *command, size_t *left_out,
-                                         struct esp_error *error)
+static bool has_descriptions(const struct directory_tree *tree)
+{
+    for (size_t i = 0; i < tree->n; i++)
+        if (directory_entry_is(tree->entries[i], DIRECTORY_DESCRIPTION))
+            return true;
+    return false;
+}
+
+/* What is in the directory may be others': their description files keep their names, and models are of
+ * problems that it has or gets. A directory that is not there yet has nothing. */
+static enum esp_status heed_others(struct directory_command *command, size_t *left_out,
+                                   struct esp_error *error)
 {
     struct directory_tree known = {0}, there = {0};
     const char *base;
     enum esp_status status = add_known(&known, &command->tree, error);
+    const bool looks_for_problems = status == ESP_OK && has_unknown(&command->tree, &known);
     *left_out = 0;
-    if (status == ESP_OK && has_unknown(&command->tree, &known)) {
+    if (status == ESP_OK && (looks_for_problems || has_descriptions(&command->tree))) {
         status = directory_read(&command->directory, &there, &base, error);
-        status = status == ESP_OK          ? add_known(&known, &there, error)
-                 : status == ESP_NOT_FOUND ? ESP_OK
-                                           : status;
+        status = status == ESP_NOT_FOUND ? ESP_OK : status;
         if (status == ESP_OK)
+            status = descriptions_settle(&command->tree, &there, error);
+        if (status == ESP_OK && looks_for_problems)
+            status = add_known(&known, &there, error);
+        if (status == ESP_OK && looks_for_problems)
             *left_out = leave_out_unknown(&command->tree, &known);
     }
     directory_tree_clear(&there);
@@ -144,7 +157,7 @@ int directory_run_import(struct directory_command *command, int n, char **files)
         code = load(command, files[0]);
     if (code != EXIT_DONE)
         return code;
-    enum esp_status status = look_for_problems(command, &left_out, &error);
+    enum esp_status status = heed_others(command, &left_out, &error);
     bar_init(&command->bar);
     if (status == ESP_OK)
         status =

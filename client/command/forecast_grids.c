@@ -2,8 +2,11 @@
 #include "config.h"
 
 #include "client/command/forecast_grids.h"
+#include "client/command/forecast_machine.h"
 
 #include "core/forecast/grid_table.h"
+#include "core/forecast/parallel_alike.h"
+#include "core/forecast/parallel_model.h"
 #include "core/forecast/parallel_profile.h"
 
 #include <math.h>
@@ -16,8 +19,6 @@
 #define WIDTH      100
 #define SVG_WIDTH  800
 #define MOST_TEXT  (16u << 20)
-
-static const int64_t blocks[] = {8, 16, 32, 64, 128, 256};
 
 struct values {
     const struct fast_value *items;
@@ -56,22 +57,47 @@ static char letter(const struct values *values, const char *name, char otherwise
 
 static enum esp_status check_names(const struct values *values, struct esp_error *error)
 {
-    static const char *const known[] = {"m", "n", "k", "uplo", "side", "trans"};
+    static const char *const known[] = {"m", "n", "k", "nrhs", "uplo", "side", "trans", "transa"};
     for (size_t i = 0; i < values->n; i++) {
         size_t k = 0;
         while (k < sizeof known / sizeof *known && strcmp(values->items[i].name, known[k]) != 0)
             k++;
         if (k == sizeof known / sizeof *known)
-            return error_set(error, ESP_INVALID, "expected m, n, k, uplo, side or trans, found %s",
+            return error_set(error, ESP_INVALID,
+                             "expected m, n, k, nrhs, uplo, side, trans or transa, found %s",
                              values->items[i].name);
     }
     return ESP_OK;
 }
 
-static enum esp_status read_problem(const char *routine, const struct values *values,
-                                    struct parallel_problem *problem, struct esp_error *error)
+static enum esp_status read_case(const struct values *values, struct parallel_problem *problem,
+                                 struct esp_error *error)
 {
-    *problem = (struct parallel_problem){.routine = routine};
+    const char trans = letter(values, "transa", letter(values, "trans", 'N'));
+    problem->trsm_case = parallel_trsm_case(letter(values, "uplo", 'U'), letter(values, "side", 'L'),
+                                            trans == 'C' || trans == 'c' ? 'T' : trans);
+    return problem->trsm_case > 0
+               ? ESP_OK
+               : error_set(error, ESP_INVALID, "expected uplo=U or L, side=L or R, trans=N, T or C");
+}
+
+static bool is_named(const char *routine, const char *name)
+{
+    return strcmp(routine + 2, name) == 0;
+}
+
+/* As servers reckon: a solver is an LU of the same work, C of A A' is as wide as high. */
+static enum esp_status read_problem(const char *routine, const struct values *values,
+                                    struct parallel_problem *problem, struct parallel_alike *alike,
+                                    struct esp_error *error)
+{
+    char names[160];
+    int64_t nrhs = 1;
+    if (!parallel_alike(routine, alike))
+        return error_set(error, ESP_INVALID,
+                         "expected p, then s, d, c or z, then %s, found '%s': others have no model",
+                         parallel_alike_names(names, sizeof names), routine);
+    *problem = (struct parallel_problem){.routine = alike->model};
     enum esp_status status = check_names(values, error);
     if (status == ESP_OK)
         status = take_size(values, "n", true, 0, &problem->n, error);
@@ -79,25 +105,12 @@ static enum esp_status read_problem(const char *routine, const struct values *va
         status = take_size(values, "m", false, problem->n, &problem->m, error);
     if (status == ESP_OK)
         status = take_size(values, "k", false, problem->m, &problem->k, error);
-    if (status == ESP_OK && strcmp(routine, "pdtrsm") == 0) {
-        problem->trsm_case = parallel_trsm_case(letter(values, "uplo", 'U'), letter(values, "side", 'L'),
-                                                letter(values, "trans", 'N'));
-        if (problem->trsm_case == 0)
-            status = error_set(error, ESP_INVALID, "expected uplo=U or L, side=L or R, trans=N or T");
-    }
-    return status;
-}
-
-/* Where nobody has measured: a core of these years, and links between processes of one machine. */
-static const struct parallel_profile guess = {
-    .speed = {.flops = 1e10, .latency_s = 5e-6, .byte_s = 1e-9, .update_s = 1e-9}};
-
-static enum esp_status read_machine(const struct command_line *command, struct parallel_profile *profile,
-                                    struct esp_error *error)
-{
-    const char *path = command_option_value(command, "ranks");
-    *profile = guess;
-    return path ? parallel_profile_load(path, profile, error) : ESP_OK;
+    if (status == ESP_OK)
+        status = take_size(values, "nrhs", false, 1, &nrhs, error);
+    const double n = (double)problem->n;
+    if (status == ESP_OK && is_named(routine, "gesv"))
+        problem->n = (int64_t)cbrt(n * n * n + 3 * n * n * (double)nrhs);
+    return status == ESP_OK && is_named(routine, "trsm") ? read_case(values, problem, error) : status;
 }
 
 static enum esp_status read_most(const struct command_line *command, int64_t *ranks, struct esp_error *error)
@@ -153,35 +166,57 @@ static enum esp_status show(const char *path, const struct table_of *what, struc
     return written ? ESP_OK : error_errno(error, "%s cannot be written", path);
 }
 
-static json_t *as_json(const struct parallel_forecast *forecasts, size_t n)
+/* The block size that B.4.1's derivative asks for there; 0: only that of an LU is known. */
+static double root_of(const struct parallel_problem *problem, const struct parallel_machine *machine,
+                      struct parallel_grid grid)
+{
+    const struct parallel_machine own = parallel_machine_for(machine, (double)(grid.p * grid.q));
+    return strcmp(problem->routine, "pdgetrf") == 0 ? parallel_getrf_block(&own, grid, problem->n) : 0;
+}
+
+static json_t *as_json(const struct parallel_problem *problem, const struct parallel_machine *machine,
+                       const struct parallel_forecast *forecasts, size_t n)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:f}", "rows", (json_int_t)forecasts[i].grid.p,
-                                              "cols", (json_int_t)forecasts[i].grid.q, "block",
-                                              (json_int_t)forecasts[i].block, "seconds",
-                                              isfinite(forecasts[i].seconds) ? forecasts[i].seconds : -1));
+    for (size_t i = 0; i < n; i++) {
+        const double root = root_of(problem, machine, forecasts[i].grid);
+        json_t *grid = json_pack("{s:I, s:I, s:I, s:f}", "rows", (json_int_t)forecasts[i].grid.p, "cols",
+                                 (json_int_t)forecasts[i].grid.q, "block", (json_int_t)forecasts[i].block,
+                                 "seconds", isfinite(forecasts[i].seconds) ? forecasts[i].seconds : -1);
+        if (root > 0)
+            json_object_set_new(grid, "block_by_derivative", json_real(root));
+        json_array_append_new(list, grid);
+    }
     return list;
 }
 
-static enum exit_code print(const struct command_line *command, const struct parallel_profile *profile,
-                            const struct parallel_forecast *forecasts, size_t n)
+static enum exit_code print(const struct command_line *command, const struct parallel_problem *problem,
+                            const struct parallel_profile *profile, const struct parallel_forecast *forecasts,
+                            size_t n)
 {
     struct esp_error error = {0};
+    const struct parallel_machine machine = parallel_profile_machine(profile);
     const char *svg = command_option_value(command, "svg");
     const struct table_of table = {forecasts, n, command->operands[0], false};
     const struct table_of picture = {forecasts, n, command->operands[0], true};
     if (svg && show(svg, &picture, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
-        return command_json(as_json(forecasts, n));
+        return command_json(as_json(problem, &machine, forecasts, n));
     if (svg && strcmp(svg, "-") == 0)
         return command_flush();
     printf("%s, seconds on rows x columns of ranks of %.3g Gflop/s, %.3g us and %.3g GB/s between two%s:\n",
            command->operands[0], profile->speed.flops / 1e9, profile->speed.latency_s * 1e6,
            profile->speed.byte_s > 0 ? 1e-9 / profile->speed.byte_s : 0,
-           profile->ranks ? "" : " (not measured)");
-    return show("-", &table, &error) == ESP_OK ? command_flush() : command_fail(command, &error);
+           command_option_value(command, "machine") ? " (as given)"
+           : profile->ranks                         ? ""
+                                                    : " (not measured)");
+    if (show("-", &table, &error) != ESP_OK)
+        return command_fail(command, &error);
+    const double root = root_of(problem, &machine, forecasts->grid);
+    if (root > 0)
+        printf("block size there by the derivative of the model: %.1f\n", root);
+    return command_flush();
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -190,10 +225,13 @@ static int by_seconds(const void *a, const void *b)
     return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-/* By what calls took on each grid: another one may be the fastest then. */
+/* What it takes of the model's time, and by what calls took on each grid: another one may be the fastest
+ * then. */
 static void correct(const struct parallel_experience *experience, const char *symbol,
-                    struct parallel_forecast *forecasts, size_t n)
+                    const struct parallel_alike *alike, struct parallel_forecast *forecasts, size_t n)
 {
+    for (size_t i = 0; i < n; i++)
+        forecasts[i].seconds *= alike->part * alike->type;
     for (size_t i = 0; i < n; i++)
         forecasts[i].seconds *= experience_factor(experience, symbol, forecasts[i].grid, forecasts[i].block,
                                                   forecasts[i].seconds);
@@ -206,24 +244,27 @@ enum exit_code forecast_grids(const struct command_line *command, const struct f
     const char *routine = command->operands[0];
     struct esp_error error = {0};
     struct parallel_problem problem;
+    struct parallel_alike alike;
     struct parallel_profile profile;
     struct parallel_forecast *forecasts;
     char symbol[EXPERIENCE_NAME];
     size_t count;
     int64_t ranks = 1;
     if (read_most(command, &ranks, &error) != ESP_OK ||
-        read_problem(routine, &given, &problem, &error) != ESP_OK)
+        read_problem(routine, &given, &problem, &alike, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    enum esp_status status = read_machine(command, &profile, &error);
+    enum esp_status status = forecast_machine(command, &profile, &error);
+    if (status == ESP_SYNTAX)
+        return command_usage(command, "%s", error.text);
     const struct parallel_machine machine = parallel_profile_machine(&profile);
     if (status == ESP_OK)
-        status = parallel_grids(&machine, &problem, ranks, blocks, sizeof blocks / sizeof *blocks, &forecasts,
+        status = parallel_grids(&machine, &problem, ranks, parallel_blocks, PARALLEL_BLOCKS, &forecasts,
                                 &count, &error);
     if (status != ESP_OK)
         return command_fail(command, &error);
     snprintf(symbol, sizeof symbol, "%s_", routine);
-    correct(&profile.experience, symbol, forecasts, count);
-    enum exit_code code = print(command, &profile, forecasts, count);
+    correct(&profile.experience, symbol, &alike, forecasts, count);
+    enum exit_code code = print(command, &problem, &profile, forecasts, count);
     free(forecasts);
     return code;
 }

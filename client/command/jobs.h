@@ -9,16 +9,24 @@
 
 #include <espalier.h>
 
-/* The library's last error, in the words and with the exit code of a verb about jobs: one that is not in the
- * list is a wrong argument, one that is lost is a failure. */
+/* The library's last error, in the words and with the exit code of a verb about jobs: of one that is in the
+ * list, and is lost (EXIT_GONE) or cannot be asked; and when it was looked for in the list. */
 enum exit_code jobs_fail(const struct command_line *command);
+enum exit_code jobs_fail_to_find(const struct command_line *command);
+/* The exit code alone, of a job that is in the list. */
+enum exit_code jobs_exit_code(enum esp_status status);
 
 /* Whether it will never become another one. */
 bool job_has_ended(const struct esp_job_state *state);
 
+/* Since when a job cannot be looked after; all zero while it can. */
+struct job_absence {
+    int64_t since_ns;
+};
+
 /* When looking after a job has failed, by the library's last error: whether its server may answer yet, or
- * another one take it, for who waits. Then pauses for `pause_s`. */
-bool jobs_may_come_back(const struct esp_job *job, double pause_s);
+ * another one take it, for who waits, which is for a minute. Then pauses for `pause_s`. */
+bool jobs_may_come_back(struct job_absence *absence, double pause_s);
 
 /* Opens the platform, calls `run` with each job that the operands name, and closes it. The first exit code
  * that is not EXIT_DONE; the others are still visited. */

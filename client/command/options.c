@@ -83,7 +83,7 @@ static void print_exit_codes(void)
          "  2  the command line is wrong: a verb, an option, an argument's name, type or shape\n"
          "  3  the platform, or a server that could, is not reached, or the time is over\n"
          "  4  an input file (matrix, configuration, description) is missing or wrong\n"
-         "  5  a state or a datum that is named is not there (any more)");
+         "  5  a state, a datum or a job that is named is not there (any more)");
 }
 
 static void print_verb_help(const struct verb *verb)

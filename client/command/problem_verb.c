@@ -18,8 +18,8 @@ enum exit_code problem_verb(const struct command_line *command, problem_run *run
     struct esp_problem *problem = NULL;
     struct values values = {0};
     struct esp_error error = {0};
-    if (esp_problem_describe(command->operands[0], &problem) != ESP_OK)
-        code = session_fail(command);
+    if (session_describe(command, command->operands[0], &problem, &error) != ESP_OK)
+        code = session_fail_with(command, &error);
     else if (values_init(&values, problem, &error) != ESP_OK)
         code = command_fail(command, &error);
     else if (values.described->problems[0]->abstract)
@@ -43,13 +43,13 @@ static bool names_kept(const struct command_line *command)
     return false;
 }
 
-/* What the platform did not find is no input file, but a state, a datum or a server. */
-static enum exit_code not_found(const struct command_line *command, enum exit_code code,
-                                const struct esp_error *error)
+enum exit_code problem_exit_code(const struct command_line *command, const struct esp_error *error)
 {
     const struct esp_error *told = esp_last_error();
     const size_t all = strlen(error->text), own = strlen(told->text); /* with the argument in front */
-    if (told->status != ESP_NOT_FOUND || own > all || strcmp(error->text + all - own, told->text) != 0)
+    const enum exit_code code = command_exit_code(error->status);
+    if (error->status != ESP_NOT_FOUND || told->status != ESP_NOT_FOUND || own > all ||
+        strcmp(error->text + all - own, told->text) != 0)
         return code;
     return names_kept(command) ? EXIT_GONE : EXIT_UNREACHABLE;
 }
@@ -57,10 +57,11 @@ static enum exit_code not_found(const struct command_line *command, enum exit_co
 enum exit_code problem_fail(const struct command_line *command, const struct esp_problem *problem,
                             const struct esp_error *error)
 {
-    enum exit_code code = command_fail(command, error);
+    const enum exit_code code = problem_exit_code(command, error);
+    command_fail(command, error);
     if (error->status == ESP_INVALID) {
         fputs("The problem is ", stderr);
         signature_print(problem, stderr);
     }
-    return error->status == ESP_NOT_FOUND ? not_found(command, code, error) : code;
+    return code;
 }

@@ -19,6 +19,9 @@ typedef enum exit_code problem_run_abstract(const struct command_line *command,
 enum exit_code problem_verb(const struct command_line *command, problem_run *run,
                             problem_run_abstract *run_abstract);
 
+/* The exit code for it: what the platform did not find is no input file, but a state, a datum or a server. To
+ * be asked before the library is called again. */
+enum exit_code problem_exit_code(const struct command_line *command, const struct esp_error *error);
 /* command_fail(); errors of the arguments come with what the problem wants. */
 enum exit_code problem_fail(const struct command_line *command, const struct esp_problem *problem,
                             const struct esp_error *error);

@@ -35,8 +35,11 @@ void put_note_find(struct put_note *note, const char *file, const char *what)
         state_folder("puts", folder, sizeof folder - 32, NULL) != ESP_OK ||
         state_folder_make(folder, NULL) != ESP_OK)
         return;
-    int n = snprintf(about, sizeof about, "%s %lld %lld.%09ld %s", whole, (long long)now.st_size,
-                     (long long)now.st_mtim.tv_sec, now.st_mtim.tv_nsec, what);
+    /* Times of writing can be set, and another file may be in its place: what no program sets tells, too. */
+    int n = snprintf(about, sizeof about, "%s %lld %lld.%09ld %lld.%09ld %ju:%ju %s", whole,
+                     (long long)now.st_size, (long long)now.st_mtim.tv_sec, now.st_mtim.tv_nsec,
+                     (long long)now.st_ctim.tv_sec, now.st_ctim.tv_nsec, (uintmax_t)now.st_dev,
+                     (uintmax_t)now.st_ino, what);
     if (n >= (int)sizeof about || snprintf(note->path, sizeof note->path, "%s/%016" PRIx64, folder,
                                            fingerprint(about, (size_t)n)) >= (int)sizeof note->path) {
         note->path[0] = 0;

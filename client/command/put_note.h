@@ -15,8 +15,8 @@ struct put_note {
     char id[DATUM_TEXT]; /* "": nothing was noted */
 };
 
-/* The note of that file as it is now (name, length, time of change) and of what is wanted of it (`what`: any
- * text). */
+/* The note of that file as it is now (name, which file it is, length, times of writing and of change) and of
+ * what is wanted of it (`what`: any text). */
 void put_note_find(struct put_note *note, const char *file, const char *what);
 /* Notes note->id. Where nothing can be noted, a put that is killed begins anew. */
 void put_note_write(const struct put_note *note);

@@ -6,9 +6,13 @@
 #include "client/command/constraints.h"
 #include "client/command/platform_state.h"
 #include "client/command/table.h"
+#include "client/session/deadline.h"
+#include "core/message/session_ranks.h"
 #include "services/settings.h"
+#include "util/clock.h"
 
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -120,11 +124,16 @@ enum exit_code session_open_for_data(const struct command_line *command)
     return open_session(command, PATIENT);
 }
 
+enum exit_code session_fail_with(const struct command_line *command, const struct esp_error *error)
+{
+    const enum exit_code code = command_fail(command, error);
+    return error->status == ESP_NOT_FOUND ? EXIT_UNREACHABLE : code;
+}
+
 enum exit_code session_fail(const struct command_line *command)
 {
-    struct esp_error error = *esp_last_error();
-    enum exit_code code = command_fail(command, &error);
-    return error.status == ESP_NOT_FOUND ? EXIT_UNREACHABLE : code;
+    const struct esp_error error = *esp_last_error();
+    return session_fail_with(command, &error);
 }
 
 enum exit_code session_fail_kept(const struct command_line *command)
@@ -147,13 +156,100 @@ enum esp_status session_timeout(const struct command_line *command, double *seco
     return ESP_OK;
 }
 
+static int64_t used_ns; /* of --timeout: what is between look-ups and calls (reading files) does not count */
+
+void session_called(int64_t since_ns)
+{
+    used_ns += clock_now_ns(&clock_system) - since_ns;
+}
+
+enum esp_status session_time_left(const struct command_line *command, double *seconds,
+                                  struct esp_error *error)
+{
+    double all_s;
+    enum esp_status status = session_timeout(command, &all_s, error);
+    *seconds = all_s > 0 ? all_s - (double)used_ns / NS_PER_S : 0;
+    if (status == ESP_OK && all_s > 0 && *seconds <= 0)
+        status = error_set(error, ESP_TIMEOUT,
+                           "the %.3g s of --timeout are over: finding the problem, its data and servers, and "
+                           "calls, took %.3g s",
+                           all_s, (double)used_ns / NS_PER_S);
+    return status;
+}
+
+/* ---- look-ups ---- */
+
+struct look_up {
+    int64_t begun_ns, before_ns;
+};
+
+static enum esp_status look_up_begin(const struct command_line *command, struct look_up *look_up,
+                                     struct esp_error *error)
+{
+    double left_s;
+    enum esp_status status = session_time_left(command, &left_s, error);
+    look_up->begun_ns = clock_now_ns(&clock_system);
+    look_up->before_ns = deadline_begin(
+        left_s > 0 ? look_up->begun_ns + (int64_t)(fmin(left_s, 1e9) * NS_PER_S) : CLOCK_NEVER);
+    return status;
+}
+
+/* `found`: by the library. */
+static enum esp_status look_up_end(const struct look_up *look_up, enum esp_status status, bool found,
+                                   struct esp_error *error)
+{
+    deadline_end(look_up->before_ns);
+    session_called(look_up->begun_ns);
+    if (status != ESP_OK || found)
+        return status;
+    *error = *esp_last_error();
+    return error->status;
+}
+
+enum esp_status session_describe(const struct command_line *command, const char *name,
+                                 struct esp_problem **problem, struct esp_error *error)
+{
+    struct look_up look_up;
+    const enum esp_status status = look_up_begin(command, &look_up, error);
+    const bool found = status == ESP_OK && esp_problem_describe(name, problem) == ESP_OK;
+    return look_up_end(&look_up, status, found, error);
+}
+
+enum esp_status session_find(const struct command_line *command, const char *problem, const char *server,
+                             grpc_function_handle_t *handle, struct esp_error *error)
+{
+    struct look_up look_up;
+    const enum esp_status status = look_up_begin(command, &look_up, error);
+    const bool found =
+        status == ESP_OK && (server ? grpc_function_handle_init(handle, (char *)server, (char *)problem)
+                                    : grpc_function_handle_default(handle, (char *)problem)) == GRPC_NO_ERROR;
+    return look_up_end(&look_up, status, found, error);
+}
+
+static int64_t look_given_ns; /* to those of data */
+
+enum esp_status session_look_begin(const struct command_line *command, int64_t *look_ns,
+                                   struct esp_error *error)
+{
+    double left_s;
+    const enum esp_status status = session_time_left(command, &left_s, error);
+    *look_ns = look_given_ns = status == ESP_OK ? (int64_t)(fmin(left_s, 1e9) * NS_PER_S) : 0;
+    return status;
+}
+
+void session_look_end(int64_t look_ns)
+{
+    used_ns += look_given_ns - look_ns;
+    look_given_ns = look_ns;
+}
+
 enum exit_code session_handle(const struct command_line *command, const char *problem,
                               grpc_function_handle_t *handle)
 {
-    const char *server = constraints_bound(command);
-    grpc_error_t code = server ? grpc_function_handle_init(handle, (char *)server, (char *)problem)
-                               : grpc_function_handle_default(handle, (char *)problem);
-    return code == GRPC_NO_ERROR ? EXIT_DONE : session_fail(command);
+    struct esp_error error;
+    return session_find(command, problem, constraints_bound(command), handle, &error) == ESP_OK
+               ? EXIT_DONE
+               : session_fail_with(command, &error);
 }
 
 #define CLOSING_NS   5000000
@@ -265,9 +361,15 @@ static void print_candidates(const struct esp_session_info *info, FILE *stream)
     table_print(&table, 2, stream);
 }
 
+static struct session_ranks ranks_of(const struct esp_session_info *info)
+{
+    return (struct session_ranks){info->first_rank, info->grid_rows, info->grid_cols, info->grid_block};
+}
+
 void session_print(const struct esp_session_info *info, FILE *stream)
 {
-    char text[6][QUANTITY_TEXT];
+    const struct session_ranks ranks = ranks_of(info);
+    char text[6][QUANTITY_TEXT], ranks_text[SESSION_RANKS_TEXT];
     bool was_forecast = is_forecast(info);
     if (was_forecast)
         print_candidates(info, stream);
@@ -275,6 +377,8 @@ void session_print(const struct esp_session_info *info, FILE *stream)
     if (was_forecast)
         fprintf(stream, "Forecast  %s: computation %s\n", quantity_seconds(info->forecast_s, text[0]),
                 quantity_seconds(info->forecast_compute_s, text[1]));
+    if (info->compute_s > 0)
+        fprintf(stream, "Computed  by %s\n", session_ranks_text(&ranks, ranks_text));
     fprintf(
         stream,
         "Took      %s: computation %s, queue %s, transfer %s, choosing %s, connections and the client's own "
@@ -295,21 +399,39 @@ static json_t *candidate_json(const struct esp_candidate *candidate)
     return value;
 }
 
+json_t *session_data_json(const struct esp_session_datum *data, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "argument", data[i].argument, "side",
+                                              data[i].side == ESP_SESSION_INPUTS ? "input" : "output", "id",
+                                              data[i].id));
+    return list;
+}
+
+/* null: nobody has computed it. */
+static json_t *computed_by_json(const struct esp_session_info *info)
+{
+    if (!(info->compute_s > 0))
+        return json_null();
+    if (info->grid_rows == 0)
+        return json_pack("{s:s}", "kind", "worker");
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "kind", "ranks", "first", (int)info->first_rank,
+                     "last", (int)(info->first_rank + info->grid_rows * info->grid_cols - 1), "rows",
+                     (int)info->grid_rows, "cols", (int)info->grid_cols, "block", (int)info->grid_block);
+}
+
 json_t *session_json(const struct esp_session_info *info)
 {
     json_t *candidates = json_array();
     for (size_t i = 0; i < info->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&info->candidates[i]));
-    json_t *data = json_array();
-    for (size_t i = 0; i < info->n_data; i++)
-        json_array_append_new(data, json_pack("{s:s, s:s, s:s}", "argument", info->data[i].argument, "side",
-                                              info->data[i].side == ESP_SESSION_INPUTS ? "input" : "output",
-                                              "id", info->data[i].id));
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o, s:o}",
-                     "id", info->id, "problem", info->problem, "server", info->server, "submit_s",
-                     info->submit_s, "wait_s", info->wait_s, "transfer_s", info->transfer_s, "queue_s",
-                     info->queue_s, "compute_s", info->compute_s, "other_s", session_rest(info), "total_s",
-                     info->total_s, "forecast_s", info->forecast_s, "forecast_compute_s",
-                     info->forecast_compute_s, "forecast_error_s", info->forecast_error_s, "capable",
-                     (int)info->capable, "asked", info->asked, "candidates", candidates, "data", data);
+    return json_pack(
+        "{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o, s:o, s:o}", "id",
+        info->id, "problem", info->problem, "server", info->server, "submit_s", info->submit_s, "wait_s",
+        info->wait_s, "transfer_s", info->transfer_s, "queue_s", info->queue_s, "compute_s", info->compute_s,
+        "other_s", session_rest(info), "total_s", info->total_s, "forecast_s", info->forecast_s,
+        "forecast_compute_s", info->forecast_compute_s, "forecast_error_s", info->forecast_error_s, "capable",
+        (int)info->capable, "asked", info->asked, "candidates", candidates, "data",
+        session_data_json(info->data, info->n_data), "computed_by", computed_by_json(info));
 }

@@ -7,6 +7,7 @@
 
 #include "client/command/command.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 /* Opens the client library for the platform that the options, $ESPALIER_CONFIG, a platform that
@@ -36,11 +37,28 @@ void session_end_by_signal(void);
 /* The library's last error, and how the command ends with it: what is not found on a platform is not an
  * input file. */
 enum exit_code session_fail(const struct command_line *command);
+enum exit_code session_fail_with(const struct command_line *command, const struct esp_error *error);
 /* The same where the command line names a state or a datum: what is not found is that. */
 enum exit_code session_fail_kept(const struct command_line *command);
 
 /* --timeout in seconds, 0 when it is not given. */
 enum esp_status session_timeout(const struct command_line *command, double *seconds, struct esp_error *error);
+/* What looking up problems and servers, and calls, have left of it. ESP_TIMEOUT: nothing. */
+enum esp_status session_time_left(const struct command_line *command, double *seconds,
+                                  struct esp_error *error);
+/* As esp_problem_describe(), within what is left of that time. */
+enum esp_status session_describe(const struct command_line *command, const char *name,
+                                 struct esp_problem **problem, struct esp_error *error);
+/* The same before the call's data are looked up, and behind that: what is left is `look_ns` of the values
+ * that take them, which counts down; 0: no --timeout. */
+enum esp_status session_look_begin(const struct command_line *command, int64_t *look_ns,
+                                   struct esp_error *error);
+void session_look_end(int64_t look_ns);
+/* A call began then and is over. On the system's clock. */
+void session_called(int64_t since_ns);
+/* A handle for the problem at `server`, NULL: where the agents say, within what is left of that time. */
+enum esp_status session_find(const struct command_line *command, const char *problem, const char *server,
+                             grpc_function_handle_t *handle, struct esp_error *error);
 
 /* A handle for the problem, bound when --server is given and no other constraint. */
 enum exit_code session_handle(const struct command_line *command, const char *problem,
@@ -50,5 +68,7 @@ enum exit_code session_handle(const struct command_line *command, const char *pr
  * where its time went: the parts add up to the total. */
 void session_print(const struct esp_session_info *info, FILE *stream);
 json_t *session_json(const struct esp_session_info *info);
+/* A list of what of a session, or of a job, lives on servers. */
+json_t *session_data_json(const struct esp_session_datum *data, size_t n);
 
 #endif

@@ -11,6 +11,7 @@
 #include "client/command/system.h"
 #include "client/command/values.h"
 #include "client/arguments/signature.h"
+#include "util/clock.h"
 
 #include <string.h>
 
@@ -25,22 +26,25 @@ static enum esp_status call_with(const struct command_line *command, const struc
 {
     struct esp_call_options options = {0};
     grpc_function_handle_t handle;
-    const char *server = command_option_value(command, "server");
     enum esp_status status;
     if ((status = matrix_file_fault(matrix_make_dense(&system->file.matrix, 0, error), error)) != ESP_OK ||
         (status = values_assign_matrix(values, "A", &system->file.matrix, error)) != ESP_OK ||
         (status = values_assign_matrix(values, "B", &system->b, error)) != ESP_OK ||
-        (status = session_timeout(command, &options.deadline_s, error)) != ESP_OK ||
-        (status = values_prepare(values, error)) != ESP_OK)
+        (status = values_prepare(values, error)) != ESP_OK ||
+        (status = session_find(command, problem->name, command_option_value(command, "server"), &handle,
+                               error)) != ESP_OK)
         return status;
-    if ((server ? grpc_function_handle_init(&handle, (char *)server, (char *)problem->name)
-                : grpc_function_handle_default(&handle, (char *)problem->name)) != GRPC_NO_ERROR)
-        return last_error(error);
+    if ((status = session_time_left(command, &options.deadline_s, error)) != ESP_OK) {
+        grpc_function_handle_destruct(&handle);
+        return status;
+    }
+    const int64_t begun_ns = clock_now_ns(&clock_system);
     esp_session_info_free(system->info);
     system->info = NULL;
     status = esp_call(&handle, values->arguments, problem->n_arguments, &options, &system->info);
     if (status != ESP_OK)
         status = last_error(error);
+    session_called(begun_ns);
     grpc_function_handle_destruct(&handle);
     int b = signature_find(problem, "B");
     return status == ESP_OK ? values_matrix(values, (size_t)b, &system->x, error) : status;
@@ -52,9 +56,9 @@ static enum esp_status attempt(const struct command_line *command, const char *n
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
-    if (esp_problem_describe(name, &problem) != ESP_OK)
-        return last_error(error);
-    enum esp_status status = values_init(&values, problem, error);
+    enum esp_status status = session_describe(command, name, &problem, error);
+    if (status == ESP_OK)
+        status = values_init(&values, problem, error);
     if (status == ESP_OK)
         status = call_with(command, problem, system, &values, error);
     if (status == ESP_OK) {
@@ -118,7 +122,7 @@ static enum esp_status run_abstract(const struct command_line *command, const st
 {
     struct esp_call_options options = {0};
     const int64_t n = system->file.matrix.rows, nrhs = system->b.cols;
-    enum esp_status status = session_timeout(command, &options.deadline_s, error);
+    enum esp_status status = session_time_left(command, &options.deadline_s, error);
     run->options = &options;
     run->server = constraints_bound(command);
     if (status != ESP_OK || (status = give_size(run, "m", n, error)) != ESP_OK ||
@@ -127,7 +131,9 @@ static enum esp_status run_abstract(const struct command_line *command, const st
         (status = give(run, "A", &system->file.matrix, error)) != ESP_OK ||
         (status = give(run, "B", &system->b, error)) != ESP_OK)
         return status;
+    const int64_t begun_ns = clock_now_ns(&clock_system);
     status = abstract_execute(run, error);
+    session_called(begun_ns);
     take_back(run, "A", &system->file.matrix);
     take_back(run, "B", &system->b);
     if (status != ESP_OK)
@@ -165,9 +171,7 @@ enum esp_status system_solve(const struct command_line *command, struct system *
     struct esp_problem *solve = NULL;
     if (asked)
         return attempt(command, asked, system, error);
-    enum esp_status status = esp_problem_describe(is_complex ? "zsolve" : "solve", &solve);
-    if (status != ESP_OK)
-        last_error(error);
+    enum esp_status status = session_describe(command, is_complex ? "zsolve" : "solve", &solve, error);
     if (status == ESP_UNKNOWN_PROBLEM) { /* a platform with other problems than the shipped ones */
         snprintf(system->instead, sizeof system->instead, "%s", is_complex ? "zsolve" : "solve");
         snprintf(system->note, sizeof system->note, "no server has %s", system->instead);

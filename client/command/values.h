@@ -8,12 +8,16 @@
 #include "client/command/command.h"
 #include "client/arguments/values.h"
 
+#include <stdio.h>
+
 /* In place of assigning and preparing: room for the results of a job, of which the inputs are not known but
  * for scalars. ESP_INVALID: an output that cannot be read without them. */
 enum esp_status values_of_job(struct values *values, const struct esp_job *job, struct esp_error *error);
 
 /* After the call: writes what -o named. */
 enum esp_status values_write(const struct values *values, struct esp_error *error);
+/* What stayed otherwise than it was to (values_look_at_kept()), for people. */
+void values_warn(const struct values *values, FILE *stream);
 /* The outputs that were not saved, for people: scalars in full, arrays as short tables. */
 void values_print(const struct values *values);
 json_t *values_json(const struct values *values);

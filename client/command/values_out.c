@@ -252,6 +252,17 @@ static void print_extents(const char *name, const struct esp_argument *extents, 
     puts("):");
 }
 
+void values_warn(const struct values *values, FILE *stream)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++)
+        if (values->slots[i].is_whole)
+            fprintf(
+                stream,
+                "%s: %s was to stay in pieces, and stays whole, as no ranks computed it: 'espalier data cp "
+                "--grid PxQ --block R %s SERVER' makes a datum in pieces of it\n",
+                values->problem->name, values->problem->arguments[i].name, values->slots[i].kept);
+}
+
 void values_print(const struct values *values)
 {
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
@@ -260,7 +271,8 @@ void values_print(const struct values *values)
             continue;
         if (values->slots[i].is_kept) {
             printf("%s = data:%s\n", formal->name, values->slots[i].kept);
-            continue;
+            if (!values->slots[i].comes || values->slots[i].path)
+                continue;
         }
         if (formal->n_dims == 0) {
             print_scalar(values, i);
@@ -317,15 +329,32 @@ json_t *matrix_json(const struct matrix *matrix, bool as_vector, bool integers)
     return list;
 }
 
+static json_t *fetched_json(const struct values *values, size_t index);
+
+/* What it is, and where it comes besides and is not in a file, the value. */
+static json_t *kept_json(const struct values *values, size_t index)
+{
+    const struct value_slot *slot = &values->slots[index];
+    json_t *json = json_pack("{s:s}", "datum", slot->kept);
+    if (json && values->arguments[index].kept_in_pieces)
+        json_object_set_new(json, "in_pieces", json_boolean(!slot->is_whole));
+    if (json && slot->comes && (!slot->path || goes_into_json(values, index)))
+        json_object_set_new(json, "value", fetched_json(values, index));
+    return json;
+}
+
 static json_t *value_json(const struct values *values, size_t index)
+{
+    return values->slots[index].is_kept ? kept_json(values, index) : fetched_json(values, index);
+}
+
+static json_t *fetched_json(const struct values *values, size_t index)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     const struct value_slot *slot = &values->slots[index];
     double re, im;
     if (slot->spool)
         return values_json_file(values, index);
-    if (slot->is_kept)
-        return json_pack("{s:s}", "datum", slot->kept);
     if (is_texts(formal))
         return values_json_texts(values, index);
     if (is_text(formal->type))

@@ -3,6 +3,7 @@
  * espalier admin: orders to nodes of a running platform.
  */
 #include "client/command/admin.h"
+#include "client/command/offers.h"
 #include "client/command/session.h"
 
 #include <stdio.h>
@@ -59,7 +60,7 @@ enum exit_code verb_admin_move(const struct command_line *command)
     return orders_run(command, move, to);
 }
 
-/* ---- drain, undrain, reload, stop: each node that is named ---- */
+/* ---- drain, undrain, reload: each node that is named ---- */
 
 /* To the node, or, of an agent, to each server below it; NULL: to all. */
 static enum exit_code tell_servers(struct orders *orders, const struct esp_node *top, const char *verb,
@@ -84,13 +85,6 @@ static enum exit_code tell_servers(struct orders *orders, const struct esp_node 
     return command_fail(orders->command, &error);
 }
 
-/* "cut", where nodes below may be cut off; the number of words. */
-static size_t cut_word(const struct command_line *command, const char **word)
-{
-    *word = "cut";
-    return command_option_value(command, "cut") != NULL;
-}
-
 struct order {
     const char *verb, *what;
     bool servers; /* it is for servers */
@@ -100,8 +94,6 @@ static enum exit_code each(struct orders *orders, const void *arg)
 {
     const struct order *order = arg;
     const struct command_line *command = orders->command;
-    const char *cut;
-    const size_t n_cut = cut_word(command, &cut);
     enum exit_code code = EXIT_DONE;
     for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
         const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
@@ -110,7 +102,7 @@ static enum exit_code each(struct orders *orders, const void *arg)
         else if (order->servers)
             code = tell_servers(orders, node, order->verb, NULL, 0, order->what);
         else
-            code = orders_tell(orders, node, order->verb, &cut, n_cut, order->what);
+            code = orders_tell(orders, node, order->verb, NULL, 0, order->what);
     }
     return code;
 }
@@ -130,11 +122,6 @@ enum exit_code verb_admin_reload(const struct command_line *command)
     return orders_run(command, each, &(struct order){"reload", "reads its files again", false});
 }
 
-enum exit_code verb_admin_stop(const struct command_line *command)
-{
-    return orders_run(command, each, &(struct order){"stop", "stops", false});
-}
-
 /* ---- disable, enable ---- */
 
 static enum exit_code switch_problems(struct orders *orders, const void *arg)
@@ -143,8 +130,11 @@ static enum exit_code switch_problems(struct orders *orders, const void *arg)
     const struct command_line *command = orders->command;
     const char *on = command_option_value(command, "on");
     const struct esp_node *top = on ? view_find(command, &orders->view, on) : NULL;
+    struct esp_error error;
     if (on && !top)
         return EXIT_USAGE;
+    if (offers_check(&orders->view, top, command->operands, (size_t)command->n_operands, &error) != ESP_OK)
+        return command_fail(command, &error);
     return tell_servers(orders, top, order->verb, (const char *const *)command->operands,
                         (size_t)command->n_operands, order->what);
 }
@@ -160,29 +150,37 @@ enum exit_code verb_admin_enable(const struct command_line *command)
     return orders_run(command, switch_problems, &(struct order){"enable", "solves them again", true});
 }
 
-/* ---- remove ---- */
+/* ---- stop, remove ---- */
 
-static enum exit_code remove_one(struct orders *orders, const struct esp_node *node, double patience_s)
+static enum exit_code stop_one(struct orders *orders, const struct esp_node *node, bool for_good)
 {
-    const char *cut, *briefly = "briefly"; /* whoever starts it again wants it to work */
-    const size_t n_cut = cut_word(orders->command, &cut);
-    enum exit_code code = EXIT_DONE;
-    if (node->role == ESP_ROLE_SERVER)
-        code = admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
-    if (code == EXIT_DONE && node->role == ESP_ROLE_SERVER)
-        code = orders_wait_idle(orders->command, node->name, patience_s);
-    return code == EXIT_DONE ? orders_tell(orders, node, "stop", &cut, n_cut, "removed") : code;
+    char *text = NULL;
+    enum exit_code code = orders_end(orders, node, "stop", for_good, NULL, &text);
+    if (code == EXIT_DONE)
+        orders_done(orders, node->name, for_good ? "removed" : "stops", text);
+    free(text);
+    return code;
 }
 
-static enum exit_code remove_each(struct orders *orders, const void *patience_s)
+/* `patience_s` or NULL: of those that are removed. */
+static enum exit_code stop_each(struct orders *orders, const void *patience_s)
 {
     const struct command_line *command = orders->command;
     enum exit_code code = EXIT_DONE;
     for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
         const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
-        code = node ? remove_one(orders, node, *(const double *)patience_s) : EXIT_USAGE;
+        code = node ? EXIT_DONE : EXIT_USAGE;
+        if (node && patience_s)
+            code = orders_make_idle(orders, node, true, *(const double *)patience_s);
+        if (code == EXIT_DONE)
+            code = stop_one(orders, node, patience_s != NULL);
     }
     return code;
+}
+
+enum exit_code verb_admin_stop(const struct command_line *command)
+{
+    return orders_run(command, stop_each, NULL);
 }
 
 enum exit_code verb_admin_remove(const struct command_line *command)
@@ -191,5 +189,5 @@ enum exit_code verb_admin_remove(const struct command_line *command)
     struct esp_error error;
     if (session_timeout(command, &patience_s, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    return orders_run(command, remove_each, &patience_s);
+    return orders_run(command, stop_each, &patience_s);
 }

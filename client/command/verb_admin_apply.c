@@ -45,16 +45,9 @@ static enum exit_code move(struct apply *apply, const struct step *step)
 static enum exit_code take_out(struct apply *apply, const struct step *step)
 {
     struct orders *orders = apply->orders;
-    const bool server = step->node->role == ESP_ROLE_SERVER;
-    const char *briefly = "briefly"; /* whoever starts it again wants it to work */
-    enum exit_code code = EXIT_DONE;
-    if (server)
-        code = admin_order(orders->command, &orders->view, step->node, "drain", &briefly, 1, NULL, NULL);
-    if (code == EXIT_DONE && server)
-        code = orders_wait_idle(orders->command, step->name, 0);
+    enum exit_code code = orders_make_idle(orders, step->node, true, 0);
     if (code == EXIT_DONE)
-        code = admin_order(orders->command, &orders->view, step->node, "stop", NULL, 0,
-                           generation_of(apply, step->node), NULL);
+        code = orders_end(orders, step->node, "stop", true, generation_of(apply, step->node), NULL);
     if (code == EXIT_DONE)
         code = orders_wait_gone(orders->command, step->name, apply->patience_s);
     if (code == EXIT_DONE)
@@ -67,6 +60,8 @@ static enum exit_code carry_out(struct apply *apply)
     enum exit_code code = EXIT_DONE;
     for (size_t i = 0, n = 1; i < apply->plan.n && code == EXIT_DONE; i += n, n = 1) {
         const struct step *step = &apply->plan.steps[i];
+        if (step->kind == STEP_STAY)
+            continue;
         code = step->kind == STEP_START  ? apply_start(apply, step, apply->plan.n - i, &n)
                : step->kind == STEP_MOVE ? move(apply, step)
                                          : take_out(apply, step);
@@ -115,6 +110,10 @@ static enum exit_code renew(struct apply *apply, const struct view *view, const 
 {
     struct launch launch;
     struct esp_error error;
+    const struct esp_node *node = view_there(view, step->name);
+    const enum exit_code code = node ? orders_spare(apply->orders, node, false) : EXIT_DONE;
+    if (code != EXIT_DONE)
+        return code; /* before its file is another one, by which it would be seen */
     if (apply_place(apply, view, step, &error) != ESP_OK ||
         deploy_write(&apply->deploy, daemon, &launch, &error) != ESP_OK)
         return command_fail(apply->orders->command, &error);
@@ -125,7 +124,8 @@ static enum exit_code renew(struct apply *apply, const struct view *view, const 
 
 static void say_plan(const struct apply *apply)
 {
-    static const char *const verbs[] = {[STEP_START] = "would be started",
+    static const char *const verbs[] = {[STEP_STAY] = "would stay",
+                                        [STEP_START] = "would be started",
                                         [STEP_RETURN] = "would be waited for until it has returned",
                                         [STEP_MOVE] = "would be moved",
                                         [STEP_REMOVE] = "would be removed"};
@@ -202,6 +202,7 @@ static enum exit_code compare(struct apply *apply)
                                          .by_agent = command_option_value(command, "agent") != NULL,
                                          .homes = there.homes,
                                          .running = there.running,
+                                         .own = there.own,
                                          .n_running = there.n_running};
     if (code == EXIT_DONE &&
         (plan_make(&apply->platform, &apply->orders->view, &options, &apply->plan, &error) != ESP_OK ||
@@ -246,7 +247,11 @@ static enum exit_code give(struct orders *orders, const void *arg)
 {
     struct apply *apply = (struct apply *)arg;
     apply->orders = orders;
-    enum exit_code code = plan(apply);
+    enum exit_code code = apply_await_masters(apply);
+    if (code == EXIT_DONE)
+        code = plan(apply);
+    if (code == EXIT_DONE && !apply->dry)
+        code = apply_stays(apply);
     if (code == EXIT_DONE && !apply->dry)
         code = add_redirectors(apply);
     if (code == EXIT_DONE && !apply->dry)

@@ -3,6 +3,7 @@
  * espalier admin restart: daemons are run again one after the other, so that the platform goes on working.
  */
 #include "client/command/admin.h"
+#include "client/command/offers.h"
 #include "client/command/session.h"
 #include "util/clock.h"
 
@@ -21,6 +22,7 @@ struct whole {
     double idle_s, patience_s;
 };
 
+/* As the agents know it. */
 static uint64_t count_offers(void)
 {
     struct esp_problem_entry *entries = NULL;
@@ -110,11 +112,8 @@ static bool has_company(const struct view *view, const struct esp_node *server)
 static enum exit_code make_idle(const struct whole *whole, const struct esp_node *node)
 {
     struct orders *orders = whole->orders;
-    const char *briefly = "briefly";
-    if (node->role != ESP_ROLE_SERVER || !has_company(&orders->view, node))
-        return EXIT_DONE;
-    enum exit_code code = admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
-    return code == EXIT_DONE ? orders_wait_idle(orders->command, node->name, whole->idle_s) : code;
+    return has_company(&orders->view, node) ? orders_make_idle(orders, node, false, whole->idle_s)
+                                            : EXIT_DONE;
 }
 
 static enum exit_code restart_one(const struct whole *whole, const struct esp_node *node)
@@ -123,7 +122,7 @@ static enum exit_code restart_one(const struct whole *whole, const struct esp_no
     const int64_t begun_ns = clock_now_ns(&clock_system);
     enum exit_code code = make_idle(whole, node);
     if (code == EXIT_DONE)
-        code = admin_order(orders->command, &orders->view, node, "restart", NULL, 0, NULL, NULL);
+        code = orders_end(orders, node, "restart", false, NULL, NULL);
     if (code == EXIT_DONE)
         code = wait_whole(whole, node);
     char remark[60];
@@ -172,10 +171,17 @@ static enum exit_code restart_all(const struct whole *whole)
     return code;
 }
 
+/* Agents hear of what was disabled a moment ago, or left out of a file, in a moment: servers know it. */
+static uint64_t count_wanted(const struct view *view)
+{
+    uint64_t told, known = count_offers();
+    return offers_count(view, &told) && told < known ? told : known;
+}
+
 static struct whole whole_of(struct orders *orders, double idle_s)
 {
     return (struct whole){.orders = orders,
-                          .offers = count_offers(),
+                          .offers = count_wanted(&orders->view),
                           .idle_s = idle_s,
                           .patience_s = idle_s > 0 ? idle_s : PATIENCE_S};
 }
@@ -190,11 +196,29 @@ enum exit_code orders_restart(struct orders *orders, const char *name, double id
     return node ? restart_one(&whole, node) : code == EXIT_DONE ? EXIT_USAGE : code;
 }
 
+/* Before the first one goes: nobody wants half a platform restarted. */
+static enum exit_code spare_all(struct orders *orders)
+{
+    const struct command_line *command = orders->command;
+    const struct view *view = &orders->view;
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; command->n_operands == 0 && i < view->n && code == EXIT_DONE; i++)
+        if (!view->nodes[i].unreachable)
+            code = orders_spare(orders, &view->nodes[i], false);
+    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
+        const struct esp_node *node = view_find(command, view, command->operands[i]);
+        code = node ? orders_spare(orders, node, false) : EXIT_USAGE;
+    }
+    return code;
+}
+
 static enum exit_code restart(struct orders *orders, const void *idle_s)
 {
     const struct command_line *command = orders->command;
     const struct whole whole = whole_of(orders, *(const double *)idle_s);
-    enum exit_code code = EXIT_DONE;
+    enum exit_code code = spare_all(orders);
+    if (code != EXIT_DONE)
+        return code;
     if (command->n_operands == 0)
         return restart_all(&whole);
     for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++)

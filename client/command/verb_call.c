@@ -11,6 +11,7 @@
 #include "client/command/printing.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
+#include "client/arguments/values_storage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static enum esp_status save_to(struct values *values, const char *word, struct e
 {
     const char *path = strchr(word, '=');
     enum esp_status status = values_save_to(values, word, error);
-    bool datum = path && strncmp(path + 1, "data:", 5) == 0;
+    bool datum = path && values_is_data(path + 1);
     return status == ESP_OK && path && !datum ? command_check_output(path + 1, error) : status;
 }
 
@@ -31,17 +32,20 @@ static enum esp_status read_arguments(const struct command_line *command, struct
     values->as_json = command->json;
     enum esp_status status = values_format(command, &values->format, error);
     if (status == ESP_OK)
+        status = session_look_begin(command, &values->look_ns, error);
+    if (status == ESP_OK)
         status = values_max_input(command, &values->max_input, error);
     session_reading(true);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
         status = values_assign(values, command->operands[i], error);
     session_reading(false);
+    session_look_end(values->look_ns);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++)
         if (strcmp(command->options[i].name, "output") == 0)
             status = save_to(values, command->options[i].value, error);
     const char *leave = command_option_value(command, "leave");
     if (status == ESP_OK && leave)
-        status = values_leave(values, leave, error);
+        status = values_leave(values, leave, false, error);
     return status == ESP_OK ? values_prepare(values, error) : status;
 }
 
@@ -65,6 +69,8 @@ static enum exit_code show(const struct command_line *command, const struct valu
     bool leaves = info && command_option_value(command, "leave");
     if (!command->json && *warning)
         fprintf(stderr, "%s: %s\n", values->problem->name, warning);
+    if (!command->json)
+        values_warn(values, stderr);
     if (values_write(values, &error) != ESP_OK || (leaves && left_note_write(info, &error) != ESP_OK))
         return command_fail(command, &error);
     if (command->json)
@@ -144,6 +150,10 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     enum exit_code code = session_handle(command, problem->name, &handle);
     if (code != EXIT_DONE)
         return code;
+    if (session_time_left(command, &options.deadline_s, &error) != ESP_OK) {
+        grpc_function_handle_destruct(&handle);
+        return command_fail(command, &error);
+    }
     struct esp_session_info *info = NULL;
     struct watching watching = {.output = command_option_value(command, "follow") != NULL,
                                 .bar = isatty(STDERR_FILENO),
@@ -168,6 +178,7 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     } else {
         if (finite)
             overflow_look(values, warning);
+        values_look_at_kept(values);
         code = show(command, values, warning, info);
     }
     esp_session_info_free(info);
@@ -175,19 +186,8 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     return code;
 }
 
-static enum exit_code refuse_abstract(const struct command_line *command, const struct esp_problem *problem,
-                                      problem_run *run)
-{
-    (void)run;
-    return command_usage(
-        command,
-        "--leave: %s chooses the problem that computes; name that one (-v shows it), or leave "
-        "its result with -o NAME=data:",
-        problem->name);
-}
-
 enum exit_code verb_call(const struct command_line *command)
 {
     return problem_verb(command, call,
-                        command_option_value(command, "leave") ? refuse_abstract : call_abstract);
+                        command_option_value(command, "leave") ? refuse_to_leave : call_abstract);
 }

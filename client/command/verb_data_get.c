@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier data get: data into matrix files.
+ * espalier data get: data into matrix files, arrays of strings into files with a line for each.
  */
 #include "config.h"
 
 #include "client/arguments/values_storage.h"
+#include "client/command/lines.h"
 #include "client/command/moving.h"
 #include "client/command/put_view.h"
 #include "client/command/session.h"
@@ -154,11 +155,26 @@ static enum exit_code get_in_place(const struct command_line *command, const str
     return ended == ESP_OK ? EXIT_DONE : command_fail(command, &error);
 }
 
+static enum exit_code get_strings(const struct command_line *command, const char *id, const char *path,
+                                  const struct matrix_format *format)
+{
+    struct esp_error error = {0};
+    char **strings;
+    size_t n;
+    if (format)
+        return command_usage(command, "--format: an array of strings goes to a file with a line for each");
+    if (esp_data_get_strings(id, &strings, &n) != ESP_OK)
+        return session_fail_kept(command);
+    enum esp_status status = lines_write(path, strings, n, &error);
+    free(strings);
+    return status == ESP_OK ? EXIT_DONE : command_fail(command, &error);
+}
+
 static enum exit_code get(const struct command_line *command, const struct esp_data_info *info,
                           const char *path, const struct matrix_format *format)
 {
     struct esp_error error = {0};
-    if (check(info, &error) != ESP_OK)
+    if (check(info, &error) != ESP_OK || (!format && matrix_check_ending(path, &error) != ESP_OK))
         return command_fail(command, &error);
     if (lies_so(path, format, info))
         return get_in_place(command, info, path);
@@ -183,7 +199,8 @@ static enum exit_code get_one(const struct command_line *command, const char *id
     size_t n;
     if (esp_data_look(id, &infos, &n) != ESP_OK)
         return session_fail_kept(command);
-    enum exit_code code = get(command, &infos[0], path, format);
+    enum exit_code code = infos[0].type == ESP_TYPE_STRING ? get_strings(command, id, path, format)
+                                                           : get(command, &infos[0], path, format);
     if (code == EXIT_DONE)
         json_array_append_new(told, data_info_json(&infos[0]));
     esp_data_free(infos);
@@ -207,16 +224,14 @@ static enum exit_code get_several(const struct command_line *command, const stru
     return worst;
 }
 
-static enum exit_code check_place(const struct command_line *command, const struct meant *meant,
-                                  const struct matrix_format *format)
+static enum exit_code check_place(const struct command_line *command, const struct meant *meant)
 {
     struct esp_error error = {0};
     struct stat there;
     const char *path = command->operands[1];
-    bool is_folder = stat(path, &there) == 0 && S_ISDIR(there.st_mode);
+    const bool is_there = stat(path, &there) == 0, is_folder = is_there && S_ISDIR(there.st_mode);
     if (meant->n == 1 && !is_folder) {
-        if ((!format && matrix_check_ending(path, &error) != ESP_OK) ||
-            command_check_output(path, &error) != ESP_OK)
+        if (command_check_output(path, &error) != ESP_OK)
             return command_fail(command, &error);
         return EXIT_DONE;
     }
@@ -225,7 +240,8 @@ static enum exit_code check_place(const struct command_line *command, const stru
         return command_fail(command, &error);
     }
     if (!is_folder)
-        return command_usage(command, "expected a folder for %zu arrays, found %s", meant->n, path);
+        return command_usage(command, "expected a folder for %zu arrays, found %s, which %s", meant->n, path,
+                             is_there ? "is none: say another name" : "is not there: make it with mkdir");
     for (size_t i = 1; i < meant->n; i++)
         if (strcmp(meant->data[i].argument, meant->data[i - 1].argument) == 0)
             return command_usage(command,
@@ -240,7 +256,7 @@ static enum exit_code get_meant(const struct command_line *command, const struct
 {
     struct stat there;
     bool is_folder = stat(command->operands[1], &there) == 0 && S_ISDIR(there.st_mode);
-    enum exit_code code = check_place(command, meant, format);
+    enum exit_code code = check_place(command, meant);
     if (code == EXIT_DONE)
         code = session_open_for_data(command);
     if (code != EXIT_DONE)

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "client/command/layout.h"
+#include "client/command/lines.h"
 #include "client/command/moving.h"
 #include "client/command/put_note.h"
 #include "client/command/put_view.h"
@@ -43,7 +44,7 @@ static enum esp_status type_of(const struct command_line *command, const struct 
         }
     return error_set(
         error, ESP_INVALID,
-        "--type: expected char, short, int, long, int64, float, double, complex or double complex, "
+        "--type: expected char, short, int, long, int64, float, double, complex, double complex or string, "
         "found %s",
         word);
 }
@@ -146,11 +147,11 @@ static enum esp_status send(struct put *put, const struct esp_argument *array,
     return status;
 }
 
-static enum exit_code print_id(const struct put *put)
+static enum exit_code print_id(const struct command_line *command, const char *id)
 {
-    if (put->command->json)
-        return command_json(json_pack("{s:s}", "id", put->note.id));
-    puts(put->note.id);
+    if (command->json)
+        return command_json(json_pack("{s:s}", "id", id));
+    puts(id);
     return command_flush();
 }
 
@@ -224,7 +225,35 @@ static enum exit_code put_file(struct put *put)
     if (code != EXIT_DONE)
         return code;
     put_note_remove(&put->note);
-    return print_id(put);
+    return print_id(put->command, put->note.id);
+}
+
+/* Each line of the file is a string. */
+static enum exit_code put_strings(const struct put *put)
+{
+    struct esp_error error = {0};
+    struct lines lines;
+    struct moving moving;
+    char *id = NULL;
+    if (lines_read(put->command->operands[0], &lines, &error) != ESP_OK)
+        return command_fail(put->command, &error);
+    enum exit_code code = session_open_for_data(put->command);
+    if (code != EXIT_DONE) {
+        lines_clear(&lines);
+        return code;
+    }
+    const struct esp_argument array = {
+        .data = lines.strings, .type = ESP_TYPE_STRING, .n_dims = 1, .dims = {lines.n}};
+    moving_begin(&moving);
+    enum esp_status status =
+        esp_data_put(put->server, &array, (enum esp_data_mode)put->mode, moving_told, &moving, &id);
+    moving_end(&moving);
+    code = status == ESP_OK ? print_id(put->command, id) : session_fail(put->command);
+    if (status == ESP_OK)
+        grpc_finalize();
+    free(id);
+    lines_clear(&lines);
+    return code;
 }
 
 enum exit_code verb_data_put(const struct command_line *command)
@@ -241,6 +270,9 @@ enum exit_code verb_data_put(const struct command_line *command)
         return command_usage(command, "--mode: %s", error.text);
     if (layout_option(command, &put.in_pieces, &put.layout, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
+    if (type && strcmp(type, "string") == 0)
+        return put.in_pieces ? command_usage(command, "--grid: an array of strings does not lie in pieces")
+                             : put_strings(&put);
     if (type_of(command, &none, &checked, &error) != ESP_OK)
         return command_fail(command, &error);
     snprintf(what, sizeof what, "%.*s %s %s", CAP_NAME, put.server, word ? word : "", type ? type : "");

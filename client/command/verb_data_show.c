@@ -6,9 +6,11 @@
 
 #include "client/command/layout.h"
 #include "client/command/session.h"
-#include "core/redistribution/block_map.h"
 #include "core/data/datum.h"
+#include "core/forecast/parallel_profile.h"
+#include "core/redistribution/block_map.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +20,18 @@
 #define SVG_WIDTH  800
 #define MOST_TEXT  (64u << 20)
 /* Of a step and of a byte, where nobody has measured: Ethernet of 10 Gbit/s. */
-#define STEP_S 50e-6
-#define BYTE_S 1e-9
+static const struct parallel_speed assumed = {.latency_s = 50e-6, .byte_s = 1e-9};
 
 struct picture {
     struct block_cyclic_matrix matrix;
     struct block_map_window window;
+    bool zooms;
     const char *svg; /* the file, or NULL */
     bool map;
     bool moves;
     struct esp_data_layout to;
+    struct parallel_speed speed;
+    bool measured; /* what `speed` says of messages */
 };
 
 /* "FIRST:LAST,FIRST:LAST", rows and columns from 1. */
@@ -43,16 +47,41 @@ static enum esp_status read_zoom(const char *word, struct block_map_window *wind
     return ESP_OK;
 }
 
+/* What the ranks of a server have measured, from its file. */
+static enum esp_status read_speed(const struct command_line *command, struct picture *picture,
+                                  struct esp_error *error)
+{
+    const char *path = command_option_value(command, "ranks");
+    struct parallel_profile profile;
+    picture->speed = assumed;
+    if (!path)
+        return ESP_OK;
+    if (!picture->moves)
+        return error_set(error, ESP_INVALID, "--ranks: expected --grid and --block beside it");
+    enum esp_status status = parallel_profile_load(path, &profile, error);
+    if (status == ESP_OK && !(profile.speed.latency_s > 0 && profile.speed.byte_s > 0))
+        status = error_set(error, ESP_INVALID,
+                           "%s: expected what messages between ranks take, found none measured", path);
+    if (status != ESP_OK)
+        return status;
+    picture->speed = profile.speed;
+    picture->measured = true;
+    return ESP_OK;
+}
+
 static enum esp_status read_options(const struct command_line *command, struct picture *picture,
                                     struct esp_error *error)
 {
     const char *zoom = command_option_value(command, "zoom");
     picture->svg = command_option_value(command, "svg");
-    picture->map = command_option_value(command, "map") || !picture->svg;
+    picture->zooms = zoom != NULL;
     enum esp_status status = zoom ? read_zoom(zoom, &picture->window, error) : ESP_OK;
     if (status == ESP_OK && picture->svg)
         status = command_check_output(picture->svg, error);
-    return status == ESP_OK ? layout_option(command, &picture->moves, &picture->to, error) : status;
+    if (status == ESP_OK)
+        status = layout_option(command, &picture->moves, &picture->to, error);
+    picture->map = command_option_value(command, "map") || (!picture->svg && (zoom || !picture->moves));
+    return status == ESP_OK ? read_speed(command, picture, error) : status;
 }
 
 static enum esp_status find_matrix(const struct esp_data_info *info, struct block_cyclic_matrix *matrix,
@@ -68,6 +97,28 @@ static enum esp_status find_matrix(const struct esp_data_info *info, struct bloc
         matrix->cols.block = matrix->cols.n > 0 ? matrix->cols.n : 1;
     }
     return ESP_OK;
+}
+
+/* Who has it: "A", "A and B", "A, B and C". */
+static void holders(const struct esp_data_info *infos, size_t n, struct text *text)
+{
+    for (size_t i = 0; i < n; i++)
+        text_printf(text, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", infos[i].server);
+}
+
+static enum esp_status check_whole(const struct picture *picture, const struct esp_data_info *infos, size_t n,
+                                   struct esp_error *error)
+{
+    char names[400];
+    struct text text;
+    if (!picture->svg && !picture->zooms)
+        return ESP_OK;
+    text_open(&text, names, sizeof names);
+    holders(infos, n, &text);
+    return error_set(
+        error, ESP_INVALID,
+        "%s: expected a datum in pieces, found one that is whole, on %s: there is nothing to draw",
+        picture->svg ? "--svg" : "--zoom", names);
 }
 
 /* A text as long as `write` makes it. */
@@ -111,7 +162,8 @@ static enum esp_status plan_move(const struct picture *picture, const struct esp
                                  struct redistribution_summary *summary, struct esp_error *error)
 {
     const struct redistribution what = {.from = picture->matrix, .to = layout_of(info, &picture->to)};
-    const struct redistribution_costs costs = {STEP_S, BYTE_S * (double)esp_type_size(info->type)};
+    const struct redistribution_costs costs = {picture->speed.latency_s,
+                                               picture->speed.byte_s * (double)esp_type_size(info->type)};
     struct redistribution_plan *plan;
     enum esp_status status = block_cyclic_matrix_check(&what.to, "--grid and --block", error);
     if (status == ESP_OK)
@@ -123,65 +175,98 @@ static enum esp_status plan_move(const struct picture *picture, const struct esp
     return ESP_OK;
 }
 
-static json_t *as_json(const struct esp_data_info *info, const struct picture *picture,
+static json_t *servers_json(const struct esp_data_info *infos, size_t n)
+{
+    json_t *servers = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(servers, json_string(infos[i].server));
+    return servers;
+}
+
+static json_t *pair(int64_t a, int64_t b)
+{
+    return json_pack("[I, I]", (json_int_t)a, (json_int_t)b);
+}
+
+static json_t *as_json(const struct esp_data_info *info, size_t n, const struct picture *picture,
                        const struct redistribution_summary *summary)
 {
+    const bool whole = info->layout.rows == 0;
     const struct block_cyclic_matrix *m = &picture->matrix;
     json_t *pieces = json_array();
-    for (int64_t i = 0; i < block_cyclic_matrix_ranks(m); i++) {
+    for (int64_t i = 0; i < block_cyclic_matrix_ranks(m) && !whole; i++) {
         int64_t rows, cols;
         block_cyclic_matrix_shape(m, i, &rows, &cols);
-        json_array_append_new(pieces, json_pack("[I, I]", (json_int_t)rows, (json_int_t)cols));
+        json_array_append_new(pieces, pair(rows, cols));
     }
-    json_t *json = json_pack("{s:s, s:[I, I], s:[I, I], s:[I, I], s:o}", "id", info->id, "extents",
-                             (json_int_t)m->rows.n, (json_int_t)m->cols.n, "grid", (json_int_t)m->rows.ranks,
-                             (json_int_t)m->cols.ranks, "block", (json_int_t)m->rows.block,
-                             (json_int_t)m->cols.block, "pieces", pieces);
+    json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "id", info->id, "servers",
+                             servers_json(info, n), "extents", pair(m->rows.n, m->cols.n), "grid",
+                             whole ? json_null() : pair(m->rows.ranks, m->cols.ranks), "block",
+                             whole ? json_null() : pair(m->rows.block, m->cols.block), "pieces", pieces);
     if (picture->moves)
         json_object_set_new(json, "move",
-                            json_pack("{s:i, s:i, s:I, s:I, s:f}", "steps", (int)summary->steps,
-                                      "least_steps", (int)summary->least_steps, "cost",
+                            json_pack("{s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:b}", "steps",
+                                      (int)summary->steps, "least_steps", (int)summary->least_steps, "cost",
                                       (json_int_t)summary->cost, "least_cost",
-                                      (json_int_t)summary->least_cost, "seconds", summary->seconds));
+                                      (json_int_t)summary->least_cost, "seconds", summary->seconds,
+                                      "step_seconds", picture->speed.latency_s, "byte_seconds",
+                                      picture->speed.byte_s, "measured", (int)picture->measured));
     return json;
 }
 
-static enum esp_status print_map(const struct picture *picture, const struct esp_data_info *info,
-                                 const struct redistribution_summary *summary, struct esp_error *error)
+static enum esp_status print_map(const struct picture *picture, const struct esp_data_info *infos, size_t n,
+                                 struct esp_error *error)
 {
-    char *text, about[4096];
-    struct text move;
-    enum esp_status status = make_text(picture, info->id, false, &text, error);
+    const struct block_cyclic_matrix *m = &picture->matrix;
+    char *drawn, names[4096];
+    struct text text;
+    if (infos->layout.rows == 0) {
+        text_open(&text, names, sizeof names);
+        holders(infos, n, &text);
+        printf("%" PRId64 " x %" PRId64 ", whole (not in pieces), on %s\n", m->rows.n, m->cols.n, names);
+        return ESP_OK;
+    }
+    enum esp_status status = make_text(picture, infos->id, false, &drawn, error);
     if (status != ESP_OK)
         return status;
-    fputs(text, stdout);
-    free(text);
-    if (!picture->moves)
-        return ESP_OK;
-    text_open(&move, about, sizeof about);
-    block_map_move_text(summary, (double)esp_type_size(info->type), &move);
-    printf("to %u x %u ranks, blocks of %lld x %lld (at %g us a step and %g GB/s):\n%s", picture->to.rows,
-           picture->to.cols, (long long)picture->to.row_block, (long long)picture->to.col_block, STEP_S * 1e6,
-           1e-9 / BYTE_S, about);
+    fputs(drawn, stdout);
+    free(drawn);
     return ESP_OK;
 }
 
-static enum exit_code show(const struct command_line *command, const struct esp_data_info *info,
+static void print_move(const struct picture *picture, const struct esp_data_info *info,
+                       const struct redistribution_summary *summary)
+{
+    char about[4096];
+    struct text move;
+    text_open(&move, about, sizeof about);
+    block_map_move_text(summary, (double)esp_type_size(info->type), &move);
+    printf("to %u x %u ranks, blocks of %lld x %lld (at %.3g us a step and %.3g GB/s, %s):\n%s",
+           picture->to.rows, picture->to.cols, (long long)picture->to.row_block,
+           (long long)picture->to.col_block, picture->speed.latency_s * 1e6, 1e-9 / picture->speed.byte_s,
+           picture->measured ? "as its ranks measured" : "which is assumed", about);
+}
+
+static enum exit_code show(const struct command_line *command, const struct esp_data_info *infos, size_t n,
                            struct picture *picture)
 {
     struct esp_error error = {0};
     struct redistribution_summary summary = {0};
-    enum esp_status status = find_matrix(info, &picture->matrix, &error);
+    enum esp_status status = find_matrix(infos, &picture->matrix, &error);
+    if (status == ESP_OK && infos->layout.rows == 0)
+        status = check_whole(picture, infos, n, &error);
     if (status == ESP_OK)
         status = block_map_check(&picture->matrix, &picture->window, &error);
     if (status == ESP_OK && picture->moves)
-        status = plan_move(picture, info, &summary, &error);
+        status = plan_move(picture, infos, &summary, &error);
     if (status == ESP_OK && picture->svg)
-        status = write_svg(picture, info->id, &error);
+        status = write_svg(picture, infos->id, &error);
     if (status == ESP_OK && command->json)
-        return command_json(as_json(info, picture, &summary));
+        return command_json(as_json(infos, n, picture, &summary));
     if (status == ESP_OK && picture->map)
-        status = print_map(picture, info, &summary, &error);
+        status = print_map(picture, infos, n, &error);
+    if (status == ESP_OK && picture->moves && !(picture->svg && strcmp(picture->svg, "-") == 0))
+        print_move(picture, infos, &summary);
     return status == ESP_OK ? command_flush() : command_fail(command, &error);
 }
 
@@ -200,7 +285,7 @@ enum exit_code verb_data_show(const struct command_line *command)
     if (esp_data_look(strncmp(id, "data:", 5) == 0 ? id + 5 : id, &infos, &n) != ESP_OK) {
         code = session_fail_kept(command);
     } else {
-        code = show(command, &infos[0], &picture);
+        code = show(command, infos, n, &picture);
         esp_data_free(infos);
     }
     grpc_finalize();

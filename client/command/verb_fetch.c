@@ -6,8 +6,10 @@
 
 #include "client/command/bar.h"
 #include "client/command/jobs.h"
+#include "client/command/left_note.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
+#include "util/clock.h"
 
 #include <string.h>
 
@@ -18,6 +20,8 @@ static enum esp_status take_options(const struct command_line *command, struct v
 {
     values->as_json = command->json;
     enum esp_status status = values_format(command, &values->format, error);
+    if (status == ESP_OK)
+        status = session_look_begin(command, &values->look_ns, error);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
         const char *word = command->options[i].value, *path = strchr(word, '=');
         if (strcmp(command->options[i].name, "input") == 0)
@@ -28,6 +32,7 @@ static enum esp_status take_options(const struct command_line *command, struct v
         if (status == ESP_OK && path)
             status = command_check_output(path + 1, error);
     }
+    session_look_end(values->look_ns);
     return status;
 }
 
@@ -35,21 +40,30 @@ static enum esp_status take_options(const struct command_line *command, struct v
  * printed may tell why. */
 static enum exit_code wait_for(const struct command_line *command, const struct esp_job *job)
 {
-    bool patient = command_option_value(command, "wait") != NULL;
+    bool patient = command_option_value(command, "wait") != NULL, late = false;
+    double left_s = 0;
     struct esp_job_state state = {.error.status = ESP_PENDING};
     struct esp_error error = {0};
+    struct job_absence absence = {0};
     struct bar bar;
+    if (session_time_left(command, &left_s, &error) != ESP_OK)
+        return command_fail(command, &error);
+    const int64_t until_ns =
+        left_s > 0 ? clock_now_ns(&clock_system) + (int64_t)(left_s * NS_PER_S) : CLOCK_NEVER;
+    const double patience_s = left_s > 0 && left_s / 4 < PATIENCE_S ? left_s / 4 : PATIENCE_S;
     bar_init(&bar);
     do {
-        if (esp_job_look(job, patient ? PATIENCE_S : 0, &state) != ESP_OK) {
-            if (patient && jobs_may_come_back(job, PATIENCE_S))
+        late = clock_now_ns(&clock_system) >= until_ns;
+        if (esp_job_look(job, patient && !late ? patience_s : 0, &state) != ESP_OK) {
+            if (patient && !late && jobs_may_come_back(&absence, patience_s))
                 continue;
             bar_clear(&bar);
             return jobs_fail(command);
         }
+        absence = (struct job_absence){0};
         if (state.progress >= 0)
             bar_draw(&bar, state.progress, "%s", state.state);
-    } while (patient && !job_has_ended(&state));
+    } while (patient && !late && !job_has_ended(&state));
     bar_clear(&bar);
     if (state.error.status == ESP_OK)
         return EXIT_DONE;
@@ -57,6 +71,9 @@ static enum exit_code wait_for(const struct command_line *command, const struct 
     if (failed)
         error_set(&error, state.error.status, "%s on %s: %s", job->problem->name, job->server,
                   state.error.text);
+    else if (patient)
+        error_set(&error, ESP_TIMEOUT, "job %s has not ended in time: it is %s, and goes on", job->id,
+                  state.state);
     else
         error_set(&error, ESP_PENDING, "job %s has not ended: it is %s; --wait waits for it", job->id,
                   state.state);
@@ -80,16 +97,37 @@ static enum exit_code show(const struct command_line *command, struct values *va
     return command_flush();
 }
 
+/* What the job has left on servers goes by its id from now on, its results too. */
+static enum esp_status note_left(const struct esp_job *job, grpc_sessionid_t session, struct esp_error *error)
+{
+    struct esp_session_info *info;
+    enum esp_status status = ESP_OK;
+    bool any = false;
+    if (esp_session_info_get(session, &info) != ESP_OK)
+        return *error = *esp_last_error(), error->status;
+    for (size_t i = 0; i < info->n_data; i++)
+        any |= info->data[i].own;
+    const struct esp_session_info left = {.id = job->id, .data = info->data, .n_data = info->n_data};
+    if (any)
+        status = left_note_write(&left, error);
+    esp_session_info_free(info);
+    return status;
+}
+
 static enum exit_code receive(const struct command_line *command, struct values *values,
                               const struct esp_job *job)
 {
     struct esp_error error = {0};
     grpc_sessionid_t session;
-    if (values_of_job(values, job, &error) != ESP_OK)
+    struct esp_call_options options = {0};
+    if (session_time_left(command, &options.deadline_s, &error) != ESP_OK ||
+        values_of_job(values, job, &error) != ESP_OK)
         return command_fail(command, &error);
-    if (esp_job_attach(job, values->arguments, job->n_arguments, NULL, &session) != ESP_OK ||
+    if (esp_job_attach(job, values->arguments, job->n_arguments, &options, &session) != ESP_OK ||
         grpc_wait(session) != GRPC_NO_ERROR)
         return jobs_fail(command);
+    if (note_left(job, session, &error) != ESP_OK)
+        return command_fail(command, &error);
     return show(command, values, job);
 }
 
@@ -102,7 +140,9 @@ static enum exit_code fetch(const struct command_line *command, const struct esp
         values_clear(&values);
         return command_fail(command, &error);
     }
+    const int64_t begun_ns = clock_now_ns(&clock_system);
     enum exit_code code = wait_for(command, job);
+    session_called(begun_ns);
     if (code == EXIT_DONE)
         code = receive(command, &values, job);
     if (code == EXIT_DONE && !command_option_value(command, "keep") && esp_job_forget(job) != ESP_OK)

@@ -165,7 +165,8 @@ static enum exit_code forget(const struct command_line *command, const struct li
         if (command->n_operands == 0 && !failed)
             continue;
         const enum exit_code code =
-            forget_one(command, listed[i].job, is_unreachable(&listed[i]), &forgotten);
+            forget_one(command, listed[i].job,
+                       is_unreachable(&listed[i]) || listed[i].error.status == ESP_NOT_FOUND, &forgotten);
         worst = worst == EXIT_DONE ? code : worst;
     }
     if (command->json && worst == EXIT_DONE)
@@ -202,7 +203,7 @@ static size_t look_at_all(const struct command_line *command, const char *const 
         struct listed *one = &listed[found];
         *one = (struct listed){0};
         if (esp_job_find(ids[i], &one->job) != ESP_OK) {
-            *code = jobs_fail(command);
+            *code = jobs_fail_to_find(command);
             continue;
         }
         look(listed, found, one);

@@ -96,7 +96,7 @@ static void property_words(unsigned properties, char *text, size_t size)
             snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", words[i]);
 }
 
-/* ", packed(uplo)", ", m of them" */
+/* ", packed(uplo)", ", m of them", ", index(n)", ", not read when beta == 0" */
 static void storage_words(const struct esp_problem_argument *argument, char *text, size_t size)
 {
     if (*argument->storage)
@@ -104,6 +104,11 @@ static void storage_words(const struct esp_problem_argument *argument, char *tex
     if (argument->count)
         snprintf(text + strlen(text), size - strlen(text), "%s%s of them", *text ? ", " : "",
                  argument->count);
+    if (argument->index)
+        snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", argument->index);
+    if (argument->unread)
+        snprintf(text + strlen(text), size - strlen(text), "%snot read when %s", *text ? ", " : "",
+                 argument->unread);
 }
 
 static void print_arguments(const struct esp_problem *problem)
@@ -190,10 +195,12 @@ static json_t *argument_json(const struct esp_problem_argument *argument)
     for (unsigned k = 0; k < argument->n_dims; k++)
         json_array_append_new(dims, json_string(argument->dims[k]));
     property_words(argument->properties, properties, sizeof properties);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o}", "name", argument->name, "text",
-                     argument->text, "mode", mode_name(argument->mode), "type", esp_type_name(argument->type),
-                     "properties", properties, "dims", dims, "default", text_or_null(argument->initial),
-                     "storage", argument->storage, "count", text_or_null(argument->count));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "name", argument->name,
+                     "text", argument->text, "mode", mode_name(argument->mode), "type",
+                     esp_type_name(argument->type), "properties", properties, "dims", dims, "default",
+                     text_or_null(argument->initial), "storage", argument->storage, "count",
+                     text_or_null(argument->count), "unread", text_or_null(argument->unread), "index",
+                     text_or_null(argument->index));
 }
 
 static json_t *problem_json(const struct esp_problem *problem)

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/arguments/values_storage.h"
 #include "client/command/constraints.h"
 #include "client/command/session.h"
 #include "client/command/system.h"
@@ -150,6 +151,13 @@ enum exit_code verb_solve(const struct command_line *command)
     struct esp_error error = {0};
     struct system system = {0};
     enum exit_code code = check_output(command, &system);
+    for (int i = 0; code == EXIT_DONE && i < command->n_operands; i++)
+        if (values_is_data(command->operands[i]))
+            code =
+                command_usage(command,
+                              "expected a matrix file, found %s: with data the system is solved by 'espalier "
+                              "call solve A=%s B=...'",
+                              command->operands[i], i == 0 ? command->operands[i] : "...");
     if (code == EXIT_DONE && system_load(command, &system, &error) != ESP_OK)
         code = command_fail(command, &error);
     if (code == EXIT_DONE) {

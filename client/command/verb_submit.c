@@ -8,12 +8,23 @@
 #include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
 #include "client/command/jobs.h"
+#include "client/command/left_note.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
 
 static void on_sent(void *arg, double fraction)
 {
     bar_draw(arg, fraction, "arguments sent");
+}
+
+static enum exit_code tell(const struct command_line *command, const struct esp_job *job)
+{
+    if (command->json)
+        return command_json(json_pack("{s:s, s:s, s:s, s:s, s:o}", "id", job->id, "problem",
+                                      job->problem->name, "server", job->server, "address", job->address,
+                                      "data", session_data_json(job->data, job->n_data)));
+    puts(job->id);
+    return command_flush();
 }
 
 static enum exit_code submit(const struct command_line *command, const struct esp_problem *problem,
@@ -28,10 +39,16 @@ static enum exit_code submit(const struct command_line *command, const struct es
         status = constraints_read(command, &words, &options, &error);
     if (status == ESP_OK)
         status = values_max_input(command, &values->max_input, &error);
+    if (status == ESP_OK)
+        status = session_look_begin(command, &values->look_ns, &error);
     session_reading(true);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
         status = values_assign(values, command->operands[i], &error);
     session_reading(false);
+    session_look_end(values->look_ns);
+    const char *leave = command_option_value(command, "leave");
+    if (status == ESP_OK && leave)
+        status = values_leave(values, leave, true, &error);
     if (status == ESP_OK)
         status = values_prepare(values, &error);
     if (status != ESP_OK)
@@ -40,6 +57,10 @@ static enum exit_code submit(const struct command_line *command, const struct es
     enum exit_code code = session_handle(command, problem->name, &handle);
     if (code != EXIT_DONE)
         return code;
+    if (session_time_left(command, &options.deadline_s, &error) != ESP_OK) {
+        grpc_function_handle_destruct(&handle);
+        return command_fail(command, &error);
+    }
     struct esp_job *job = NULL;
     bar_init(&bar);
     status = esp_job_submit(&handle, values->arguments, problem->n_arguments, &options, 1, &job);
@@ -49,18 +70,16 @@ static enum exit_code submit(const struct command_line *command, const struct es
     grpc_function_handle_destruct(&handle);
     if (status != ESP_OK)
         return problem_fail(command, problem, &error);
-    if (command->json) {
-        code = command_json(json_pack("{s:s, s:s, s:s, s:s}", "id", job->id, "problem", job->problem->name,
-                                      "server", job->server, "address", job->address));
-    } else {
-        puts(job->id);
-        code = command_flush();
-    }
+    const struct esp_session_info left = {.id = job->id, .data = job->data, .n_data = job->n_data};
+    if (leave && left_note_write(&left, &error) != ESP_OK)
+        code = command_fail(command, &error);
+    const enum exit_code told = tell(command, job);
     esp_job_free(job);
-    return code;
+    return code == EXIT_DONE ? told : code;
 }
 
 enum exit_code verb_submit(const struct command_line *command)
 {
-    return problem_verb(command, submit, submit_abstract);
+    return problem_verb(command, submit,
+                        command_option_value(command, "leave") ? refuse_to_leave : submit_abstract);
 }

@@ -6,11 +6,13 @@
 
 #include "client/command/bar.h"
 #include "client/command/constraints.h"
+#include "client/command/problem_verb.h"
 #include "client/command/session.h"
 #include "client/arguments/signature.h"
 #include "client/command/sweep.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
+#include "util/clock.h"
 #include "util/escape.h"
 
 #include <math.h>
@@ -25,6 +27,7 @@ struct row {
     char server[64];
     double compute_s, total_s;
     struct esp_error *error; /* NULL: it did not */
+    enum exit_code code;     /* of a command that had made this call alone */
 };
 
 /* A call under way. */
@@ -46,6 +49,7 @@ struct sweeping {
     size_t n_lanes, n_busy, n_over, n_failed;
     grpc_function_handle_t handle;
     struct esp_call_options options;
+    int64_t until_ns;              /* by --timeout; CLOCK_NEVER: not given */
     struct constraint_words words; /* of the options */
     const struct matrix_format *format;
     uint64_t max_input;
@@ -68,6 +72,7 @@ static void note_failure(struct sweeping *sweeping, size_t point, const struct e
     row->error = malloc(sizeof *error);
     if (row->error)
         *row->error = *error;
+    row->code = problem_exit_code(sweeping->command, error);
     sweeping->n_failed++;
 }
 
@@ -125,12 +130,25 @@ static enum esp_status prepare(struct sweeping *sweeping, struct lane *lane, str
     return status == ESP_OK ? values_prepare(&lane->values, error) : status;
 }
 
+/* All calls have one deadline. */
+static enum esp_status set_deadline(struct sweeping *sweeping, struct esp_error *error)
+{
+    if (sweeping->until_ns == CLOCK_NEVER)
+        return ESP_OK;
+    sweeping->options.deadline_s = (double)(sweeping->until_ns - clock_now_ns(&clock_system)) / NS_PER_S;
+    if (sweeping->options.deadline_s > 0)
+        return ESP_OK;
+    return error_set(error, ESP_TIMEOUT, "not begun: the time of --timeout was over");
+}
+
 static void begin(struct sweeping *sweeping, struct lane *lane, size_t point)
 {
     struct esp_error error = {0};
     const struct esp_call_options *options = &sweeping->options;
     *lane = (struct lane){.point = point};
-    enum esp_status status = prepare(sweeping, lane, &error);
+    enum esp_status status = set_deadline(sweeping, &error);
+    if (status == ESP_OK)
+        status = prepare(sweeping, lane, &error);
     if (status == ESP_OK &&
         (status = esp_call_async(&sweeping->handle, lane->values.arguments, sweeping->problem->n_arguments,
                                  options, &lane->session)) != ESP_OK)
@@ -371,6 +389,15 @@ static enum exit_code print_table(const struct sweeping *sweeping)
     return command_flush();
 }
 
+/* Where all have failed alike, it is for what they have in common: a datum that is gone, a shape. */
+static enum exit_code failure(const struct sweeping *sweeping)
+{
+    for (size_t point = 0; point < sweeping->sweep.n_points; point++)
+        if (sweeping->rows[point].code != sweeping->rows[0].code)
+            return EXIT_FAILED;
+    return sweeping->rows[0].code;
+}
+
 static enum exit_code show(const struct sweeping *sweeping)
 {
     enum exit_code code;
@@ -385,7 +412,7 @@ static enum exit_code show(const struct sweeping *sweeping)
     if (sweeping->n_failed > 0)
         fprintf(stderr, "espalier sweep: %zu of %zu calls failed\n", sweeping->n_failed,
                 sweeping->sweep.n_points);
-    return code == EXIT_DONE && sweeping->n_failed > 0 ? EXIT_FAILED : code;
+    return code == EXIT_DONE && sweeping->n_failed > 0 ? failure(sweeping) : code;
 }
 
 /* ---- the command ---- */
@@ -400,9 +427,7 @@ static enum esp_status read_options(struct sweeping *sweeping, struct esp_error 
         return error_set(error, ESP_INVALID, "--parallel: expected a number from 1 to %d, found '%.40s'",
                          MOST_PARALLEL, parallel);
     sweeping->n_lanes = (size_t)n;
-    enum esp_status status = session_timeout(command, &sweeping->options.deadline_s, error);
-    if (status == ESP_OK)
-        status = constraints_read(command, &sweeping->words, &sweeping->options, error);
+    enum esp_status status = constraints_read(command, &sweeping->words, &sweeping->options, error);
     if (status == ESP_OK)
         status = values_format(command, &sweeping->format, error);
     if (status == ESP_OK)
@@ -429,6 +454,11 @@ static enum exit_code sweep(struct sweeping *sweeping)
     enum exit_code code = session_handle(sweeping->command, sweeping->problem->name, &sweeping->handle);
     if (code != EXIT_DONE)
         return code;
+    double left_s;
+    if (session_time_left(sweeping->command, &left_s, &error) != ESP_OK)
+        return command_fail(sweeping->command, &error);
+    sweeping->until_ns =
+        left_s > 0 ? clock_now_ns(&clock_system) + (int64_t)(fmin(left_s, 1e9) * NS_PER_S) : CLOCK_NEVER;
     sweeping->rows = calloc(sweeping->sweep.n_points, sizeof *sweeping->rows);
     sweeping->lanes = calloc(sweeping->n_lanes, sizeof *sweeping->lanes);
     if (!sweeping->rows || !sweeping->lanes) {
@@ -463,8 +493,9 @@ enum exit_code verb_sweep(const struct command_line *command)
         return code;
     struct esp_problem *problem = NULL;
     struct sweeping sweeping = {.command = command};
-    if (esp_problem_describe(command->operands[0], &problem) != ESP_OK) {
-        code = session_fail(command);
+    struct esp_error error = {0};
+    if (session_describe(command, command->operands[0], &problem, &error) != ESP_OK) {
+        code = session_fail_with(command, &error);
     } else {
         sweeping.problem = problem;
         code = sweep(&sweeping);

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/namesakes.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
 
@@ -100,8 +101,11 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
     static const char *const headings[] = {"node",    "role",         "address", ">speed", ">running",
                                            ">queued", ">memory free", ">done",   ">failed"};
     struct shown *order = order_nodes(nodes, n);
+    bool *namesakes = namesakes_all(nodes, n);
     struct table table;
-    if (!order) {
+    if (!order || !namesakes) {
+        free(order);
+        free(namesakes);
         fputs("espalier tree: out of memory\n", stderr);
         return EXIT_FAILED;
     }
@@ -110,7 +114,9 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
         const struct esp_node *node = &nodes[order[i].node];
         table_cell(&table, "%*s%s", (int)(2 * order[i].depth), "", node->name);
         table_cell(&table, "%s", esp_role_name(node->role));
-        if (!node->unreachable && node->age_s >= OLD_S)
+        if (namesakes[order[i].node])
+            table_cell(&table, "%s: another node has this name", node->address);
+        else if (!node->unreachable && node->age_s >= OLD_S)
             table_cell(&table, "%s: as it was %.0f s ago", node->address, node->age_s);
         else if (!node->unreachable)
             table_cell(&table, "%s", node->address);
@@ -127,6 +133,7 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
                 "%llu more nodes below %s: the answer had no room for them; ask the leader agents one by one "
                 "(--redirector HOST:PORT)\n",
                 (unsigned long long)nodes[i].left_out, nodes[i].name);
+    free(namesakes);
     free(order);
     return command_flush();
 }
@@ -156,9 +163,15 @@ static enum exit_code print_json(const struct esp_node *nodes, size_t n)
 {
     struct shown *order = order_nodes(nodes, n);
     json_t *list = json_array();
-    for (size_t i = 0; order && i < n; i++)
-        json_array_append_new(list, node_json(&nodes[order[i].node]));
-    bool whole = order != NULL;
+    bool *namesakes = namesakes_all(nodes, n);
+    const bool whole = order && namesakes;
+    for (size_t i = 0; whole && i < n; i++) {
+        json_t *node = node_json(&nodes[order[i].node]);
+        if (namesakes[order[i].node])
+            json_object_set_new(node, "namesake", json_true());
+        json_array_append_new(list, node);
+    }
+    free(namesakes);
     free(order);
     if (whole)
         return command_json(list);

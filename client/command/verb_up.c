@@ -6,6 +6,7 @@
 
 #include "client/command/command.h"
 #include "client/command/deploy.h"
+#include "client/command/machines.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
 #include "client/command/way_in.h"
@@ -24,12 +25,24 @@
 #define POLL_NS  (20 * NS_PER_MS)
 #define SPEED_NS (1500 * NS_PER_MS) /* servers measure for 350 ms */
 
+/* A daemon of another machine, from when it is wanted until its level of the tree is waited for. */
+struct remote {
+    struct up *up;
+    struct deploy_daemon daemon;
+    struct launch *launch;
+    struct esp_error error;
+    enum esp_status status;
+};
+
 struct up {
     const struct command_line *command;
     struct deploy deploy;
     struct settings_platform platform;
     struct launch *launches;
     size_t n_launches, n_started;
+    struct remote *remotes; /* that are to be started */
+    struct machine_work *work;
+    size_t n_remotes;
     const struct launch *dead;   /* whose log tells more */
     struct esp_error tree_error; /* why the tree could not be had */
     int64_t begun_ns, patience_ns;
@@ -96,14 +109,47 @@ static enum esp_status start(struct up *up, const char *role, enum settings_kind
                                    .node = node,
                                    .arena = &up->platform.arena,
                                    .cpu_quota = cpu_quota};
-    enum esp_status status = settings_is_here(node->host)
-                                 ? deploy_here(&up->deploy, &daemon, launch, error)
-                                 : deploy_there(&up->deploy, node->host, &daemon, launch, error);
+    if (!settings_is_here(node->host)) {
+        launch->kind = role; /* the rest comes with its start */
+        launch->name = node->name;
+        up->n_started++;
+        up->remotes[up->n_remotes++] = (struct remote){.up = up, .daemon = daemon, .launch = launch};
+        return ESP_OK;
+    }
+    enum esp_status status = deploy_here(&up->deploy, &daemon, launch, error);
     if (launch->pid > 0 || *launch->address)
         up->n_started++;
-    if (status == ESP_OK && *launch->address)
-        command_progress(up->command, "%-10s %-12s at %s on %s", role, launch->name, launch->address,
-                         node->host);
+    return status;
+}
+
+static void start_remote(void *arg)
+{
+    struct remote *remote = arg;
+    remote->status = deploy_there(&remote->up->deploy, remote->daemon.node->host, &remote->daemon,
+                                  remote->launch, &remote->error);
+}
+
+/* Those that are wanted now, side by side. The first failure, of however many. */
+static enum esp_status start_remotes(struct up *up, struct esp_error *error)
+{
+    struct machines machines;
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < up->n_remotes; i++)
+        up->work[i] = (struct machine_work){
+            .host = up->remotes[i].daemon.node->host, .run = start_remote, .arg = &up->remotes[i]};
+    machines_begin(&machines, up->work, up->n_remotes);
+    machines_end(&machines);
+    for (size_t i = 0; i < up->n_remotes; i++) {
+        const struct remote *remote = &up->remotes[i];
+        if (remote->status == ESP_OK) {
+            command_progress(up->command, "%-10s %-12s at %s on %s", remote->daemon.role,
+                             remote->launch->name, remote->launch->address, remote->daemon.node->host);
+        } else if (status == ESP_OK) {
+            *error = remote->error;
+            status = remote->status;
+        }
+    }
+    up->n_remotes = 0;
     return status;
 }
 
@@ -133,6 +179,9 @@ static enum esp_status still_waiting(struct up *up, const char *what, struct esp
 
 static enum esp_status wait_addresses(struct up *up, struct esp_error *error)
 {
+    const enum esp_status started = start_remotes(up, error);
+    if (started != ESP_OK)
+        return started;
     for (size_t i = 0; i < up->n_started; i++) {
         struct launch *launch = &up->launches[i];
         if (*launch->address)
@@ -439,7 +488,9 @@ static enum esp_status prepare(struct up *up, struct esp_error *error)
     up->n_launches =
         up->platform.n_redirectors + up->platform.n_masters + up->platform.n_leaders + up->platform.n_servers;
     up->launches = calloc(up->n_launches + 1, sizeof *up->launches);
-    return up->launches ? ESP_OK : error_no_memory(error, "the platform");
+    up->remotes = calloc(up->n_launches + 1, sizeof *up->remotes);
+    up->work = calloc(up->n_launches + 1, sizeof *up->work);
+    return up->launches && up->remotes && up->work ? ESP_OK : error_no_memory(error, "the platform");
 }
 
 static void catch_signals(void)
@@ -473,6 +524,8 @@ enum exit_code verb_up(const struct command_line *command)
         }
     }
     free(up.launches);
+    free(up.remotes);
+    free(up.work);
     settings_destroy(&up.platform.arena);
     platform_state_release(&up.deploy.state);
     return code;

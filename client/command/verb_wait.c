@@ -21,6 +21,7 @@ struct waited {
     uint64_t position; /* of its output, */
     const char *token; /* where it was at that time */
     bool over, failed;
+    struct job_absence absence;
     struct printing printing;
 };
 
@@ -73,19 +74,18 @@ static void look(const struct command_line *command, struct bar *bar, struct wai
 {
     bool follow = command_option_value(command, "follow") != NULL;
     if (esp_job_look(waited->job, patience_s, &waited->state) != ESP_OK) {
-        if (jobs_may_come_back(waited->job, patience_s))
+        if (jobs_may_come_back(&waited->absence, patience_s))
             return;
         bar_clear(bar);
         waited->over = waited->failed = true;
         waited->state.state = "lost";
         waited->state.error = *esp_last_error();
-        enum exit_code failed = waited->state.error.status == ESP_NOT_FOUND
-                                    ? EXIT_FAILED
-                                    : command_exit_code(waited->state.error.status);
+        const enum exit_code failed = jobs_exit_code(waited->state.error.status);
         fprintf(stderr, "espalier wait: %s\n", waited->state.error.text);
         *code = *code == EXIT_DONE ? failed : *code;
         return;
     }
+    waited->absence = (struct job_absence){0};
     if (follow)
         show_output(bar, waited);
     if (!job_has_ended(&waited->state))
@@ -165,7 +165,7 @@ enum exit_code verb_wait(const struct command_line *command)
     }
     for (size_t i = 0; i < n && code == EXIT_DONE; i++)
         if (esp_job_find(command->operands[i], &waited[i].job) != ESP_OK)
-            code = jobs_fail(command);
+            code = jobs_fail_to_find(command);
     if (code == EXIT_DONE)
         code = wait_for_all(command, waited, n);
     for (size_t i = 0; i < n; i++)

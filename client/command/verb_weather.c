@@ -79,16 +79,12 @@ static enum exit_code show_all(const struct command_line *command, const struct 
         code = EXIT_USAGE;
     if (code != EXIT_DONE)
         return code;
-    struct bar bar;
-    bar_init(&bar);
-    for (size_t i = 0; i < view->n; i++) {
-        if (!may_tell(view, &view->nodes[i], &wanted))
-            continue;
-        bar_draw(&bar, (double)i / (double)view->n, "%s", view->nodes[i].name);
-        const enum exit_code one = weather_ask(command, view, &view->nodes[i], &bar, &rows);
-        code = one == EXIT_DONE ? code : one;
-    }
-    bar_clear(&bar);
+    size_t n = 0, *asked = calloc(view->n + 1, sizeof *asked);
+    for (size_t i = 0; i < view->n && asked; i++)
+        if (may_tell(view, &view->nodes[i], &wanted))
+            asked[n++] = i;
+    code = asked ? weather_ask_all(command, view, asked, n, &rows) : EXIT_FAILED;
+    free(asked);
     const enum exit_code printed = print(command, view, &wanted, &rows);
     weather_clear(&rows);
     return code == EXIT_DONE ? printed : code;

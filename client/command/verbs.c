@@ -26,8 +26,9 @@ const struct command_option constraint_options[] = {
 };
 static const struct command_option call_options[] = {
     {'o', "output", "NAME=FILE",
-     "save an output to a file ('-': standard output), or leave it on the server (data:, data:MODE); may be "
-     "repeated"},
+     "save an output to a file ('-': standard output), or leave it on the server (data:, data:MODE, modes as "
+     "of "
+     "'data put'; with persistent-return and sticky-return it comes as well); may be repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'l', "leave", "WHAT", "leave inputs, outputs or all on the server; with a mode: all:persistent"},
     {'F', "follow", NULL, "show on standard error what the routine prints, while it runs"},
@@ -35,19 +36,24 @@ static const struct command_option call_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_put_options[] = {
-    {'s', "server", "NAME", "the server on which the datum is to live"},
-    {'m', "mode", "MODE", "volatile (the default), persistent, sticky"},
-    {'t', "type", "TYPE", "of the elements (else: double or double complex)"},
+    {'s', "server", "NAME", "the server on which the datum is to live (required)"},
+    {'m', "mode", "MODE",
+     "volatile (the default), persistent, sticky; persistent-return and sticky-return, which say of results "
+     "that "
+     "they come as well, are like these here"},
+    {'t', "type", "TYPE",
+     "of the elements (else: double or double complex); string: an array of the lines of a text"},
     {'g', "grid", "PxQ", "in pieces for a grid of so many rows and columns of ranks, with --block"},
     {'b', "block", "R[xC]", "rows and columns of a block of these pieces"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_show_options[] = {
-    {'m', "map", NULL, "which rank has which block (the default)"},
+    {'m', "map", NULL, "which rank has which block (the default without --svg and --grid)"},
     {'z', "zoom", "R:R,C:C", "only these rows and columns, from 1"},
     {0, "svg", "FILE", "the map as a picture"},
     {'g', "grid", "PxQ", "what moving it to such a grid would take, with --block"},
     {'b', "block", "R[xC]", "rows and columns of a block there"},
+    {0, "ranks", "FILE", "what messages take there ('ranks' in the server's state_dir), with --grid"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_copy_options[] = {
@@ -62,6 +68,10 @@ static const struct command_option data_get_options[] = {
 };
 static const struct command_option data_ls_options[] = {
     {'s', "server", "NAME", "only of this server"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option submit_options[] = {
+    {'l', "leave", "WHAT", "leave inputs, outputs or all on the server; with a mode: all:persistent"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option jobs_options[] = {
@@ -143,6 +153,8 @@ static const struct command_option forecast_options[] = {
     {0, "plot", "FILE", "write an SVG of a model against its measurements ('-': standard output)"},
     {'g', "grids", "RANKS", "of a routine of ScaLAPACK: the time on each grid of at most so many ranks"},
     {0, "ranks", "FILE", "what the ranks of a server are like ('ranks' in its state_dir), for --grids"},
+    {0, "machine", "CONSTANTS",
+     "what ranks would be like: 'paper', or flops=,slow=,latency=,bandwidth=,broadcast=; for --grids"},
     {0, "svg", "FILE", "the table of --grids as a picture ('-': standard output)"},
     {0, NULL, NULL, NULL},
 };
@@ -179,6 +191,7 @@ static const struct command_option add_options[] = {
 static const struct command_option apply_options[] = {
     {'n', "dry-run", NULL, "show what would be done, and do nothing"},
     {0, "remove", NULL, "remove what the file does not name: drained, waited for, stopped"},
+    {0, "force", NULL, "also when data, or results of jobs that nobody has fetched, are lost"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option switch_options[] = {
@@ -187,6 +200,11 @@ static const struct command_option switch_options[] = {
 };
 static const struct command_option stop_options[] = {
     {0, "cut", NULL, "also when nodes below it are cut off"},
+    {0, "force", NULL, "also when data, or results of jobs that nobody has fetched, are lost"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option restart_options[] = {
+    {0, "force", NULL, "also when results of jobs that nobody has fetched are lost"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option check_options[] = {
@@ -242,7 +260,7 @@ const struct verb command_verbs[] = {
      "Values are given as for 'espalier call'. Returns when a server has all of them: the job goes on "
      "there,\n"
      "and its result is kept for whoever fetches it, at most as long as the server keeps jobs.",
-     NULL, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, -1, verb_submit},
+     submit_options, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, -1, verb_submit},
     {"jobs", "[JOB]...", "Show how the jobs stand that were submitted",
      "A job is named by its id or the beginning of it.", jobs_options, WITH_PLATFORM, 0, -1, verb_jobs},
     {"fetch", "JOB", "Show or save the results of a job",
@@ -273,7 +291,9 @@ const struct verb command_verbs[] = {
      "  espalier forecast --plot model.svg FILE.model   draws a model of the state_dir of a server\n"
      "  espalier forecast pdgemm n=2048 --grids 32      pdgemm, pdtrsm, pdgetrf, pdpotrf or pdgeqrf on grids "
      "of\n"
-     "                                                  ranks, by its model; needs no platform",
+     "                                                  ranks, by its model; needs no platform\n"
+     "  espalier forecast pdgemm n=2048 --grids 32 --machine paper\n"
+     "                                                  on the nodes that the models' papers measured",
      forecast_options, WITH_INPUT | WITH_PLATFORM | WITH_CONSTRAINTS, 1, -1, verb_forecast},
     {"accuracy", "[FILE]...", "Show how good forecasts have been",
      "Each server of the platform is asked, which takes who may administer it, of its last 256 sessions of\n"
@@ -361,16 +381,20 @@ const struct verb command_verbs[] = {
      "Without NODE: the whole platform, servers first. A server takes no new sessions and finishes those it\n"
      "has before it goes, unless it is the only one; the next daemon goes when the platform is whole again.\n"
      "Each runs what is installed now, with its file as it is now, at the address that it had. --timeout\n"
-     "ends the waiting for sessions, and for the platform (60 s).",
-     NULL, WITH_PLATFORM, 0, -1, verb_admin_restart},
+     "ends the waiting for sessions, and for the platform (60 s). Refused where results of jobs that nobody\n"
+     "has fetched would be lost, unless --force is given.",
+     restart_options, WITH_PLATFORM, 0, -1, verb_admin_restart},
     {"admin stop", "NODE...", "Stop daemons",
      "As SIGTERM: a server gives its sessions some seconds to end. Refused where nodes below an agent would "
      "be\n"
-     "cut off, unless --cut is given.",
+     "cut off, unless --cut is given, and, unless --force is given, where results of jobs that nobody has\n"
+     "fetched would be lost.",
      stop_options, WITH_PLATFORM, 1, -1, verb_admin_stop},
     {"admin remove", "NODE...", "Drain servers, wait until their sessions have ended, and stop them",
      "Agents are stopped, when nothing is below them any more. --timeout ends the waiting; the server stays\n"
-     "drained then.",
+     "drained then. Refused where persistent or sticky data, or results of jobs that nobody has fetched, "
+     "would\n"
+     "go with it, unless --force is given ('espalier data mv --from SERVER OTHER' moves data).",
      stop_options, WITH_PLATFORM, 1, -1, verb_admin_remove},
     {"up", "[FILE]", "Start a platform on this machine",
      "Starts the daemons that a platform file describes and waits until they have found each other. Without\n"

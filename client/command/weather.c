@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "client/command/session.h"
 #include "client/command/table.h"
 #include "client/command/weather.h"
-#include "core/message/message_basic.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MOST_PAGES 1000 /* of one node */
 
 void weather_clear(struct weather_rows *rows)
 {
@@ -34,91 +30,6 @@ void weather_narrow(struct weather_rows *rows, const char *node, const char *res
         if (!is_of(&row->outlook, node, resource))
             HASH_DELETE(hh, rows->first, row);
     }
-}
-
-/* ---- asking ---- */
-
-static enum esp_status add(struct weather_rows *rows, const struct outlook *outlook, struct esp_error *error)
-{
-    char key[2 * CAP_NAME + 64];
-    struct weather_row *row;
-    snprintf(key, sizeof key, "%s\t%s\t%s", outlook->resource, outlook->from, outlook->to);
-    HASH_FIND_STR(rows->first, key, row);
-    if (row)
-        return ESP_OK;
-    if (HASH_COUNT(rows->first) == WEATHER_MOST_ROWS)
-        return error_set(error, ESP_LIMIT, "more than %d figures are told: use --node", WEATHER_MOST_ROWS);
-    const char *own = arena_strdup(&rows->arena, key);
-    row = own ? arena_alloc(&rows->arena, sizeof *row) : NULL;
-    if (!row)
-        return error_no_memory(error, "the weather");
-    row->outlook = *outlook;
-    row->outlook.resource = arena_strdup(&rows->arena, outlook->resource);
-    row->outlook.from = arena_strdup(&rows->arena, outlook->from);
-    row->outlook.to = arena_strdup(&rows->arena, outlook->to);
-    if (row->outlook.resource && row->outlook.from && row->outlook.to)
-        HASH_ADD_KEYPTR(hh, rows->first, own, strlen(own), row);
-    return row->hh.tbl ? ESP_OK : error_no_memory(error, "the weather");
-}
-
-/* *next: 0 behind the last page. */
-static enum esp_status read_page(char *text, struct weather_rows *rows, size_t *next, struct esp_error *error)
-{
-    char *rest = NULL;
-    enum esp_status status = ESP_OK;
-    const size_t asked = *next;
-    *next = 0;
-    for (char *line = strtok_r(text, "\n", &rest); line && status == ESP_OK;
-         line = strtok_r(NULL, "\n", &rest)) {
-        struct outlook outlook;
-        switch (outlook_read(line, &outlook, next)) {
-        case OUTLOOK_LINE:
-            status = add(rows, &outlook, error);
-            break;
-        case OUTLOOK_NEXT:
-            if (*next <= asked)
-                return error_set(error, ESP_PROTOCOL, "its answer goes round in a circle");
-            break;
-        case OUTLOOK_NONSENSE:
-            return error_set(error, ESP_PROTOCOL, "its answer has a line that is nonsense (\"%.40s\")", line);
-        }
-    }
-    return status;
-}
-
-static enum esp_status ask_page(const char *address, const char *name, size_t first, char **text,
-                                struct esp_error *error)
-{
-    char number[24];
-    const char *const words[] = {number};
-    snprintf(number, sizeof number, "%zu", first);
-    const enum esp_status status = esp_administer(address, name, "weather", words, 1, NULL, text);
-    if (status != ESP_OK)
-        *error = *esp_last_error();
-    return status;
-}
-
-enum exit_code weather_ask(const struct command_line *command, const struct view *view,
-                           const struct esp_node *node, struct bar *bar, struct weather_rows *rows)
-{
-    struct esp_error error = {0};
-    const struct esp_node *top = view_top(view, node);
-    size_t next = 0;
-    unsigned pages = 0;
-    enum esp_status status;
-    do {
-        char *text = NULL;
-        status = ask_page(top ? top->address : node->address, node->name, next, &text, &error);
-        if (status == ESP_OK)
-            status = read_page(text, rows, &next, &error);
-        free(text);
-    } while (status == ESP_OK && next && ++pages < MOST_PAGES);
-    if (status == ESP_OK)
-        return EXIT_DONE;
-    bar_clear(bar);
-    error_prefix(&error, "%s", node->name);
-    command_complain(command->verb->name, error.text);
-    return status == ESP_INVALID ? EXIT_FAILED : command_exit_code(status); /* it is of an older version */
 }
 
 /* ---- showing ---- */
@@ -171,8 +82,9 @@ static void add_row(struct table *table, const struct outlook *row)
     table_text_cell(table, link);
     table_cell(table, "%s", row->resource);
     table_cell(table, "%s", quantity(unit, row->now, text));
-    table_cell(table, "%s", quantity(unit, row->forecast, text));
-    table_cell(table, "%s", quantity(unit, row->error, text));
+    const bool single = outlook_is_single(row);
+    table_cell(table, "%s", single ? "?" : quantity(unit, row->forecast, text));
+    table_cell(table, "%s", single ? "?" : quantity(unit, row->error, text));
     table_cell(table, "%s", weather_plot(row->recent, row->n, most_of(row), plot));
 }
 
@@ -194,10 +106,13 @@ static json_t *row_json(const struct outlook *row)
     json_t *recent = json_array();
     for (unsigned k = 0; k < row->n; k++)
         json_array_append_new(recent, json_real(row->recent[k]));
-    json_t *object = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:o}", "resource", row->resource,
+    const bool single = outlook_is_single(row);
+    json_t *forecast = single ? json_null() : json_real(row->forecast);
+    json_t *error = single ? json_null() : json_real(row->error);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o, s:f, s:f, s:o}", "resource", row->resource,
                                "unit", outlook_unit(row->resource), *row->to ? "from" : "node", row->from,
-                               "now", row->now, "forecast", row->forecast, "error", row->error, "age_s",
-                               row->age_s, "step_s", row->step_s, "history", recent);
+                               "now", row->now, "forecast", forecast, "error", error, "age_s", row->age_s,
+                               "step_s", row->step_s, "history", recent);
     if (*row->to)
         json_object_set_new(object, "to", json_string(row->to));
     return object;

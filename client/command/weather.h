@@ -6,7 +6,6 @@
 #define CLIENT_COMMAND_WEATHER_H
 
 #include "client/command/admin.h"
-#include "client/command/bar.h"
 #include "core/forecast/outlook.h"
 #include "util/hash.h"
 
@@ -26,15 +25,15 @@ void weather_clear(struct weather_rows *rows);
 /* What is not of this node and its links (NULL: of any), or not this resource, goes. */
 void weather_narrow(struct weather_rows *rows, const char *node, const char *resource);
 
-/* Asks the node for all that it knows. EXIT_DONE, or what was wrong has been printed on standard error, where
- * `bar` is taken away first. A link that both its ends, or the agent above, tell of has the rows of the one
- * that was asked first. */
-enum exit_code weather_ask(const struct command_line *command, const struct view *view,
-                           const struct esp_node *node, struct bar *bar, struct weather_rows *rows);
+/* Asks these nodes for all that they know, side by side: `wanted` are their indexes in the view. EXIT_DONE,
+ * or what was wrong with the last one of those that did not tell; each has been printed on standard error. A
+ * link that both its ends, or the agent above, tell of has the rows of the first of them here. */
+enum exit_code weather_ask_all(const struct command_line *command, const struct view *view,
+                               const size_t *wanted, size_t n, struct weather_rows *rows);
 
-/* A row for each, for people. */
+/* A row for each, for people: "?" where one measurement is all there is, and nothing can be forecast. */
 void weather_print(const struct weather_rows *rows);
-/* A list of objects, in NWS's units. */
+/* A list of objects, in NWS's units; what is "?" is null. */
 enum exit_code weather_print_json(const struct weather_rows *rows);
 
 #define WEATHER_PLOT 16 /* characters */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/buffer.h"
+#include "client/data/sequence_places.h"
 #include "espalier.h"
 #include "util/segment.h"
 
@@ -87,6 +88,7 @@ enum esp_status esp_free(void *memory)
     pthread_mutex_unlock(&lock);
     if (!buffer)
         return memory ? ESP_INVALID : ESP_OK;
+    sequence_place_gone(buffer->pages, buffer->bytes);
     munmap(buffer->pages, buffer->bytes);
     if (buffer->file >= 0)
         close(buffer->file);

@@ -14,19 +14,25 @@
 struct data_holder {
     char server[CAP_NAME + 1];
     char address[CAP_ADDRESS + 1];
+    uint32_t flags; /* DATUM_... of what it has, where it was asked (data_find()) */
 };
 
 #define DATA_MOST_HOLDERS 16
 
 /* Who holds the datum: first the server that made it is asked, then (`all`, or when it has it not) the
- * others. At most DATA_MOST_HOLDERS. ESP_NOT_FOUND with what its maker says of it. */
+ * others. At most DATA_MOST_HOLDERS. ESP_NOT_FOUND with what its maker says of it. Within the thread's
+ * deadline (client/session/deadline.h), of which who says nothing leaves the others most. */
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                           size_t *n_holders, struct esp_error *error);
-
 /* The servers that a server's answer about a datum names as those that may have copies of it, of which agents
  * do not know yet. */
 void data_read_copies(const struct extensions *extensions,
                       void (*visit)(void *arg, const struct data_holder *server), void *arg);
+
+/* The same: those that keep the datum for good, or to which it has moved, as the server remembers it: by
+ * name, as they may be down, or back at another address. */
+void data_read_places(const struct extensions *extensions, void (*visit)(void *arg, const char *name),
+                      void *arg);
 
 /* Every server of the hierarchy (`only`: that one). Stops when `visit` does not return ESP_OK. */
 enum esp_status data_each_server(struct engine *engine, const char *only,
@@ -99,7 +105,8 @@ enum esp_status data_redistribute(struct engine *engine, const char *id, const c
 struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
                                    struct extension *extension);
 /* Deletes it on that server, NULL: everywhere, copies that are on their way as well. ESP_NOT_FOUND: nobody
- * has it; the first other failure, after which those that could go have gone. */
+ * has it; ESP_UNREACHABLE: servers that keep it, which the text names, are down; the first other failure,
+ * after which those that could go have gone. */
 enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
 
 /* Deletes it at one server. `elsewhere`: it lives on: EXTENSION_ELSEWHERE; NULL: no copy is taken there any
@@ -108,9 +115,8 @@ enum esp_status data_drop(struct engine *engine, const char *id, const char *ser
 enum esp_status data_drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
                              const char *elsewhere, struct esp_error *error);
 
-/* One question about data to a server. A store that is busy is asked again for as long as
- * an answer may take. The caller clears
- * *reply in every case. */
+/* One question about data to a server. A store that is busy is asked again for as long as an answer may take,
+ * within the thread's deadline. The caller clears *reply in every case. */
 enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
                          struct message *reply, struct esp_error *error);
 

@@ -3,6 +3,7 @@
  * Data as programs put, read, copy and delete them: espalier.h.
  */
 #include "client/data/data.h"
+#include "client/data/data_strings.h"
 #include "client/library.h"
 #include "client/data/sequence.h"
 
@@ -28,9 +29,10 @@ static enum esp_status describe(const struct esp_argument *array, enum esp_data_
 {
     struct datum_shape shape = {.type = (enum base_type)(array->type - 1), .n_dims = array->n_dims};
     if (array->type == ESP_TYPE_ANY || array->type > ESP_TYPE_DOUBLE_COMPLEX)
-        return error_set(error, ESP_INVALID,
-                         "expected an array of numbers or characters, found one of type %s",
-                         esp_type_name(array->type));
+        return error_set(
+            error, ESP_INVALID,
+            "expected an array of numbers or characters, or a vector of strings, found one of type %s",
+            esp_type_name(array->type));
     if (array->n_dims > ESP_MAX_DIMS)
         return error_set(error, ESP_INVALID, "expected at most %d dimensions, found %u", ESP_MAX_DIMS,
                          array->n_dims);
@@ -72,16 +74,19 @@ enum esp_status esp_data_put(const char *server, const struct esp_argument *arra
     if (!server || !array || !id)
         return error_set(error, ESP_INVALID,
                          "expected a server, an array and a place for the identity, found NULL");
-    if (describe(array, mode, &datum, error) != ESP_OK)
+    const bool strings = array->type == ESP_TYPE_STRING && array->n_dims == 1;
+    if (!strings && describe(array, mode, &datum, error) != ESP_OK)
         return error->status;
-    if (!array->data && datum.bytes > 0)
+    if (!strings && !array->data && datum.bytes > 0)
         return error_set(error, ESP_INVALID, "expected an array, found a null pointer");
     struct library *library = enter();
     if (!library)
         return error->status;
     const struct data_told told = {progress, arg};
-    enum esp_status status = sequence_sync(array->data, datum.bytes, error);
-    if (status == ESP_OK)
+    enum esp_status status = strings ? data_put_strings(library->engine, server, array->data, array->dims[0],
+                                                        mode, told, text, error)
+                                     : sequence_sync(array->data, datum.bytes, error);
+    if (status == ESP_OK && !strings)
         status = data_put_array(library->engine, server, array, mode, NULL, told, text, error);
     if (status == ESP_OK && !(*id = strdup(text)))
         status = error_no_memory(error, "the identity of a datum");

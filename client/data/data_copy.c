@@ -6,6 +6,7 @@
 #include "util/clock.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MOST_LOOKED     4    /* times that somebody is looked for who has a datum */
@@ -176,15 +177,66 @@ enum esp_status data_copy(struct engine *engine, const char *id, const char *ser
     return copy(engine, id, server, move, NULL, told, error);
 }
 
+/* ---- originals on several servers ---- */
+
+/* Who keeps it for good knows of the others, so that who deletes it hears of those that are down. */
+static enum esp_status note_places(struct engine *engine, const char *id, const char *address,
+                                   const char *names, size_t bytes, struct esp_error *error)
+{
+    struct extension places = {EXTENSION_PLACES, (const uint8_t *)names, (uint32_t)bytes};
+    struct message request = {.kind = MESSAGE_PULL}, reply = {0};
+    request.pull = (struct pull_request){
+        .datum = id, .flags = DATUM_REPLICA, .patience_ms = PULL_MS, .extensions = {&places, 1}};
+    enum esp_status status = data_ask(engine, address, &request, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+struct keepers {
+    struct data_holder
+        items[DATA_MOST_HOLDERS]; /* of originals, without the server that is to keep it, too */
+    size_t n;
+    char names[DATA_MOST_HOLDERS * (CAP_NAME + 1)];
+    size_t bytes;
+};
+
+/* All of them hear of the new one, before it has anything. */
+static enum esp_status announce(struct engine *engine, const char *id, const char *server,
+                                struct keepers *keepers, struct esp_error *error)
+{
+    keepers->n = keepers->bytes = 0;
+    enum esp_status status = data_find(engine, id, true, keepers->items, &keepers->n, error);
+    for (size_t i = 0; status == ESP_OK && i < keepers->n; i++) {
+        const struct data_holder *holder = &keepers->items[i];
+        if (holder->flags & DATUM_REPLICA || strcmp(holder->server, server) == 0)
+            continue;
+        status = note_places(engine, id, holder->address, server, strlen(server) + 1, error);
+        if (status == ESP_NOT_FOUND) { /* it has just left */
+            status = ESP_OK;
+            continue;
+        }
+        keepers->bytes += (size_t)sprintf(keepers->names + keepers->bytes, "%s", holder->server) + 1;
+    }
+    return status;
+}
+
 enum esp_status data_copy_kept(struct engine *engine, const char *id, const char *server,
                                enum datum_mode mode, uint32_t flags, struct esp_error *error)
 {
+    struct keepers keepers;
+    char address[CAP_ADDRESS + 1];
     const struct data_told nobody = {0};
     const struct pull_request moved = {.mode = mode, .flags = flags},
                               kept = {.mode = mode, .flags = flags | DATUM_KEPT_COPY};
     if (flags & DATUM_UNIQUE && copy(engine, id, server, true, &moved, nobody, error) != ESP_OK)
         return error->status;
-    return copy(engine, id, server, false, &kept, nobody, error);
+    enum esp_status status = announce(engine, id, server, &keepers, error);
+    if (status == ESP_OK)
+        status = copy(engine, id, server, false, &kept, nobody, error);
+    if (status != ESP_OK || keepers.bytes == 0)
+        return status;
+    status = engine_resolve(engine, server, address, error);
+    return status == ESP_OK ? note_places(engine, id, address, keepers.names, keepers.bytes, error) : status;
 }
 
 /* ---- to lie otherwise ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/data.h"
+#include "client/session/deadline.h"
 #include "client/session/route.h"
 #include "util/clock.h"
 
@@ -8,13 +9,24 @@
 
 #define BUSY_MS 50
 
-enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
-                         struct message *reply, struct esp_error *error)
+/* Who is asked while others are left has this share of the time: one that is stopped leaves them some. */
+#define SHARE 3
+
+/* What one question may take. */
+static int64_t time_ms(const struct engine *engine, bool others)
 {
-    const int64_t until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
+    const int64_t left_ms = deadline_left_ms(engine->clock, INT64_MAX);
+    const int64_t own_ms = others && left_ms < INT64_MAX ? left_ms / SHARE + 1 : left_ms;
+    return own_ms < engine->call_timeout_ms ? own_ms : engine->call_timeout_ms;
+}
+
+static enum esp_status ask_within(struct engine *engine, const char *address, const struct message *request,
+                                  int64_t timeout_ms, struct message *reply, struct esp_error *error)
+{
+    const int64_t until_ns = clock_now_ns(&clock_system) + timeout_ms * NS_PER_MS;
     for (;;) {
         enum esp_status status =
-            transport_call(engine->transport, address, request, engine->call_timeout_ms, reply, error);
+            transport_call(engine->transport, address, request, timeout_ms, reply, error);
         if (status != ESP_BUSY || clock_now_ns(&clock_system) >= until_ns || atomic_load(&engine->closing))
             return status;
         message_clear(reply);
@@ -22,17 +34,23 @@ enum esp_status data_ask(struct engine *engine, const char *address, const struc
     }
 }
 
-enum esp_status data_each_server(struct engine *engine, const char *only,
-                                 enum esp_status (*visit)(void *arg, const struct data_holder *server,
-                                                          struct esp_error *error),
-                                 void *arg, struct esp_error *error)
+enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
+                         struct message *reply, struct esp_error *error)
+{
+    return ask_within(engine, address, request, time_ms(engine, false), reply, error);
+}
+
+static enum esp_status each_server(struct engine *engine, const char *only, int64_t timeout_ms,
+                                   enum esp_status (*visit)(void *arg, const struct data_holder *server,
+                                                            struct esp_error *error),
+                                   void *arg, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = only ? only : ""}}, reply = {0};
-    enum esp_status status = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, error);
+    enum esp_status status = route_ask(engine->route, &request, timeout_ms, &reply, error);
     bool found = false;
     for (uint32_t i = 0; status == ESP_OK && i < reply.tree_reply.n_records; i++) {
         const struct node_record *record = &reply.tree_reply.records[i];
-        struct data_holder server;
+        struct data_holder server = {0};
         if (record->role != ROLE_SERVER || !record->address[0] || (only && strcmp(record->name, only) != 0))
             continue;
         snprintf(server.server, sizeof server.server, "%s", record->name);
@@ -46,11 +64,19 @@ enum esp_status data_each_server(struct engine *engine, const char *only,
     return status;
 }
 
+enum esp_status data_each_server(struct engine *engine, const char *only,
+                                 enum esp_status (*visit)(void *arg, const struct data_holder *server,
+                                                          struct esp_error *error),
+                                 void *arg, struct esp_error *error)
+{
+    return each_server(engine, only, engine->call_timeout_ms, visit, arg, error);
+}
+
 void data_read_copies(const struct extensions *extensions,
                       void (*visit)(void *arg, const struct data_holder *server), void *arg)
 {
     const struct extension *told = extension_find(extensions, EXTENSION_COPIES);
-    struct data_holder server;
+    struct data_holder server = {0};
     if (!told || told->length == 0 || told->value[told->length - 1] != 0)
         return;
     const char *at = (const char *)told->value, *end = at + told->length;
@@ -65,7 +91,20 @@ void data_read_copies(const struct extensions *extensions,
     }
 }
 
-#define MOST_ASKED 64 /* servers, for one datum */
+void data_read_places(const struct extensions *extensions, void (*visit)(void *arg, const char *name),
+                      void *arg)
+{
+    const struct extension *told = extension_find(extensions, EXTENSION_PLACES);
+    if (!told || told->length == 0 || told->value[told->length - 1] != 0)
+        return;
+    const char *name = (const char *)told->value, *end = name + told->length;
+    for (; name < end; name += strlen(name) + 1)
+        if (*name && strlen(name) <= CAP_NAME)
+            visit(arg, name);
+}
+
+#define MOST_ASKED  64 /* servers, for one datum */
+#define MOST_PLACES 16
 
 struct search {
     struct engine *engine;
@@ -75,6 +114,8 @@ struct search {
     size_t n;
     struct data_holder asked[MOST_ASKED]; /* or to be asked, from `next` on: what others have told */
     size_t n_asked, next;
+    char places[MOST_PLACES][CAP_NAME + 1]; /* where it should be, whether that is reached or not */
+    size_t n_places;
     struct esp_error *why; /* what the origin says */
 };
 
@@ -88,6 +129,16 @@ static void note_server(void *arg, const struct data_holder *server)
         search->asked[search->n_asked++] = *server;
 }
 
+static void note_place(void *arg, const char *name)
+{
+    struct search *search = arg;
+    for (size_t i = 0; i < search->n_places; i++)
+        if (strcmp(search->places[i], name) == 0)
+            return;
+    if (search->n_places < MOST_PLACES)
+        snprintf(search->places[search->n_places++], sizeof search->places[0], "%s", name);
+}
+
 /* Whether that one has it. A server that cannot be reached, or keeps no data, has nothing for us. Copies that
  * it has given away are noted. */
 static void look(struct search *search, const struct data_holder *server)
@@ -95,17 +146,22 @@ static void look(struct search *search, const struct data_holder *server)
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = search->id, .after = ""}}, reply = {0};
     struct esp_error said;
     bool is_origin = !strcmp(server->server, search->origin);
-    enum esp_status status = data_ask(search->engine, server->address, &request, &reply, &said);
+    enum esp_status status =
+        ask_within(search->engine, server->address, &request, time_ms(search->engine, true), &reply, &said);
     if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
         error_prefix_at(&said, server->server, server->address);
-    if (status == ESP_OK && reply.data_reply.n > 0)
-        search->holders[search->n++] = *server;
+    if (status == ESP_OK && reply.data_reply.n > 0) {
+        search->holders[search->n] = *server;
+        search->holders[search->n++].flags = reply.data_reply.items[0].flags;
+    }
     /* Of all the refusals that of the owner's rights tells most, then what the maker says. */
-    else if (is_origin || (status == ESP_REFUSED && search->why->status == ESP_NOT_FOUND && reply.kind &&
+    else if (is_origin || (status == ESP_REFUSED && search->why->status != ESP_REFUSED && reply.kind &&
                            strstr(said.text, "belongs")))
         *search->why = said;
-    if (reply.kind == MESSAGE_DATA_REPLY)
+    if (reply.kind == MESSAGE_DATA_REPLY) {
         data_read_copies(&reply.data_reply.extensions, note_server, search);
+        data_read_places(&reply.data_reply.extensions, note_place, search);
+    }
     message_clear(&reply);
 }
 
@@ -123,6 +179,37 @@ static enum esp_status note_origin(void *arg, const struct data_holder *server, 
     return ESP_OK;
 }
 
+static bool is_reached(struct search *search, const char *address)
+{
+    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = search->id, .after = ""}}, reply = {0};
+    enum esp_status status =
+        ask_within(search->engine, address, &request, time_ms(search->engine, true), &reply, NULL);
+    message_clear(&reply);
+    return status != ESP_UNREACHABLE && status != ESP_TIMEOUT;
+}
+
+/* Nobody has it who was asked. Who has been named as its place, and says nothing, may have it. */
+static void look_at_places(struct search *search)
+{
+    struct esp_error why;
+    char said[sizeof search->why->text];
+    for (size_t i = 0; i < search->n_places && search->n == 0; i++) {
+        struct data_holder server = {0};
+        const char *name = search->places[i];
+        snprintf(server.server, sizeof server.server, "%s", name);
+        bool there = engine_resolve(search->engine, name, server.address, &why) == ESP_OK;
+        if (there) {
+            note_server(search, &server);
+            look_at_noted(search);
+            there = search->n > 0 || is_reached(search, server.address);
+        }
+        if (there)
+            continue;
+        snprintf(said, sizeof said, "%s", search->why->text);
+        error_set(search->why, ESP_UNREACHABLE, "%s; server %s cannot be reached", said, name);
+    }
+}
+
 /* An agent that may know, or a server that should have it. */
 struct lead {
     char address[CAP_ADDRESS + 1];
@@ -137,11 +224,11 @@ static enum esp_status ask_agents(struct search *search, struct esp_error *error
     struct engine *engine = search->engine;
     struct lead leads[MOST_LEADS];
     size_t n = 0, next = 0;
-    enum esp_status status = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, error);
+    enum esp_status status = route_ask(engine->route, &request, time_ms(engine, false), &reply, error);
     while (status == ESP_OK) {
         for (uint32_t i = 0; i < reply.data_reply.n; i++) {
             const struct datum_info *info = &reply.data_reply.items[i];
-            struct data_holder server;
+            struct data_holder server = {0};
             snprintf(server.server, sizeof server.server, "%s", info->server);
             snprintf(server.address, sizeof server.address, "%s", info->address);
             if (server.server[0])
@@ -154,12 +241,21 @@ static enum esp_status ask_agents(struct search *search, struct esp_error *error
         if (next == n)
             return ESP_OK;
         /* An agent that cannot be reached sends nobody on. */
-        if (transport_call(engine->transport, leads[next++].address, &request, engine->call_timeout_ms,
-                           &reply, NULL) != ESP_OK)
+        if (transport_call(engine->transport, leads[next++].address, &request, time_ms(engine, true), &reply,
+                           NULL) != ESP_OK)
             reply.data_reply.n = 0;
     }
     message_clear(&reply);
     return status;
+}
+
+/* It is not said that nobody has it: who has, or knows, may not have answered. */
+static enum esp_status tell_silence(const char *id, const struct esp_error *why, struct esp_error *error)
+{
+    return error_set(error, why->status,
+                     "datum %s: %s; no other server is known to have it: try again when that one answers "
+                     "('espalier tree' shows who does), or give it more time",
+                     id, why->text);
 }
 
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
@@ -172,15 +268,21 @@ enum esp_status data_find(struct engine *engine, const char *id, bool all, struc
         return status;
     struct search search = {
         .engine = engine, .id = id, .origin = parsed.origin, .all = all, .holders = holders, .why = &why};
-    error_set(&why, ESP_NOT_FOUND, "server %s, which made it, is not there, and no other server has it",
-              parsed.origin);
-    data_each_server(engine, parsed.origin, note_origin, &search, NULL);
+    error_set(&why, ESP_UNREACHABLE, "server %s, which made it, is not there", parsed.origin);
+    each_server(engine, parsed.origin, time_ms(engine, true), note_origin, &search, NULL);
     look_at_noted(&search);
     if (search.n == 0 || all)
         status = ask_agents(&search, error);
+    if (search.n == 0)
+        look_at_places(&search);
     *n_holders = search.n;
-    if (search.n > 0 || status != ESP_OK)
-        return search.n > 0 ? ESP_OK : status;
+    if (search.n > 0)
+        return ESP_OK;
+    if (status != ESP_OK)
+        return error_prefix(error, "nobody could be asked who has a datum");
     char text[DATUM_TEXT];
-    return error_set(error, why.status, "datum %s: %s", datum_id_short(&parsed, text), why.text);
+    datum_id_short(&parsed, text);
+    return why.status == ESP_TIMEOUT || why.status == ESP_UNREACHABLE
+               ? tell_silence(text, &why, error)
+               : error_set(error, why.status, "datum %s: %s", text, why.text);
 }

@@ -3,29 +3,59 @@
  * Reading data from servers.
  */
 #include "client/data/data_moving.h"
+#include "client/data/data_strings.h"
 #include "core/redistribution/pieces.h"
+
+#include "core/problem/texts.h"
+
+#include <stdlib.h>
 
 #define ALL_PIECES UINT32_MAX
 
-/* What of the datum is wanted: all of it, or that piece. */
-static enum esp_status find_range(const struct datum_info *datum, uint32_t piece, uint64_t bytes,
-                                  uint64_t *from, uint64_t *to, struct esp_error *error)
+/* What is wanted: all of the datum, or one piece of it. */
+struct wanted {
+    uint32_t piece;
+    void *memory;
+    uint64_t bytes; /* of `memory` */
+    bool strings;   /* an array of them; `memory` is made when its bytes are known, and is the caller's */
+    uint64_t n;     /* then: of these */
+};
+
+static enum esp_status make_memory(const struct datum_info *datum, struct wanted *wanted,
+                                   struct esp_error *error)
+{
+    if (datum->type != TYPE_STRING || datum->n_dims != 1 || datum->dims[0] < 0)
+        return error_set(error, ESP_INVALID,
+                         "expected an array of strings, found a datum of type %s with %u dimensions",
+                         base_type_name((enum base_type)datum->type), datum->n_dims);
+    if (wanted->memory)
+        return ESP_OK; /* of another holder */
+    wanted->n = (uint64_t)datum->dims[0];
+    wanted->bytes = datum->bytes;
+    wanted->memory = datum->bytes < SIZE_MAX ? malloc((size_t)datum->bytes + 1) : NULL;
+    return wanted->memory ? ESP_OK : error_no_memory(error, "an array of strings");
+}
+
+static enum esp_status find_range(const struct datum_info *datum, struct wanted *wanted, uint64_t *from,
+                                  uint64_t *to, struct esp_error *error)
 {
     struct block_cyclic_matrix layout;
     uint64_t element = base_type_size((enum base_type)datum->type);
     *from = 0;
     *to = datum->bytes;
-    if (piece != ALL_PIECES) {
-        if (!data_layout(datum, &layout) || piece >= block_cyclic_matrix_ranks(&layout))
-            return error_set(error, ESP_INVALID, "a datum has no piece %u: it is %s", piece,
+    if (wanted->strings && make_memory(datum, wanted, error) != ESP_OK)
+        return error->status;
+    if (wanted->piece != ALL_PIECES) {
+        if (!data_layout(datum, &layout) || wanted->piece >= block_cyclic_matrix_ranks(&layout))
+            return error_set(error, ESP_INVALID, "a datum has no piece %u: it is %s", wanted->piece,
                              data_layout(datum, &layout) ? "in fewer" : "in one");
-        *from = pieces_before(&layout, piece) * element;
-        *to = *from + pieces_count(&layout, piece) * element;
+        *from = pieces_before(&layout, wanted->piece) * element;
+        *to = *from + pieces_count(&layout, wanted->piece) * element;
     }
-    if (*to - *from == bytes)
+    if (*to - *from == wanted->bytes)
         return ESP_OK;
     return error_set(error, ESP_INVALID, "expected memory of %llu bytes for a datum, found %llu",
-                     (unsigned long long)(*to - *from), (unsigned long long)bytes);
+                     (unsigned long long)(*to - *from), (unsigned long long)wanted->bytes);
 }
 
 static bool is_late(void *arg)
@@ -33,9 +63,9 @@ static bool is_late(void *arg)
     return data_is_late(arg);
 }
 
-static enum esp_status get_once(struct engine *engine, const char *address, const char *id, uint32_t piece,
-                                void *memory, uint64_t bytes, struct data_progress *progress,
-                                struct ranges *done, struct esp_error *error)
+static enum esp_status get_once(struct engine *engine, const char *address, const char *id,
+                                struct wanted *wanted, struct data_progress *progress, struct ranges *done,
+                                struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_OPEN, .open = {.datum = id}}, reply = {0};
     uint64_t client[2];
@@ -47,7 +77,7 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
         status = data_ask(engine, address, &request, &reply, error);
     uint64_t from = 0, to = 0;
     if (status == ESP_OK)
-        status = find_range(&reply.open_reply.datum, piece, bytes, &from, &to, error);
+        status = find_range(&reply.open_reply.datum, wanted, &from, &to, error);
     if (status == ESP_OK) {
         const struct transfer_options options = {.transport = engine->transport,
                                                  .address = address,
@@ -55,26 +85,27 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
                                                  .ticket = reply.open_reply.ticket,
                                                  .bytes = reply.open_reply.datum.bytes,
                                                  .timeout_ms = engine->call_timeout_ms,
-                                                 .memory = memory,
+                                                 .memory = wanted->memory,
                                                  .moved = data_moved,
                                                  .is_late = is_late,
                                                  .arg = progress,
                                                  .helpers = engine->runners};
-        status = piece == ALL_PIECES ? transfer_run(&options, done, error)
-                                     : data_move_range(&options, done, from, to, memory, error);
+        status = wanted->piece == ALL_PIECES
+                     ? transfer_run(&options, done, error)
+                     : data_move_range(&options, done, from, to, wanted->memory, error);
         data_finish(engine, address, id, reply.open_reply.ticket, NULL);
-        if (status == ESP_OK && piece == ALL_PIECES)
-            status = data_join(&reply.open_reply.datum, memory, error);
+        if (status == ESP_OK && wanted->piece == ALL_PIECES)
+            status = data_join(&reply.open_reply.datum, wanted->memory, error);
     }
     message_clear(&reply);
     return status;
 }
 
 /* What has come from one holder need not come from the next, for they are the same. */
-static enum esp_status get(struct engine *engine, const char *id, uint32_t piece, void *memory,
-                           uint64_t bytes, struct data_told told, struct esp_error *error)
+static enum esp_status get(struct engine *engine, const char *id, struct wanted *wanted,
+                           struct data_told told, struct esp_error *error)
 {
-    struct data_progress progress = {.told = told, .bytes = bytes};
+    struct data_progress progress = {.told = told, .bytes = wanted->bytes};
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct ranges done = {0};
     size_t n = 0;
@@ -83,7 +114,7 @@ static enum esp_status get(struct engine *engine, const char *id, uint32_t piece
     for (unsigned i = 1;; i++) {
         status = data_find(engine, id, i > 1, holders, &n, error);
         for (size_t h = 0; status == ESP_OK && h < n; h++) {
-            status = get_once(engine, holders[h].address, id, piece, memory, bytes, &progress, &done, error);
+            status = get_once(engine, holders[h].address, id, wanted, &progress, &done, error);
             if (transfer_may_go_on(status) && h + 1 < n)
                 status = ESP_OK; /* the next one */
             else
@@ -102,11 +133,30 @@ static enum esp_status get(struct engine *engine, const char *id, uint32_t piece
 enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
                          struct data_told told, struct esp_error *error)
 {
-    return get(engine, id, ALL_PIECES, memory, bytes, told, error);
+    struct wanted wanted = {.piece = ALL_PIECES, .memory = memory, .bytes = bytes};
+    return get(engine, id, &wanted, told, error);
+}
+
+enum esp_status data_get_strings(struct engine *engine, const char *id, void **value, uint64_t *bytes,
+                                 uint64_t *n, struct esp_error *error)
+{
+    struct wanted wanted = {.piece = ALL_PIECES, .strings = true};
+    enum esp_status status = get(engine, id, &wanted, (struct data_told){0}, error);
+    if (status == ESP_OK)
+        status = texts_check(wanted.memory, wanted.bytes, wanted.n, true, error);
+    if (status != ESP_OK) {
+        free(wanted.memory);
+        return status;
+    }
+    *value = wanted.memory;
+    *bytes = wanted.bytes;
+    *n = wanted.n;
+    return ESP_OK;
 }
 
 enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned piece, void *memory,
                                uint64_t bytes, struct data_told told, struct esp_error *error)
 {
-    return get(engine, id, piece, memory, bytes, told, error);
+    struct wanted wanted = {.piece = piece, .memory = memory, .bytes = bytes};
+    return get(engine, id, &wanted, told, error);
 }

@@ -141,10 +141,16 @@ static enum esp_status look(struct answers *answers, const char *id, struct esp_
     struct message *reply;
     const struct data data = {.datum = id, .after = ""};
     enum esp_status status = data_find(answers->engine, id, true, holders, &n, error);
-    for (size_t i = 0; status == ESP_OK && i < n; i++)
-        if (ask(answers, holders[i].address, &data, &reply, error) == ESP_NO_MEMORY)
-            status = ESP_NO_MEMORY;
-    return status;
+    if (status != ESP_OK)
+        return status;
+    for (size_t i = 0; i < n && status != ESP_NO_MEMORY; i++) {
+        status = ask(answers, holders[i].address, &data, &reply, error);
+        if (status != ESP_OK)
+            error_prefix_at(error, holders[i].server, holders[i].address);
+    }
+    if (status == ESP_NO_MEMORY || answers->entries > 0)
+        return status == ESP_NO_MEMORY ? status : ESP_OK; /* one that has it is enough */
+    return status != ESP_OK ? status : error_set(error, ESP_NOT_FOUND, "the datum has just been deleted");
 }
 
 static enum esp_status tell_silence(const struct answers *answers, struct esp_error *error)

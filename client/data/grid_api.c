@@ -74,9 +74,9 @@ static enum esp_status read_shape(grpc_data_type_t type, const size_t *dimension
                                   struct esp_error *error)
 {
     *shape = (struct datum_shape){.type = (enum base_type)(type - 1)};
-    if (type < GRPC_CHAR || type > GRPC_DOUBLE_COMPLEX)
+    if (type < GRPC_CHAR || type > GRPC_STRING)
         return error_set(error, ESP_INVALID,
-                         "expected a type from GRPC_CHAR to GRPC_DOUBLE_COMPLEX, or a container, found %d",
+                         "expected a type from GRPC_CHAR to GRPC_STRING, or a container, found %d",
                          (int)type);
     for (; dimensions && dimensions[shape->n_dims]; shape->n_dims++) {
         if (shape->n_dims == CAP_DIMS)
@@ -88,7 +88,23 @@ static enum esp_status read_shape(grpc_data_type_t type, const size_t *dimension
     }
     if (shape->n_dims == 0)
         return error_set(error, ESP_INVALID, "expected the dimensions of an array, then 0, found none");
+    if (type == GRPC_STRING && shape->n_dims > 1)
+        return error_set(error, ESP_INVALID, "expected one dimension of an array of strings, found %u",
+                         shape->n_dims);
     return datum_shape_complete(shape, error);
+}
+
+/* How long strings are is known to servers only: there is no memory to bring them to. */
+static enum esp_status check_places(const struct grid_uris *uris, const struct datum_shape *shape,
+                                    struct esp_error *error)
+{
+    for (size_t i = 0; shape->type == TYPE_STRING && i < uris->n; i++)
+        if (uris->items[i].place == GRID_MEMORY || uris->items[i].place == GRID_FILE)
+            return error_set(error, ESP_INVALID,
+                             "strings: expected \"data:IDENTITY\" or \"server:NAME\", found \"%s:%s\" "
+                             "(esp_data_put() puts them, esp_data_get_strings() gets them)",
+                             uris->items[i].place == GRID_MEMORY ? "memory" : "file", uris->items[i].rest);
+    return ESP_OK;
 }
 
 static enum esp_status make_array(struct grid_data **grid, const char **inputs, const char **outputs,
@@ -108,6 +124,10 @@ static enum esp_status make_array(struct grid_data **grid, const char **inputs, 
     status = grid_uris_read(&(*grid)->inputs, inputs, NULL, false, error);
     if (status == ESP_OK)
         status = grid_uris_read(&(*grid)->outputs, outputs, modes, true, error);
+    if (status == ESP_OK)
+        status = check_places(&(*grid)->inputs, &shape, error);
+    if (status == ESP_OK)
+        status = check_places(&(*grid)->outputs, &shape, error);
     if (status != ESP_OK)
         grid_release(*grid);
     return status;
@@ -240,8 +260,8 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
         status = data_drop(filter->engine, datum, filter->servers.items[i].rest, error);
     if (filter->servers.n == 0)
         status = data_drop(filter->engine, datum, NULL, error);
-    /* What servers have dropped already need not be dropped. */
-    if (status == ESP_NOT_FOUND)
+    /* What servers have dropped already need not be dropped, nor what has gone with its server. */
+    if (status == ESP_NOT_FOUND || (status == ESP_UNREACHABLE && !grid->holding->required))
         status = ESP_OK;
     if (status == ESP_OK && filter->servers.n == 0)
         holding_unset(grid->holding, datum);

@@ -42,7 +42,8 @@ static char *places_text(const char *datum, const char *server, struct engine *e
         n = 0;
     for (size_t i = 0; text && i < n; i++)
         if (!server || strcmp(server, holders[i].server) == 0)
-            length += (size_t)sprintf(text + length, "%s%s", length ? " " : "", holders[i].server);
+            length +=
+                (size_t)sprintf(text + length, "%s%.*s", length ? " " : "", CAP_NAME, holders[i].server);
     return text;
 }
 

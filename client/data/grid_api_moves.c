@@ -35,7 +35,7 @@ static enum esp_status transfer(struct grid_data *grid, void *arg, struct esp_er
     enum esp_status status = replace(&grid->inputs, wanted->inputs, NULL, false, error);
     if (status == ESP_OK)
         status = replace(&grid->outputs, wanted->outputs, wanted->modes, true, error);
-    return status == ESP_OK ? grid_transfer(grid, wanted->engine, error) : status;
+    return status == ESP_OK ? grid_transfer(grid, wanted->engine, wanted->inputs != NULL, error) : status;
 }
 
 grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, const char **output_URIs,

@@ -56,9 +56,14 @@ void grid_set_memory(struct grid_data *grid, void *memory, bool owned);
 void *grid_mapping(const char *key);
 enum esp_status grid_map(const char *key, void *memory, struct esp_error *error);
 
+/* Results of this thread's sequence that belong in the memory the value is taken from come. May block. */
+enum esp_status grid_sync(struct grid_data *grid, struct esp_error *error);
 /* Takes the value from the inputs, when it has none yet or `anew`. May block. ESP_NOT_FOUND. */
 enum esp_status grid_take_in(struct grid_data *grid, struct engine *engine, bool anew,
                              struct esp_error *error);
+/* What is to stay on servers ("server:", no name) does so where it is, or on one that takes it. Blocks.
+ * ESP_NO_SERVER, or why the last server did not. */
+enum esp_status grid_keep(struct grid_data *grid, struct engine *engine, struct esp_error *error);
 /* Brings the value to the outputs. Blocks. */
 enum esp_status grid_bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error);
 /* The memory that a result may go to straight away; NULL: it stays on its server first. */

@@ -77,13 +77,13 @@ static const char *next(struct reader *reader, const char *word, struct esp_erro
 static enum esp_status read_type(struct reader *reader, struct datum_shape *shape, struct esp_error *error)
 {
     const char *name = next(reader, "type", error);
-    for (int type = TYPE_CHAR; name && type <= TYPE_DOUBLE_COMPLEX; type++) {
+    for (int type = TYPE_CHAR; name && type <= TYPE_STRING; type++) {
         if (strcmp(name, base_type_name((enum base_type)type)) != 0)
             continue;
         shape->type = (enum base_type)type;
         return ESP_OK;
     }
-    return name ? wrong(reader, "a type of numbers or characters", error) : error->status;
+    return name ? wrong(reader, "a type of numbers, characters or strings", error) : error->status;
 }
 
 static enum esp_status read_dims(struct reader *reader, struct datum_shape *shape, struct esp_error *error)

@@ -4,6 +4,7 @@
  */
 #include "client/data/data.h"
 #include "client/data/grid_data.h"
+#include "client/data/sequence.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,6 +77,19 @@ static enum esp_status take_one(struct grid_data *grid, const struct grid_uri *u
     return ESP_OK;
 }
 
+enum esp_status grid_sync(struct grid_data *grid, struct esp_error *error)
+{
+    const void *memory = grid_memory(grid);
+    enum esp_status status = memory ? sequence_sync(memory, grid->shape.bytes, error) : ESP_OK;
+    for (size_t i = 0; status == ESP_OK && i < grid->inputs.n; i++) {
+        const struct grid_uri *uri = &grid->inputs.items[i];
+        const void *named = uri->place == GRID_MEMORY ? grid_mapping(uri->rest) : NULL;
+        if (named && named != memory)
+            status = sequence_sync(named, grid->shape.bytes, error);
+    }
+    return status;
+}
+
 enum esp_status grid_take_in(struct grid_data *grid, struct engine *engine, bool anew,
                              struct esp_error *error)
 {
@@ -142,7 +156,7 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
     char datum[DATUM_TEXT], address[CAP_ADDRESS + 1];
     const char *server = uri->rest;
     if (!*server)
-        return ESP_OK; /* it is left where a call needs it */
+        return ESP_OK; /* it is left where a call needs it, or was (grid_keep()) */
     if (!holding_claim(grid->holding, datum))
         return bring_from_servers(datum, server, uri->mode, engine, error);
     const struct datum_info info = describe(grid, uri->mode);
@@ -151,6 +165,70 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
         status =
             data_put(engine, server, address, &info, grid_memory(grid), (struct data_told){0}, datum, error);
     holding_put_done(grid->holding, status == ESP_OK ? datum : NULL);
+    return status;
+}
+
+/* ---- kept, wherever that is ---- */
+
+#define MOST_SERVERS 64 /* that are asked to take it */
+
+struct servers {
+    struct data_holder items[MOST_SERVERS];
+    size_t n;
+};
+
+static enum esp_status note_server(void *arg, const struct data_holder *server, struct esp_error *error)
+{
+    struct servers *servers = arg;
+    (void)error;
+    if (servers->n < MOST_SERVERS)
+        servers->items[servers->n++] = *server;
+    return ESP_OK;
+}
+
+/* The first that takes it, from any one on: programs are not to meet on the same. */
+static enum esp_status put_somewhere(struct grid_data *grid, grpc_data_mode_t mode, struct engine *engine,
+                                     struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    struct servers servers = {.n = 0};
+    const struct datum_info info = describe(grid, mode);
+    if (!holding_claim(grid->holding, datum))
+        return ESP_OK;
+    enum esp_status status = data_each_server(engine, NULL, note_server, &servers, error);
+    if (status == ESP_OK && servers.n == 0)
+        status = error_set(error, ESP_NO_SERVER, "the data are to stay on a server, and there is none");
+    const uint64_t first = engine->client_low;
+    for (size_t i = 0; i < servers.n; i++) {
+        const struct data_holder *server = &servers.items[(first + i) % servers.n];
+        datum[0] = 0;
+        status = data_put(engine, server->server, server->address, &info, grid_memory(grid),
+                          (struct data_told){0}, datum, error);
+        if (status == ESP_OK)
+            break;
+    }
+    holding_put_done(grid->holding, status == ESP_OK ? datum : NULL);
+    return status;
+}
+
+enum esp_status grid_keep(struct grid_data *grid, struct engine *engine, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0;
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; status == ESP_OK && i < grid->outputs.n; i++) {
+        const struct grid_uri *uri = &grid->outputs.items[i];
+        if (uri->place != GRID_SERVER || *uri->rest || !grid_mode_stays(uri->mode))
+            continue;
+        if (!holding_datum(grid->holding, datum)) {
+            status = put_somewhere(grid, uri->mode, engine, error);
+            continue;
+        }
+        status = data_find(engine, datum, false, holders, &n, error);
+        if (status == ESP_OK)
+            status = bring_from_servers(datum, holders[0].server, uri->mode, engine, error);
+    }
     return status;
 }
 

@@ -9,6 +9,7 @@ struct transfer {
     struct thread_job job;
     struct grid_data *grid;
     struct engine *engine;
+    bool anew;
     struct holding_due due;
 };
 
@@ -38,7 +39,9 @@ static void run(void *arg)
     struct grid_data *grid = transfer->grid;
     struct esp_error error = {0};
     char datum[DATUM_TEXT];
-    enum esp_status status = grid_take_in(grid, transfer->engine, true, &error);
+    enum esp_status status = grid_take_in(grid, transfer->engine, transfer->anew, &error);
+    if (status == ESP_OK)
+        status = grid_keep(grid, transfer->engine, &error);
     if (status == ESP_OK)
         status = grid_bring_out(grid, transfer->engine, &error);
     if (status == ESP_OK)
@@ -52,14 +55,19 @@ static void run(void *arg)
     count(-1);
 }
 
-enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, struct esp_error *error)
+enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, bool anew,
+                              struct esp_error *error)
 {
+    if (grid_sync(grid, error) != ESP_OK)
+        return error->status;
     struct transfer *transfer = malloc(sizeof *transfer);
     if (!transfer)
         return error_no_memory(error, "a transfer");
     holding_wait(grid->holding, NULL);
-    *transfer = (struct transfer){
-        .grid = grid_use_number(grid->number), .engine = engine, .due.turn = holding_next_turn()};
+    *transfer = (struct transfer){.grid = grid_use_number(grid->number),
+                                  .engine = engine,
+                                  .anew = anew,
+                                  .due.turn = holding_next_turn()};
     holding_expect(grid->holding, &transfer->due);
     transfer->job = (struct thread_job){.run = run, .arg = transfer};
     count(1);

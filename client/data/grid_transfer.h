@@ -7,9 +7,10 @@
 
 #include "client/data/grid_data.h"
 
-/* Takes the value in anew and brings it out: begun when this returns, after those before it. Its end, and
- * how, is that of the holding. ESP_NO_MEMORY. */
-enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, struct esp_error *error);
+/* Takes the value in (`anew`: also when it has one) and brings it out: begun when this returns, after those
+ * before it. Its end, and how, is that of the holding. ESP_NO_MEMORY. */
+enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, bool anew,
+                              struct esp_error *error);
 /* Deletes, in the background, values of an array on servers that others have taken the place of and nobody
  * else has a name for; those that a session may still want (unless `even_read`) later. Of a container:
  * nothing. */

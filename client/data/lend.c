@@ -78,7 +78,7 @@ void lend_values(struct session *session)
         return;
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        bool goes_in = value->bulk && value->form == VALUE_MEMORY;
+        bool goes_in = value->bulk && !value->datum && value->form == VALUE_MEMORY;
         if (!value->lent && (goes_in || is_result_to_lend(session, value)))
             lend(session, value);
     }

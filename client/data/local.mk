@@ -8,6 +8,8 @@ client_libclient_la_SOURCES += \
 	client/data/data_drop.c \
 	client/data/data_find.c \
 	client/data/data_get.c \
+	client/data/data_strings.c \
+	client/data/data_strings.h \
 	client/data/data_look.c \
 	client/data/data_moving.c \
 	client/data/data_moving.h \
@@ -34,4 +36,8 @@ client_libclient_la_SOURCES += \
 	client/data/sequence.c \
 	client/data/sequence.h \
 	client/data/sequence_again.c \
-	client/data/sequence_again.h
+	client/data/sequence_again.h \
+	client/data/sequence_places.c \
+	client/data/sequence_places.h \
+	client/data/vacant.c \
+	client/data/vacant.h

@@ -3,7 +3,8 @@
 #include "client/data/data.h"
 #include "client/data/holding.h"
 #include "client/library.h"
-#include "client/data/sequence_again.h"
+#include "client/data/sequence_places.h"
+#include "client/data/vacant.h"
 #include "services/data/transfer.h"
 #include "util/fingerprint.h"
 
@@ -35,28 +36,48 @@ void sequence_resume(bool was_paused)
 
 /* ---- entries ---- */
 
-static bool overlaps(const struct sequence_entry *entry, const void *memory, uint64_t bytes)
-{
-    uintptr_t a = (uintptr_t)entry->memory, b = (uintptr_t)memory;
-    return bytes > 0 && a < b + bytes && b < a + entry->bytes;
-}
-
 static struct sequence_entry *find(const struct value *value, const void *memory, enum base_type type)
 {
     struct sequence_entry *entry;
     DL_FOREACH(current->entries, entry)
-    if (entry->memory == memory && entry->bytes == value->bytes && entry->type == type)
+    if (entry->memory == memory && entry->bytes == value->bytes && entry->type == type && !entry->gone)
         return entry;
     return NULL;
 }
 
 static void retire(struct sequence_entry *entry)
 {
+    if (entry->stale)
+        entry->gone = true; /* what is there is not its value, and will not be */
     DL_DELETE(current->entries, entry);
     DL_APPEND(current->past, entry);
 }
 
-static struct sequence_entry *add(void *memory, uint64_t bytes, enum base_type type, struct esp_error *error)
+static void forget_saved(struct sequence_entry *entry)
+{
+    current->saved_bytes -= entry->saved ? entry->bytes : 0;
+    free(entry->saved);
+    entry->saved = NULL;
+}
+
+/* What is there is written over soon; without it, a result that was made of it could not be made again. */
+static void save(struct sequence_entry *entry)
+{
+    struct sequence_entry *oldest = current->past;
+    if (entry->stale || entry->gone || entry->bytes > SEQUENCE_MOST_SAVED)
+        return;
+    for (; oldest && current->saved_bytes + entry->bytes > SEQUENCE_MOST_SAVED; oldest = oldest->next)
+        forget_saved(oldest);
+    entry->saved = malloc(entry->bytes);
+    if (!entry->saved)
+        return;
+    memcpy(entry->saved, entry->memory, entry->bytes);
+    current->saved_bytes += entry->bytes;
+}
+
+/* `stale`: a result belongs there; else its value is what is there now. */
+static struct sequence_entry *add(void *memory, uint64_t bytes, enum base_type type, bool stale,
+                                  struct esp_error *error)
 {
     struct sequence_entry *entry = calloc(1, sizeof *entry);
     if (!entry || !(entry->holding = holding_create(DATUM_VOLATILE, 0, false))) {
@@ -67,30 +88,77 @@ static struct sequence_entry *add(void *memory, uint64_t bytes, enum base_type t
     entry->memory = memory;
     entry->bytes = bytes;
     entry->type = type;
-    entry->print = fingerprint(memory, bytes);
+    entry->stale = stale;
+    entry->print = stale ? 0 : fingerprint(memory, bytes);
+    entry->owner = current;
     DL_APPEND(current->entries, entry);
+    sequence_place_add(entry);
     return entry;
 }
 
-/* The result that belongs there comes, unless the program has written something else there since. */
-static enum esp_status bring_back(struct sequence_entry *entry, struct esp_error *error)
+/* From where it is, or computed again. */
+static enum esp_status fetch(struct sequence_entry *entry, void *memory, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
-    if (!entry->stale)
-        return ESP_OK;
-    enum esp_status status = holding_wait(entry->holding, error);
-    if (status != ESP_OK || fingerprint(entry->memory, entry->bytes) != entry->print)
-        entry->stale = false; /* the call has told its failure; what the program wrote counts */
-    if (!entry->stale || !holding_datum(entry->holding, datum))
-        return ESP_OK;
-    status = data_get(current->engine, datum, entry->memory, entry->bytes, (struct data_told){0}, error);
+    if (!holding_datum(entry->holding, datum))
+        return error_set(error, ESP_NOT_FOUND, "it is on no server");
+    enum esp_status status =
+        data_get(current->engine, datum, memory, entry->bytes, (struct data_told){0}, error);
     if (transfer_may_go_on(status) && sequence_make_again(current, entry->holding, error) == ESP_OK &&
         holding_datum(entry->holding, datum))
-        status = data_get(current->engine, datum, entry->memory, entry->bytes, (struct data_told){0}, error);
+        status = data_get(current->engine, datum, memory, entry->bytes, (struct data_told){0}, error);
+    return status;
+}
+
+/* What the program has not written to: the other elements of the result. */
+static enum esp_status fetch_rest(struct sequence_entry *entry, struct esp_error *error)
+{
+    void *whole = malloc(entry->bytes);
+    if (!whole)
+        return error_no_memory(error, "a result");
+    enum esp_status status = fetch(entry, whole, error);
+    if (status == ESP_OK)
+        vacant_fill(entry->memory, whole, entry->bytes, entry->type);
+    free(whole);
+    return status;
+}
+
+/* What of that result belongs there when its call has ended: of one that failed, or that came to memory,
+ * nothing does. */
+static enum vacancy what_is_due(struct sequence_entry *entry)
+{
+    char datum[DATUM_TEXT];
+    if (!entry->stale || entry->gone)
+        return VACANT_NOT;
+    if (holding_wait(entry->holding, NULL) != ESP_OK || !holding_datum(entry->holding, datum))
+        return VACANT_NOT;
+    entry->gone = !sequence_place_is_there(entry);
+    return entry->gone ? VACANT_NOT : vacant_look(entry->memory, entry->bytes, entry->type);
+}
+
+/* The result that belongs there comes; what the program has written there since stays. */
+static enum esp_status bring_back(struct sequence_entry *entry, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    if (!entry->stale || entry->gone)
+        return ESP_OK;
+    const enum vacancy due = what_is_due(entry);
+    if (entry->gone)
+        return error_set(error, ESP_INVALID,
+                         "a result of the sequence cannot come to its memory at %p, which was freed: let "
+                         "esp_sequence_passed_on() know of it before, or free it behind esp_sequence_end()",
+                         (void *)entry->memory);
+    if (due == VACANT_WHOLLY)
+        status = fetch(entry, entry->memory, error);
+    else if (due == VACANT_PARTLY)
+        status = fetch_rest(entry, error);
     if (status != ESP_OK)
         return error_prefix(error, "a result of the sequence");
+    if (due == VACANT_WHOLLY)
+        entry->print = fingerprint(entry->memory, entry->bytes);
+    else
+        entry->gone = true; /* another value than the one on servers */
     entry->stale = false;
-    entry->print = fingerprint(entry->memory, entry->bytes);
     return ESP_OK;
 }
 
@@ -101,9 +169,21 @@ enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_err
     if (!current)
         return ESP_OK;
     DL_FOREACH(current->entries, entry)
-    if (status == ESP_OK && overlaps(entry, memory, bytes))
+    if (status == ESP_OK && sequence_overlaps(entry, memory, bytes))
         status = bring_back(entry, error);
     return status;
+}
+
+enum esp_status sequence_check_memory(const struct argument *argument, const void *memory, uint64_t bytes,
+                                      struct esp_error *error)
+{
+    if (!sequence_place_is_due(memory, bytes, current))
+        return ESP_OK;
+    return error_set(
+        error, ESP_INVALID,
+        "argument \"%s\": in its memory belongs a result of another thread's sequence, which comes "
+        "when that thread calls esp_sequence_end()",
+        argument->name);
 }
 
 void sequence_note_call(const struct invocation *invocation)
@@ -131,6 +211,8 @@ static struct sequence_entry *usable(const struct value *value, const struct arg
     struct sequence_entry *entry = find(value, value->in, argument->type);
     if (!entry)
         return NULL;
+    if (entry->stale)
+        return what_is_due(entry) == VACANT_WHOLLY ? entry : NULL;
     bool good = holding_wait(entry->holding, NULL) == ESP_OK &&
                 fingerprint(entry->memory, entry->bytes) == entry->print;
     if (good)
@@ -139,15 +221,30 @@ static struct sequence_entry *usable(const struct value *value, const struct arg
     return NULL;
 }
 
+/* A copy of memory in which a result is due is no value. */
+static enum esp_status check_marks(const struct value *value, const struct argument *argument,
+                                   struct esp_error *error)
+{
+    if (value->form != VALUE_MEMORY || !vacant_can_be(argument->type) ||
+        vacant_look(value->in, value->bytes, argument->type) == VACANT_NOT)
+        return ESP_OK;
+    return error_set(
+        error, ESP_INVALID,
+        "argument \"%s\": it was copied from memory in which a result of a sequence is due, and which "
+        "has it behind esp_sequence_end() only: pass that memory itself, or end the sequence before",
+        argument->name);
+}
+
 static enum esp_status take_input(struct value *value, const struct argument *argument,
                                   struct esp_error *error)
 {
     char datum[DATUM_TEXT];
     struct sequence_entry *entry = usable(value, argument);
     if (!entry) {
-        if (sequence_sync(value->in, value->bytes, error) != ESP_OK)
+        if (sequence_sync(value->in, value->bytes, error) != ESP_OK ||
+            check_marks(value, argument, error) != ESP_OK)
             return error->status;
-        entry = add((void *)(uintptr_t)value->in, value->bytes, argument->type, error);
+        entry = add((void *)(uintptr_t)value->in, value->bytes, argument->type, false, error);
     }
     if (!entry)
         return error->status;
@@ -167,10 +264,11 @@ static enum esp_status make_way(const void *memory, uint64_t bytes, struct esp_e
     enum esp_status status = ESP_OK;
     DL_FOREACH_SAFE(current->entries, entry, next)
     {
-        if (!overlaps(entry, memory, bytes))
+        if (!sequence_overlaps(entry, memory, bytes))
             continue;
         bool beyond = entry->memory < (const char *)memory ||
                       entry->memory + entry->bytes > (const char *)memory + bytes;
+        save(entry);
         if (beyond && status == ESP_OK)
             status = bring_back(entry, error);
         retire(entry);
@@ -183,10 +281,9 @@ static enum esp_status take_output(struct value *value, const struct argument *a
 {
     enum esp_status status = make_way(value->out, value->bytes, error);
     struct sequence_entry *entry =
-        status == ESP_OK ? add(value->out, value->bytes, argument->type, error) : NULL;
+        status == ESP_OK ? add(value->out, value->bytes, argument->type, true, error) : NULL;
     if (!entry)
         return error->status;
-    entry->stale = true;
     holding_expect(entry->holding, &value->due);
     value->result = holding_use(entry->holding);
     value->is_kept = true;
@@ -197,10 +294,12 @@ static enum esp_status take_output(struct value *value, const struct argument *a
 enum esp_status sequence_take_input(struct value *value, const struct argument *argument, bool is_abstract,
                                     uint64_t span, struct esp_error *error)
 {
-    if (value->grid || value->datum || !argument_is_input(argument) || !value->in)
+    if (value->grid || value->datum || !value_goes_in(value, argument) || !value->in)
         return ESP_OK;
-    return may_hold(value, argument, is_abstract) ? take_input(value, argument, error)
-                                                  : sequence_sync(value->in, span, error);
+    if (may_hold(value, argument, is_abstract))
+        return take_input(value, argument, error);
+    const enum esp_status status = sequence_sync(value->in, span, error);
+    return status == ESP_OK ? check_marks(value, argument, error) : status;
 }
 
 enum esp_status sequence_take_result(struct value *value, const struct argument *argument, bool is_abstract,
@@ -209,7 +308,7 @@ enum esp_status sequence_take_result(struct value *value, const struct argument 
     const bool is_named = value->datum && !value->held; /* by the program, as what goes in */
     if (value->grid || is_named || value->result || !argument_is_output(argument) || !value->out)
         return ESP_OK;
-    if (may_hold(value, argument, is_abstract))
+    if (may_hold(value, argument, is_abstract) && vacant_can_be(argument->type))
         return take_output(value, argument, error);
     /* Of a section, what is not written stays as it is. */
     enum esp_status status = sequence_sync(value->out, span, error);
@@ -243,7 +342,8 @@ enum esp_status esp_sequence_passed_on(const void *memory)
         return error_set(error, ESP_INVALID, "this thread is in no sequence");
     DL_FOREACH(current->entries, entry)
     {
-        if (entry->memory == memory && entry->stale) {
+        if (entry->memory == memory && entry->stale && !entry->gone) {
+            holding_wait(entry->holding, NULL); /* nobody marks the memory then */
             entry->passed_on = true;
             return ESP_OK;
         }
@@ -301,7 +401,9 @@ static void clear(struct drops *drops, struct sequence_entry **list)
     {
         if (drops)
             drop_begin(drops, entry->holding);
+        sequence_place_remove(entry);
         holding_release(entry->holding);
+        free(entry->saved);
         free(entry);
     }
     *list = NULL;

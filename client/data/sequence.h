@@ -4,9 +4,10 @@
  * that have been sent stay where they were sent, results stay where they were made, and both are found again
  * by their address.
  *
- * An entry is an array of the program: address, bytes, what they were when its value was taken (a
- * fingerprint, by which it is noticed that the program has written there), and its holding. The array is
- * *stale* when a result belongs there that is on a server only.
+ * An entry is an array of the program: address, bytes, and its holding. Of one that went in, a fingerprint
+ * tells whether the program has written there since. One is *stale* when a result belongs there that is on a
+ * server only: when the call has ended its memory is marked (client/data/vacant.h), and what is not marked
+ * any more was written by the program and stays.
  */
 #ifndef CLIENT_SEQUENCE_H
 #define CLIENT_SEQUENCE_H
@@ -29,6 +30,9 @@ enum esp_status sequence_take_result(struct value *value, const struct argument 
                                      uint64_t span, struct esp_error *error);
 /* The program is about to have that memory read otherwise: results that belong there come. */
 enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error);
+/* ESP_INVALID: what that argument takes from memory is due there in a sequence of another thread. */
+enum esp_status sequence_check_memory(const struct argument *argument, const void *memory, uint64_t bytes,
+                                      struct esp_error *error);
 
 /* A call of this thread is about to begin: what it takes and gives is remembered, so that its results can be
  * computed again. */

@@ -4,6 +4,7 @@
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/sequence.h"
+#include "client/data/sequence_places.h"
 #include "client/session/session.h"
 #include "util/fingerprint.h"
 
@@ -21,7 +22,7 @@ struct remembered {
     void *out;
     uint64_t bytes;
     uint32_t kept_mode, kept_flags;
-    bool is_kept, wanted;
+    bool is_kept, wanted, unread;
 };
 
 struct sequence_call {
@@ -87,7 +88,8 @@ static bool remember_value(const struct value *from, struct remembered *to)
                               .kept_mode = from->kept_mode,
                               .kept_flags = from->kept_flags,
                               .is_kept = from->is_kept,
-                              .wanted = from->out != NULL};
+                              .wanted = from->out != NULL,
+                              .unread = from->unread};
     to->shape = copy(from->shape, sizeof *from->shape, &whole);
     if (from->result)
         to->result = holding_use(from->result);
@@ -127,16 +129,27 @@ void sequence_remember(struct sequence *sequence, const struct invocation *invoc
 static enum esp_status make(struct sequence *sequence, struct holding *holding, unsigned depth,
                             struct esp_error *error);
 
-static const struct sequence_entry *in_memory(const struct sequence *sequence, const struct holding *holding)
+static const void *find_in(const struct sequence_entry *list, const struct holding *holding)
 {
     const struct sequence_entry *entry;
-    DL_FOREACH(sequence->entries, entry)
+    DL_FOREACH(list, entry)
     {
-        if (entry->holding == holding && !entry->stale &&
+        if (entry->holding != holding || entry->stale)
+            continue;
+        if (entry->saved && fingerprint(entry->saved, entry->bytes) == entry->print)
+            return entry->saved;
+        if (!entry->gone && sequence_place_is_there(entry) &&
             fingerprint(entry->memory, entry->bytes) == entry->print)
-            return entry;
+            return entry->memory;
     }
     return NULL;
+}
+
+/* Also a past one: what was there before a result was to come is saved. */
+static const void *in_memory(const struct sequence *sequence, const struct holding *holding)
+{
+    const void *memory = find_in(sequence->entries, holding);
+    return memory ? memory : find_in(sequence->past, holding);
 }
 
 static enum esp_status name_datum(struct sequence *sequence, const char *datum, struct value *value,
@@ -161,10 +174,8 @@ static enum esp_status take_held(struct sequence *sequence, struct holding *hold
         return status;
     free(value->datum);
     value->datum = NULL;
-    const struct sequence_entry *entry = in_memory(sequence, holding);
-    if (entry) {
+    if ((value->in = in_memory(sequence, holding))) {
         holding_unset(holding, datum);
-        value->in = entry->memory;
         return ESP_OK;
     }
     status = make(sequence, holding, depth + 1, error);
@@ -182,11 +193,12 @@ static enum esp_status take_value(struct sequence *sequence, struct remembered *
     to->in = from->in;
     to->shape = copy(from->shape, sizeof *from->shape, &whole);
     to->is_kept = from->is_kept;
+    to->unread = from->unread;
     to->kept_mode = from->kept_mode;
     to->kept_flags = from->kept_flags;
     if (from->wanted && !from->is_kept && !from->scratch)
         whole = (from->scratch = malloc(from->bytes ? from->bytes : 1)) && whole;
-    to->out = from->is_kept ? from->out : from->scratch;
+    to->out = from->is_kept ? NULL : from->scratch; /* the program may have something else there by now */
     if (!whole)
         return error_no_memory(error, "a call");
     if (from->held)

@@ -12,21 +12,29 @@
 #include "client/arguments/invocation.h"
 
 #define SEQUENCE_MOST_CALLS 4096 /* that are remembered; of earlier ones nothing can be computed again */
+/* Of inputs over which results belong, so that these can be computed again: the latest are kept. */
+#define SEQUENCE_MOST_SAVED ((uint64_t)512 << 20)
 
 struct sequence_entry {
     char *memory;
     uint64_t bytes;
     enum base_type type;
-    uint64_t print; /* of the memory, when its value was taken or the result was due */
-    bool stale, passed_on;
+    uint64_t print;     /* of the memory, when its value was taken; none of a result */
+    _Atomic bool stale; /* a result belongs there that has not come; the owner's thread sets it */
+    _Atomic bool gone;  /* the program gave the memory back: it is not to be touched; any thread sets it */
+    bool passed_on;
+    void *saved; /* owned: what was in the memory before a result was to come there */
     struct holding *holding;
-    struct sequence_entry *prev, *next;
+    const struct sequence *owner;
+    struct sequence_entry *prev, *next;         /* of the owner's entries, or past ones */
+    struct sequence_entry *all_prev, *all_next; /* client/data/sequence_places.h */
 };
 
 struct sequence {
     struct engine *engine;
     struct sequence_entry *entries;
-    struct sequence_entry *past; /* what they were before: goes from the servers at the end */
+    struct sequence_entry *past; /* what they were before, oldest first: goes from the servers at the end */
+    uint64_t saved_bytes;        /* of all entries */
     bool paused;
     struct sequence_call *calls; /* in their order */
     unsigned n_calls;

@@ -134,11 +134,15 @@ static enum esp_status explain(struct engine *engine, const struct job_record *r
     job_id(record, id);
     strcpy(address, record->address);
     *fate = is_silent(error->status) ? fate_of_silent(engine, record, address) : JOB_THERE;
-    if (*fate == JOB_SILENT || *fate == JOB_GONE)
+    if (*fate == JOB_SILENT)
         return error_set(error, ESP_UNREACHABLE,
-                         "job %s: server %s at %s does not answer%s; it may still have the job: %s", id,
-                         record->server, record->address,
-                         *fate == JOB_GONE ? ", and is not in the tree any more" : "", why.text);
+                         "job %s: server %s at %s does not answer; it may still have the job: %s", id,
+                         record->server, record->address, why.text);
+    if (*fate == JOB_GONE)
+        return error_set(error, ESP_NOT_FOUND,
+                         "job %s is lost: server %s at %s does not answer, and is not in the tree any more; "
+                         "submit it again (should that server come back, it may still have the job): %s",
+                         id, record->server, record->address, why.text);
     if (greet(engine, address, &incarnation, &ignored) == ESP_OK && record->incarnation != 0 &&
         incarnation != record->incarnation) {
         *fate = JOB_LOST;
@@ -210,6 +214,8 @@ enum esp_status job_drop(struct engine *engine, const struct job_record *record,
     if (status != ESP_OK && error && is_silent(status)) {
         enum job_fate fate;
         status = explain(engine, record, &fate, error);
+        if (fate == JOB_GONE)
+            return error->status = ESP_UNREACHABLE;
         status = status == ESP_NOT_FOUND ? ESP_OK : status; /* the server has forgotten more than that */
     }
     return status;

@@ -26,9 +26,10 @@ struct job_record {
     struct session_id
         origin; /* the first one: the job's id is made of it, and what was saved is known by it */
     char server[CAP_NAME + 1], address[CAP_ADDRESS + 1];
-    char *keepers;   /* owned: who may have what it saved (EXTENSION_KEEPERS), or NULL */
-    uint32_t losses; /* servers that lost it; before, it was other sessions */
-    bool unsure;     /* whoever called it again may have died before the server was told to keep it */
+    struct left *data; /* owned: what of its inputs lives on servers, or NULL */
+    char *keepers;     /* owned: who may have what it saved (EXTENSION_KEEPERS), or NULL */
+    uint32_t losses;   /* servers that lost it; before, it was other sessions */
+    bool unsure;       /* whoever called it again may have died before the server was told to keep it */
     struct job_left left[JOB_MOST_LOSSES];
     uint32_t n_left;
     uint64_t incarnation; /* of the server */

@@ -6,6 +6,7 @@
 #include "client/arguments/invocation_data.h"
 #include "client/jobs/job.h"
 #include "client/jobs/job_call.h"
+#include "client/session/session.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -30,6 +31,8 @@ static int lock_call(const char *path, enum esp_status *status, struct esp_error
 /* What does not change. The scalars of `fresh` point into the record, which it is to become. */
 static void inherit(struct job_record *fresh, const struct job_record *record)
 {
+    free(fresh->data);
+    fresh->data = record->data;
     fresh->function = record->function;
     fresh->submitted_s = record->submitted_s;
     memcpy(fresh->values, record->values, sizeof fresh->values);
@@ -66,6 +69,7 @@ static bool was_called_again(const char *id, struct job_record *record)
         become(record, &found);
     } else if (read) {
         free(found.keepers);
+        free(found.data);
     }
     return other;
 }
@@ -103,14 +107,15 @@ static enum esp_status begin(struct engine *engine, const struct job_record *rec
             call->invocation.values[i].out = &somewhere; /* nothing is written through it */
     enum esp_status status = lessen(record, &call->options, error);
     if (status == ESP_OK)
-        status = invocation_find_data(&call->invocation, engine, error);
+        status = invocation_find_data(&call->invocation, engine,
+                                      session_until_ns(engine, call->options.deadline_s), error);
     if (status == ESP_OK)
         status = session_begin(engine, &call->invocation, &target, call->options.deadline_s, session, error);
     if (status != ESP_OK)
         return status;
     (*session)->origin = record->origin;
-    (*session)->absent_until_ns =
-        (*session)->started_ns; /* who looks after it comes again: no patience here */
+    /* Who looks after it comes again. */
+    (*session)->absence = patience_begin(0, 0, (*session)->started_ns);
     if (record->keepers && !((*session)->keepers = calloc(1, KEEPERS_BYTES)))
         return error_no_memory(error, "a session");
     if (record->keepers)

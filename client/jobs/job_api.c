@@ -86,6 +86,8 @@ enum esp_status job_make(struct job_record *record, const char *token, struct es
     job->job.id = package_text(job, job_id(&job->record, id));
     job->job.submitted_s = job->record.submitted_s;
     job->job.again = job_is_kept(&job->record);
+    if (status == ESP_OK && !left_tell(job->record.data, job, &job->job.data, &job->job.n_data))
+        status = error_no_memory(error, "a job");
     if (status == ESP_OK)
         status = job->job.id ? tell_place(job, token, error) : error_no_memory(error, "a job");
     if (status == ESP_OK)

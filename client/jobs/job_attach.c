@@ -27,7 +27,7 @@ static bool point(struct session *session)
     pthread_mutex_unlock(&session->engine->marks_lock);
     session->following.seen = 0;
     session->lost = false;
-    session->absent_until_ns = 0;
+    session->absence.begun_ns = 0;
     atomic_store(&session->remote, SESSION_QUEUED);
     return true;
 }
@@ -86,9 +86,9 @@ void job_recover(struct session *session)
         go_on(session);
         return;
     }
-    if (session->absent_until_ns == 0)
-        session->absent_until_ns = now_ns + engine->agent_patience_ms * NS_PER_MS;
-    if (!again || status != ESP_UNREACHABLE || now_ns >= session->absent_until_ns) {
+    if (session->absence.begun_ns == 0)
+        session->absence = engine_patience(engine);
+    if (!again || status != ESP_UNREACHABLE || !patience_lasts(&session->absence, false, now_ns)) {
         session_end(session, status);
         return;
     }

@@ -9,6 +9,7 @@
 #include "client/jobs/job.h"
 #include "client/jobs/job_call.h"
 #include "client/library.h"
+#include "client/session/start.h"
 #include "core/problem/problem_callback.h"
 
 #include <limits.h>
@@ -86,7 +87,8 @@ static enum esp_status submit(struct library *library, struct handle *handle,
         return status;
     status = hold_for_job(&invocation, error);
     if (status == ESP_OK)
-        status = invocation_find_data(&invocation, library->engine, error);
+        status = invocation_find_data(&invocation, library->engine, start_until_ns(library, handle, options),
+                                      error);
     if (status != ESP_OK) {
         invocation_release(&invocation);
         return status;
@@ -112,6 +114,8 @@ static enum esp_status submit(struct library *library, struct handle *handle,
     }
     if (status == ESP_OK)
         status = job_hand_over(session, true, &record, error);
+    if (status == ESP_OK)
+        record.data = left_gather(&session->invocation);
     if (status == ESP_OK)
         status = keep(library, session, &record, listed, job, error);
     session_discard(session);

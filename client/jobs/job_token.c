@@ -17,6 +17,7 @@ void job_record_clear(struct job_record *record)
 {
     function_release(record->function);
     free(record->keepers);
+    free(record->data);
     memset(record, 0, sizeof *record);
 }
 
@@ -24,13 +25,16 @@ struct job_record *job_record_copy(const struct job_record *record)
 {
     struct job_record *copy = malloc(sizeof *copy);
     char *keepers = record->keepers ? strdup(record->keepers) : NULL;
-    if (!copy || (record->keepers && !keepers)) {
+    struct left *data = left_copy(record->data);
+    if (!copy || (record->keepers && !keepers) || (record->data && !data)) {
         free(copy);
         free(keepers);
+        free(data);
         return NULL;
     }
     *copy = *record;
     copy->keepers = keepers;
+    copy->data = data;
     copy->function = function_use(record->function);
     for (uint32_t i = 0; i < PROBLEM_MAX_ARGUMENTS; i++)
         copy->scalars[i] = record->scalars[i] ? copy->values[i] : NULL;
@@ -104,6 +108,18 @@ static void put_past(json_t *json, const struct job_record *record)
     json_object_set_new(json, "unsure", json_boolean(record->unsure));
 }
 
+static void put_data(json_t *json, const struct left *left)
+{
+    json_t *data = left ? json_array() : NULL;
+    for (uint32_t i = 0; left && i < left->n; i++)
+        json_array_append_new(data, json_pack("{s:s, s:i, s:b, s:b, s:s}", "argument", left->data[i].argument,
+                                              "position", (int)left->data[i].position, "output",
+                                              left->data[i].is_output, "own", left->data[i].own, "id",
+                                              left->data[i].id));
+    if (data)
+        json_object_set_new(json, "data", data);
+}
+
 char *job_token_write(const struct job_record *record)
 {
     const struct problem *problem = record->function->problem;
@@ -114,6 +130,7 @@ char *job_token_write(const struct job_record *record)
                              scalars_json(record), "description", problem->source);
     put_session(json, &record->session);
     put_past(json, record);
+    put_data(json, record->data);
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(json);
     return text;
@@ -219,6 +236,31 @@ static void read_past(json_t *json, struct job_record *record, struct esp_error 
         error_no_memory(error, "the record of a job");
 }
 
+static void read_data(json_t *json, struct job_record *record, struct esp_error *error)
+{
+    json_t *list = json_object_get(json, "data");
+    const size_t n = json_array_size(list);
+    struct datum_id id;
+    if (n == 0 || n > 2 * PROBLEM_MAX_ARGUMENTS)
+        return;
+    record->data = calloc(1, sizeof *record->data + n * sizeof *record->data->data);
+    for (size_t i = 0; record->data && i < n; i++) {
+        json_t *one = json_array_get(list, i);
+        const json_int_t position = json_integer_value(json_object_get(one, "position"));
+        struct left_datum *datum = &record->data->data[record->data->n++];
+        *datum = (struct left_datum){
+            .position = position > 0 && position < PROBLEM_MAX_ARGUMENTS ? (uint32_t)position : 0,
+            .is_output = json_is_true(json_object_get(one, "output")),
+            .own = json_is_true(json_object_get(one, "own"))};
+        read_text(one, "argument", datum->argument, sizeof datum->argument, error);
+        read_text(one, "id", datum->id, sizeof datum->id, error);
+        if (error->status == ESP_OK && datum_id_parse(datum->id, &id, error) != ESP_OK)
+            error_prefix(error, "the record of a job");
+    }
+    if (!record->data && error->status == ESP_OK)
+        error_no_memory(error, "the record of a job");
+}
+
 enum esp_status job_token_read(const char *token, struct job_record *record, struct esp_error *error)
 {
     json_error_t wrong;
@@ -238,6 +280,7 @@ enum esp_status job_token_read(const char *token, struct job_record *record, str
     record->incarnation = number(json, "incarnation", &found);
     record->submitted_s = json_number_value(json_object_get(json, "submitted"));
     read_past(json, record, &found);
+    read_data(json, record, &found);
     read_function(json, record, &found);
     if (found.status == ESP_OK)
         read_scalars(json, record, &found);

@@ -7,6 +7,7 @@
 #include "client/jobs/job.h"
 #include "client/data/lend.h"
 #include "client/session/link.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -144,17 +145,13 @@ static bool has_others(const struct session *session)
            session->next_candidate < session->n_candidates;
 }
 
-static bool may_run_twice(const struct session *session)
-{
-    return session->invocation.function->problem->idempotent && !session->invocation.consumed;
-}
-
 /* It was given the call and said nothing: whether it is silent to the simplest question as well, so that to
  * repeat the call would only be waiting. (One with much inside may only be slow on its way.) *error says so.
  */
 static bool is_silent(const struct session *session, struct link *link, enum esp_status status,
-                      int64_t waited_ms, struct esp_error *error)
+                      int64_t since_ns, struct esp_error *error)
 {
+    const int64_t waited_ms = (clock_now_ns(session->engine->clock) - since_ns) / NS_PER_MS;
     struct esp_error silence;
     if (status != ESP_TIMEOUT || link_probe(link, session_left_ms(session), &silence) == ESP_OK)
         return false;
@@ -167,7 +164,7 @@ static int64_t acceptance_ms(const struct session *session, const struct message
 {
     const struct engine *engine = session->engine;
     int64_t timeout_ms = engine->call_timeout_ms;
-    if (attempt == 0 && has_others(session) && may_run_twice(session) &&
+    if (attempt == 0 && has_others(session) && attempt_may_move(session) &&
         timeout_ms > engine->answer_patience_ms)
         timeout_ms = engine->answer_patience_ms;
     timeout_ms += (int64_t)request->call.patience_ms;
@@ -175,21 +172,24 @@ static int64_t acceptance_ms(const struct session *session, const struct message
     return timeout_ms < most_ms ? timeout_ms : most_ms;
 }
 
-/* Calls the server, again as long as it may have the session but did not say so. One that has stopped is left
- * after call_timeout and answer_patience. */
+/* Calls the server, again as long as it may have the session but did not say so: it knows what it has by the
+ * session's identity. One that has stopped is left after call_timeout and answer_patience, where another may
+ * have the call. */
 static enum esp_status call_server(struct session *session, struct link *link, struct message *request,
                                    struct message *reply, bool *uncertain, struct esp_error *error)
 {
     enum esp_status status = ESP_UNREACHABLE;
     struct engine *engine = session->engine;
-    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
+    struct patience patience = engine_patience(engine);
+    for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
         attempt_pause(session, attempt);
         int64_t timeout_ms = acceptance_ms(session, request, attempt);
         status = transport_call(engine->transport, link->address, request, timeout_ms, reply, error);
         *uncertain |= attempt_is_uncertain(status);
         bool again = attempt_is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
         if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1 ||
-            is_silent(session, link, status, timeout_ms, error))
+            (is_silent(session, link, status, patience.begun_ns, error) &&
+             !attempt_waits(session, &patience, status)))
             break;
         message_clear(reply);
         request->call.time_left_ms = (uint64_t)session_left_ms(session);
@@ -204,7 +204,8 @@ static void accepted(struct session *session, struct link *link, const struct se
     session->forecast_s = candidate->compute_s + candidate->queue_s + candidate->transfer_s;
     session->forecast_error_s = candidate->error_s;
     session->lost = false;
-    session->absent_until_ns = 0;
+    session->absence.begun_ns = 0;
+    session->silent = false;
     session->rounds = 1;
     session_absorb(session, report);
     /* What is over at once need not be told apart from what may still go elsewhere. */
@@ -225,6 +226,7 @@ static void declined(struct session *session, const struct session_candidate *ca
         strcpy(who, "server"); /* that was named by its address */
     error_prefix_at(&session->error, who, candidate->address);
     session->error.status = status;
+    session->silent = (session->silent && session->n_excluded > 0) || (link && link_is_silent(link));
     if (status == ESP_UNKNOWN_PROBLEM || status == ESP_VERSION)
         functions_forget(session->engine->functions, session->invocation.function);
     if (uncertain) {
@@ -276,7 +278,7 @@ void attempt_offer(struct session *session)
     bool uncertain = false;
     struct link *link = link_find(session->engine, candidate->address);
     enum esp_status status = link ? ESP_OK : error_no_memory(&error, "a link");
-    if (status == ESP_OK && session->absent_until_ns != 0)
+    if (status == ESP_OK && session->absence.begun_ns != 0)
         status = link_probe(link, session_left_ms(session), &error); /* it may have been silent before */
     else if (status == ESP_OK && has_others(session))
         status = link_greet(link, &error);

@@ -32,7 +32,17 @@ void attempt_explain_loss(struct session *session);
 enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
                             struct message *reply, struct esp_error *error);
 
+/* Whether another server may have it, though this one may have executed it. */
+bool attempt_may_move(const struct session *session);
+
 /* How long a call may wait for its result: a runner that others wait for does not. */
 int64_t attempt_patience_ms(const struct session *session);
+
+/* A server has ended the session as workers were lost with it: then it is lost as with a server. */
+bool attempt_lost_worker(struct session *session);
+
+/* A server has ended the session as data of a sequence were gone when it wanted them: dropped for want of
+ * memory, or lost with another server. They are found, or made, again. False: then it fails. May block. */
+bool attempt_finds_data(struct session *session);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/arguments/invocation_hold.h"
 #include "client/session/ahead.h"
 #include "client/session/attempt_parts.h"
 #include "client/session/backlog.h"
@@ -34,12 +35,13 @@ static void take_choice(struct session *session, const struct choice *choice)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
-static enum esp_status submit_once(struct session *session, struct esp_error *error)
+static enum esp_status submit_once(struct session *session, bool *silent, struct esp_error *error)
 {
     struct engine *engine = session->engine;
     struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
     struct choice choice;
     int64_t timeout_ms = session_left_ms(session);
+    *silent = false;
     request.submit.time_left_ms = (uint64_t)timeout_ms;
     request.submit.request = (struct request){.session = session->id,
                                               .server = session->invocation.home,
@@ -59,7 +61,7 @@ static enum esp_status submit_once(struct session *session, struct esp_error *er
     if (timeout_ms > engine->call_timeout_ms)
         timeout_ms = engine->call_timeout_ms;
     if (status == ESP_OK)
-        status = route_ask(engine->route, &request, timeout_ms, &reply, error);
+        status = route_try(engine->route, &request, timeout_ms, silent, &reply, error);
     if (status == ESP_OK && reply.submit_reply.n_candidates == 0)
         status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
     if (status == ESP_OK && !choice_of(&reply.submit_reply, &choice))
@@ -110,23 +112,24 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
         take_choice(session, &choice);
         return ESP_OK;
     }
-    int64_t until_ns = clock_now_ns(engine->clock) + engine->agent_patience_ms * NS_PER_MS;
+    struct patience patience = engine_patience(engine);
     int64_t wait_ms = FIRST_WAIT_MS;
     for (;;) {
-        enum esp_status status = submit_once(session, error);
+        bool silent;
+        enum esp_status status = submit_once(session, &silent, error);
         if (!is_deserted(session, status))
             return status;
         if (status == ESP_UNKNOWN_PROBLEM && has_changed(session))
             return status;
-        int64_t left_ms = (until_ns - clock_now_ns(engine->clock)) / NS_PER_MS;
-        if (left_ms <= 0 || session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
+        if (!patience_lasts(&patience, silent || session->silent, clock_now_ns(engine->clock)) ||
+            session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
             if (status == ESP_UNKNOWN_PROBLEM) {
                 error_prefix(error, "%s was known before", session->problem);
                 return error->status = ESP_NO_SERVER;
             }
             return error->status = status == ESP_MAYBE ? ESP_UNREACHABLE : status;
         }
-        engine_pause(&engine->closing, wait_ms < left_ms ? wait_ms : left_ms);
+        engine_pause(&engine->closing, wait_ms);
         wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
     }
 }
@@ -162,21 +165,33 @@ static bool waits_for_servers(struct session *session, enum esp_status status)
     struct engine *engine = session->engine;
     bool absent = session->bound ? session->error.status == ESP_UNREACHABLE
                                  : (status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM) &&
-                                       excluded_are_absent(session);
+                                       (excluded_are_absent(session) ||
+                                        (session->absence.begun_ns != 0 && session->n_excluded == 0));
     if (!absent || session_is_cancelled(session))
         return false;
-    int64_t now_ns = clock_now_ns(engine->clock);
-    if (session->absent_until_ns == 0) {
-        session->absent_until_ns = now_ns + engine->agent_patience_ms * NS_PER_MS;
+    if (session->absence.begun_ns == 0) {
+        session->absence = engine_patience(engine);
         session->absent_wait_ms = FIRST_WAIT_MS;
     }
-    if (now_ns >= session->absent_until_ns || session_left_ms(session) <= session->absent_wait_ms)
+    if (!patience_lasts(&session->absence, session->silent, clock_now_ns(engine->clock)) ||
+        session_left_ms(session) <= session->absent_wait_ms)
         return false;
     engine_pause(&engine->closing, session->absent_wait_ms);
     if (session->absent_wait_ms < LONGEST_WAIT_MS)
         session->absent_wait_ms *= 2;
     session->rounds = 0;
     excluded_forget(session);
+    return true;
+}
+
+/* A sequence asks for more of servers than the program without it: that is given up before the call fails. */
+static bool asks_for_less(struct session *session)
+{
+    if (!excluded_for(session, ESP_NO_MEMORY) || !hold_bring_home(&session->invocation))
+        return false;
+    invocation_split(&session->invocation, session->engine->inline_bytes);
+    excluded_forget(session);
+    session->rounds = 0;
     return true;
 }
 
@@ -187,6 +202,8 @@ static void fail(struct session *session, enum esp_status status)
         session->holding = true;
         return;
     }
+    if (asks_for_less(session))
+        return;
     attempt_explain_loss(session);
     session_end(session, status);
 }
@@ -226,7 +243,9 @@ void attempt_choose(struct session *session)
     if (!is_due(session))
         return;
     status = session->bound ? choose_bound(session, &error) : submit(session, &error);
-    if (status == ESP_NO_SERVER && session->invocation.home[0])
+    if (status == ESP_NO_SERVER && session->invocation.home_by_datum)
+        error_prefix(&error, "a datum that it takes is unique, and on server %s", session->invocation.home);
+    else if (status == ESP_NO_SERVER && session->invocation.home[0])
         error_prefix(&error, "the state is on server %s, and ends with it", session->invocation.home);
     session->rounds++;
     if (status == ESP_OK) {
@@ -243,5 +262,9 @@ void attempt_choose(struct session *session)
         excluded_explain(session, status, &error);
     if (session->bound && waits_for_servers(session, status))
         return;
+    if (session_left_ms(session) <= (status == ESP_TIMEOUT ? LONGEST_WAIT_MS : 1)) {
+        engine_pause(&session->engine->closing, session_left_ms(session));
+        return; /* the next step tells of the deadline, and of this */
+    }
     fail(session, session->error.status != ESP_PENDING ? session->error.status : status);
 }

@@ -11,8 +11,12 @@
 #define MOST_TRIES 4   /* of one request, when connections break */
 #define GRACE_MS   300 /* for an answer, behind the deadline that the server knows too */
 
-/* Before the attempt of that number: 0, 20, 80, 320 ms. A server that is being restarted, a router that
- * hiccups. */
+/* Whether to go on asking a server that has the session and did not answer in time: no other may have it, and
+ * it may be stopped. */
+bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status);
+
+/* Before the attempt of that number: 0, 20, 80, 320, then 1280 ms each. A server that is being restarted, a
+ * router that hiccups. */
 void attempt_pause(const struct session *session, unsigned attempt);
 
 /* The connection may be to blame, and the request have arrived or not. */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/arguments/invocation_data.h"
+#include "client/arguments/invocation_hold.h"
+#include "client/session/deadline.h"
 #include "client/session/attempt_parts.h"
 #include "client/session/backlog.h"
 #include "client/session/excluded.h"
@@ -10,17 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LOSSES 8 /* of one session: it may be what ends the servers */
+#define MOST_LOSSES      8  /* of one session: it may be what ends the servers */
+#define MOST_DATA_LOSSES 3  /* of one session: others may need the memory, too */
+#define AGAIN_MS         50 /* until the same server is called again */
 
 void attempt_pause(const struct session *session, unsigned attempt)
 {
+    const unsigned doublings = 2 * (attempt < MOST_TRIES ? attempt : MOST_TRIES);
     if (attempt > 0)
-        engine_pause(&session->engine->closing, INT64_C(20) << (2 * (attempt - 1)));
+        engine_pause(&session->engine->closing, (INT64_C(20) << doublings) / 4);
 }
 
 bool attempt_is_uncertain(enum esp_status status)
 {
     return status == ESP_MAYBE || status == ESP_TIMEOUT;
+}
+
+static bool may_repeat(const struct session *session)
+{
+    return session->invocation.function->problem->idempotent && !session->invocation.consumed;
+}
+
+bool attempt_may_move(const struct session *session)
+{
+    return session->attached || (may_repeat(session) && !session->bound);
 }
 
 void attempt_copy_text(char *to, size_t size, const char *from)
@@ -91,24 +107,36 @@ void attempt_explain_loss(struct session *session)
     if (!session->loss)
         return;
     const double tried_s = (double)(clock_now_ns(session->engine->clock) - session->loss_ns) / NS_PER_S;
-    error_prefix(error, "%s was lost in the middle of the call: %.200s; tried again for %.3g s",
-                 session->problem, session->loss, tried_s);
+    error_prefix(error, "%s was lost in the middle of the call: %.200s; tried again for %.3g s%s",
+                 session->problem, session->loss, tried_s,
+                 session->bound ? " on that server, for which it was meant, and to repeat it does no harm"
+                                : "");
 }
 
-static const char *why_here_only(const struct session *session)
+static const char *why_not_again(const struct session *session)
 {
-    if (session->bound)
-        return "";
     if (!session->invocation.function->problem->idempotent)
-        return ", and is not declared idempotent, so no other server was tried";
-    return session->invocation.consumed
-               ? ", and results had taken the place of its inputs, so no other server was tried"
-               : "";
+        return session->bound ? ", and is not declared idempotent, so it was not called again"
+                              : ", and is not declared idempotent, so no other server was tried";
+    if (session->invocation.consumed)
+        return session->bound
+                   ? ", and results had taken the place of its inputs, so it was not called again"
+                   : ", and results had taken the place of its inputs, so no other server was tried";
+    return "";
+}
+
+/* It is called there again, when it is back: as another incarnation, in all likelihood. */
+static void await_again(struct session *session)
+{
+    if (session->link)
+        atomic_store(&session->link->incarnation, 0);
+    session->rounds = 0;
+    session->error.status = ESP_UNREACHABLE;
+    engine_pause(&session->engine->closing, AGAIN_MS);
 }
 
 void attempt_recover(struct session *session)
 {
-    const struct problem *problem = session->invocation.function->problem;
     struct esp_error *error = &session->error;
     if (session->lost && session->remote_error.status != ESP_OK) {
         *error = session->remote_error;
@@ -124,25 +152,61 @@ void attempt_recover(struct session *session)
         session_end(session, error->status = ESP_TIMEOUT);
         return;
     }
-    if (!problem->idempotent || session->invocation.consumed || session->bound ||
-        ++session->losses == MOST_LOSSES) {
+    if (!may_repeat(session) || ++session->losses >= MOST_LOSSES) {
         error_prefix(error, "%s was lost in the middle of the call%s", session->problem,
-                     why_here_only(session));
+                     why_not_again(session));
         session_end(session, error->status = ESP_MAYBE);
         return;
     }
-    exclude(session, session->server, error->status);
+    if (!session->bound)
+        exclude(session, session->server, error->status);
     note_loss(session);
+    if (session->bound)
+        await_again(session);
     if (!attempt_begin_again(session))
         session_end(session, error->status);
+}
+
+/* The server has tried it in several workers by itself, where it could. */
+bool attempt_lost_worker(struct session *session)
+{
+    if (session->remote_error.status != ESP_MAYBE || session->attached)
+        return false;
+    session->losses += MOST_LOSSES / 4;
+    return session->lost = true;
+}
+
+/* Nothing was executed; what can be done without leaving more data on servers now is. */
+bool attempt_finds_data(struct session *session)
+{
+    struct esp_error why;
+    if (!invocation_lost_datum(session->remote_error.status) || session->is_job ||
+        session->data_losses++ == MOST_DATA_LOSSES)
+        return false;
+    hold_bring_home(&session->invocation);
+    const int64_t before_ns = deadline_begin(session->deadline_ns);
+    const enum esp_status found = invocation_find_again(&session->invocation, session->engine, &why);
+    deadline_end(before_ns);
+    if (found != ESP_OK)
+        return false;
+    invocation_split(&session->invocation, session->engine->inline_bytes);
+    session->rounds = 0;
+    return attempt_begin_again(session);
+}
+
+bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status)
+{
+    return status == ESP_TIMEOUT && !attempt_may_move(session) &&
+           patience_lasts(patience, true, clock_now_ns(session->engine->clock));
 }
 
 enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
                             struct message *reply, struct esp_error *error)
 {
     struct engine *engine = session->engine;
+    struct patience patience = engine_patience(engine);
     enum esp_status status = ESP_UNREACHABLE;
-    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
+    for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
         attempt_pause(session, attempt);
         message_clear(reply);
         const int64_t most_ms = session_left_ms(session) + GRACE_MS,

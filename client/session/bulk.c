@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/bulk.h"
-#include "client/session/attempt.h"
+#include "client/session/attempt_parts.h"
 #include "client/data/lend.h"
 #include "client/session/link.h"
 #include "core/message/chunk.h"
@@ -8,8 +8,6 @@
 
 #include <string.h>
 #include <time.h>
-
-#define MOST_TRIES 4 /* of one chunk, when connections break */
 
 /* Two threads take pieces of one transfer: the session's runner, and a helper from the pool if one comes. */
 struct transfer {
@@ -32,7 +30,7 @@ struct piece {
 
 static uint64_t extent(const struct transfer *transfer, const struct value *value)
 {
-    return transfer->send ? (value->bulk && !value->lent ? value->bytes : 0) : value->fetch;
+    return transfer->send ? (value->bulk && !value->datum && !value->lent ? value->bytes : 0) : value->fetch;
 }
 
 static uint64_t total(const struct transfer *transfer)
@@ -105,14 +103,14 @@ static bool is_broken(enum esp_status status)
 /* Chunks carry their offset: moving one twice does no harm. */
 static enum esp_status move(struct transfer *transfer, struct piece *piece, struct esp_error *error)
 {
+    const struct session *session = transfer->session;
+    struct patience patience = engine_patience(session->engine);
     enum esp_status status = ESP_OK;
-    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
-        if (attempt > 0) {
-            engine_pause(&transfer->session->engine->closing, INT64_C(20) << (2 * (attempt - 1)));
-        }
+    for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
+        attempt_pause(session, attempt);
         status = move_once(transfer, piece, error);
         /* A chunk that was damaged on the way is a violation of the protocol. */
-        if ((!is_broken(status) && status != ESP_PROTOCOL) || session_left_ms(transfer->session) <= 1)
+        if ((!is_broken(status) && status != ESP_PROTOCOL) || session_left_ms(session) <= 1)
             break;
     }
     return status;

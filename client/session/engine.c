@@ -40,6 +40,17 @@ static int64_t greeting_ms(const struct engine *engine)
     return patience_ms > 0 && patience_ms < engine->call_timeout_ms ? patience_ms : engine->call_timeout_ms;
 }
 
+/* A program that has no time for a session has none for what comes before it. */
+static int64_t lookup_silence_ms(const struct engine_options *options)
+{
+    const int64_t limits[] = {options->lookup_timeout_ms, options->session_timeout_ms};
+    int64_t least_ms = options->silence_patience_ms;
+    for (size_t i = 0; i < 2; i++)
+        if (limits[i] > 0 && limits[i] < least_ms)
+            least_ms = limits[i];
+    return least_ms;
+}
+
 static enum esp_status create_parts(struct engine *engine, const struct engine_options *options,
                                     struct esp_error *error)
 {
@@ -59,7 +70,8 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
         status = route_create(&route, &engine->route, error);
     if (status == ESP_OK)
         status = functions_create(options->transport, engine->route, engine->call_timeout_ms,
-                                  options->agent_patience_ms, &engine->closing, &engine->functions, error);
+                                  engine->agent_patience_ms, engine->lookup_silence_ms, &engine->closing,
+                                  &engine->functions, error);
     if (status == ESP_OK)
         status = thread_pool_create(RUNNERS, &engine->runners, error);
     if (status == ESP_OK)
@@ -88,7 +100,9 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
     engine->call_timeout_ms = options->call_timeout_ms > 0 ? options->call_timeout_ms : CALL_TIMEOUT_MS;
     engine->agent_patience_ms = options->agent_patience_ms;
     engine->answer_patience_ms = options->answer_patience_ms;
+    engine->silence_patience_ms = options->silence_patience_ms;
     engine->session_timeout_ms = options->session_timeout_ms;
+    engine->lookup_silence_ms = lookup_silence_ms(options);
     engine->remembers = options->remember_links;
     engine->sounds = options->sound_links;
     engine->inline_bytes = options->inline_bytes > 0 ? options->inline_bytes : INLINE_BYTES;
@@ -100,6 +114,12 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
     else
         engine_destroy(engine);
     return status;
+}
+
+struct patience engine_patience(const struct engine *engine)
+{
+    return patience_begin(engine->agent_patience_ms, engine->silence_patience_ms,
+                          clock_now_ns(engine->clock));
 }
 
 /* ---- closing ---- */

@@ -13,6 +13,7 @@
 #include "client/session/function.h"
 #include "client/arguments/invocation.h"
 #include "client/session/link_memory.h"
+#include "client/session/patience.h"
 #include "util/thread_pool.h"
 #include "client/session/route.h"
 #include "core/message/open_sessions.h"
@@ -26,13 +27,15 @@ struct engine_options {
     size_t n_redirectors;
     const char *const *agents; /* addresses of master agents in place of redirectors */
     size_t n_agents;
-    int64_t call_timeout_ms;    /* one remote call; 0: 30 s */
-    int64_t agent_patience_ms;  /* with a hierarchy in which nobody is there; 0: none */
-    int64_t answer_patience_ms; /* with a silent server while others are left; 0: as any remote call */
-    int64_t session_timeout_ms; /* a whole session; 0: no limit */
-    uint64_t inline_bytes;      /* above, an argument travels in chunks; 0: 256 KiB */
-    bool remember_links;        /* in the user's cache folder */
-    bool sound_links;           /* before great requests (client/session/link_sound.h) */
+    int64_t call_timeout_ms;     /* one remote call; 0: 30 s */
+    int64_t agent_patience_ms;   /* with a hierarchy in which nobody is there; 0: none */
+    int64_t answer_patience_ms;  /* with a silent server while others are left; 0: as any remote call */
+    int64_t silence_patience_ms; /* with silent nodes while nobody else is left; 0: as if they were gone */
+    int64_t lookup_timeout_ms;   /* for looking up problems and servers by name; 0: no limit but patience */
+    int64_t session_timeout_ms;  /* a whole session; 0: no limit */
+    uint64_t inline_bytes;       /* above, an argument travels in chunks; 0: 256 KiB */
+    bool remember_links;         /* in the user's cache folder */
+    bool sound_links;            /* before great requests (client/session/link_sound.h) */
 };
 
 struct ahead;
@@ -53,7 +56,8 @@ struct engine {
     struct ahead *ahead;           /* placements that were made ahead */
     struct backlog *backlog;       /* sessions for which no server has room */
     uint64_t client_high, client_low;
-    int64_t call_timeout_ms, agent_patience_ms, answer_patience_ms, session_timeout_ms;
+    int64_t call_timeout_ms, agent_patience_ms, answer_patience_ms, silence_patience_ms, session_timeout_ms;
+    int64_t lookup_silence_ms; /* as silence_patience_ms, for look-ups */
     uint64_t inline_bytes;
 
     atomic_bool closing; /* every session is to end */
@@ -82,6 +86,9 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
  * sessions' threads may still be on their way out. Any thread. */
 void engine_close(struct engine *engine);
 
+/* With those whom a session cannot do without, from now on. */
+struct patience engine_patience(const struct engine *engine);
+
 /* Waits so long, or until the library is being closed. */
 void engine_pause(const atomic_bool *closing, int64_t ms);
 
@@ -93,7 +100,9 @@ enum esp_status engine_resolve(struct engine *engine, const char *server, char *
                                struct esp_error *error);
 
 /* The address of a server that the program named: "host:port" is an address, and a greeting tells whether it
- * is a server's; anything else is a name in the tree. ESP_NOT_FOUND, whatever it is instead, with a text. */
+ * is a server's; anything else is a name in the tree. Who says nothing is waited for (silence_patience_ms),
+ * and so is who was lost, or may be below a master agent that was (agent_patience_ms). ESP_NOT_FOUND,
+ * whatever it is instead, with a text. */
 enum esp_status engine_find_server(struct engine *engine, const char *server, char *address,
                                    struct esp_error *error);
 

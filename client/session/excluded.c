@@ -34,6 +34,14 @@ bool excluded_are_absent(const struct session *session)
     return session->n_excluded > 0;
 }
 
+bool excluded_for(const struct session *session, enum esp_status why)
+{
+    for (uint32_t i = 0; i < session->n_excluded; i++)
+        if (session->why[i] == why)
+            return true;
+    return false;
+}
+
 void excluded_forget(struct session *session)
 {
     while (session->n_excluded > 0)

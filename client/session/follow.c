@@ -149,7 +149,7 @@ static bool follow_once(struct session *session, struct callback_keeper *keeper,
         attempt_ask(session, &request, (int64_t)request.follow.patience_ms, &reply, &error);
     callback_answer_release(answer);
     if (status == ESP_OK && session->attached)
-        session->absent_until_ns = 0; /* one that was silent answers again */
+        session->absence.begun_ns = 0; /* one that was silent answers again */
     if (status == ESP_OK) {
         take_text(session, &reply.follow_reply);
         take_progress(session, reply.follow_reply.progress);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/function.h"
+#include "client/session/deadline.h"
 #include "client/session/engine.h"
 #include "util/clock.h"
 
@@ -22,15 +23,16 @@ struct entry {
 struct functions {
     struct transport *transport;
     struct route *route;
-    int64_t call_timeout_ms, agent_patience_ms;
+    int64_t call_timeout_ms, agent_patience_ms, silence_patience_ms;
     const atomic_bool *closing;
     pthread_mutex_t lock;
     struct entry *entries;
 };
 
 enum esp_status functions_create(struct transport *transport, struct route *route, int64_t call_timeout_ms,
-                                 int64_t agent_patience_ms, const atomic_bool *closing,
-                                 struct functions **result, struct esp_error *error)
+                                 int64_t agent_patience_ms, int64_t silence_patience_ms,
+                                 const atomic_bool *closing, struct functions **result,
+                                 struct esp_error *error)
 {
     struct functions *functions = calloc(1, sizeof *functions);
     if (!functions)
@@ -39,6 +41,7 @@ enum esp_status functions_create(struct transport *transport, struct route *rout
     functions->route = route;
     functions->call_timeout_ms = call_timeout_ms;
     functions->agent_patience_ms = agent_patience_ms;
+    functions->silence_patience_ms = silence_patience_ms;
     functions->closing = closing;
     pthread_mutex_init(&functions->lock, NULL);
     *result = functions;
@@ -77,21 +80,20 @@ void function_release(struct function *function)
     free(function);
 }
 
-/* What is started again is gone for less than this; what is not there at all is to be told soon. */
-#define GONE_NS NS_PER_S
-
 #define FIRST_WAIT_MS   50
 #define LONGEST_WAIT_MS 400
 
 /* Whether those who may know the problem may still answer. A redirector that was just restarted knows no
  * agents for a moment, and one that is being restarted, or the only master agent, is not there for a moment.
- * For `patient`, also a master that was not reached, and nodes that one has lost, which come back or find
- * another parent. */
+ * For `patient`, also who is silent, a master that was not reached, and nodes that one has lost, which come
+ * back or find another parent. */
 static bool may_be_told(const struct functions *functions, enum esp_status status, int64_t passed_ns,
-                        bool patient)
+                        bool patient, bool silent)
 {
-    if (status == ESP_UNREACHABLE)
-        return passed_ns < GONE_NS;
+    if (patient && silent && (status == ESP_UNREACHABLE || status == ESP_TIMEOUT))
+        return true;
+    if (status == ESP_UNREACHABLE || status == ESP_MAYBE) /* a question executes nothing */
+        return passed_ns < PATIENCE_GONE_NS;
     return status == ESP_NO_SERVER && (patient || route_is_deserted(functions->route));
 }
 
@@ -99,14 +101,18 @@ static enum esp_status ask_agents(struct functions *functions, const struct mess
                                   struct message *reply, struct esp_error *error)
 {
     const struct clock *clock = transport_clock(functions->transport);
-    const int64_t begun_ns = clock_now_ns(clock), patience_ns = functions->agent_patience_ms * NS_PER_MS;
-    int64_t wait_ms = FIRST_WAIT_MS;
+    struct patience patience =
+        patience_begin(functions->agent_patience_ms, functions->silence_patience_ms, clock_now_ns(clock));
+    int64_t wait_ms = FIRST_WAIT_MS, gone_ns = 0;
     for (;;) {
-        enum esp_status status =
-            route_ask(functions->route, request, functions->call_timeout_ms, reply, error);
-        const int64_t passed_ns = clock_now_ns(clock) - begun_ns;
-        if (!may_be_told(functions, status, passed_ns, patient) || passed_ns >= patience_ns ||
-            atomic_load(functions->closing))
+        bool silent;
+        const enum esp_status status =
+            route_try(functions->route, request, functions->call_timeout_ms, &silent, reply, error);
+        const int64_t now_ns = clock_now_ns(clock);
+        gone_ns = gone_ns ? gone_ns : now_ns; /* who dies while it is asked has not been gone before */
+        if (!may_be_told(functions, status, now_ns - gone_ns, patient, silent) ||
+            !patience_lasts(&patience, patient && silent, now_ns) || atomic_load(functions->closing) ||
+            deadline_left_ms(clock, wait_ms) < wait_ms)
             return status;
         message_clear(reply);
         engine_pause(functions->closing, wait_ms);
@@ -120,8 +126,9 @@ static enum esp_status ask(struct functions *functions, const char *name, const 
     struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = name}};
     if (!address)
         return ask_agents(functions, &request, patient, reply, error);
-    enum esp_status status =
-        transport_call(functions->transport, address, &request, functions->call_timeout_ms, reply, error);
+    enum esp_status status = transport_call(
+        functions->transport, address, &request,
+        deadline_left_ms(transport_clock(functions->transport), functions->call_timeout_ms), reply, error);
     if (status != ESP_OK && status != ESP_UNKNOWN_PROBLEM)
         error_prefix_at(error, "server", address);
     return status;

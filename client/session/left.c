@@ -58,21 +58,42 @@ size_t left_bytes(const struct left *left)
     return left ? sizeof *left + left->n * sizeof *left->data : 0;
 }
 
-bool left_tell(const struct left *left, struct esp_session_info *info)
+struct left *left_copy(const struct left *left)
 {
-    uint32_t n = left ? left->n : 0;
-    struct esp_session_datum *data = n > 0 ? arena_alloc(package_arena(info), n * sizeof *data) : NULL;
-    for (uint32_t i = 0; data && i < n; i++) {
-        data[i] = (struct esp_session_datum){.argument = package_text(info, left->data[i].argument),
+    struct left *copy = left ? malloc(left_bytes(left)) : NULL;
+    return copy ? memcpy(copy, left, left_bytes(left)) : NULL;
+}
+
+struct left *left_join(struct left *left, const struct left *before)
+{
+    if (!before)
+        return left;
+    const uint32_t more = left ? left->n : 0;
+    struct left *joined = malloc(left_bytes(before) + more * sizeof *before->data);
+    if (!joined)
+        return left;
+    memcpy(joined, before, left_bytes(before));
+    if (more > 0)
+        memcpy(joined->data + joined->n, left->data, more * sizeof *left->data);
+    joined->n += more;
+    free(left);
+    return joined;
+}
+
+bool left_tell(const struct left *left, void *package, const struct esp_session_datum **result, size_t *n)
+{
+    *n = left ? left->n : 0;
+    struct esp_session_datum *data = *n > 0 ? arena_alloc(package_arena(package), *n * sizeof *data) : NULL;
+    for (size_t i = 0; data && i < *n; i++) {
+        data[i] = (struct esp_session_datum){.argument = package_text(package, left->data[i].argument),
                                              .position = left->data[i].position,
                                              .side = left->data[i].is_output ? ESP_SESSION_OUTPUTS
                                                                              : ESP_SESSION_INPUTS,
                                              .own = left->data[i].own,
-                                             .id = package_text(info, left->data[i].id)};
+                                             .id = package_text(package, left->data[i].id)};
         if (!data[i].argument || !data[i].id)
             return false;
     }
-    info->data = data;
-    info->n_data = n;
-    return n == 0 || data;
+    *result = data;
+    return *n == 0 || data;
 }

@@ -24,10 +24,14 @@ struct left {
 /* Of an invocation whose results have been taken, or that failed. NULL: nothing (or no memory for it). For
  * free(). */
 struct left *left_gather(const struct invocation *invocation);
+/* With those that were left before, in front. Takes `left` over; `before` NULL is nothing to do. */
+struct left *left_join(struct left *left, const struct left *before);
+/* NULL: none, or no memory for it. */
+struct left *left_copy(const struct left *left);
 /* NULL: 0. */
 size_t left_bytes(const struct left *left);
 
-/* What the program gets of it, in the arena of `info`. False without memory. */
-bool left_tell(const struct left *left, struct esp_session_info *info);
+/* What the program gets of it, in the arena of that package. False without memory. */
+bool left_tell(const struct left *left, void *package, const struct esp_session_datum **data, size_t *n);
 
 #endif

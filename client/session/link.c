@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/attempt.h"
 #include "client/session/link.h"
 #include "util/clock.h"
 
@@ -11,7 +12,8 @@
 #define SHARED_POLL_MS 250   /* one poll when more servers than threads wait for one */
 #define MOST_IN_FLIGHT 3     /* polls at one server; more than one only while a newer takes over */
 #define GATHER_MS      2     /* sessions that come in a burst share a poll */
-#define MOST_FAILURES  4     /* polls in a row until the server is given up */
+#define MOST_FAILURES  4     /* polls in a row until the server is given up, */
+#define MOST_REFUSED   6     /* for sessions that no other may have, when its port is closed */
 #define GRACE_MS       500   /* after its deadline a session gets so long to hear it from the server */
 #define AWAKE_MS       1000  /* who has spoken is taken for awake for so long */
 #define MUTE_MS        10000 /* and who did not answer for silent */
@@ -87,18 +89,17 @@ static struct session *find_parked(struct link *link, uint64_t sequence)
     return session;
 }
 
-static void give_up(struct link *link, uint64_t poll, const struct esp_error *why)
+static void give_up(struct link *link, uint64_t poll, bool all, const struct esp_error *why)
 {
     struct session *session, *next;
     DL_FOREACH_SAFE2(link->parked, session, next, park_next)
     {
-        if (session->parked_after >= poll)
+        if (session->parked_after >= poll || (!all && !attempt_may_move(session)))
             continue; /* it came later: the server may be back */
         session->lost = true;
         session->remote_error = *why;
         deliver(link, session);
     }
-    link->failures = 0;
 }
 
 static void expire(struct link *link)
@@ -149,6 +150,41 @@ static void take_reports(struct link *link, const struct await_reply *reply)
     }
 }
 
+/* Whether a server that did not answer a poll may still be stopped. */
+static bool may_go_on(const struct link *link, enum esp_status status)
+{
+    const struct engine *engine = link->engine;
+    return status == ESP_TIMEOUT && clock_now_ns(engine->clock) - atomic_load(&link->heard_ns) <
+                                        engine->silence_patience_ms * NS_PER_MS;
+}
+
+int64_t link_pause_ms(unsigned failures, bool refused)
+{
+    if (refused && failures < MOST_FAILURES)
+        return INT64_C(20) << failures;
+    return INT64_C(20) << 2 * (refused ? failures - 2 : failures);
+}
+
+/* Who refuses connections is gone: those that others may have go there within some 300 ms. A server that is
+ * started again has the others still, if anybody has them, for as long as one that only does not answer. */
+static void failed(struct link *link, uint64_t poll, enum esp_status status, const struct esp_error *why)
+{
+    const bool refused = status == ESP_UNREACHABLE;
+    const unsigned failures = ++link->failures, n = link->n_parked;
+    if (refused && failures >= MOST_FAILURES)
+        give_up(link, poll, false, why);
+    if (link->n_parked == 0) {
+        link->failures = 0;
+    } else if (link->n_parked < n) {
+        return; /* the session of this thread may be one of those that go */
+    } else if (failures < (refused ? MOST_REFUSED : MOST_FAILURES)) {
+        wait_news(link, link_pause_ms(failures, refused));
+    } else if (!may_go_on(link, status)) {
+        give_up(link, poll, true, why);
+        link->failures = 0;
+    }
+}
+
 /* One poll for all that are parked. With the lock held, which is free while the server is asked. */
 static void poll_once(struct link *link)
 {
@@ -175,10 +211,8 @@ static void poll_once(struct link *link)
         link_heard(link);
         link->failures = 0;
         take_reports(link, &reply.await_reply);
-    } else if (newest && ++link->failures >= MOST_FAILURES) {
-        give_up(link, number, &error);
     } else if (newest) {
-        wait_news(link, 20 << (2 * link->failures));
+        failed(link, number, status, &error);
     }
     expire(link);
     pthread_cond_broadcast(&link->news);
@@ -319,6 +353,11 @@ static enum esp_status is_mute(int64_t patience_ms, struct esp_error *error)
                      (double)patience_ms / 1e3);
 }
 
+static void note_silence(struct link *link)
+{
+    atomic_store(&link->mute_ns, clock_now_ns(link->engine->clock) + MUTE_MS * NS_PER_MS);
+}
+
 /* ESP_UNREACHABLE also when it surely is not there. */
 static enum esp_status greet(struct link *link, int64_t patience_ms, struct esp_error *error)
 {
@@ -327,8 +366,10 @@ static enum esp_status greet(struct link *link, int64_t patience_ms, struct esp_
     int64_t left_ms = patience_ms;
     while (left_ms > 0 && !atomic_load(&engine->closing)) {
         enum esp_status status = acknowledge(link, left_ms, error);
-        if (status == ESP_UNREACHABLE)
+        if (status == ESP_UNREACHABLE) {
+            atomic_store(&link->mute_ns, 0);
             return status;
+        }
         if (status != ESP_TIMEOUT && status != ESP_MAYBE) {
             link_heard(link); /* whatever it says to the call itself */
             return ESP_OK;
@@ -336,7 +377,7 @@ static enum esp_status greet(struct link *link, int64_t patience_ms, struct esp_
         engine_pause(&engine->closing, GREET_PAUSE_MS);
         left_ms = patience_ms - (clock_now_ns(engine->clock) - start_ns) / NS_PER_MS;
     }
-    atomic_store(&link->mute_ns, clock_now_ns(engine->clock) + MUTE_MS * NS_PER_MS);
+    note_silence(link);
     return is_mute(patience_ms, error);
 }
 
@@ -349,6 +390,11 @@ enum esp_status link_greet(struct link *link, struct esp_error *error)
     if (now_ns < atomic_load(&link->mute_ns))
         return is_mute(engine->answer_patience_ms, error);
     return greet(link, engine->answer_patience_ms, error);
+}
+
+bool link_is_silent(const struct link *link)
+{
+    return atomic_load(&link->mute_ns) != 0;
 }
 
 enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error)
@@ -378,6 +424,8 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
         engine_pause(&engine->closing, GREET_PAUSE_MS);
     }
     atomic_store(&link->incarnation, *incarnation);
+    if (status == ESP_TIMEOUT)
+        note_silence(link);
     if (status == ESP_MAYBE || status == ESP_TIMEOUT)
         return error->status = ESP_UNREACHABLE; /* a greeting executes nothing */
     return status;

@@ -46,7 +46,7 @@ struct link {
     uint64_t probed; /* under the backlog's lock */
 
     atomic_int_least64_t heard_ns; /* when the server said something last; 0: never */
-    atomic_int_least64_t mute_ns;  /* until when it is believed to be silent still */
+    atomic_int_least64_t mute_ns;  /* until when it is believed to be silent still; 0: it is not */
     atomic_uint_least64_t
         incarnation; /* that the server last said it is; 0: not asked, or it is another now */
 
@@ -65,6 +65,9 @@ void link_wait(struct link *link, struct session *session);
 /* The session waits here without a thread; at the next news its job is submitted to the runners. */
 void link_park(struct link *link, struct session *session);
 
+/* Between polls, after so many that failed in a row, the last as connections are `refused`. */
+int64_t link_pause_ms(unsigned failures, bool refused);
+
 /* Takes the session of that number out, if it is parked, and lets its owner go on with it. */
 void link_release(struct link *link, uint64_t sequence);
 
@@ -79,6 +82,9 @@ void link_heard(struct link *link);
  * answer is not greeted again for a while. ESP_UNREACHABLE: it is not there, or stopped, or cut off; it was
  * given nothing. Any thread. */
 enum esp_status link_greet(struct link *link, struct esp_error *error);
+
+/* Whether it did not answer when it was last asked that, though it takes connections. */
+bool link_is_silent(const struct link *link);
 
 /* Asks a server that did not answer something greater, at once and whatever it has said before, whether it is
  * there at all: for answer_patience (call_timeout, where that is 0), and `most_ms` at most. ESP_UNREACHABLE:

@@ -2,6 +2,7 @@
 #include "client/session/link_memory.h"
 
 #include "util/crc32c.h"
+#include "util/regular_file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -86,7 +87,7 @@ void link_memory_set_sounded(struct link_memory *memory, const char *address, co
 /* The whole file, for free(); NULL when it is not there, empty, or greater than any that was written. */
 static char *read_file(const char *path, size_t *length)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = regular_file_open(path, "r", NULL);
     char *text = file ? malloc(MOST_BYTES + 1) : NULL;
     *length = text ? fread(text, 1, MOST_BYTES + 1, file) : 0;
     if (file)
@@ -195,7 +196,7 @@ bool link_memory_save(const struct link_memory *memory, const char *path)
         snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid()) >= (int)sizeof fresh)
         return false;
     char *text = text_of(memory, &length);
-    FILE *file = text ? fopen(fresh, "we") : NULL;
+    FILE *file = text ? regular_file_open(fresh, "w", NULL) : NULL;
     bool whole = file && fwrite(text, 1, length, file) == length;
     if (file && fclose(file) != 0)
         whole = false;

@@ -13,6 +13,8 @@ client_libclient_la_SOURCES += \
 	client/session/bulk.h \
 	client/session/choice.c \
 	client/session/choice.h \
+	client/session/deadline.c \
+	client/session/deadline.h \
 	client/session/engine.c \
 	client/session/engine.h \
 	client/session/excluded.c \
@@ -39,6 +41,8 @@ client_libclient_la_SOURCES += \
 	client/session/package.h \
 	client/session/past.c \
 	client/session/past.h \
+	client/session/patience.c \
+	client/session/patience.h \
 	client/session/resolve.c \
 	client/session/route.c \
 	client/session/route_all.c \

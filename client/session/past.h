@@ -15,6 +15,7 @@ struct past {
     double submit_s, transfer_s, total_s;
     double forecast_s, forecast_compute_s, forecast_error_s;
     struct session_timings timings;
+    struct session_ranks ranks;
     uint32_t capable;
     bool asked;
     double progress;

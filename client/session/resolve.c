@@ -2,10 +2,14 @@
  *
  * Servers that are named by the program: where they are, and whether they are servers.
  */
+#include "client/session/deadline.h"
 #include "client/session/engine.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define AGAIN_MS 100 /* behind one who said nothing, and was waited for */
 
 static enum esp_status not_a_server(const char *server, uint32_t role, struct esp_error *error)
 {
@@ -13,11 +17,12 @@ static enum esp_status not_a_server(const char *server, uint32_t role, struct es
                      node_role_name((enum node_role)role));
 }
 
-enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
+static enum esp_status resolve(struct engine *engine, const char *server, bool *silent, char *address,
                                struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = server}}, reply = {0};
-    enum esp_status status = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, error);
+    enum esp_status status =
+        route_try(engine->route, &request, engine->call_timeout_ms, silent, &reply, error);
     const struct node_record *found = NULL;
     if (status == ESP_OK)
         for (uint32_t i = 0; i < reply.tree_reply.n_records; i++)
@@ -33,28 +38,70 @@ enum esp_status engine_resolve(struct engine *engine, const char *server, char *
     return status;
 }
 
-static enum esp_status greet_server(struct engine *engine, const char *address, struct esp_error *error)
+enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
+                               struct esp_error *error)
+{
+    bool silent;
+    struct esp_error untold;
+    struct esp_error *told = error ? error : &untold;
+    const enum esp_status status = resolve(engine, server, &silent, address, told);
+    return status == ESP_NO_SERVER ? (told->status = ESP_NOT_FOUND) : status;
+}
+
+static enum esp_status greet_server(struct engine *engine, const char *address, bool *silent,
+                                    struct esp_error *error)
 {
     enum node_role role;
-    enum esp_status status = route_greet(engine->route, "server", address, &role, error);
+    enum esp_status status = route_greet(engine->route, "server", address, silent, &role, error);
     if (status == ESP_OK && role != ROLE_SERVER)
         status = not_a_server(address, role, error);
     return status;
 }
 
+/* One try. */
+static enum esp_status find_server(struct engine *engine, const char *server, bool *silent, char *address,
+                                   struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    *silent = false;
+    if (!strchr(server, ':'))
+        status = resolve(engine, server, silent, address, error);
+    else if (strlen(server) > CAP_ADDRESS)
+        status = error_set(error, ESP_NOT_FOUND, "\"%.40s...\" is no address: expected host:port", server);
+    else
+        strcpy(address, server);
+    if (status != ESP_OK)
+        return status;
+    status = greet_server(engine, address, silent, error);
+    if (status == ESP_UNREACHABLE && !*silent && !strchr(server, ':'))
+        status = error->status = ESP_NO_SERVER; /* it was there a moment ago, as the tree has it */
+    return status;
+}
+
+/* Whether the server may be there soon. ESP_NO_SERVER: it was, or a master agent that may know it. */
+static bool may_come(enum esp_status status, bool silent, int64_t passed_ns)
+{
+    if (status == ESP_UNREACHABLE || status == ESP_MAYBE)
+        return silent || passed_ns < PATIENCE_GONE_NS;
+    return silent || status == ESP_NO_SERVER;
+}
+
 enum esp_status engine_find_server(struct engine *engine, const char *server, char *address,
                                    struct esp_error *error)
 {
-    enum esp_status status;
-    if (!strchr(server, ':')) {
-        status = engine_resolve(engine, server, address, error);
-    } else if (strlen(server) > CAP_ADDRESS) {
-        status = error_set(error, ESP_NOT_FOUND, "\"%.40s...\" is no address: expected host:port", server);
-    } else {
-        strcpy(address, server);
-        status = ESP_OK;
+    struct patience patience =
+        patience_begin(engine->agent_patience_ms, engine->lookup_silence_ms, clock_now_ns(engine->clock));
+    int64_t gone_ns = 0;
+    for (;;) {
+        bool silent;
+        const enum esp_status status = find_server(engine, server, &silent, address, error);
+        if (status == ESP_OK || status == ESP_NO_MEMORY)
+            return status;
+        const int64_t now_ns = clock_now_ns(engine->clock);
+        gone_ns = gone_ns ? gone_ns : now_ns;
+        if (!may_come(status, silent, now_ns - gone_ns) || !patience_lasts(&patience, silent, now_ns) ||
+            atomic_load(&engine->closing) || deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
+            return error->status = ESP_NOT_FOUND;
+        engine_pause(&engine->closing, AGAIN_MS);
     }
-    if (status == ESP_OK)
-        status = greet_server(engine, address, error);
-    return status == ESP_OK || status == ESP_NO_MEMORY ? status : (error->status = ESP_NOT_FOUND);
 }

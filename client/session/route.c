@@ -128,15 +128,17 @@ static bool take_masters(struct route *route, const struct locate_reply *located
     return take_missing(route, located) || same != n_old || same != n;
 }
 
-enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, struct esp_error *error)
+enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, bool *silent,
+                            struct esp_error *error)
 {
+    *silent = false;
     pthread_mutex_lock(&route->lock);
     *changed = route->generation != seen;
     pthread_mutex_unlock(&route->lock);
     if (*changed)
         return ESP_OK;
     struct message reply = {0};
-    enum esp_status status = route_locate(route, &reply, error);
+    enum esp_status status = route_locate_heeding(route, silent, &reply, error);
     if (status == ESP_OK && route->n_agents == 0)
         route_nearest_first(route, &reply.locate_reply);
     pthread_mutex_lock(&route->lock);
@@ -163,9 +165,9 @@ void route_copy_masters(struct route *route, struct masters *masters)
 
 enum esp_status route_know(struct route *route, struct esp_error *error)
 {
-    bool changed;
+    bool changed, silent;
     pthread_mutex_lock(&route->lock);
     const bool known = route->generation > 0;
     pthread_mutex_unlock(&route->lock);
-    return known ? ESP_OK : route_learn(route, 0, &changed, error);
+    return known ? ESP_OK : route_learn(route, 0, &changed, &silent, error);
 }

@@ -37,6 +37,12 @@ void route_destroy(struct route *route);
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
 
+/* The same, and *silent when it fails: somebody who could have helped takes connections and says nothing.
+ * When another one has answered, nobody who is silent is waited for: who asks does so again, if it wants to.
+ */
+enum esp_status route_try(struct route *route, const struct message *request, int64_t timeout_ms,
+                          bool *silent, struct message *reply, struct esp_error *error);
+
 /* Asks all master agents, one after the other: first the one that route_ask() would. take(arg, address,
  * reply, NULL) is told what each says that can tell, take(arg, address, NULL, why) of those that did not
  * answer when another one did. All of them share the time. Errors as route_ask() has them, when none can
@@ -47,10 +53,10 @@ enum esp_status route_ask_all(struct route *route, const struct message *request
                               route_take *take, void *arg, struct esp_error *error);
 
 /* Asks who is at an address, before it is asked for more: one that is awake answers at once.
- * ESP_UNREACHABLE: nobody is, or no Espalier; the text says so of `who`. The reply's role goes to *role (or
- * NULL). Any thread. */
-enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
-                            struct esp_error *error);
+ * ESP_UNREACHABLE: nobody is, or no Espalier; the text says so of `who`. *silent (or NULL): something takes
+ * connections there, and says nothing. The reply's role goes to *role (or NULL). Any thread. */
+enum esp_status route_greet(struct route *route, const char *who, const char *address, bool *silent,
+                            enum node_role *role, struct esp_error *error);
 
 /* Asks a redirector for the masters now: a locate_reply. Without redirectors: the agents of the file. */
 enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error);

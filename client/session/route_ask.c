@@ -4,11 +4,16 @@
  * stopped, or a machine that hangs, takes a message and says nothing, as one does that is only slow. So where
  * there are others to ask, nobody is waited for long at first, and again only when none of them can help.
  */
+#include "client/session/deadline.h"
 #include "client/session/route_internal.h"
 #include "core/hierarchy/lost_problems.h"
 #include "util/clock.h"
 
 #include <string.h>
+
+/* One that has answered has asked its peers, and left out who says nothing. Who is awake has answered a
+ * greeting by then; those that a file names do not know each other. */
+#define PEER_AWAKE_MS 400
 
 /* What takes a master agent longer than this, which waits for those below it, or than that share of the time,
  * is asked for again when it is awake. */
@@ -40,18 +45,26 @@ static bool is_elsewhere(enum esp_status status)
     return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
 }
 
-/* Of one that others can be asked instead of, `hurry`: ESP_UNREACHABLE when it seems not to be awake, with
- * *silent set. Else it has all the time. */
+enum haste {
+    LAST, /* it has all the time */
+    ONE,  /* there are others to ask */
+    MORE  /* one of them has answered, for what it can: it is greeted first */
+};
+
+/* ESP_UNREACHABLE when one that is not the last seems not to be awake, with *silent set. */
 static enum esp_status ask_master(struct route *route, const char *address, const struct message *request,
-                                  int64_t until_ns, bool hurry, bool *silent, struct message *reply,
+                                  int64_t until_ns, enum haste haste, bool *silent, struct message *reply,
                                   struct esp_error *error)
 {
     static const char who[] = "master agent";
+    const bool hurry = haste != LAST;
     const int64_t all_ms = left_ms(route, until_ns), share_ms = all_ms / ANSWER_SHARE + 1;
-    const int64_t awake_ms = hurry ? least(ROUTE_AWAKE_MS, share_ms) : all_ms;
+    const int64_t awake_ms =
+        !hurry ? all_ms
+               : least(haste == MORE && route->n_agents == 0 ? PEER_AWAKE_MS : ROUTE_AWAKE_MS, share_ms);
     enum esp_status status = ESP_OK;
     *silent = false;
-    if (!atomic_load(&route->heard))
+    if (haste == MORE || !atomic_load(&route->heard))
         status = route_greet_within(route, who, address, awake_ms, silent, NULL, error);
     if (status != ESP_OK)
         return status;
@@ -75,7 +88,7 @@ enum esp_status route_ask_master(struct route *route, const char *address, const
 {
     const int64_t until_ns = clock_now_ns(transport_clock(route->transport)) + timeout_ms * NS_PER_MS;
     bool silent;
-    return ask_master(route, address, request, until_ns, false, &silent, reply, error);
+    return ask_master(route, address, request, until_ns, LAST, &silent, reply, error);
 }
 
 static const char *problem_of(const struct message *request)
@@ -85,20 +98,28 @@ static const char *problem_of(const struct message *request)
                                                : NULL;
 }
 
-/* With the lock held. Whether a master that the redirector has lost may solve what is asked for. */
+static const char *node_of(const struct message *request)
+{
+    return request->kind == MESSAGE_TREE && *request->tree.node ? request->tree.node : NULL;
+}
+
+/* With the lock held. Whether a master that the redirector has lost may solve what is asked for, or have the
+ * node. */
 static bool may_be_lost(const struct route *route, const struct message *request)
 {
-    const char *problem = problem_of(request);
-    if (!*route->missing || !problem || !route->lost.value)
+    const char *problem = problem_of(request), *node = node_of(request);
+    if (!*route->missing || !(problem || node) || !route->lost.value)
         return *route->missing != 0;
     struct extension lost = route->lost;
-    return lost_problems_told(&(struct extensions){&lost, 1}, lost_problem(problem));
+    return lost_problems_told(&(struct extensions){&lost, 1},
+                              problem ? lost_problem(problem) : lost_node(node));
 }
 
 /* Whether another master could say more than that. */
 static bool is_open(const struct message *request, enum esp_status status)
 {
-    return status == ESP_UNKNOWN_PROBLEM || (status == ESP_NO_SERVER && problem_of(request));
+    return status == ESP_UNKNOWN_PROBLEM || (status == ESP_NO_SERVER && problem_of(request)) ||
+           node_of(request);
 }
 
 /* What those that answered cannot do: the first one's words, but before "unknown" those of one that is not
@@ -143,25 +164,26 @@ struct round {
     struct message *reply;
     struct masters masters;
     enum esp_status status;        /* of the one that was asked last */
-    bool silent[MOST_MASTERS];     /* it seemed not to be awake */
+    bool silent[MOST_MASTERS];     /* it takes connections, and seemed not to be awake */
     struct esp_error cannot, down; /* what those said that answered, and why others did not */
 };
 
 /* False when it is of no use to ask others. */
-static bool goes_on(struct round *round, size_t i, bool hurry, struct esp_error *error)
+static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_error *error)
 {
     const char *address = round->masters.addresses[i];
     struct esp_error *cannot = &round->cannot;
     if (clock_now_ns(transport_clock(round->route->transport)) >= round->until_ns)
         return true;
     const enum esp_status status = round->status =
-        ask_master(round->route, address, round->request, round->until_ns, hurry, &round->silent[i],
+        ask_master(round->route, address, round->request, round->until_ns, haste, &round->silent[i],
                    round->reply, error);
     if (is_down(status)) {
         round->down = *error;
+        round->silent[i] |= status == ESP_TIMEOUT;
         turn(round->route, address, round->masters.generation);
     } else if (is_elsewhere(status)) {
-        if (cannot->status == ESP_OK || (cannot->status == ESP_UNKNOWN_PROBLEM && status == ESP_NO_SERVER))
+        if (cannot->status == ESP_OK || (cannot->status != ESP_NO_SERVER && status == ESP_NO_SERVER))
             *cannot = *error;
     } else {
         return false;
@@ -170,8 +192,11 @@ static bool goes_on(struct round *round, size_t i, bool hurry, struct esp_error 
     return true;
 }
 
+/* Who heeds silence, `heeds`, asks again while somebody is silent: when another one has answered, it is told
+ * so now. */
 static enum esp_status ask_round(struct route *route, const struct message *request, int64_t until_ns,
-                                 struct message *reply, uint64_t *generation, struct esp_error *error)
+                                 bool heeds, bool *silent, struct message *reply, uint64_t *generation,
+                                 struct esp_error *error)
 {
     struct round round = {.route = route, .request = request, .until_ns = until_ns, .reply = reply};
     round.status = error_set(error, ESP_NO_SERVER, "no master agent is known");
@@ -179,25 +204,31 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     *generation = round.masters.generation;
     const size_t n = round.masters.n;
     for (size_t i = 0; i < n; i++)
-        if (!goes_on(&round, i, n > 1, error))
+        if (!goes_on(&round, i, n == 1 ? LAST : round.cannot.status == ESP_OK ? ONE : MORE, error))
+            return round.status;
+    for (size_t i = 0; i < n && !(heeds && round.cannot.status != ESP_OK); i++)
+        if (round.silent[i] && !goes_on(&round, i, LAST, error))
             return round.status;
     for (size_t i = 0; i < n; i++)
-        if (round.silent[i] && !goes_on(&round, i, false, error))
-            return round.status;
+        *silent |= round.silent[i];
     return round.cannot.status == ESP_OK ? round.status
                                          : conclude(route, request, &round.cannot, &round.down, error);
 }
 
-enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
-                          struct message *reply, struct esp_error *error)
+static enum esp_status ask(struct route *route, const struct message *request, int64_t timeout_ms, bool heeds,
+                           bool *silent, struct message *reply, struct esp_error *error)
 {
     const struct clock *clock = transport_clock(route->transport);
-    const int64_t until = clock_now_ns(clock) + timeout_ms * NS_PER_MS;
+    const int64_t left_ms = deadline_left_ms(clock, timeout_ms);
+    const int64_t until = clock_now_ns(clock) + left_ms * NS_PER_MS;
     uint64_t generation = 0;
     struct esp_error unread, why;
     if (!error)
         error = &unread;
-    enum esp_status status = ask_round(route, request, until, reply, &generation, error);
+    *silent = false;
+    if (left_ms == 0 && timeout_ms > 0)
+        return error_set(error, ESP_TIMEOUT, "the time was over before a master agent was asked");
+    enum esp_status status = ask_round(route, request, until, heeds, silent, reply, &generation, error);
     if (status == ESP_OK || !(is_down(status) || is_elsewhere(status)))
         return status;
     const bool known =
@@ -205,14 +236,29 @@ enum esp_status route_ask(struct route *route, const struct message *request, in
     if (clock_now_ns(clock) >= until)
         return is_elsewhere(status) ? status
                                     : error_set(error, ESP_TIMEOUT, "no master agent answered within %lld ms",
-                                                (long long)timeout_ms);
-    bool changed;
-    enum esp_status learned = route_learn(route, generation, &changed, &why);
+                                                (long long)left_ms);
+    bool changed, mute;
+    enum esp_status learned = route_learn(route, generation, &changed, &mute, &why);
+    *silent |= mute;
     if (learned != ESP_OK && !known) {
         *error = why;
         return learned;
     }
     if (learned != ESP_OK || (is_elsewhere(status) && !changed))
         return status;
-    return ask_round(route, request, until, reply, &generation, error);
+    *silent = false;
+    return ask_round(route, request, until, heeds, silent, reply, &generation, error);
+}
+
+enum esp_status route_try(struct route *route, const struct message *request, int64_t timeout_ms,
+                          bool *silent, struct message *reply, struct esp_error *error)
+{
+    return ask(route, request, timeout_ms, true, silent, reply, error);
+}
+
+enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
+                          struct message *reply, struct esp_error *error)
+{
+    bool silent;
+    return ask(route, request, timeout_ms, false, &silent, reply, error);
 }

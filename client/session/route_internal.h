@@ -56,8 +56,10 @@ void route_nearest_first(struct route *route, struct locate_reply *located);
 
 /* Learns the masters, if that has not been done. */
 enum esp_status route_know(struct route *route, struct esp_error *error);
-/* Learns the masters anew, unless another thread has done so since `seen`. Without the lock. */
-enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, struct esp_error *error);
+/* Learns the masters anew, unless another thread has done so since `seen`. *silent: a redirector is. Without
+ * the lock. */
+enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, bool *silent,
+                            struct esp_error *error);
 void route_copy_masters(struct route *route, struct masters *masters);
 
 /* ---- client/session/route_ask.c ---- */
@@ -68,7 +70,11 @@ enum esp_status route_ask_master(struct route *route, const char *address, const
 
 /* ---- client/session/route_locate.c ---- */
 
-/* As route_greet(), within that time at most; *silent (or NULL): nobody answered in time. */
+/* As route_locate(). *silent: a redirector takes connections and says nothing. */
+enum esp_status route_locate_heeding(struct route *route, bool *silent, struct message *reply,
+                                     struct esp_error *error);
+
+/* As route_greet(), within that time at most. */
 enum esp_status route_greet_within(struct route *route, const char *who, const char *address, int64_t most_ms,
                                    bool *silent, enum node_role *role, struct esp_error *error);
 

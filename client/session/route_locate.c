@@ -2,6 +2,7 @@
  *
  * Who is there: which master agents, as redirectors name them or the file; and who answers at an address.
  */
+#include "client/session/deadline.h"
 #include "client/session/route_internal.h"
 
 #include <string.h>
@@ -71,16 +72,17 @@ static enum esp_status nobody_there(const char *who, const char *address, int64_
     }
 }
 
-enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
-                            struct esp_error *error)
+enum esp_status route_greet(struct route *route, const char *who, const char *address, bool *silent,
+                            enum node_role *role, struct esp_error *error)
 {
-    return route_greet_within(route, who, address, INT64_MAX, NULL, role, error);
+    return route_greet_within(route, who, address, INT64_MAX, silent, role, error);
 }
 
 enum esp_status route_greet_within(struct route *route, const char *who, const char *address, int64_t most_ms,
                                    bool *silent, enum node_role *role, struct esp_error *error)
 {
-    const int64_t patience_ms = most_ms < route->greeting_timeout_ms ? most_ms : route->greeting_timeout_ms;
+    const int64_t most = most_ms < route->greeting_timeout_ms ? most_ms : route->greeting_timeout_ms;
+    const int64_t patience_ms = deadline_left_ms(transport_clock(route->transport), most);
     struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
     struct esp_error unread;
     if (!error)
@@ -120,14 +122,15 @@ static enum esp_status ask_redirector(struct route *route, const char *address, 
 
 /* Of several that do not help, one that answers tells more than one that is not there. As of master agents,
  * nobody is waited for long while there are others to ask. */
-static enum esp_status ask_redirectors(struct route *route, struct message *reply, struct esp_error *error)
+static enum esp_status ask_redirectors(struct route *route, bool *any_silent, struct message *reply,
+                                       struct esp_error *error)
 {
     const size_t first = atomic_load(&route->redirector), n = route->n_redirectors;
-    const int64_t all_ms = route->greeting_timeout_ms,
+    const int64_t all_ms = deadline_left_ms(transport_clock(route->transport), route->greeting_timeout_ms),
                   short_ms = n > 1 && all_ms > ROUTE_AWAKE_MS ? ROUTE_AWAKE_MS : all_ms;
-    bool silent, any_silent = false;
+    bool silent;
     struct esp_error why;
-    for (size_t i = 0; i < (any_silent && short_ms < all_ms ? 2 * n : n); i++) {
+    for (size_t i = 0; i < (*any_silent && short_ms < all_ms ? 2 * n : n); i++) {
         const size_t index = (first + i) % n;
         enum esp_status status =
             ask_redirector(route, route->redirectors[index], i < n ? short_ms : all_ms, &silent, reply, &why);
@@ -135,22 +138,30 @@ static enum esp_status ask_redirectors(struct route *route, struct message *repl
             atomic_store(&route->redirector, index);
             return ESP_OK;
         }
-        any_silent |= silent;
+        *any_silent |= silent;
         if (i == 0 || (status == ESP_NO_SERVER && error->status == ESP_UNREACHABLE))
             *error = why;
     }
     return error->status;
 }
 
-enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error)
+enum esp_status route_locate_heeding(struct route *route, bool *silent, struct message *reply,
+                                     struct esp_error *error)
 {
     struct esp_error unread;
+    *silent = false;
     if (route->n_agents > 0)
         return locate_from_file(route, reply, error);
     if (route->n_redirectors == 0)
         return error_set(error, ESP_CONFIG, "expected the address of a redirector or of agents, found none");
-    enum esp_status status = ask_redirectors(route, reply, error ? error : &unread);
+    enum esp_status status = ask_redirectors(route, silent, reply, error ? error : &unread);
     if (status == ESP_OK)
         atomic_store(&route->heard, true); /* and so have the masters, at the redirector's */
     return status;
+}
+
+enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error)
+{
+    bool silent;
+    return route_locate_heeding(route, &silent, reply, error);
 }

@@ -23,8 +23,9 @@
 #define LATE_MS        200                 /* the same behind the session's deadline: its caller waits */
 #define END_PATIENCE_S 1e9                 /* a longer deadline is none */
 
-static int64_t deadline(const struct engine *engine, double deadline_s, int64_t now_ns)
+int64_t session_until_ns(const struct engine *engine, double deadline_s)
 {
+    const int64_t now_ns = clock_now_ns(engine->clock);
     if (deadline_s <= 0 && engine->session_timeout_ms > 0)
         deadline_s = (double)engine->session_timeout_ms / 1e3;
     if (deadline_s <= 0 || deadline_s >= END_PATIENCE_S)
@@ -58,7 +59,8 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
     memset(invocation, 0, sizeof *invocation);
     invocation_split(&session->invocation, engine->inline_bytes);
     session->started_ns = clock_now_ns(engine->clock);
-    session->deadline_ns = deadline(engine, deadline_s, session->started_ns);
+    session->deadline_ns =
+        session->invocation.until_ns ? session->invocation.until_ns : session_until_ns(engine, deadline_s);
     session->error.status = ESP_PENDING;
     session->following.told = -1;
     session->is_job = target->job;
@@ -169,6 +171,8 @@ void session_end(struct session *session, enum esp_status status)
         ahead_ended(session);
     lend_end(&session->invocation, status == ESP_OK);
     session->left = left_gather(&session->invocation);
+    if (session->record) /* of a job, what it took was left by who submitted it */
+        session->left = left_join(session->left, session->record->data);
     engine_retire(session->engine, session);
     backlog_left(session);
     /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */
@@ -204,6 +208,7 @@ void session_absorb(struct session *session, const struct session_report *report
 {
     enum session_state state = (enum session_state)report->state;
     session->timings = report->timings;
+    session->ranks = session_ranks_get(&report->extensions);
     session->remote_error.status = ESP_OK;
     if (state == SESSION_FAILED || state == SESSION_CANCELLED || state == SESSION_UNKNOWN) {
         enum esp_status status = report->outcome.status       ? (enum esp_status)report->outcome.status
@@ -227,7 +232,9 @@ void session_absorb(struct session *session, const struct session_report *report
 static enum esp_status finish_results(struct session *session)
 {
     enum esp_status status = invocation_finish(&session->invocation, &session->error);
-    return status == ESP_OK ? hold_results(&session->invocation, session->engine, &session->error) : status;
+    return status == ESP_OK ? hold_results(&session->invocation, session->engine, session->server,
+                                           session->link->address, &session->error)
+                            : status;
 }
 
 static void finish(struct session *session)
@@ -257,6 +264,9 @@ static bool remote(struct session *session)
         finish(session);
         return true;
     case SESSION_FAILED:
+        if (attempt_finds_data(session) || attempt_lost_worker(session))
+            return true;
+        /* fall through */
     case SESSION_CANCELLED:
         error_set(&session->error, session->remote_error.status, "%s", session->remote_error.text);
         if (session->error.status != ESP_CANCELLED)

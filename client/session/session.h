@@ -10,6 +10,7 @@
 #include "client/session/engine.h"
 #include "client/session/left.h"
 #include "client/session/wishes.h"
+#include "core/message/session_ranks.h"
 
 struct job_record;
 
@@ -111,9 +112,13 @@ struct session {
     bool lost;         /* the server is gone or has forgotten it */
     struct esp_error remote_error;
     struct session_timings timings;
-    int64_t absent_until_ns, absent_wait_ms; /* for servers that are not there to come back; 0: not yet */
-    uint32_t losses;                         /* servers that had accepted it, and lost it */
-    char *loss;                              /* how the last of them did, and when; NULL: none has */
+    struct session_ranks ranks; /* that have computed it; rows 0: a worker, or nobody has */
+    struct patience absence;    /* with servers that are not there; begun_ns 0: nobody is waited for */
+    int64_t absent_wait_ms;
+    bool silent;          /* of those that did not take it, one takes connections */
+    uint32_t losses;      /* servers that had accepted it, and lost it */
+    uint32_t data_losses; /* times that data of its sequence were gone */
+    char *loss;           /* how the last of them did, and when; NULL: none has */
     int64_t loss_ns;
     struct link *given_up;         /* the last of them may have opened a state, */
     struct session_id given_up_id; /* as this session: it was not reached to close it. Or NULL */
@@ -152,8 +157,13 @@ struct session {
     void *arg;
 };
 
-/* A session for an invocation, which it takes over (also when this fails). `deadline_s` 0: the engine's.
- * ESP_INVALID: a constraint cannot be, or the target leaves nothing to choose. */
+/* When a session that begins now is over, on the engine's clock; `deadline_s` 0: the engine's. CLOCK_NEVER.
+ */
+int64_t session_until_ns(const struct engine *engine, double deadline_s);
+
+/* A session for an invocation, which it takes over (also when this fails). `deadline_s` as there, unless its
+ * time began when its data were looked for. ESP_INVALID: a constraint cannot be, or the target leaves nothing
+ * to choose. */
 enum esp_status session_begin(struct engine *engine, struct invocation *invocation,
                               const struct target *target, double deadline_s, struct session **session,
                               struct esp_error *error);

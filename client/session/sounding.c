@@ -30,20 +30,25 @@ static bool least_of_some(sounding_greeting *greet, void *arg, uint32_t bytes, d
     return true;
 }
 
-/* The answer is small: what the ballast took beyond a greeting without, it took on its way there. */
+/* The answer is small: what the ballast took beyond a greeting without, it took on its way there. Where that
+ * is no more than slow start explains the rate is hidden, and what passed in the time is the least that it
+ * is. */
 bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps)
 {
     double connect_s, took_s, spent_s = 0, inverse = 0;
+    uint32_t bytes;
     *rate_bps = 0;
     if (!greet(arg, 0, &connect_s) || !least_of_some(greet, arg, 0, most_s, &spent_s, trip_s))
         return false;
-    for (uint32_t bytes = LIGHT_BYTES;; bytes = HEAVY_BYTES) {
+    for (bytes = LIGHT_BYTES;; bytes = HEAVY_BYTES) {
         if (!least_of_some(greet, arg, bytes, most_s, &spent_s, &took_s))
             return false;
         inverse = path_inverse_bandwidth(*trip_s / 2, bytes, fmax(took_s - *trip_s, 0));
-        if (bytes == HEAVY_BYTES || took_s >= LONG_S || spent_s >= most_s)
+        if (bytes == HEAVY_BYTES || (took_s >= LONG_S && inverse > 0) || spent_s >= most_s)
             break;
     }
-    *rate_bps = inverse > 0 ? 1 / inverse : 0;
-    return inverse > 0;
+    if (!(took_s > 0))
+        return false;
+    *rate_bps = inverse > 0 ? 1 / inverse : bytes / took_s;
+    return true;
 }

@@ -14,8 +14,8 @@ typedef bool sounding_greeting(void *arg, uint32_t bytes, double *seconds);
 
 /* Measures the link, in `most_s` seconds about: what a small greeting takes there and back, and how many
  * bytes go there in a second. Several of each size, of which the quickest counts: one that was held up does
- * not make the link a slow one. False (*rate_bps 0): somebody does not answer, or the link is too quick to
- * tell. */
+ * not make the link a slow one. Of a link that is too quick to tell the rate is the least that it may be: it
+ * is known not to be a slow one. False (*rate_bps 0): nobody answers. */
 bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps);
 
 #endif

@@ -6,16 +6,25 @@
 
 #include <string.h>
 
+static double deadline_s(struct handle *handle, const struct esp_call_options *options)
+{
+    return options && options->deadline_s > 0 ? options->deadline_s : atomic_load(&handle->deadline_s);
+}
+
+int64_t start_until_ns(const struct library *library, struct handle *handle,
+                       const struct esp_call_options *options)
+{
+    return session_until_ns(library->engine, deadline_s(handle, options));
+}
+
 static enum esp_status create(struct library *library, struct handle *handle, struct invocation *invocation,
                               const struct esp_call_options *options, struct session **session,
                               struct esp_error *error)
 {
     const struct target target = {handle->server, handle->address, false, options};
-    double deadline_s = options ? options->deadline_s : 0;
-    if (deadline_s <= 0)
-        deadline_s = atomic_load(&handle->deadline_s);
     bool asks = problem_has_callbacks(invocation->function->problem);
-    enum esp_status status = session_begin(library->engine, invocation, &target, deadline_s, session, error);
+    enum esp_status status =
+        session_begin(library->engine, invocation, &target, deadline_s(handle, options), session, error);
     if (status != ESP_OK)
         return status;
     if (options) {

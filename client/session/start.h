@@ -7,6 +7,10 @@
 
 #include "client/library.h"
 
+/* When a session of the handle that begins now is over, for invocation_find_data(). `options` may be NULL. */
+int64_t start_until_ns(const struct library *library, struct handle *handle,
+                       const struct esp_call_options *options);
+
 /* Runs the session to its end, as a step of `whole` unless that is NULL; returns how it ended, with the text
  * in `error`. *session is the caller's, NULL when there was none. Takes the invocation over. `options` may be
  * NULL. */

@@ -89,7 +89,8 @@ enum esp_status wishes_tell(const struct wishes *wishes, double passed_s, struct
                          wishes->finish_s);
     if (wishes->server && *request->server && strcmp(wishes->server, request->server) != 0)
         return error_set(error, ESP_INVALID,
-                         "server: \"%s\" is wanted, but the state that is passed lives on \"%s\"",
+                         "server: \"%s\" is wanted, but what is passed cannot leave \"%s\" (a state, or a "
+                         "unique datum)",
                          wishes->server, request->server);
     if (wishes->server)
         request->server = wishes->server;

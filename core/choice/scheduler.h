@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How an agent ranks the servers that could take a request: a registry with one row for each way. The rows
- * are of the public type, so that one from a site's library (agent/scheduler_library.h) is like any other.
+ * are of the public type, so that one from a site's library (services/scheduler_library.h) is like any other.
  */
 #ifndef CORE_SCHEDULER_H
 #define CORE_SCHEDULER_H

@@ -323,8 +323,9 @@ enum esp_status datum_shape_fits(const struct datum_shape *expected, const struc
         (expected->storage == joined.storage &&
          memcmp(expected->layout, joined.layout, sizeof joined.layout) == 0 && dims_fit(expected, found) &&
          (expected->row_major == found->row_major || !order_matters(found)));
-    bool fits = datum_types_fit(expected->type, found->type) && lies &&
-                (base_type_is_variable(expected->type) || expected->bytes == found->bytes);
+    bool fits =
+        datum_types_fit(expected->type, found->type) && lies &&
+        (base_type_is_variable(expected->type) ? dims_fit(expected, found) : expected->bytes == found->bytes);
     if (fits)
         return ESP_OK;
     return error_set(error, ESP_INVALID, "%s: expected %s, the datum is %s", what,

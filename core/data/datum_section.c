@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/data/datum_section.h"
 
+#include "core/data/datum_pieces.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -153,6 +155,9 @@ enum esp_status datum_section_take(const struct datum_section *section, const st
     *part = *whole;
     if (section->n_dims == 0)
         return ESP_OK;
+    const struct datum_shape joined = datum_shape_joined(whole); /* pieces are gathered */
+    whole = &joined;
+    *part = joined;
     if (whole->storage != STORAGE_FULL || size == 0 || !covers(section, whole))
         return error_set(
             error, ESP_INVALID, "expected a full array of %" PRIu32 " dimension%s to cut, the datum is %s",

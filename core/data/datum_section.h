@@ -29,8 +29,8 @@ enum esp_status datum_reference_parse(const char *text, struct datum_id *id, str
                                       struct esp_error *error);
 
 /* What the section takes of a datum of shape `whole`: `part` is its shape (the order of whole, all its
- * dimensions), `cut` where the elements lie (may be NULL). ESP_INVALID: other dimensions, ranges that lead
- * out of the datum, and storage that is not full. */
+ * dimensions), `cut` where the elements lie (may be NULL; of a datum in pieces, where they would in one
+ * piece). ESP_INVALID: other dimensions, ranges that lead out of the datum, and storage that is not full. */
 enum esp_status datum_section_take(const struct datum_section *section, const struct datum_shape *whole,
                                    struct datum_shape *part, struct section *cut, struct esp_error *error);
 

@@ -11,6 +11,9 @@
 #define ERROR_OTHER_OPTIONS 0.25
 /* A fit with coefficients of both signs may dip: no lower than this part of the least time measured. */
 #define LEAST_PART 0.25
+/* Dense algebra grows with the cube of its sizes. What grows faster tells of caches that give out, which they
+ * do once: beyond the measured sizes it does not lead alone. */
+#define MOST_GROWTH 8
 /* Of a value, what a term must have of it to lead beyond the measured sizes. */
 #define LEAST_SHARE 0.02
 
@@ -57,17 +60,51 @@ static double term_value(const struct cost_term *term, uint32_t n_variables, con
     return value;
 }
 
-static const struct cost_piece *piece_of(const struct cost_curve *curve, double bytes)
+double cost_shape(const struct cost_model *model, const double *x)
+{
+    return model->n_variables >= 2 && model->variables[1].argument >= 0 && x[1] > 0 ? x[0] / x[1] : 1;
+}
+
+static bool is_within(const struct cost_piece *piece, double shape, double bytes)
+{
+    return (piece->shape == 0 || shape < piece->shape) && bytes <= piece->until;
+}
+
+static const struct cost_piece *piece_of(const struct cost_curve *curve, double shape, double bytes)
 {
     uint32_t i = 0;
-    while (i + 1 < curve->n_pieces && bytes > curve->pieces[i].until)
+    while (i + 1 < curve->n_pieces && !is_within(&curve->pieces[i], shape, bytes))
         i++;
     return &curve->pieces[i];
 }
 
-static double plain_value(const struct cost_model *model, const struct cost_curve *curve, const double *x)
+bool cost_piece_follows(const struct cost_piece *before, const struct cost_piece *piece)
 {
-    const struct cost_piece *piece = piece_of(curve, x[model->n_variables - 1]);
+    if (isfinite(before->until))
+        return piece->shape == before->shape && piece->until > before->until;
+    return before->shape > 0 && (piece->shape == 0 || piece->shape > before->shape);
+}
+
+bool cost_piece_is_last(const struct cost_piece *piece)
+{
+    return piece->shape == 0 && !isfinite(piece->until);
+}
+
+static bool curve_has_shapes(const struct cost_curve *curve)
+{
+    for (uint32_t i = 0; i < curve->n_pieces; i++)
+        if (curve->pieces[i].shape > 0)
+            return true;
+    return false;
+}
+
+bool cost_has_shapes(const struct cost_model *model)
+{
+    return curve_has_shapes(&model->time) || curve_has_shapes(&model->memory);
+}
+
+static double plain_value(const struct cost_model *model, const struct cost_piece *piece, const double *x)
+{
     double sum = 0;
     for (uint32_t i = 0; i < piece->n_terms; i++)
         sum += term_value(&piece->terms[i], model->n_variables, x);
@@ -89,11 +126,10 @@ static double growth_of(const struct cost_model *model, const struct cost_term *
 /* By how much the leading terms are greater at x than at the nearest measured sizes. Leading are those that
  * grow the fastest, all of them: where work and the cube of the lesser side share a time, either may be the
  * one that is beyond. Terms of no weight yet are noise, and negative ones would lead to nonsense. */
-static double leading_ratio(const struct cost_model *model, const struct cost_curve *curve,
+static double leading_ratio(const struct cost_model *model, const struct cost_piece *piece,
                             const double *inside, const double *x)
 {
-    const struct cost_piece *piece = piece_of(curve, inside[model->n_variables - 1]);
-    const double least = LEAST_SHARE * plain_value(model, curve, inside);
+    const double least = LEAST_SHARE * plain_value(model, piece, inside);
     double fastest = 0, from = 0, to = 0;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < piece->n_terms; i++) {
@@ -102,7 +138,7 @@ static double leading_ratio(const struct cost_model *model, const struct cost_cu
             if (!(here > 0) || here < least)
                 continue;
             if (pass == 0) {
-                fastest = fmax(fastest, growth);
+                fastest = fmin(fmax(fastest, growth), MOST_GROWTH);
             } else if (growth >= fastest) {
                 from += here;
                 to += term_value(term, model->n_variables, x);
@@ -135,11 +171,13 @@ double cost_curve_value(const struct cost_model *model, const struct cost_curve 
     }
     if (extrapolated)
         *extrapolated = outside;
-    double least = curve->least * LEAST_PART, value = plain_value(model, curve, inside);
+    /* Of the call's own shape, also where one of its sides is beyond. */
+    const struct cost_piece *piece = piece_of(curve, cost_shape(model, x), inside[model->n_variables - 1]);
+    double least = curve->least * LEAST_PART, value = plain_value(model, piece, inside);
     if (value < least && !outside)
         value = least;
     if (above)
-        value *= leading_ratio(model, curve, inside, x);
+        value *= leading_ratio(model, piece, inside, x);
     return bounded(value, 1e300);
 }
 

@@ -17,7 +17,9 @@
 
 #define COST_MOST_VARIABLES 6 /* sizes, then COST_LESSER, COST_WORK and COST_BYTES */
 #define COST_MOST_TERMS     40
-#define COST_MOST_PIECES    5
+#define COST_MOST_BENDS     5 /* pieces of one shape */
+#define COST_MOST_SHAPES    6
+#define COST_MOST_PIECES    (COST_MOST_SHAPES * COST_MOST_BENDS)
 #define COST_MOST_POWER     4
 #define COST_MOST_OPTIONS   6
 #define COST_MOST_CHOICES   64
@@ -39,8 +41,12 @@ struct cost_term {
     uint8_t powers[COST_MOST_VARIABLES];
 };
 
+/* A call belongs to the first piece that it is within the bounds of. They are in the order of their shapes,
+ * and within a shape in that of their ends; the last one has neither. */
 struct cost_piece {
-    double until; /* of the model's last variable (COST_BYTES); the last piece has no end: HUGE_VAL */
+    double shape; /* for calls whose first size is less than so many times the second; 0: of all shapes */
+    double
+        until; /* of the model's last variable (COST_BYTES); the last one of a shape has no end: HUGE_VAL */
     uint32_t n_terms;
     struct cost_term *terms;
 };
@@ -106,6 +112,8 @@ struct cost_forecast {
 
 /* The variables of the call, as the model has them. False when the call lacks one of them. */
 bool cost_values(const struct cost_model *model, const struct cost_call *call, double *x);
+/* The first size over the second, by which pieces are told apart; 1 where there is no second one. */
+double cost_shape(const struct cost_model *model, const double *x);
 /* The value of a curve; of a point beyond the measured range, by the leading terms: the value at the nearest
  * measured sizes, times the ratio of those terms there and here. Always finite, >= 0 and at most COST_MOST_S
  * for times. *extrapolated (may be NULL) tells. */
@@ -114,6 +122,12 @@ double cost_curve_value(const struct cost_model *model, const struct cost_curve 
 /* Forecast of the computation of a call. False when the model cannot tell (a variable is not in the call). */
 bool cost_evaluate(const struct cost_model *model, const struct cost_call *call,
                    struct cost_forecast *forecast);
+
+/* Whether pieces may come in that order, and whether it may be the last one. */
+bool cost_piece_follows(const struct cost_piece *before, const struct cost_piece *piece);
+bool cost_piece_is_last(const struct cost_piece *piece);
+/* Whether pieces of the model are for some shapes only. */
+bool cost_has_shapes(const struct cost_model *model);
 
 /* ---- sets ---- */
 
@@ -183,7 +197,7 @@ double cost_correct(struct cost_correction *correction, double seconds, double f
 
 /* ---- text (core/forecast/cost_text.c) ---- */
 
-#define COST_FORMAT 1
+#define COST_FORMAT 2 /* 1: no piece has a shape; written where that is so, and read */
 #define COST_SUFFIX ".model"
 
 /* Where a server keeps its models: <state_dir>/models. */

@@ -35,8 +35,10 @@ static void write_curve(FILE *file, const char *name, const struct cost_model *m
             curve->most);
     for (uint32_t i = 0; i < curve->n_pieces; i++) {
         const struct cost_piece *piece = &curve->pieces[i];
-        fprintf(file, "piece %.17g %" PRIu32 "\n", i + 1 < curve->n_pieces ? piece->until : -1,
-                piece->n_terms);
+        fprintf(file, "piece %.17g %" PRIu32, isfinite(piece->until) ? piece->until : -1, piece->n_terms);
+        if (piece->shape > 0)
+            fprintf(file, " %.17g", piece->shape);
+        fputc('\n', file);
         for (uint32_t t = 0; t < piece->n_terms; t++) {
             fprintf(file, "term %.17g", piece->terms[t].coefficient);
             for (uint32_t v = 0; v < model->n_variables; v++)
@@ -49,7 +51,8 @@ static void write_curve(FILE *file, const char *name, const struct cost_model *m
 static void write_model(FILE *file, const struct cost_model *model)
 {
     fprintf(file, HEADING " %d\nproblem %s\ndigest %016" PRIx64 "\nimplementation %s\nmachine %s\n",
-            COST_FORMAT, model->problem, model->digest, model->implementation, model->machine);
+            cost_has_shapes(model) ? COST_FORMAT : 1, model->problem, model->digest, model->implementation,
+            model->machine);
     fprintf(file, "threads %" PRIu32 "\nfloor %.17g\n", model->threads, model->floor_s_per_flop);
     for (uint32_t i = 0; i < model->n_variables; i++)
         fprintf(file, "variable %" PRId32 " %s %.17g %.17g\n", model->variables[i].argument,
@@ -87,9 +90,11 @@ static void sync_folder(const char *path)
 
 static enum esp_status write_whole(const char *path, const char *text, size_t length, struct esp_error *error)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+    struct esp_error own;
+    error = error ? error : &own;
+    int fd = regular_file_descriptor(path, O_WRONLY | O_CREAT | O_TRUNC, error);
     if (fd < 0)
-        return error_errno(error, "%s cannot be written", path);
+        return error->status;
     size_t done = 0;
     while (done < length) {
         ssize_t n = write(fd, text + done, length - done);
@@ -225,15 +230,18 @@ static bool read_term(struct reader *reader, const struct cost_model *model, str
 }
 
 static enum esp_status read_piece(struct reader *reader, struct arena *arena, const struct cost_model *model,
-                                  bool last, double before, struct cost_piece *piece)
+                                  const struct cost_piece *before, struct cost_piece *piece)
 {
     int64_t n;
     if (!next_line(reader) || !is_word(reader, "piece") || !number(reader, -1, 1e300, &piece->until) ||
         !whole(reader, 1, COST_MOST_TERMS, &n))
-        return wrong(reader, "piece, its end (-1 for the last one) and its number of terms");
-    if (last)
+        return wrong(reader, "piece, its end (-1 for the last one of a shape) and its number of terms");
+    piece->shape = 0;
+    if (*reader->at && !number(reader, 1e-300, 1e300, &piece->shape))
+        return wrong(reader, "the shape below which calls are of this piece");
+    if (piece->until < 0)
         piece->until = HUGE_VAL;
-    else if (!(piece->until > before))
+    if (before && !cost_piece_follows(before, piece))
         return wrong(reader, "pieces in ascending order");
     piece->n_terms = (uint32_t)n;
     piece->terms = arena_alloc(arena, (size_t)n * sizeof *piece->terms);
@@ -258,8 +266,9 @@ static enum esp_status read_curve(struct reader *reader, struct arena *arena, co
         return error_no_memory(reader->error, "a cost model");
     enum esp_status status = ESP_OK;
     for (int64_t i = 0; i < n && status == ESP_OK; i++)
-        status = read_piece(reader, arena, model, i == n - 1, i ? curve->pieces[i - 1].until : 0,
-                            &curve->pieces[i]);
+        status = read_piece(reader, arena, model, i ? &curve->pieces[i - 1] : NULL, &curve->pieces[i]);
+    if (status == ESP_OK && n > 0 && !cost_piece_is_last(&curve->pieces[n - 1]))
+        return wrong(reader, "a last piece for all shapes, without an end");
     return status;
 }
 
@@ -384,14 +393,15 @@ static enum esp_status parse(char *text, size_t length, const char *path, struct
 {
     struct reader reader = {.path = path, .next = text, .error = error};
     int64_t version;
+    const size_t first = strcspn(text, "\r\n");
     *model = (struct cost_model){.factor = 1};
     if (strncmp(text, HEADING " ", sizeof HEADING) != 0)
-        return error_set(error, ESP_INVALID, "%s:1: expected a cost model (" HEADING "), found \"%.20s\"",
-                         path, text);
+        return error_set(error, ESP_INVALID, "%s:1: expected a cost model (" HEADING "), found \"%.*s\"",
+                         path, (int)(first < 20 ? first : 20), text);
     version = strtoll(text + sizeof HEADING, NULL, 10);
-    if (version != COST_FORMAT)
+    if (version < 1 || version > COST_FORMAT)
         return error_set(error, ESP_INVALID,
-                         "%s:1: expected a cost model of version %d, found one of version %" PRId64
+                         "%s:1: expected a cost model of version 1 to %d, found one of version %" PRId64
                          "; calibrate again",
                          path, COST_FORMAT, version);
     if (memchr(text, 0, length) || !check_end(text, length))

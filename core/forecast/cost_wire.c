@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION     1
+#define VERSION     2   /* 1: no piece has a shape; sent where that is so, and read */
 #define LESSER      255 /* COST_LESSER, as it travels */
 #define MOST_MODELS 4096
 
 struct writer {
     uint8_t *data;
     size_t n, capacity;
+    uint8_t version;
 };
 
 static void put(struct writer *writer, const void *data, size_t bytes)
@@ -58,7 +59,9 @@ static void put_curve(struct writer *writer, const struct cost_model *model, con
     put_real(writer, curve->most);
     for (uint32_t i = 0; i < curve->n_pieces; i++) {
         const struct cost_piece *piece = &curve->pieces[i];
-        put_real(writer, i + 1 < curve->n_pieces ? piece->until : 0);
+        put_real(writer, isfinite(piece->until) ? piece->until : 0);
+        if (writer->version >= 2)
+            put_real(writer, piece->shape);
         put8(writer, (uint8_t)piece->n_terms);
         for (uint32_t t = 0; t < piece->n_terms; t++) {
             put_real(writer, piece->terms[t].coefficient);
@@ -106,9 +109,18 @@ static void put_ranks(struct writer *writer, const struct cost_set *set)
     }
 }
 
+/* What agents of earlier versions can read, where they can. */
+static uint8_t version_of(const struct cost_set *set)
+{
+    for (uint32_t i = 0; i < set->n; i++)
+        if (cost_has_shapes(&set->models[i]))
+            return VERSION;
+    return 1;
+}
+
 uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *length)
 {
-    struct writer size = {0};
+    struct writer size = {.version = version_of(set)};
     uint16_t n = 0;
     *length = 0;
     size.n = 3;
@@ -122,10 +134,10 @@ uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *
         }
         n++;
     }
-    struct writer writer = {.data = arena_alloc(arena, size.n), .capacity = size.n};
+    struct writer writer = {.data = arena_alloc(arena, size.n), .capacity = size.n, .version = size.version};
     if (!writer.data)
         return NULL;
-    put8(&writer, VERSION);
+    put8(&writer, writer.version);
     put16(&writer, n);
     for (uint16_t i = 0; i < n; i++)
         put_model(&writer, &set->models[i]);
@@ -140,6 +152,7 @@ struct reader {
     const uint8_t *data;
     size_t left;
     bool failed;
+    uint32_t version;
 };
 
 static bool get(struct reader *reader, void *data, size_t bytes)
@@ -186,12 +199,14 @@ static double get_real(struct reader *reader, double least, double most)
     return reader->failed ? 0 : value;
 }
 
-static void get_piece(struct reader *reader, struct arena *arena, const struct cost_model *model, bool last,
-                      struct cost_piece *piece)
+static void get_piece(struct reader *reader, struct arena *arena, const struct cost_model *model,
+                      const struct cost_piece *before, struct cost_piece *piece)
 {
     piece->until = get_real(reader, 0, 1e300);
-    if (last)
+    if (piece->until == 0)
         piece->until = HUGE_VAL;
+    piece->shape = reader->version >= 2 ? get_real(reader, 0, 1e300) : 0;
+    reader->failed |= before && !cost_piece_follows(before, piece);
     piece->n_terms = get8(reader, COST_MOST_TERMS);
     piece->terms = arena_alloc(arena, (piece->n_terms + 1) * sizeof *piece->terms);
     reader->failed |= !piece->terms;
@@ -213,7 +228,9 @@ static void get_curve(struct reader *reader, struct arena *arena, const struct c
     curve->pieces = arena_alloc(arena, (curve->n_pieces + 1) * sizeof *curve->pieces);
     reader->failed |= !curve->pieces;
     for (uint32_t i = 0; i < curve->n_pieces && !reader->failed; i++)
-        get_piece(reader, arena, model, i + 1 == curve->n_pieces, &curve->pieces[i]);
+        get_piece(reader, arena, model, i ? &curve->pieces[i - 1] : NULL, &curve->pieces[i]);
+    if (curve->n_pieces && !reader->failed)
+        reader->failed |= !cost_piece_is_last(&curve->pieces[curve->n_pieces - 1]);
 }
 
 static void get_options(struct reader *reader, struct arena *arena, struct cost_model *model)
@@ -287,7 +304,8 @@ bool cost_decode(const uint8_t *data, uint32_t length, struct cost_set *set)
 {
     struct reader reader = {.data = data, .left = length};
     *set = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
-    if (length > CAP_COST_BYTES || get8(&reader, 255) != VERSION)
+    reader.version = get8(&reader, 255);
+    if (length > CAP_COST_BYTES || reader.version < 1 || reader.version > VERSION)
         return false;
     uint16_t n = get16(&reader);
     for (uint16_t i = 0; i < n && !reader.failed; i++) {

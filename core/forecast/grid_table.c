@@ -59,18 +59,26 @@ static void write_seconds(char *cell, size_t size, double seconds, bool best)
 static void put_seconds(struct text *text, const struct parallel_forecast *forecast, bool best)
 {
     char cell[32] = "";
-    if (forecast && isfinite(forecast->seconds))
+    if (isfinite(forecast->seconds))
         write_seconds(cell, sizeof cell, forecast->seconds, best);
-    else if (forecast)
+    else
         snprintf(cell, sizeof cell, "-");
     text_printf(text, "%*s", CELL, cell);
 }
 
-void grid_table_text(const struct parallel_forecast *forecasts, size_t n, size_t width, struct text *text)
+static void put_block(struct text *text, const struct parallel_forecast *forecast, bool best)
+{
+    char cell[32] = "-";
+    if (isfinite(forecast->seconds))
+        snprintf(cell, sizeof cell, "%" PRId64 "%s", forecast->block, best ? "*" : "");
+    text_printf(text, "%*s", CELL, cell);
+}
+
+/* Grids that are not there are to the right of all that are. */
+static void put_grids(struct text *text, const struct parallel_forecast *forecasts, size_t n, size_t width,
+                      void (*put)(struct text *, const struct parallel_forecast *, bool))
 {
     int64_t rows[MOST_SHOWN], cols[MOST_SHOWN];
-    if (n == 0)
-        return;
     size_t room = width / CELL > 2 ? width / CELL - 1 : 1;
     room = room < MOST_SHOWN ? room : MOST_SHOWN;
     int64_t most = most_ranks(forecasts, n);
@@ -86,9 +94,28 @@ void grid_table_text(const struct parallel_forecast *forecasts, size_t n, size_t
             const struct parallel_forecast *forecast = find(forecasts, n, rows[i], cols[j]);
             if (!forecast)
                 break; /* those to the right have more ranks */
-            put_seconds(text, forecast, forecast == forecasts);
+            put(text, forecast, forecast == forecasts);
         }
         text_put(text, "\n");
+    }
+}
+
+static bool blocks_differ(const struct parallel_forecast *forecasts, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (isfinite(forecasts[i].seconds) && forecasts[i].block != forecasts->block)
+            return true;
+    return false;
+}
+
+void grid_table_text(const struct parallel_forecast *forecasts, size_t n, size_t width, struct text *text)
+{
+    if (n == 0)
+        return;
+    put_grids(text, forecasts, n, width, put_seconds);
+    if (blocks_differ(forecasts, n)) {
+        text_put(text, "with blocks of:\n");
+        put_grids(text, forecasts, n, width, put_block);
     }
     if (isfinite(forecasts->seconds))
         text_printf(text, "fastest: %" PRId64 " x %" PRId64 " ranks, blocks of %" PRId64 ", %.4g s\n",

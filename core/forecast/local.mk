@@ -17,6 +17,8 @@ core_libcore_la_SOURCES += \
 	core/forecast/link_graph.h \
 	core/forecast/outlook.c \
 	core/forecast/outlook.h \
+	core/forecast/parallel_alike.c \
+	core/forecast/parallel_alike.h \
 	core/forecast/parallel_choose.c \
 	core/forecast/parallel_experience.c \
 	core/forecast/parallel_experience.h \

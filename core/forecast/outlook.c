@@ -38,6 +38,13 @@ bool outlook_page_begin(struct outlook_page *page, size_t first, struct arena *a
     return page->text != NULL;
 }
 
+bool outlook_is_single(const struct outlook *outlook)
+{
+    /* Of a machine it takes several to make a value that is shown. */
+    return outlook->n <= (outlook->step_s > 0 ? 0 : 1) && outlook->error == 0 &&
+           outlook->forecast == outlook->now;
+}
+
 static bool is_name(const char *name)
 {
     return !name[strcspn(name, "\t\n\r")];

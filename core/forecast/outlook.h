@@ -37,6 +37,10 @@ const char *outlook_resource(unsigned number);
 /* "fraction", "MB" (of 10^6 bytes), "Mb/s" (10^6 bits per second), "ms"; NULL: no resource is called so. */
 const char *outlook_unit(const char *resource);
 
+/* Whether there is only one measurement of it: nothing that was forecast could be compared with anything yet.
+ */
+bool outlook_is_single(const struct outlook *outlook);
+
 /* Lines from number `first` on, as many as there is room for. */
 struct outlook_page {
     size_t first, told; /* lines that were offered */

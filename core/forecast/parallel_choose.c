@@ -129,7 +129,8 @@ enum esp_status parallel_forecast(const struct parallel_machine *machine,
                          "%s: expected a grid of 1 x 1 or more and a block size of 1 or more, found %" PRId64
                          " x %" PRId64 " and %" PRId64,
                          problem->routine, grid.p, grid.q, block);
-    *forecast = (struct parallel_forecast){grid, block, routine->seconds(machine, problem, grid, block),
+    const struct parallel_machine own = parallel_machine_for(machine, (double)(grid.p * grid.q));
+    *forecast = (struct parallel_forecast){grid, block, routine->seconds(&own, problem, grid, block),
                                            held_elements(routine, problem, grid, block)};
     if (machine->memory_elements > 0 && forecast->elements > machine->memory_elements)
         forecast->seconds = INFINITY;
@@ -146,6 +147,8 @@ static int compare_forecasts(const void *a, const void *b)
         return ranks_x < ranks_y ? -1 : 1;
     return x->grid.p < y->grid.p ? -1 : x->grid.p > y->grid.p;
 }
+
+const int64_t parallel_blocks[PARALLEL_BLOCKS] = {16, 32, 64, 128};
 
 static enum esp_status best_block(const struct parallel_machine *machine,
                                   const struct parallel_problem *problem, struct parallel_grid grid,

@@ -215,15 +215,16 @@ static bool is_heeded(const char *routine, double model_s, double taken_s)
            strlen(routine) < EXPERIENCE_NAME && !strpbrk(routine, " \t\n");
 }
 
-void experience_learn(struct parallel_experience *experience, const char *routine, struct parallel_grid grid,
-                      int64_t block, double model_s, double taken_s)
+double experience_learn(struct parallel_experience *experience, const char *routine,
+                        struct parallel_grid grid, int64_t block, double model_s, double taken_s)
 {
     if (!is_heeded(routine, model_s, taken_s))
-        return;
+        return 1;
     const double expected = log(experience_factor(experience, routine, grid, block, model_s));
     const double ratio = between(expected - MOST_CHANGE, log(taken_s / model_s), expected + MOST_CHANGE);
     struct experience_grid *of = find_or_make(experience, routine, grid, block);
     keep(of, log(model_s), between(-EXPERIENCE_MOST_LOG, ratio, EXPERIENCE_MOST_LOG));
+    return experience_factor(experience, routine, grid, block, model_s) / exp(expected);
 }
 
 uint32_t experience_count(const struct parallel_experience *experience, const char *routine,

@@ -45,9 +45,10 @@ double experience_factor(const struct parallel_experience *experience, const cha
 
 /* A call took `taken_s` where the model said `model_s`. Calls below EXPERIENCE_LEAST_S, and numbers that
  * cannot be, are not heeded; what is more than 4 times off what was expected counts as 4 times. Of more
- * than EXPERIENCE_MOST_GRIDS that of which least is known is forgotten. */
-void experience_learn(struct parallel_experience *experience, const char *routine, struct parallel_grid grid,
-                      int64_t block, double model_s, double taken_s);
+ * than EXPERIENCE_MOST_GRIDS that of which least is known is forgotten. Returns by what the factor of such a
+ * call has been multiplied; 1 where it was not heeded. */
+double experience_learn(struct parallel_experience *experience, const char *routine,
+                        struct parallel_grid grid, int64_t block, double model_s, double taken_s);
 
 /* How many calls of about that size are known there. */
 uint32_t experience_count(const struct parallel_experience *experience, const char *routine,

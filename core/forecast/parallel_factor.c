@@ -182,6 +182,16 @@ static void add_updates(struct laurent *sum, const struct parallel_machine *mach
     add(sum, gemm[7], m, -1, 0, 0);
 }
 
+/* The coefficients are read one by one here. */
+static struct parallel_machine taking_turns(const struct parallel_machine *machine)
+{
+    struct parallel_machine own = *machine;
+    for (int kernel = 0; kernel < PARALLEL_KERNELS && machine->turns > 1; kernel++)
+        for (int i = 0; i < PARALLEL_TERMS; i++)
+            own.polynomials.of[kernel][i] *= machine->turns;
+    return own;
+}
+
 /* The derivative times S^2: 2 c3 S^3 + c2 S^2 - c0. With c0 > 0 (what a panel costs) it is negative at first,
  * and has one positive root where it grows after it. */
 static double derivative(const struct laurent *sum, double s)
@@ -193,8 +203,9 @@ double parallel_getrf_block(const struct parallel_machine *machine, struct paral
 {
     struct laurent sum = {{0}};
     double m = (double)n, low = 1, high = m;
-    add_panels(&sum, machine, m, (double)grid.p);
-    add_updates(&sum, machine, m, (double)grid.p, (double)grid.q);
+    const struct parallel_machine own = taking_turns(machine);
+    add_panels(&sum, &own, m, (double)grid.p);
+    add_updates(&sum, &own, m, (double)grid.p, (double)grid.q);
     if (n <= 1 || derivative(&sum, low) >= 0)
         return 1;
     if (derivative(&sum, high) <= 0)

@@ -70,8 +70,17 @@ double parallel_kernel_s(const struct parallel_machine *machine, enum parallel_k
     if (m <= 0 || ((kernel == PARALLEL_GEMM || kernel == PARALLEL_TRSM) && n <= 0) ||
         (kernel == PARALLEL_GEMM && k <= 0))
         return 0;
-    return machine->kernel ? machine->kernel(kernel, m, n, k, machine->arg)
-                           : parallel_polynomial(&machine->polynomials, kernel, m, n, k);
+    const double seconds = machine->kernel ? machine->kernel(kernel, m, n, k, machine->arg)
+                                           : parallel_polynomial(&machine->polynomials, kernel, m, n, k);
+    return machine->turns > 1 ? machine->turns * seconds : seconds;
+}
+
+struct parallel_machine parallel_machine_for(const struct parallel_machine *machine, double ranks)
+{
+    struct parallel_machine own = *machine;
+    const double together = machine->sharers > 0 ? fmin(ranks, machine->sharers) : ranks;
+    own.turns = machine->processors > 0 ? fmax(1, together / machine->processors) : 1;
+    return own;
 }
 
 bool parallel_kernel_is_known(const struct parallel_machine *machine, enum parallel_kernel kernel)
@@ -161,20 +170,29 @@ double parallel_share(double n, double block, double ranks)
 
 /* ---- pdgemm ---- */
 
-/* Every step broadcasts a block column of A along the rows of the grid (a rank's share is M / p rows of it)
- * and a block row of B along its columns, and multiplies: equation 4.3, where tau_p^q = volume_terms(q) tau /
- * p. */
+/* PBLAS multiplies at once where all of A's columns and all of B's rows lie in one rank's row and column. */
+static double panel_of(const struct parallel_machine *machine, struct parallel_grid grid, double block,
+                       double depth)
+{
+    const bool at_once = (grid.p == 1 && grid.q == 1) || depth <= block;
+    return !(machine->panel > 0) ? block : at_once ? fmax(depth, 1) : machine->panel;
+}
+
+/* Every step broadcasts a panel of A along the rows of the grid (a rank's share is M / p rows of it) and one
+ * of B along its columns, and multiplies: equation 4.3, where tau_p^q = volume_terms(q) tau / p, with R
+ * ceil(M / (P R)) for M / p, as all wait for who has the most. */
 double parallel_gemm_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                        int64_t m, int64_t n, int64_t k)
 {
-    double p = (double)grid.p, q = (double)grid.q, rows = (double)m, cols = (double)n, depth = (double)k;
-    double steps = ceil(depth / (double)block), whole = floor(depth / (double)block);
-    double own_rows = ceil(rows / p), own_cols = ceil(cols / q);
-    double compute =
-        whole * parallel_kernel_s(machine, PARALLEL_GEMM, own_rows, own_cols, (double)block) +
-        parallel_kernel_s(machine, PARALLEL_GEMM, own_rows, own_cols, depth - whole * (double)block);
-    double volume_s = rows * depth * parallel_broadcast_element_s(machine, q) / p +
-                      depth * cols * parallel_broadcast_element_s(machine, p) / q;
+    const double p = (double)grid.p, q = (double)grid.q, depth = (double)k,
+                 panel = panel_of(machine, grid, (double)block, depth);
+    const double rows = parallel_share((double)m, (double)block, p),
+                 cols = parallel_share((double)n, (double)block, q);
+    const double steps = ceil(depth / panel), whole = floor(depth / panel);
+    const double compute = whole * parallel_kernel_s(machine, PARALLEL_GEMM, rows, cols, panel) +
+                           parallel_kernel_s(machine, PARALLEL_GEMM, rows, cols, depth - whole * panel);
+    const double volume_s = rows * depth * parallel_broadcast_element_s(machine, q) +
+                            depth * cols * parallel_broadcast_element_s(machine, p);
     return compute + volume_s +
            steps * (parallel_broadcast_begin_s(machine, q) + parallel_broadcast_begin_s(machine, p));
 }

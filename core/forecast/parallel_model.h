@@ -82,8 +82,17 @@ struct parallel_machine {
     /* What the ranks of a column say to each other for each column of a panel of an LU, for each time that
      * their number doubles; 0: composed of messages. */
     double column_s;
+    double panel; /* PBLAS multiplies by panels of so many columns, whatever the blocks; 0: by blocks */
     double memory_elements; /* of a rank; 0: not considered */
+    /* So many ranks of a host share so many processors; 0: each has one of its own. */
+    double sharers, processors;
+    double turns; /* as parallel_machine_for() made it; 0: those of a single rank */
 };
+
+/* The machine as the ranks of a grid of so many find it: where these are more than processors they take
+ * turns, and whatever one of them computes lasts longer by that. (A grid has consecutive ranks, which fill
+ * one host before the next.) */
+struct parallel_machine parallel_machine_for(const struct parallel_machine *machine, double ranks);
 
 double parallel_kernel_s(const struct parallel_machine *machine, enum parallel_kernel kernel, double m,
                          double n, double k);
@@ -104,7 +113,8 @@ double parallel_share(double n, double block, double ranks);
 
 /* ---- routines ---- */
 
-/* Equation 4.3 (4.4 with the tree): C (m x n) = A (m x k) B (k x n), blocks of `block`. */
+/* Equation 4.3 (4.4 with the tree): C (m x n) = A (m x k) B (k x n), blocks of `block`. What the ranks with
+ * the most rows and columns have counts, not the mean. */
 double parallel_gemm_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                        int64_t m, int64_t n, int64_t k);
 
@@ -144,10 +154,15 @@ struct parallel_forecast {
     double elements; /* that the busiest rank holds */
 };
 
-/* ESP_INVALID: no such routine, or numbers that are wrong for it. */
+/* With ranks that take turns where they have to. ESP_INVALID: no such routine, or numbers that are wrong for
+ * it. */
 enum esp_status parallel_forecast(const struct parallel_machine *machine,
                                   const struct parallel_problem *problem, struct parallel_grid grid,
                                   int64_t block, struct parallel_forecast *forecast, struct esp_error *error);
+
+/* The block sizes that servers choose from, and forecasts for grids with them. */
+#define PARALLEL_BLOCKS 4
+extern const int64_t parallel_blocks[PARALLEL_BLOCKS];
 
 /* All grids of at most `ranks` ranks with the best of the block sizes for each, the fastest first (of equally
  * fast ones that with fewer ranks). *forecasts is the caller's (free). ESP_INVALID, ESP_NO_MEMORY. */

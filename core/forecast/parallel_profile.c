@@ -32,7 +32,10 @@ struct parallel_machine parallel_profile_machine(const struct parallel_profile *
                                            parallel_polynomials_from_rates(flops, flops / SLOWNESS, KERNEL_S),
                                        .latency_s = speed->latency_s,
                                        .element_s = 8 * speed->byte_s,
-                                       .column_s = speed->column_s};
+                                       .column_s = speed->column_s,
+                                       .panel = speed->panel,
+                                       .sharers = speed->sharers,
+                                       .processors = speed->processors};
     machine.polynomials.of[PARALLEL_GEMM][4] = speed->update_s;
     if (kernels_are_known(speed))
         machine.polynomials = speed->kernels;
@@ -94,6 +97,11 @@ void parallel_profile_measured(struct parallel_profile *profile, const struct pa
     join(&known->byte_s, fresh->byte_s);
     join(&known->fill_byte_s, fresh->fill_byte_s);
     join(&known->column_s, fresh->column_s);
+    known->panel = fresh->panel > 0 ? fresh->panel : known->panel;
+    if (fresh->processors > 0) {
+        known->processors = fresh->processors;
+        known->sharers = fresh->sharers;
+    }
 }
 
 /* ---- from others ---- */
@@ -108,7 +116,9 @@ static bool is_alike(const struct parallel_speed *a, const struct parallel_speed
     bool alike = is_about(a->flops, b->flops) && is_about(a->update_s, b->update_s) &&
                  is_about(a->latency_s, b->latency_s) && is_about(a->byte_s, b->byte_s) &&
                  is_about(a->fill_byte_s, b->fill_byte_s) && is_about(a->column_s, b->column_s) &&
-                 a->broadcast == b->broadcast && is_about(a->broadcast_latency_s, b->broadcast_latency_s) &&
+                 is_about(a->panel, b->panel) && is_about(a->processors, b->processors) &&
+                 is_about(a->sharers, b->sharers) && a->broadcast == b->broadcast &&
+                 is_about(a->broadcast_latency_s, b->broadcast_latency_s) &&
                  is_about(a->broadcast_byte_s, b->broadcast_byte_s);
     for (int kernel = 0; kernel < PARALLEL_KERNELS; kernel++)
         for (int i = 0; i < PARALLEL_TERMS; i++)

@@ -4,7 +4,7 @@
  * the models said (core/forecast/parallel_experience.h). Kept as a text, so that a server that is started
  * again goes on where it was, and that forecasts for grids can be shown without it:
  *
- *     espalier-ranks 2
+ *     espalier-ranks 3
  *     ranks 4
  *     flops 1.62e+10                 of a product of matrices, each rank while all compute
  *     update_s 1.1e-09               of each element of the result besides, in each product
@@ -12,6 +12,8 @@
  *     byte_s 3.2e-10                 and of each byte of a long one
  *     fill_byte_s 4.1e-10            of each byte of an argument that a rank copies into memory of its own
  *     column_s 2.2e-05               struct parallel_machine
+ *     panel 32                       and this
+ *     processors 2 4                 ranks of one host have so many processors, and are so many
  *     broadcast tree 2.9e-06 1.5e-10 the form that fits best, with its latency and a byte of it
  *     kernel gemm 1.2e-10 0 ...      the polynomial of each kernel (struct parallel_polynomials), in seconds
  *     took pdgemm_ 1 2 64 -2.31:0.12 -1.04:0.08
@@ -32,8 +34,9 @@
 /* What ranks have measured of themselves, all at the same time; 0: not known. Of several ranks the slowest.
  */
 struct parallel_speed {
-    double flops, update_s, latency_s, byte_s, fill_byte_s, column_s; /* as above */
-    uint32_t broadcast; /* 1 + its number (parallel_broadcast_at) */
+    double flops, update_s, latency_s, byte_s, fill_byte_s, column_s, panel; /* as above */
+    double processors, sharers; /* of the host on which the most ranks share one */
+    uint32_t broadcast;         /* 1 + its number (parallel_broadcast_at) */
     double broadcast_latency_s, broadcast_byte_s;
     struct parallel_polynomials kernels;
 };

@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADING   "espalier-ranks 2\n"
-#define BEFORE    "espalier-ranks 1\n" /* without kernels and broadcasts: is read too */
-#define END_BYTES 13                   /* "end " with eight digits and a line end */
+#define HEADING "espalier-ranks 3\n"
+/* Those of earlier versions are read too. What calls took was held against other models then: it is left out.
+ */
+#define BEFORE    "espalier-ranks "
+#define END_BYTES 13 /* "end " with eight digits and a line end */
 
 /* Lines of one number. */
 static const struct figure {
@@ -27,7 +29,8 @@ static const struct figure {
                {"latency_s", offsetof(struct parallel_speed, latency_s)},
                {"byte_s", offsetof(struct parallel_speed, byte_s)},
                {"fill_byte_s", offsetof(struct parallel_speed, fill_byte_s)},
-               {"column_s", offsetof(struct parallel_speed, column_s)}};
+               {"column_s", offsetof(struct parallel_speed, column_s)},
+               {"panel", offsetof(struct parallel_speed, panel)}};
 #define FIGURES (sizeof figures / sizeof *figures)
 
 static double *figure_of(const struct parallel_speed *speed, const struct figure *figure)
@@ -51,6 +54,8 @@ static void put_speed(FILE *file, const struct parallel_speed *speed)
 {
     for (size_t i = 0; i < FIGURES; i++)
         fprintf(file, "%s %.9g\n", figures[i].name, *figure_of(speed, &figures[i]));
+    if (speed->processors > 0)
+        fprintf(file, "processors %.9g %.9g\n", speed->processors, speed->sharers);
     if (speed->broadcast > 0 && speed->broadcast <= PARALLEL_BROADCASTS)
         fprintf(file, "broadcast %s %.9g %.9g\n", parallel_broadcast_at(speed->broadcast - 1)->name,
                 speed->broadcast_latency_s, speed->broadcast_byte_s);
@@ -151,6 +156,13 @@ static bool read_broadcast(const char *line, struct parallel_speed *speed)
            is_number(speed->broadcast_byte_s);
 }
 
+static bool read_processors(const char *line, struct parallel_speed *speed)
+{
+    int end = 0;
+    return sscanf(line, "processors %lf %lf%n", &speed->processors, &speed->sharers, &end) == 2 &&
+           line[end] == '\n' && is_number(speed->processors) && is_number(speed->sharers);
+}
+
 static bool read_figure(const char *line, const struct figure *figure, struct parallel_speed *speed)
 {
     const size_t length = strlen(figure->name);
@@ -169,8 +181,8 @@ static bool read_line(const char *line, struct parallel_profile *profile)
     for (size_t i = 0; i < FIGURES; i++)
         if (read_figure(line, &figures[i], &profile->speed))
             return true;
-    return read_broadcast(line, &profile->speed) || read_kernel(line, &profile->speed.kernels) ||
-           read_grid(line, &profile->experience);
+    return read_broadcast(line, &profile->speed) || read_processors(line, &profile->speed) ||
+           read_kernel(line, &profile->speed.kernels) || read_grid(line, &profile->experience);
 }
 
 static enum esp_status read_lines(char *line, struct parallel_profile *profile, struct esp_error *error)
@@ -179,18 +191,32 @@ static enum esp_status read_lines(char *line, struct parallel_profile *profile, 
         if (!strchr(line, '\n') || !read_line(line, profile))
             return error_set(error, ESP_INVALID,
                              "line %u: expected ranks, flops, update_s, latency_s, byte_s, fill_byte_s, "
-                             "column_s, broadcast, kernel, or what a routine 'took' on a grid, found %.*s",
+                             "column_s, panel, processors, broadcast, kernel, or what a routine 'took' on a "
+                             "grid, found %.*s",
                              number, (int)strcspn(line, "\n"), line);
     return ESP_OK;
+}
+
+static bool is_current(const char *text)
+{
+    return memcmp(text, HEADING, sizeof HEADING - 1) == 0;
+}
+
+static bool is_heading(const char *text)
+{
+    const size_t length = sizeof BEFORE - 1;
+    return is_current(text) || (memcmp(text, BEFORE, length) == 0 &&
+                                (text[length] == '1' || text[length] == '2') && text[length + 1] == '\n');
 }
 
 static enum esp_status check(const char *text, size_t length, struct esp_error *error)
 {
     char end[END_BYTES + 1];
     if (length >= PROFILE_MOST_TEXT || length < sizeof HEADING - 1 + END_BYTES || memchr(text, 0, length) ||
-        (memcmp(text, HEADING, sizeof HEADING - 1) != 0 && memcmp(text, BEFORE, sizeof BEFORE - 1) != 0))
-        return error_set(error, ESP_INVALID,
-                         "line 1: expected what is known of a server's ranks, 'espalier-ranks 2'");
+        !is_heading(text))
+        return error_set(
+            error, ESP_INVALID,
+            "line 1: expected what is known of a server's ranks, 'espalier-ranks 3' (or 2, or 1)");
     snprintf(end, sizeof end, "end %08" PRIx32 "\n", crc32c(0, text, length - END_BYTES));
     if (memcmp(text + length - END_BYTES, end, END_BYTES) != 0)
         return error_set(error, ESP_INVALID, "it is damaged: its checksum is another one");
@@ -206,8 +232,11 @@ enum esp_status parallel_profile_read(const char *text, size_t length, struct pa
     struct parallel_profile *read = calloc(1, sizeof *read);
     enum esp_status status = lines && read ? read_lines(lines + sizeof HEADING - 1, read, error)
                                            : error_no_memory(error, "what is known of ranks");
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
         *profile = *read;
+        if (!is_current(text))
+            profile->experience.n = 0;
+    }
     free(read);
     free(lines);
     return status;

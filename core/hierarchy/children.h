@@ -84,6 +84,11 @@ struct children_ops {
     const char *const *(*ancestors)(void *self, size_t *n);
     /* Where that child may go when this node is lost. May be NULL: nowhere. */
     void (*refuges)(void *self, const struct child *child, struct refuges *refuges);
+    /* It has just asked where the agent is that it seeks; what is known at once goes with the refuges. May be
+     * NULL. */
+    void (*seeks)(void *self, const struct child *child);
+    /* Where nodes may go that are refused. May be NULL: that is not told. */
+    void (*refer)(void *self, struct refuges *refuges);
     /* A child said hello and is welcome. False (no memory): it is refused. */
     bool (*joined)(void *self, struct child *child);
     /* It is gone: left, dead, or replaced. Its struct is freed after this. */

@@ -70,6 +70,18 @@ static void refuse(struct children *c, const struct envelope *envelope, const st
 {
     if (c->ops.refused)
         c->ops.refused(c->self, envelope->from, why);
+    struct refuges refuges = {.n = 0};
+    uint8_t bytes[REFUGES_BYTES];
+    struct extensions echo = echo_of(hello);
+    struct extension items[3];
+    uint32_t n_items = 0;
+    if (echo.n > 0)
+        items[n_items++] = echo.items[0];
+    if (c->ops.refer) {
+        c->ops.refer(c->self, &refuges);
+        refuges_put(&refuges, bytes, &items[n_items]);
+        n_items += 2;
+    }
     struct message message = {
         .kind = MESSAGE_WELCOME,
         .welcome =
@@ -77,7 +89,7 @@ static void refuse(struct children *c, const struct envelope *envelope, const st
                 .outcome = {status, why},
                 .minor = message_minor(hello->minor),
                 .role = c->options.role,
-                .extensions = echo_of(hello),
+                .extensions = {items, n_items},
             },
     };
     c->ops.post(c->self, hello->address, envelope->from_incarnation, &message);
@@ -93,6 +105,8 @@ void children_on_seeks(struct children *c, struct child *child, const struct rep
         return; /* it asks again */
     free(child->seeks);
     child->seeks = name;
+    if (c->ops.seeks)
+        c->ops.seeks(c->self, child);
     post_welcome(c, child->address, child->incarnation, child, NULL);
 }
 

@@ -4,6 +4,7 @@
 #include "core/hierarchy/absent.h"
 #include "core/problem/problem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,13 @@ struct lost_problem {
 uint64_t lost_problem(const char *name)
 {
     return digest_text(name, strlen(name));
+}
+
+uint64_t lost_node(const char *name)
+{
+    char text[CAP_NAME + 2];
+    snprintf(text, sizeof text, " %s", name);
+    return lost_problem(text);
 }
 
 void lost_problems_note_any(struct lost_problems *lost, int64_t until_ns)

@@ -33,6 +33,9 @@ struct lost_problems {
 
 /* As what a problem's name is kept. */
 uint64_t lost_problem(const char *name);
+/* The same of a node's name, for who asks where it is: it cannot be one of a problem. */
+uint64_t lost_node(const char *name);
+#define LOST_NODES_MOST 500 /* of a larger tree they are not noted: they would take the problems' room */
 
 /* A node that solved it was lost: this counts until then. */
 void lost_problems_note(struct lost_problems *lost, uint64_t problem, int64_t until_ns);

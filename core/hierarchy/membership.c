@@ -171,13 +171,23 @@ static void lose(struct membership *m, const char *why)
 
 static const char loop_text[] = "it is below this node already: a loop";
 
+/* A redirector takes in no nodes but master agents, and tells the others where those are. */
+static bool is_referral(const struct membership *m, const struct welcome *welcome)
+{
+    return welcome->outcome.status != ESP_OK && welcome->role == ROLE_REDIRECTOR && m->role != ROLE_MASTER;
+}
+
 static void on_welcome_seeking(struct membership *m, const struct envelope *envelope,
                                const struct welcome *welcome)
 {
     size_t index = membership_welcome_index(m, welcome);
     if (index == SIZE_MAX)
         return;
-    if (welcome->outcome.status != ESP_OK) {
+    if (is_referral(m, welcome)) {
+        if (index < m->n_parents - m->n_refuges) /* that is what its file says */
+            membership_say(m, index, envelope->from, welcome->outcome.text);
+        membership_referred(m, welcome);
+    } else if (welcome->outcome.status != ESP_OK) {
         membership_refused(m, index, envelope->from, welcome->outcome.text);
         membership_drop_refuges(m);
     } else if (membership_is_loop(m, envelope, welcome)) {

@@ -117,6 +117,9 @@ const char *const *membership_parents(const struct membership *membership, size_
 /* Tries these too, behind those that are tried already. Those that are known are left out. False without
  * memory. */
 bool membership_add_parents(struct membership *membership, const char *const *addresses, size_t n);
+/* Others to fall back on, which became known while it runs: tried behind all parents of now, and forgotten
+ * with the refuges. Its own address is none. Returns how many are new. */
+size_t membership_learn_parents(struct membership *membership, const char *const *addresses, size_t n);
 /* Where the newest parent said to go when it is lost: behind the configured parents, these are tried (but by
  * a master agent, whose children are told them). Lives until the next welcome. */
 const struct refuges *membership_refuges(const struct membership *membership);

@@ -89,6 +89,8 @@ void membership_seek(struct membership *m);
 size_t membership_welcome_index(const struct membership *m, const struct welcome *welcome);
 /* The tie cannot be: look on. An answer will not change within milliseconds, so back off faster. */
 void membership_refused(struct membership *m, size_t index, const char *parent, const char *why);
+/* A redirector has told where master agents are now: those that are not known are asked next. */
+void membership_referred(struct membership *m, const struct welcome *welcome);
 
 /* ---- core/hierarchy/membership_report.c ---- */
 

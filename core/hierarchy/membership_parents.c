@@ -82,14 +82,37 @@ bool membership_take_refuges(struct membership *m, const struct welcome *welcome
     if (refuges_equal(&told, &m->refuges))
         return false;
     m->refuges = told;
-    const size_t before = m->n_parents;
-    for (size_t i = 0; i < told.n && m->role != ROLE_MASTER && m->n_parents < MOST_PARENTS; i++) {
-        const char *address = told.addresses[i];
-        if (!m->own_address || strcmp(address, m->own_address) != 0)
-            membership_add_parents(m, &address, 1); /* without memory: nowhere to go */
-    }
-    m->n_refuges += m->n_parents - before;
+    const char *addresses[MOST_REFUGES];
+    for (size_t i = 0; i < told.n; i++)
+        addresses[i] = told.addresses[i];
+    membership_learn_parents(m, addresses, told.n);
     return true;
+}
+
+size_t membership_learn_parents(struct membership *m, const char *const *addresses, size_t n)
+{
+    const size_t before = m->n_parents;
+    for (size_t i = 0; i < n && m->role != ROLE_MASTER && m->n_parents < MOST_PARENTS; i++)
+        if (!m->own_address || strcmp(addresses[i], m->own_address) != 0)
+            membership_add_parents(m, &addresses[i], 1); /* without memory: nowhere to go */
+    m->n_refuges += m->n_parents - before;
+    return m->n_parents - before;
+}
+
+void membership_referred(struct membership *m, const struct welcome *welcome)
+{
+    struct refuges told;
+    const char *addresses[MOST_REFUGES];
+    refuges_get(&welcome->extensions, &told);
+    for (size_t i = 0; i < told.n; i++)
+        addresses[i] = told.addresses[i];
+    if (m->n_parents + told.n > MOST_PARENTS)
+        membership_drop_refuges(m);
+    const size_t before = m->n_parents;
+    if (membership_learn_parents(m, addresses, told.n) == 0)
+        return; /* they have been asked, or are among those that are */
+    m->tries = before;
+    m->hello_ns = membership_now(m);
 }
 
 void membership_drop_refuges(struct membership *m)

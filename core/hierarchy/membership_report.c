@@ -70,6 +70,8 @@ void membership_send_report(struct membership *m)
 {
     bool complete = m->complete_next;
     struct message message = {.kind = MESSAGE_REPORT};
+    m->report_ns =
+        membership_now(m) + m->heartbeat_ns; /* unless the owner, who is asked now, wants it sooner */
     m->ops.report(m->self, complete, &message);
     m->more = m->ops.more && m->ops.more(m->self);
     message.report.complete = complete;
@@ -96,7 +98,6 @@ void membership_send_report(struct membership *m)
     if (complete)
         m->confirmed = m->number - 1; /* what came before no longer matters */
     m->complete_next = false;
-    m->report_ns = membership_now(m) + m->heartbeat_ns;
     /* To any incarnation: a restarted parent answers with "rejoin" at once, where a message for its past self
      * would vanish and cost a lease. */
     m->ops.post(m->self, m->parents[m->current], 0, &message);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where a node may go whose parent is lost: a parent tells each child, with its welcome, the addresses of its
- * own parent, or, when it is the root, of the other master agents that its redirector knows. They are tried
- * behind the child's configured parents, and left again when the preferred one is back. A child that is not
- * below the parent it prefers tells that one's name (EXTENSION_SEEKS): where it is now, if the parent knows,
- * comes first among the refuges. A plain value.
+ * own parent, or, when it is the root, of the other master agents that its redirector knows, and of its
+ * redirectors: these refuse whoever is no master agent, and name those that there are now, which are tried
+ * then. They are tried behind the child's configured parents, and left again when the preferred one is back.
+ * A child that is not below the parent it prefers tells that one's name (EXTENSION_SEEKS): where it is now,
+ * if the parent knows, comes first among the refuges. A plain value.
  */
 #ifndef CORE_REFUGES_H
 #define CORE_REFUGES_H

@@ -11,7 +11,7 @@
 #include "core/message/message.h"
 
 #define TRACE_EVENTS 8192
-#define TRACE_DETAIL 40
+#define TRACE_DETAIL 80
 
 enum trace_what {
     TRACE_CHOSEN,    /* a master chose the server `detail` for it */
@@ -22,7 +22,7 @@ enum trace_what {
     TRACE_WAITED,    /* for memory */
     TRACE_RECEIVED,  /* its arguments */
     TRACE_QUEUED,    /* for a slot */
-    TRACE_COMPUTED,  /* ran `detail` */
+    TRACE_COMPUTED,  /* ran `detail`, a problem; by a worker unless ranks are named */
     TRACE_FAILED,    /* ended otherwise: `detail` */
     TRACE_DELIVERED, /* its client acknowledged the result */
     TRACE_SENT,      /* a redirector sent its client to `detail`, with this session and all later ones */

@@ -16,5 +16,7 @@ core_libcore_la_SOURCES += \
 	core/message/message_walk.h \
 	core/message/open_sessions.c \
 	core/message/open_sessions.h \
+	core/message/session_ranks.c \
+	core/message/session_ranks.h \
 	core/message/wire.c \
 	core/message/wire.h

@@ -557,6 +557,9 @@ struct reach_request {
 enum pass_what { PASS_NOTHING, PASS_SUBMIT, PASS_DESCRIBE, PASS_DATA, PASS_TREE };
 
 /* A master agent that cannot serve a request of a client passes it on to one of its peers. */
+#define EXTENSION_TAKEN                                                                                      \
+    79 /* tag, without a value. In a pass: who does not answer at once tells that it has it. In a passed:    \
+          the sender does so; in one with PASS_NOTHING, whose `visited` is the sender, that is all of it */
 struct pass {
     uint64_t id;         /* drawn by the sender; the answer carries it */
     const char *address; /* of the sender */

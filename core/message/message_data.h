@@ -95,6 +95,10 @@ struct data {
 /* Tag in a pull: eight bytes, milliseconds (little-endian) that the asker is ready to wait for room, and
  * without anything of it coming; without it a minute. */
 #define EXTENSION_PATIENCE 80
+/* Tag in a pull of a datum that is there: names of other servers that keep it for good, each with its NUL;
+ * they are noted, and nothing is fetched. Tag in a data_reply of a server about one datum: the same of those
+ * that keep it, or to which it has moved from there, whether they are reached or not. */
+#define EXTENSION_PLACES 82
 /* Tag in an open: the name of the server that fetches the datum because a session there needs it. */
 #define EXTENSION_FETCHER 45
 /* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */
@@ -108,12 +112,15 @@ struct data {
 #define EXTENSION_ELSEWHERE 48
 /* Tag in an open: the server of that name wants to have the original in place of this one; no other is let in
  * for that meanwhile. Tag in its reply, empty: so it shall be. Tag in a finish: that server has it, the one
- * here is to go. */
+ * here is to go. Tag in a pull (of a copy that is kept): the server of that name has lost the original: the
+ * replica here becomes it, and nothing is fetched. */
 #define EXTENSION_MOVES 49
 /* Tag in a data_reply of an agent: the address of the agent above, which may know more. */
 #define EXTENSION_ABOVE 41
-/* Tag in an open, without a value: porters are to lend the pieces (sed/porter/porter.h). In its reply: the
- * ports of these, 16-bit numbers, little-endian; the host is that of the address. */
+/* Tag in an open: porters are to lend the pieces (sed/porter/porter.h), with any value over encrypted
+ * connections, without one in the open. In its reply: the ports of these, 16-bit numbers, little-endian; the
+ * host is that of the address. Where they are encrypted a port of 0 and the key of 32 bytes
+ * (sed/porter/porter_tls.h) come before. */
 #define EXTENSION_PORTERS 65
 /* Tag in a pull: another datum of the same value is wanted, that lies as this says: rows and columns of ranks
  * (0: in one piece), rows and columns of a block, as 64-bit numbers, little-endian, then its identity. */

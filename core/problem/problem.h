@@ -107,6 +107,10 @@ struct argument {
         indices;        /* csc, csr: the arguments with the pointers, and with the row (column) numbers */
     uint32_t base;      /* csc, csr: the number of the first row and of the first element, 0 or 1 */
     struct expr *count; /* of an output array: the extent that its last dimension has after the call */
+    struct expr
+        *unread; /* of an inout array: when the routine does not read it, and sets all of it; or NULL */
+    struct expr *index_of;          /* of an input array of integers: each is from 1 to this; or NULL */
+    bool index_signed;              /* ... or from -1 to minus this */
     const struct problem *callback; /* TYPE_CALLBACK: its signature, without implementations */
     bool callback_returns;          /* the last argument of that is what the function returns */
     unsigned line;
@@ -264,6 +268,7 @@ struct shape {
     uint64_t count;       /* elements that are stored, or of the section that travels; 1 for a scalar */
     uint64_t bytes;       /* count * base_type_size; 0 for those whose value tells (base_type_is_variable) */
     uint64_t whole_bytes; /* of the array that the routine sees, when only a section of it travels; else 0 */
+    bool unread;          /* of an inout array: this call does not read it, and its value need not go in */
 };
 
 /* Fills `scope_values` (n_arguments of them) from the scalar inputs in values[i] (raw little-endian
@@ -310,8 +315,8 @@ bool layout_count(const struct layout *layout, uint64_t *count);
 int64_t layout_index(const struct layout *layout, int64_t row, int64_t col);
 
 /* Looks at what the arrays hold that go in: data[i] are the stored elements of argument i (NULL: not looked
- * at). ESP_INVALID names the element that is not finite where it has to be, and what is wrong with the
- * pointers or numbers of a csc or csr matrix (which are looked at when all are there). */
+ * at). ESP_INVALID names the element that is not finite, or no index, where it has to be, and what is wrong
+ * with the pointers or numbers of a csc or csr matrix (which are looked at when all are there). */
 enum esp_status problem_check_contents(const struct problem *problem, const void *const *data,
                                        const struct number *scope_values, const struct shape *shapes,
                                        struct esp_error *error);

@@ -195,6 +195,50 @@ static enum esp_status bind_shape(const struct problem *problem, uint32_t index,
                      problem->name, argument->name, dims, base_type_name(argument->type));
 }
 
+/* As conditions of `unread` see a complex number: by its real part, where that is all of it. */
+static struct number load_complex(enum base_type type, const void *raw)
+{
+    const enum base_type part = type == TYPE_COMPLEX ? TYPE_FLOAT : TYPE_DOUBLE;
+    const struct number imaginary = number_load(part, (const char *)raw + base_type_size(part));
+    return imaginary.real == 0 ? number_load(part, raw) : (struct number){.kind = NUMBER_UNKNOWN};
+}
+
+static void find_complex(const struct problem *problem, const void *const *values,
+                         const struct number *scope_values, struct number *all)
+{
+    memcpy(all, scope_values, problem->n_arguments * sizeof *all);
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        unsigned char raw[16];
+        if (argument->n_dims > 0 || !argument_is_input(argument) ||
+            (argument->type != TYPE_COMPLEX && argument->type != TYPE_DOUBLE_COMPLEX))
+            continue;
+        if (values[i])
+            all[i] = load_complex(argument->type, values[i]);
+        else if (argument->initial && problem_default(problem, i, scope_values, raw, NULL) == ESP_OK)
+            all[i] = load_complex(argument->type, raw);
+    }
+}
+
+/* A condition without a value does not hold: then the argument is read. */
+static void bind_unread(const struct problem *problem, const void *const *values,
+                        const struct number *scope_values, struct shape *shapes)
+{
+    struct number all[PROBLEM_MAX_ARGUMENTS];
+    const struct scope scope = {all, problem->n_arguments};
+    bool found = false;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct expr *unread = problem->arguments[i].unread;
+        if (!unread)
+            continue;
+        if (!found)
+            find_complex(problem, values, scope_values, all);
+        found = true;
+        shapes[i].unread =
+            expr_eval_bool(unread, &scope, &shapes[i].unread, NULL) == ESP_OK && shapes[i].unread;
+    }
+}
+
 enum esp_status problem_bind(const struct problem *problem, const void *const *values,
                              struct number *scope_values, struct shape *shapes, struct esp_error *error)
 {
@@ -208,6 +252,8 @@ enum esp_status problem_bind(const struct problem *problem, const void *const *v
             status = bind_default(problem, i, scope_values, error);
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
         status = bind_shape(problem, i, &scope, &shapes[i], error);
+    if (status == ESP_OK)
+        bind_unread(problem, values, scope_values, shapes);
     return status;
 }
 

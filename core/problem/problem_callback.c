@@ -62,8 +62,8 @@ static bool read_parameter(struct parser *parser)
     if (!parser_argument(parser, mode, type))
         return false;
     const struct argument *argument = &parser->arguments[parser->problem->n_arguments - 1];
-    if (argument->initial || argument->properties || argument->count || argument->is_section ||
-        argument->storage != STORAGE_FULL)
+    if (argument->initial || argument->properties || argument->count || argument->unread ||
+        argument->index_of || argument->is_section || argument->storage != STORAGE_FULL)
         return lexer_fail(lexer, offset,
                           "a parameter of a callback has a type and dimensions, no properties or default");
     return true;

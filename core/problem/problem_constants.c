@@ -222,6 +222,34 @@ bool parser_check_condition(struct parser *parser, const struct expr *condition,
     return lexer_fail(&parser->lexer, condition->offset, "%s never holds: %s", expr_text(condition), then);
 }
 
+/* Compressed matrices, and what leads into them, are looked at before a call. */
+static bool leads(const struct parser *parser, uint32_t index)
+{
+    for (uint32_t i = 0; i < parser->problem->n_arguments; i++) {
+        const struct argument *argument = &parser->arguments[i];
+        if ((argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR) &&
+            (i == index || argument->pointers == index || argument->indices == index))
+            return true;
+    }
+    return false;
+}
+
+static bool check_unread(struct parser *parser, uint32_t index)
+{
+    const struct argument *argument = &parser->arguments[index];
+    if (!argument->unread)
+        return true;
+    if (leads(parser, index))
+        return lexer_fail(&parser->lexer, argument->unread->offset,
+                          "'%s' is always read: it is of a compressed matrix", argument->name);
+    if (!parser_check_condition(parser, argument->unread, "the array is always read"))
+        return false;
+    return !is_constant(argument->unread) ||
+           lexer_fail(&parser->lexer, argument->unread->offset,
+                      "%s always holds: an array that is never read is declared 'out'",
+                      expr_text(argument->unread));
+}
+
 static bool check_preconditions(struct parser *parser)
 {
     for (uint32_t i = 0; i < parser->problem->n_preconditions; i++)
@@ -251,6 +279,8 @@ bool parser_check_constants(struct parser *parser)
         if (!check_dims(parser, argument) || !check_sections(parser, argument) ||
             !check_triangle(parser, argument) || !check_diagonals(parser, argument) ||
             (argument->n_dims == 2 && !check_square(parser, argument)) || !check_pointers(parser, argument))
+            return false;
+        if (!check_unread(parser, i))
             return false;
         if (argument->initial && !parser_check_value(parser, argument->initial, argument->type))
             return false;

@@ -135,6 +135,40 @@ static enum esp_status check_finite(const struct problem *problem, uint32_t inde
                      argument->name);
 }
 
+/* ---- integers ---- */
+
+static int64_t integer_at(const struct argument *argument, const void *data, int64_t i)
+{
+    return argument->type == TYPE_INT ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+}
+
+/* From 1 to the largest, or of either sign. */
+static enum esp_status check_index(const struct problem *problem, uint32_t index, const void *data,
+                                   const struct number *scope_values, const struct shape *shape,
+                                   struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const struct scope scope = {scope_values, problem->n_arguments};
+    char name[256], sign[64] = "";
+    int64_t most;
+    enum esp_status status = expr_eval_size(argument->index_of, &scope, &most, error);
+    if (status != ESP_OK) {
+        error_prefix(error, "%s: %s", problem->name, argument->name);
+        return status;
+    }
+    if (argument->index_signed)
+        snprintf(sign, sizeof sign, " or from -1 to -%" PRId64, most);
+    for (uint64_t i = 0; i < shape->count; i++) {
+        int64_t found = integer_at(argument, data, (int64_t)i);
+        if (found != 0 && found <= most && found >= (argument->index_signed ? -most : 1))
+            continue;
+        return error_set(error, ESP_INVALID,
+                         "%s: %s: expected a number from 1 to %" PRId64 "%s, found %" PRId64, problem->name,
+                         element_name(argument, shape, i, name, sizeof name), most, sign, found);
+    }
+    return ESP_OK;
+}
+
 /* ---- compressed columns and rows ---- */
 
 struct compressed {
@@ -145,11 +179,6 @@ struct compressed {
     int64_t n;             /* numbers that are there */
     const char *line;      /* "column" */
 };
-
-static int64_t integer_at(const struct argument *argument, const void *data, int64_t i)
-{
-    return argument->type == TYPE_INT ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
-}
 
 static enum esp_status check_pointers(const struct compressed *c, struct esp_error *error)
 {
@@ -221,6 +250,8 @@ enum esp_status problem_check_contents(const struct problem *problem, const void
             continue;
         if (argument->properties & PROPERTY_FINITE)
             status = check_finite(problem, i, data[i], scope_values, &shapes[i], error);
+        if (argument->index_of)
+            status = check_index(problem, i, data[i], scope_values, &shapes[i], error);
         if (status == ESP_OK && (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR))
             status = check_compressed(problem, i, data, shapes, error);
     }

@@ -336,16 +336,23 @@ static bool is_number(const struct argument *argument)
     return argument->n_dims == 0 && argument->type <= TYPE_DOUBLE;
 }
 
+static bool is_complex(const struct argument *argument)
+{
+    return argument->type == TYPE_COMPLEX || argument->type == TYPE_DOUBLE_COMPLEX;
+}
+
 /* Why an expression that stands where `usage` says cannot use the argument, or NULL when it can. */
 static const char *objection(const struct parser *parser, uint32_t index, enum usage usage, uint32_t owner)
 {
     const struct argument *argument = &parser->arguments[index];
     if (argument->n_dims)
         return "is an array: an expression can use scalars only";
-    if (!is_number(argument))
+    if (!is_number(argument) && !(usage == USAGE_UNREAD && is_complex(argument)))
         return "is no number that an expression could use";
     if (argument->mode == MODE_OUT && usage != USAGE_ERROR && usage != USAGE_COUNT)
         return "is an output: its value is not known before the call";
+    if (usage == USAGE_UNREAD && argument->mode == MODE_WORK)
+        return "is a work value: whether an argument is read must follow from the inputs";
     if (usage == USAGE_REQUIRE && argument->mode == MODE_WORK)
         return "is a work value: a precondition can use inputs only";
     if (usage == USAGE_DEFAULT && parser->arguments[owner].mode == MODE_IN && argument->mode == MODE_WORK)

@@ -27,6 +27,7 @@ enum usage {
     USAGE_DEFAULT, /* of the argument `owner`: names declared before it */
     USAGE_REQUIRE,
     USAGE_COST,
+    USAGE_UNREAD, /* complex inputs too: numbers where their imaginary part is 0 */
     USAGE_CALL,
     USAGE_COUNT, /* scalar outputs too */
     USAGE_ERROR  /* results and output scalars too */
@@ -142,12 +143,13 @@ bool parser_argument_text(struct parser *parser, struct argument *argument);
 /* callback [TYPE] NAME(in TYPE name, ...) "text"; the lexer stands behind the keyword. */
 bool parser_callback(struct parser *parser);
 
-/* packed, banded, csc, csr or count behind the dimensions, when the lexer stands on one of these words. */
+/* packed, banded, csc, csr, index, signed-index, count or unread behind the dimensions, when the lexer stands
+ * on one of these words. */
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found);
 bool parser_check_storage(struct parser *parser, uint32_t index);
 /* The words that parser_storage() knows. */
 extern const char *const parser_storage_words[];
-#define N_STORAGE_WORDS 5
+#define N_STORAGE_WORDS 8
 
 /* implementation NAME / [result =] symbol(parameters) in library / error condition "message";
  * the lexer stands behind the keyword. */

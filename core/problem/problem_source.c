@@ -44,6 +44,12 @@ void problem_storage_text(const struct problem *problem, const struct argument *
     write_storage(&writer, problem, argument);
 }
 
+void argument_write_index(struct text *text, const struct argument *argument)
+{
+    text_printf(text, "%s(%s)", argument->index_signed ? "signed-index" : "index",
+                expr_text(argument->index_of));
+}
+
 static void write_argument(struct text *text, const struct problem *problem, const struct argument *argument);
 
 static void write_callback(struct text *text, const struct argument *argument)
@@ -88,6 +94,12 @@ static void write_argument(struct text *text, const struct problem *problem, con
     }
     if (argument->count)
         text_printf(text, " count(%s)", expr_text(argument->count));
+    if (argument->index_of) {
+        text_put(text, " ");
+        argument_write_index(text, argument);
+    }
+    if (argument->unread)
+        text_printf(text, " unread(%s)", expr_text(argument->unread));
     if (argument->initial) {
         text_put(text, " = ");
         expr_write(argument->initial, text);

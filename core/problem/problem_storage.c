@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands behind the dimensions of an array about how its elements are stored, and how many come back.
+ * What stands behind the dimensions of an array about how its elements are stored, how many come back, when
+ * none go in, and what indices lead to.
  */
 #include "core/problem/problem_parser.h"
 
 #include <string.h>
 
-const char *const parser_storage_words[N_STORAGE_WORDS] = {"packed", "banded", "csc", "csr", "count"};
+const char *const parser_storage_words[N_STORAGE_WORDS] = {"packed", "banded",       "csc",   "csr",
+                                                           "index",  "signed-index", "count", "unread"};
 
 const char *storage_name(enum storage storage)
 {
@@ -83,6 +85,35 @@ static bool read_count(struct parser *parser, struct argument *argument, uint32_
            lexer_take_symbol(lexer, ')', "an operator or ')'");
 }
 
+static bool read_index(struct parser *parser, struct argument *argument, bool is_signed, uint32_t offset)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (argument->n_dims == 0 || !argument_is_input(argument) || argument->type < TYPE_INT ||
+        argument->type > TYPE_INT64)
+        return lexer_fail(lexer, offset, "only an input array of int, long or int64 can hold indices");
+    if (argument->index_of)
+        return lexer_fail(lexer, offset, "what it is an index of was said already");
+    argument->index_signed = is_signed;
+    return lexer_take_symbol(lexer, '(', "'(' and the largest index") &&
+           parser_expression(parser, USAGE_REQUIRE, &argument->index_of) &&
+           lexer_take_symbol(lexer, ')', "an operator or ')'");
+}
+
+static bool read_unread(struct parser *parser, struct argument *argument, uint32_t offset)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (argument->n_dims == 0 || argument->mode != MODE_INOUT)
+        return lexer_fail(lexer, offset,
+                          "only an inout array can be unread: what is never read is declared 'out'");
+    if (argument->unread)
+        return lexer_fail(lexer, offset, "when it is unread was said already");
+    if (base_type_is_variable(argument->type))
+        return lexer_fail(lexer, offset, "an array of %ss is always read", base_type_name(argument->type));
+    return lexer_take_symbol(lexer, '(', "'(' and the calls that do not read it") &&
+           parser_expression(parser, USAGE_UNREAD, &argument->unread) &&
+           lexer_take_symbol(lexer, ')', "an operator or ')'");
+}
+
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found)
 {
     struct lexer *lexer = &parser->lexer;
@@ -97,7 +128,11 @@ bool parser_storage(struct parser *parser, struct argument *argument, bool *foun
         return false;
     enum storage storage = (enum storage)(STORAGE_PACKED + word);
     if (word + 1 == N_STORAGE_WORDS)
+        return read_unread(parser, argument, offset);
+    if (word + 2 == N_STORAGE_WORDS)
         return read_count(parser, argument, offset);
+    if (word + 4 >= N_STORAGE_WORDS)
+        return read_index(parser, argument, word + 3 == N_STORAGE_WORDS, offset);
     if (argument->n_dims != 2)
         return lexer_fail(lexer, offset, "only a matrix (two dimensions) can be %s",
                           parser_storage_words[word]);

@@ -38,5 +38,7 @@ void section_scatter(const struct section *section, const void *elements, void *
 
 /* "[n, m:0,m - 1,2]"; nothing of a scalar. */
 void argument_write_dims(struct text *text, const struct argument *argument);
+/* "index(n)", "signed-index(n)", of an array of indices. */
+void argument_write_index(struct text *text, const struct argument *argument);
 
 #endif

@@ -17,6 +17,12 @@ enum esp_status block_cyclic_check(const struct block_cyclic *layout, const char
     if (layout->ranks < 1 || layout->ranks > BLOCK_CYCLIC_MOST_RANKS)
         return error_set(error, ESP_INVALID, "%s: expected 1 to %d ranks, found %" PRId64, what,
                          BLOCK_CYCLIC_MOST_RANKS, layout->ranks);
+    if (layout->block > BLOCK_CYCLIC_MOST_ROUND / layout->ranks)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected a block size of at most %" PRId64 " on %" PRId64
+                         " ranks (one of %" PRId64 " holds all), found %" PRId64,
+                         what, BLOCK_CYCLIC_MOST_ROUND / layout->ranks, layout->ranks,
+                         layout->n > 0 ? layout->n : 1, layout->block);
     if (layout->source < 0 || layout->source >= layout->ranks)
         return error_set(error, ESP_INVALID,
                          "%s: expected the first block with a rank from 0 to %" PRId64 ", found %" PRId64,

@@ -3,7 +3,7 @@
  * Block-cyclic layouts, CYCLIC(block) over `ranks` ranks, as ScaLAPACK lays vectors and matrices out: block b
  * of consecutive elements lies with rank (source + b) mod ranks, and every rank keeps its blocks one after
  * the other. Indices and ranks start at 0. Pure arithmetic on 64-bit numbers that cannot overflow for a
- * layout that block_cyclic_check() accepts; any thread.
+ * layout that block_cyclic_check() accepts, also when it comes from a peer or a file; any thread.
  *
  * Source: "Scheduling Block-Cyclic Array Redistribution", equations E.1 and E.2.
  */
@@ -17,11 +17,14 @@
 
 /* Ranks of one dimension, and of a grid. */
 #define BLOCK_CYCLIC_MOST_RANKS (1 << 20)
+/* Elements of one block of each rank: wherever an element lies below this, the next round does not overflow.
+ */
+#define BLOCK_CYCLIC_MOST_ROUND (INT64_C(1) << 62)
 
 /* One dimension. */
 struct block_cyclic {
     int64_t n;      /* elements, >= 0 */
-    int64_t block;  /* elements of a block, >= 1; blocks need not divide n */
+    int64_t block;  /* elements of a block, >= 1; blocks need not divide n; block * ranks <= 2^62 */
     int64_t ranks;  /* >= 1 */
     int64_t source; /* who has the first block, 0 <= source < ranks */
 };

@@ -3,13 +3,15 @@
 
 #include <string.h>
 
-/* One column: its blocks lie one after the other in the part, and `ranks` blocks apart in the whole. */
+/* One column: its blocks lie one after the other in the part, and `ranks` blocks apart in the whole. From the
+ * part's side: behind its last block, a next one of the whole may be beyond what can be counted. */
 static void copy_column(const struct block_cyclic *rows, int64_t rank, char *whole, char *part, bool gather,
                         size_t bytes)
 {
-    int64_t stride = rows->block * rows->ranks;
-    for (int64_t i = block_cyclic_position(rows, rank) * rows->block; i < rows->n; i += stride) {
-        int64_t n = rows->n - i < rows->block ? rows->n - i : rows->block;
+    int64_t count = block_cyclic_count(rows, rank);
+    for (int64_t l = 0, n; l < count; l += n) {
+        int64_t i = block_cyclic_global(rows, rank, l);
+        n = count - l < rows->block ? count - l : rows->block;
         memcpy(gather ? part : whole + (size_t)i * bytes, gather ? whole + (size_t)i * bytes : part,
                (size_t)n * bytes);
         part += (size_t)n * bytes;

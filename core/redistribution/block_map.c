@@ -74,6 +74,17 @@ static size_t digits(int64_t number)
 
 /* ---- text ---- */
 
+static bool is_all(const struct span *span)
+{
+    return span->begin == 0 && span->end == span->layout->n;
+}
+
+static void put_window(const struct span *rows, const struct span *cols, struct text *text)
+{
+    text_printf(text, "rows %" PRId64 " to %" PRId64 ", columns %" PRId64 " to %" PRId64 "\n",
+                rows->begin + 1, rows->end, cols->begin + 1, cols->end);
+}
+
 static void put_heading(const struct block_cyclic_matrix *matrix, struct text *text)
 {
     text_printf(text,
@@ -126,20 +137,24 @@ void block_map_text(const struct block_cyclic_matrix *matrix, const struct block
     int64_t fit = width > label + cell ? (int64_t)((width - label) / cell) : 1;
     int64_t shown_cols = blocks_of(&cols) < fit ? blocks_of(&cols) : fit,
             shown_rows = blocks_of(&rows) < (int64_t)height ? blocks_of(&rows) : (int64_t)height;
+    const bool all = is_all(&rows) && is_all(&cols);
     put_heading(matrix, text);
+    if (!all)
+        put_window(&rows, &cols, text);
     text_pad(text, label);
     for (int64_t n = 0, j = cols.begin; n < shown_cols; n++, j = next_block(&cols, j))
-        put_number(text, j, cell);
+        put_number(text, j + 1, cell);
     text_put(text, "\n");
     for (int64_t n = 0, i = rows.begin; n < shown_rows; n++, i = next_block(&rows, i)) {
-        put_number(text, i, label);
+        put_number(text, i + 1, label);
         for (int64_t m = 0, j = cols.begin; m < shown_cols; m++, j = next_block(&cols, j))
             put_number(text, rank_of(matrix, i, j), cell);
         text_put(text, "\n");
     }
     put_left_out(blocks_of(&rows), shown_rows, "rows", text);
     put_left_out(blocks_of(&cols), shown_cols, "columns", text);
-    put_holdings(matrix, height, text);
+    if (all)
+        put_holdings(matrix, height, text);
 }
 
 /* ---- SVG ---- */
@@ -168,7 +183,7 @@ static void draw_block(const struct frame *frame, const struct block_cyclic_matr
     snprintf(tooltip, sizeof tooltip,
              "rank %" PRId64 " (%" PRId64 ", %" PRId64 "): rows %" PRId64 " to %" PRId64 ", columns %" PRId64
              " to %" PRId64,
-             rank, row, col, i, below - 1, j, right - 1);
+             rank, row, col, i + 1, below, j + 1, right);
     struct svg_box box = place(frame, i, j, below - i, right - j);
     svg_box(text, box, colour, "#888", tooltip);
     snprintf(number, sizeof number, "%" PRId64, rank);
@@ -218,8 +233,8 @@ static void draw_edges(const struct frame *frame, struct text *text)
     struct svg_box all = place(frame, frame->rows->begin, frame->cols->begin,
                                frame->rows->end - frame->rows->begin, frame->cols->end - frame->cols->begin);
     char number[24];
-    const int64_t ends[4] = {frame->rows->begin, frame->rows->end - 1, frame->cols->begin,
-                             frame->cols->end - 1};
+    const int64_t ends[4] = {frame->rows->begin + 1, frame->rows->end, frame->cols->begin + 1,
+                             frame->cols->end};
     const double at[4][2] = {{all.x - 4, all.y + 6},
                              {all.x - 4, all.y + all.height - 6},
                              {all.x, all.y - 8},

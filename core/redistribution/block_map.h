@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pictures of a block-cyclic matrix: which rank owns which block, with a zoom, as text for a terminal and as
- * SVG. Functions write into a text and have no other effect; the text's length tells what a buffer must hold
- * (call again with a larger one).
+ * SVG. They number rows and columns from 1, as matrices are, and ranks from 0, as MPI does. Functions write
+ * into a text and have no other effect; the text's length tells what a buffer must hold (call again with a
+ * larger one).
  */
 #ifndef CORE_BLOCK_MAP_H
 #define CORE_BLOCK_MAP_H
@@ -21,7 +22,8 @@ enum esp_status block_map_check(const struct block_cyclic_matrix *matrix,
                                 const struct block_map_window *window, struct esp_error *error);
 
 /* One cell per block with the rank's number, the first row and column of each, as many as fit `width` x
- * `height` characters; what is left out is told. Below, for up to `height` ranks, what each holds. */
+ * `height` characters; what is left out is told. Below the whole matrix, for up to `height` ranks, what each
+ * holds. */
 void block_map_text(const struct block_cyclic_matrix *matrix, const struct block_map_window *window,
                     size_t width, size_t height, struct text *text);
 

@@ -61,6 +61,14 @@ struct source {
     struct part_seen seen[PARTS_SEEN];
 };
 
+static struct source source_of(const struct block_cyclic_matrix *layout, const void *pieces, size_t bytes)
+{
+    struct source source = {.layout = layout, .pieces = pieces, .bytes = bytes};
+    for (int i = 0; i < PARTS_SEEN; i++)
+        source.seen[i].row = -1;
+    return source;
+}
+
 static const char *element_at(struct source *from, int64_t i, int64_t j)
 {
     const struct block_cyclic_matrix *layout = from->layout;
@@ -104,9 +112,7 @@ void pieces_take(const struct block_cyclic_matrix *from, const void *pieces,
                  size_t element_bytes)
 {
     int64_t n = block_cyclic_count(&to->cols, col);
-    struct source source = {.layout = from, .pieces = pieces, .bytes = element_bytes};
-    for (int i = 0; i < PARTS_SEEN; i++)
-        source.seen[i].row = -1;
+    struct source source = source_of(from, pieces, element_bytes);
     if (pieces_are_alike(from, to) && leading == block_cyclic_count(&to->rows, row)) {
         int64_t rank = block_cyclic_matrix_rank(to, row, col);
         memcpy(part, (const char *)pieces + pieces_before(to, rank) * element_bytes,
@@ -116,6 +122,29 @@ void pieces_take(const struct block_cyclic_matrix *from, const void *pieces,
     for (int64_t j = 0; j < n; j++)
         take_column(&source, &to->rows, row, block_cyclic_global(&to->cols, col, j),
                     (char *)part + (size_t)(j * leading) * element_bytes);
+}
+
+/* Neighbours come together, others one by one. Returns what is behind them. */
+static char *gather_column(struct source *from, struct pieces_range rows, int64_t j, char *to)
+{
+    int64_t run = 1;
+    for (int64_t l = 0; l < rows.count; l += run) {
+        const int64_t i = rows.start + l * rows.skip;
+        if (rows.skip == 1)
+            run = least(run_of(&from->layout->rows, i), rows.count - l);
+        memcpy(to, element_at(from, i, j), (size_t)run * from->bytes);
+        to += (size_t)run * from->bytes;
+    }
+    return to;
+}
+
+void pieces_gather(const struct block_cyclic_matrix *from, const void *pieces, struct pieces_range rows,
+                   struct pieces_range cols, void *elements, size_t element_bytes)
+{
+    struct source source = source_of(from, pieces, element_bytes);
+    char *to = elements;
+    for (int64_t k = 0; k < cols.count; k++)
+        to = gather_column(&source, rows, cols.start + k * cols.skip, to);
 }
 
 void pieces_join(const struct block_cyclic_matrix *from, const void *pieces, void *whole,

@@ -32,4 +32,12 @@ void pieces_join(const struct block_cyclic_matrix *from, const void *pieces, voi
                  size_t element_bytes);
 void pieces_cut(const struct block_cyclic_matrix *to, const void *whole, void *pieces, size_t element_bytes);
 
+/* Of rows or columns: `count` of them, each skip-th from `start` on. */
+struct pieces_range {
+    int64_t start, skip, count;
+};
+/* Those elements, column behind column without gaps. */
+void pieces_gather(const struct block_cyclic_matrix *from, const void *pieces, struct pieces_range rows,
+                   struct pieces_range cols, void *elements, size_t element_bytes);
+
 #endif

@@ -14,11 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAST_POINTS  24
-#define LEAST_S       5e-6 /* below it a call's own cost is all there is */
-#define REPETITIONS   5
-#define MOST_REPEATED 31
-#define REPEAT_S      0.02 /* short calls are repeated for so long */
+#define LEAST_POINTS    24
+#define POINTS_PER_SIZE 96
+#define LEAST_S         5e-6 /* below it a call's own cost is all there is */
+#define REPETITIONS     5
+#define MOST_REPEATED   31
+#define REPEAT_S        0.02 /* short calls are repeated for so long */
+/* A call so long is made twice, and once more where these differ by that; a longer one once: other sizes tell
+ * more than it, and one that is far off them is called again (sed/calibrate/calibrate_again.c). */
+#define LONG_S        0.1
+#define LONG_AT_LEAST 2
+#define LONG_AT_MOST  3
+#define LONG_APART    0.02
+#define LONGEST_S     0.5
 #define MOST_FAILED   6
 /* To make arguments takes longer than to look at them: beyond this a calibration would do nothing else. */
 #define MOST_BYTES 512e6
@@ -65,7 +73,7 @@ static int by_value(const void *a, const void *b)
 static double middle_half(double *times, unsigned n, double *spread)
 {
     qsort(times, n, sizeof *times, by_value);
-    unsigned low = n / 4, high = n - n / 4;
+    unsigned low = (n + 1) / 4, high = n - low; /* of three, the one between the others */
     double sum = 0;
     for (unsigned i = low; i < high; i++)
         sum += times[i];
@@ -104,41 +112,66 @@ static void close_call(struct calibration *calibration, struct measured_call *ca
     measured_close(call);
 }
 
+/* The times of one size. */
+struct repetitions {
+    double times[MOST_REPEATED], total_s, peak;
+    unsigned n;
+    bool is_long, is_longest;
+};
+
+static bool wants_repetition(const struct repetitions *r)
+{
+    if (!r->is_long)
+        return r->n < REPETITIONS || (r->total_s < REPEAT_S && r->n < MOST_REPEATED);
+    if (r->is_longest && r->peak > 0)
+        return false;
+    return r->n < LONG_AT_LEAST ||
+           (r->n < LONG_AT_MOST && fabs(r->times[1] - r->times[0]) > LONG_APART * r->times[0]);
+}
+
+/* The first call loads the library and touches the memory: it counts only where it is so long that this is
+ * nothing. The second one tells what the routine takes in memory; where there is to be none, the first one
+ * does, unless its worker is not known yet. */
+static enum esp_status repeat(struct calibration *calibration, struct measured_call *call,
+                              struct repetitions *r, struct esp_error *error)
+{
+    double seconds = 0, cpu_s = 0;
+    *r = (struct repetitions){.n = 0};
+    enum esp_status status = measured_run(calibration, call, &seconds, &cpu_s, &r->peak, error);
+    r->is_long = seconds > LONG_S;
+    r->is_longest = seconds > LONGEST_S;
+    if (r->is_long)
+        r->times[r->n++] = cost_of(calibration, seconds, cpu_s);
+    for (bool first = true; status == ESP_OK && wants_repetition(r) && !is_stopped(calibration);
+         first = false) {
+        status = measured_run(calibration, call, &seconds, &cpu_s, first ? &r->peak : NULL, error);
+        if (status != ESP_OK)
+            break;
+        r->total_s += seconds;
+        r->times[r->n++] = cost_of(calibration, seconds, cpu_s);
+    }
+    return status;
+}
+
 enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
                                     const struct design_point *point, uint32_t n_variables,
                                     struct cost_measurement *m, struct esp_error *error)
 {
     struct measured_call call;
-    double times[MOST_REPEATED], seconds = 0, cpu_s = 0, peak = 0, total = 0;
-    unsigned n = 0, wanted = REPETITIONS;
+    struct repetitions repetitions;
     enum esp_status status = open_call(calibration, problem, point, &call, error);
     if (status != ESP_OK)
         return status;
-    /* The first one loads the library and touches the memory: it counts only where the call is so long that
-     * this is nothing. */
-    status = measured_run(calibration, &call, &seconds, &cpu_s, NULL, error);
-    if (status == ESP_OK && seconds > 0.5)
-        wanted = 3;
-    while (status == ESP_OK && n < wanted && !is_stopped(calibration)) {
-        double now_peak = 0;
-        status = measured_run(calibration, &call, &seconds, &cpu_s, n == 0 ? &now_peak : NULL, error);
-        peak = fmax(peak, now_peak);
-        if (status != ESP_OK)
-            break;
-        total += seconds;
-        times[n++] = cost_of(calibration, seconds, cpu_s);
-        if (n == wanted && total < REPEAT_S && wanted < MOST_REPEATED)
-            wanted++;
-    }
+    status = repeat(calibration, &call, &repetitions, error);
     close_call(calibration, &call);
     if (status != ESP_OK)
         return status;
     if (is_stopped(calibration))
         return error_set(error, ESP_CANCELLED, "told to stop");
-    *m = (struct cost_measurement){.repetitions = n};
-    m->seconds = middle_half(times, n, &m->spread);
+    *m = (struct cost_measurement){.repetitions = repetitions.n};
+    m->seconds = middle_half(repetitions.times, repetitions.n, &m->spread);
     memcpy(m->x, point->x, sizeof m->x);
-    m->bytes = fmax(peak - point->x[n_variables - 1], 0);
+    m->bytes = fmax(repetitions.peak - point->x[n_variables - 1], 0);
     return m->seconds > 0 ? ESP_OK : error_set(error, ESP_FAILED, "a call took no time");
 }
 
@@ -168,10 +201,17 @@ static double spent(const struct class_run *run)
     return (double)(clock_now_ns(&clock_system) - run->begun_ns) / 1e9 / budget_s;
 }
 
+/* Shapes are of one kind more with each size. */
+static uint32_t most_points(const struct class_run *run)
+{
+    const uint32_t most = POINTS_PER_SIZE * run->design->n_sizes;
+    return most < CALIBRATE_MOST_POINTS ? most : CALIBRATE_MOST_POINTS;
+}
+
 static void show(const struct class_run *run)
 {
     const struct calibrate_options *options = &run->calibration->options;
-    double share = fmin(fmax(spent(run), (double)run->model.n_measurements / CALIBRATE_MOST_POINTS), 1);
+    double share = fmin(fmax(spent(run), (double)run->model.n_measurements / most_points(run)), 1);
     if (options->progress)
         options->progress(options->arg, run->design->problem->name,
                           (run->class_index + share) / run->design->n_classes, run->model.n_measurements);
@@ -179,7 +219,7 @@ static void show(const struct class_run *run)
 
 static bool wants_more(const struct class_run *run)
 {
-    if (run->model.n_measurements >= CALIBRATE_MOST_POINTS)
+    if (run->model.n_measurements >= most_points(run))
         return false;
     /* Too few points make no model: the budget gives way to that, by as much again. */
     return spent(run) < (run->model.n_measurements < LEAST_POINTS ? 2 : 1);
@@ -237,14 +277,11 @@ static bool has_time_left(const struct class_run *run)
 
 static enum esp_status make_model(struct class_run *run, struct esp_error *error)
 {
-    bool better = false;
     enum esp_status status = measure(run, error);
     if (status == ESP_OK)
         status = fit_model(&run->model, &run->arena, error);
     if (status == ESP_OK)
-        status = calibrate_again(run, has_time_left, &better, error);
-    if (status == ESP_OK && better)
-        status = fit_model(&run->model, &run->arena, error);
+        status = calibrate_again(run, has_time_left, error);
     return status == ESP_OK ? cost_save(&run->model, run->path, error) : status;
 }
 

@@ -68,8 +68,6 @@ static bool take(struct class_run *run, const struct cost_measurement *m)
     const struct cost_measurement *end = to + run->model.n_measurements;
     while (to < end && memcmp(to->x, m->x, sizeof m->x) != 0)
         to++;
-    if (to < end && to->seconds <= m->seconds)
-        return true;
     if (to == end && run->model.n_measurements++ == CALIBRATE_MOST_POINTS) {
         run->model.n_measurements--;
         return false;

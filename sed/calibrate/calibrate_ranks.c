@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/calibrate/calibrate_ranks.h"
 
+#include "core/forecast/parallel_model.h"
 #include "sed/calibrate/calibrate_call.h"
 #include "sed/ranks/ranks.h"
 #include "util/clock.h"
@@ -53,11 +54,11 @@ static void list_grids(struct grid_run *run, uint32_t ranks, struct process_grid
 {
     for (uint32_t rows = 1; rows <= ranks; rows++)
         for (uint32_t cols = 1; cols <= ranks / rows; cols++)
-            for (int i = 0; i < RANKS_BLOCKS; i++)
+            for (int i = 0; i < PARALLEL_BLOCKS; i++)
                 if ((fixed.rows == 0 || (fixed.rows == rows && fixed.cols == cols)) &&
                     (fixed.block == 0 || i == 0))
-                    run->grids[run->n_grids++] =
-                        (struct process_grid){rows, cols, fixed.block ? fixed.block : ranks_blocks[i]};
+                    run->grids[run->n_grids++] = (struct process_grid){
+                        rows, cols, fixed.block ? fixed.block : (uint32_t)parallel_blocks[i]};
 }
 
 static bool is_stopped(const struct grid_run *run)
@@ -210,8 +211,8 @@ enum esp_status calibrate_ranks(struct calibration *calibration, uint32_t ranks,
         return error_set(error, ESP_NOT_FOUND, "%s has no parallel implementation", problem->name);
     for (uint32_t rows = 1; rows <= ranks; rows++)
         grids += ranks / rows;
-    run.grids = calloc(grids * RANKS_BLOCKS, sizeof *run.grids);
-    run.measured = calloc(grids * RANKS_BLOCKS, sizeof *run.measured);
+    run.grids = calloc(grids * PARALLEL_BLOCKS, sizeof *run.grids);
+    run.measured = calloc(grids * PARALLEL_BLOCKS, sizeof *run.measured);
     enum esp_status status = ESP_NO_MEMORY;
     if (run.grids && run.measured) {
         list_grids(&run, ranks, fixed);

@@ -7,7 +7,7 @@
 
 #include "sed/calibrate/calibrate_call.h"
 
-#define CALIBRATE_MOST_POINTS 96
+#define CALIBRATE_MOST_POINTS 160
 #define CALIBRATE_PATH        4096
 
 struct class_run {
@@ -30,7 +30,7 @@ enum esp_status calibration_measure(struct calibration *calibration, const struc
 
 /* ---- sed/calibrate/calibrate_journal.c ---- */
 
-/* What an interrupted calibration has left: of a size that was measured twice, the quicker. What is damaged
+/* What an interrupted calibration has left: of a size that was measured twice, the later. What is damaged
  * is passed over, and told in the log. */
 void journal_read(struct class_run *run);
 /* Adds a line. ESP_SYSTEM. */
@@ -43,9 +43,9 @@ bool journal_is_old(const struct class_run *run);
 
 /* ---- sed/calibrate/calibrate_again.c ---- */
 
-/* The model is fitted: measures the sizes again that took clearly longer than it expects, as long as `within`
- * says that there is time. *better: some were quicker now. Errors as calibration_measure() has them. */
+/* The model is fitted: fit_again(), as long as `within` says that there is time. Errors as
+ * calibration_measure() has them. */
 enum esp_status calibrate_again(struct class_run *run, bool (*within)(const struct class_run *run),
-                                bool *better, struct esp_error *error);
+                                struct esp_error *error);
 
 #endif

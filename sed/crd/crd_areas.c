@@ -15,6 +15,7 @@
 #include "util/pages.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,6 +51,16 @@ const struct area *areas_find_damage(const struct areas *areas, bool *before)
     return NULL;
 }
 
+/* After mmap(): want of memory is told as that, as a process that is at a limit of its own is replaced. */
+static enum esp_status no_room(const char *what, size_t bytes, struct esp_error *error)
+{
+    const bool full = errno == ENOMEM;
+    error_errno(error, "cannot %s an argument of %zu bytes", what, bytes);
+    if (full && error)
+        error->status = ESP_NO_MEMORY;
+    return full ? ESP_NO_MEMORY : ESP_SYSTEM;
+}
+
 static enum esp_status map_area(const struct ring_area *from, int segment, struct area *area, bool fenced,
                                 struct esp_error *error)
 {
@@ -60,13 +71,13 @@ static enum esp_status map_area(const struct ring_area *from, int segment, struc
     char *room = mmap(NULL, bytes + 2 * RING_GUARD_BYTES, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
-        return error_errno(error, "cannot reserve %zu bytes of addresses for an argument", bytes);
+        return no_room("reserve addresses for", bytes, error);
     char *pages = mmap(room + RING_GUARD_BYTES, bytes, from->writable ? PROT_READ | PROT_WRITE : PROT_READ,
                        MAP_SHARED | MAP_FIXED, segment, (off_t)first);
     if (pages == MAP_FAILED) {
-        error_errno(error, "cannot map %zu bytes of an argument", bytes);
+        const enum esp_status status = no_room("map", bytes, error);
         munmap(room, bytes + 2 * RING_GUARD_BYTES);
-        return ESP_SYSTEM;
+        return status;
     }
     *area = (struct area){.pages = pages,
                           .page_bytes = bytes,
@@ -210,6 +221,8 @@ enum esp_status areas_map(const struct ring_job *job, const int *files, uint32_t
             return error_set(error, ESP_INTERNAL, "an argument's memory did not come with the call");
         }
         enum esp_status status = place_area(area, files, areas, error);
+        if (status == ESP_OK && area->blank)
+            memset(areas->items[i].data, 0, area->bytes);
         if (status == ESP_OK && filled && area->source_in_pieces)
             status = join_area(&areas->items[i], area, files[area->source], error);
         else if (status == ESP_OK && filled)
@@ -233,13 +246,13 @@ enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes
     char *room = mmap(NULL, page_bytes + 2 * RING_GUARD_BYTES, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
-        return error_errno(error, "cannot reserve %zu bytes of addresses for an argument", page_bytes);
+        return no_room("reserve addresses for", page_bytes, error);
     char *pages = room + RING_GUARD_BYTES;
     if (mmap(pages, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
         MAP_FAILED) {
-        error_errno(error, "cannot map %zu bytes for an argument", page_bytes);
+        const enum esp_status status = no_room("map", page_bytes, error);
         munmap(room, page_bytes + 2 * RING_GUARD_BYTES);
-        return ESP_SYSTEM;
+        return status;
     }
     /* It ends as close to the guard as its alignment lets it. */
     areas->items[areas->n++] = (struct area){.pages = pages,

@@ -64,3 +64,35 @@ __attribute__((visibility("default"))) void esp_checkpoint_load_(void *state, co
     const size_t found = *capacity > 0 ? esp_checkpoint_load(state, (size_t)*capacity) : 0;
     *bytes = (int)found;
 }
+
+/* ---- ranks: a worker has none, but the library of a routine for both is loaded here too ---- */
+
+__attribute__((visibility("default"))) int esp_redistribute(int communicator, int m, int n,
+                                                            size_t element_bytes,
+                                                            const struct esp_layout *from, const void *before,
+                                                            const struct esp_layout *to, void *after)
+{
+    (void)communicator;
+    (void)m;
+    (void)n;
+    (void)element_bytes;
+    (void)from;
+    (void)before;
+    (void)to;
+    (void)after;
+    return ENOTSUP;
+}
+
+void esp_redistribute_(const int *communicator, const int *m, const int *n, const int *bytes,
+                       const struct esp_layout *from, const void *before, const struct esp_layout *to,
+                       void *after, int *status);
+
+__attribute__((visibility("default"))) void esp_redistribute_(const int *communicator, const int *m,
+                                                              const int *n, const int *bytes,
+                                                              const struct esp_layout *from,
+                                                              const void *before, const struct esp_layout *to,
+                                                              void *after, int *status)
+{
+    (void)bytes;
+    *status = esp_redistribute(*communicator, *m, *n, 1, from, before, to, after);
+}

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "sed/mpi/prd.h"
+#include "sed/pool/folder.h"
 #include "sed/porter/porter.h"
 
 #include <poll.h>
@@ -18,12 +19,45 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define SHARED_MEMORY "/dev/shm"
+
 struct link {
     int socket, bell;
     struct rank_post post;
     uint32_t n_rings;
     struct ring *rings[RANK_RINGS_MOST];
 };
+
+/* MPI keeps in files what the ranks of a host share, and leaves them when it is killed. On the daemon's host
+ * alone they go with the daemon's folder; in a job of several hosts with this one. */
+static struct {
+    char path[200];
+    int lock;
+} shared = {.lock = -1};
+
+static _Noreturn void end(void)
+{
+    if (shared.lock >= 0)
+        folder_leave(shared.path, shared.lock);
+    rank_end_as_told(); /* MPI_Finalize() would wait for ranks that are dead */
+}
+
+static void share_folder(void)
+{
+    static const char *const variables[] = {"OMPI_MCA_btl_vader_backing_directory",
+                                            "OMPI_MCA_osc_sm_backing_directory"};
+    const char *at = getenv(RANK_AT_VARIABLE), *job = getenv("PMIX_NAMESPACE");
+    struct esp_error error;
+    if (!at || !*at || !job || strchr(job, '/') || access(SHARED_MEMORY, W_OK | X_OK) != 0)
+        return;
+    if (folder_share(SHARED_MEMORY, "rank", job, shared.path, sizeof shared.path, &shared.lock, &error) !=
+        ESP_OK) {
+        fprintf(stderr, "espalier-prd: %s\n", error.text); /* it goes without */
+        return;
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i], shared.path, 0);
+}
 
 /* Nobody wants the results when the daemon is gone or has given the job up: the rank ends at once, also out
  * of a routine that waits for a dead rank in MPI. */
@@ -32,7 +66,7 @@ static void *watch(void *arg)
     struct pollfd closed = {.fd = *(int *)arg, .events = POLLRDHUP};
     while (poll(&closed, 1, -1) != 1)
         ;
-    _exit(0);
+    end();
 }
 
 static int connect_to(const char *path)
@@ -151,6 +185,7 @@ static int run(const char *path)
     const char *at = getenv(RANK_AT_VARIABLE);
     int rank, size, level;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    share_folder();
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -159,12 +194,13 @@ static int run(const char *path)
     link.socket = connect_to(path);
     if (link.socket < 0 && at && *at) {
         be_far(at, (uint32_t)rank, (uint32_t)size);
-        _exit(0);
+        end();
     }
     if (link.socket < 0) {
         fprintf(stderr, "espalier-prd: rank %d cannot reach its server at %s\n", rank, path);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    rank_tells_its_end(link.socket);
     start_porter(path, (uint32_t)rank);
     if (!say_hello(&link, (uint32_t)rank, (uint32_t)size) || !be_set_up(&link)) {
         fprintf(stderr, "espalier-prd: rank %d and its server do not understand each other\n", rank);
@@ -172,7 +208,7 @@ static int run(const char *path)
     }
     start_watch(&link.socket);
     serve(&link, (uint32_t)rank);
-    _exit(0); /* MPI_Finalize() would wait for ranks that are dead */
+    end();
 }
 
 /* One line "LIBRARY SYMBOL FOLDER" after the other (an empty folder is "-"): says of each whether it is

@@ -106,6 +106,14 @@ int far_connect(const char *at, uint32_t rank, uint32_t size, struct esp_error *
 /* Measures how fast the rank is, then serves calls until the connection ends. */
 void far_serve(int socket, uint32_t rank);
 
+/* ---- its end (prd_end.c) ---- */
+
+/* From now on the daemon at the other end of the socket is told how this process ends, before it does. After
+ * MPI_Init(), which catches signals too. */
+void rank_tells_its_end(int socket);
+/* Ends at once, as the daemon wants it. */
+_Noreturn void rank_end_as_told(void);
+
 /* ---- between calls (prd_wait.c) ---- */
 
 /* Where a rank stands. */

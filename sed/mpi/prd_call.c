@@ -143,7 +143,7 @@ static bool all_here_can(struct rank_state *state, uint32_t round, bool can)
     struct ring_gang *gang = &state->ring->gang;
     uint32_t n = state->grid->rows * state->grid->cols;
     if (!can)
-        gang_cannot(state->ring, state->place, n, state->why.text);
+        gang_cannot(state->ring, state->place, n, state->why.text, state->why.status == ESP_NO_MEMORY);
     atomic_fetch_add(&gang->prepared, 1);
     while (atomic_load(&gang->prepared) < round * n)
         sched_yield();
@@ -154,7 +154,8 @@ static bool all_hosts_can(const struct rank_state *state, bool can)
 {
     int mine = can, all = 0;
     if (!can && !state->far)
-        gang_cannot(state->ring, state->place, state->grid->rows * state->grid->cols, state->why.text);
+        gang_cannot(state->ring, state->place, state->grid->rows * state->grid->cols, state->why.text,
+                    state->why.status == ESP_NO_MEMORY);
     return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, state->grid->communicator) == MPI_SUCCESS && all;
 }
 
@@ -214,6 +215,7 @@ static void put_back(struct rank_state *state)
 {
     struct ring *ring = state->ring;
     const struct ring_job *job = &ring->job;
+    atomic_store(&ring->gang.touched, 1);
     gang_note(&ring->gang, state->compute_ns, state->strayed);
     if (state->place == 0) {
         unsigned char *to =

@@ -90,6 +90,7 @@ bool far_give_back(const struct rank_state *state, int socket, bool returned)
     struct far_message done = {.kind = FAR_DONE,
                                .returned = returned,
                                .unable = state->why.status != ESP_OK,
+                               .starved = state->why.status == ESP_NO_MEMORY,
                                .strayed = (int32_t)state->strayed,
                                .compute_ns = state->compute_ns};
     snprintf(done.text, sizeof done.text, "%.*s", (int)sizeof done.text - 1, state->why.text);

@@ -17,7 +17,7 @@
 #define TRIES      2
 #define LEAST_S    20e-6 /* shorter ones are called so often that they take this */
 #define MOST_CALLS 64
-#define SAMPLES    10
+#define SAMPLES    12
 #define PANEL      32
 
 /* BLAS and ScaLAPACK as Fortran has them. */
@@ -60,8 +60,10 @@ static const struct {
                         {512, 512, 32},
                         {512, 512, 64},
                         {512, 128, 128},
-                        {384, 384, 32}},
-                       10},
+                        {384, 384, 32},
+                        {256, 256, 256},
+                        {384, 384, 384}},
+                       12},
     [PARALLEL_TRSM] =
         {{{16, 64}, {64, 64}, {128, 64}, {16, 512}, {64, 512}, {128, 512}, {32, 256}, {64, 256}}, 8},
     [PARALLEL_GER] = {{{64, 8}, {64, 64}, {256, 8}, {256, 64}, {512, 8}, {512, 64}}, 6},

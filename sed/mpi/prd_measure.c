@@ -8,6 +8,7 @@
 #include "services/fast/fit.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -156,6 +157,34 @@ static void measure_broadcasts(struct parallel_speed *speed, char *data)
     }
 }
 
+/* ---- what is known without a clock ---- */
+
+/* ScaLAPACK's own, as Fortran has it: the columns of PBLAS's panels. */
+int pilaenv_(const int *context, const char *type, size_t length);
+
+/* Of the host on which the most ranks share a processor. */
+static void count_processors(struct parallel_speed *speed)
+{
+    struct {
+        double per_processor;
+        int rank;
+    } mine, most;
+    cpu_set_t set;
+    MPI_Comm host;
+    int sharers, counts[2];
+    MPI_Comm_rank(MPI_COMM_WORLD, &mine.rank);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mine.rank, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &sharers);
+    MPI_Comm_free(&host);
+    counts[0] = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sharers;
+    counts[1] = sharers;
+    mine.per_processor = (double)sharers / counts[0];
+    MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    MPI_Bcast(counts, 2, MPI_INT, most.rank, MPI_COMM_WORLD);
+    speed->processors = counts[0];
+    speed->sharers = counts[1];
+}
+
 static bool all_of_us(bool mine)
 {
     int all, one = mine;
@@ -168,6 +197,9 @@ void rank_measure(struct parallel_speed *speed, bool known)
     *speed = (struct parallel_speed){0};
     if (all_of_us(known))
         return;
+    static const int context = 0; /* it does not look at it */
+    speed->panel = fmax(0, pilaenv_(&context, "D", 1));
+    count_processors(speed);
     rank_measure_kernels(speed);
     char *out = calloc(2, LONG_BYTES), *in = out ? out + LONG_BYTES : NULL;
     if (all_of_us(out != NULL)) {

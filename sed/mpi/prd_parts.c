@@ -167,6 +167,8 @@ static enum esp_status begin(const struct ring_part *from, const int *files, str
     enum esp_status status = place_input(from, files, areas, part, error);
     if (status == ESP_OK)
         status = place_result(from, files, areas, part, error);
+    if (status == ESP_OK && from->blank && from->to.there) /* other memory is fresh */
+        memset(part->data, 0, part->bytes);
     if (status != ESP_OK || !from->goes_in || is_read_in_place(from))
         return status;
     if (from->from.there)

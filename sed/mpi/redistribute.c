@@ -19,7 +19,7 @@ struct runs {
 /* One end of the movement for this rank: what it sends, or what it receives. */
 struct side {
     int64_t rank, row, col;   /* in the grid; rank -1: not in it */
-    int64_t height;           /* rows of its part */
+    int64_t height;           /* from one column of its part to the next */
     struct runs *rows, *cols; /* by the other's row and column of the grid */
     int64_t n_rows, n_cols;
 };
@@ -329,22 +329,26 @@ static enum esp_status slots_open(struct mover *mover)
 }
 
 enum esp_status mpi_redistribute(const struct redistribution *what, const struct redistribution_plan *plan,
-                                 MPI_Comm comm, struct shared_slots *shared, const void *from, void *to,
-                                 size_t bytes, struct esp_error *error)
+                                 MPI_Comm comm, struct shared_slots *shared, const struct mpi_parts *parts,
+                                 struct esp_error *error)
 {
     struct mover mover = {.what = what,
                           .plan = plan,
                           .comm = comm,
                           .shared = shared,
-                          .from = from,
-                          .to = to,
-                          .bytes = bytes,
+                          .from = parts->from,
+                          .to = parts->to,
+                          .bytes = parts->bytes,
                           .error = error};
     MPI_Comm_rank(comm, &mover.me);
     int me = mover.me;
     bool opened = side_open(&mover.sends, &what->from, &what->to, what->from_ids, me) == ESP_OK &&
                   side_open(&mover.receives, &what->to, &what->from, what->to_ids, me) == ESP_OK &&
                   slots_open(&mover) == ESP_OK;
+    if (parts->from_leading > 0)
+        mover.sends.height = parts->from_leading;
+    if (parts->to_leading > 0)
+        mover.receives.height = parts->to_leading;
     enum esp_status status =
         opened ? run(&mover) : error_no_memory(error, "the messages of a redistribution");
     for (int i = 0; i < DEPTH && !mover.shared; i++) {

@@ -2,6 +2,7 @@
 #include "sed/pool/folder.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -119,4 +120,76 @@ enum esp_status folder_make(const char *where, const char *kind, char *path, siz
     else
         remove_left(where, prefix);
     return status;
+}
+
+/* ---- folders that several processes use ---- */
+
+#define ATTEMPTS 10
+
+/* Of the folder itself, which somebody may be removing. -1: it has none yet. */
+static int join_lock(int in)
+{
+    struct stat is;
+    int lock = openat(in, LOCK, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (lock >= 0 && flock(lock, LOCK_SH) == 0 && fstat(lock, &is) == 0 && is.st_nlink > 0)
+        return lock;
+    if (lock >= 0)
+        close(lock);
+    return -1;
+}
+
+/* Locked before it has its name, like that of one process. */
+static int make_lock(int in)
+{
+    char fresh[40];
+    snprintf(fresh, sizeof fresh, FRESH_LOCK ".%d", (int)getpid());
+    int lock = openat(in, fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const bool made = lock >= 0 && flock(lock, LOCK_SH) == 0 && linkat(in, fresh, in, LOCK, 0) == 0;
+    unlinkat(in, fresh, 0);
+    if (lock >= 0 && !made) {
+        close(lock);
+        lock = -1;
+    }
+    return lock;
+}
+
+static int share_lock(const char *path)
+{
+    struct stat is;
+    int lock = -1;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return -1;
+    int in = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (in >= 0 && fstat(in, &is) == 0 && is.st_uid == geteuid() && (is.st_mode & 077) == 0) {
+        lock = join_lock(in);
+        if (lock < 0)
+            lock = make_lock(in);
+    }
+    if (in >= 0)
+        close(in);
+    return lock;
+}
+
+enum esp_status folder_share(const char *where, const char *kind, const char *key, char *path, size_t size,
+                             int *lock, struct esp_error *error)
+{
+    char prefix[80];
+    snprintf(prefix, sizeof prefix, "espalier-%s-%u-", kind, (unsigned)geteuid());
+    const int length = snprintf(path, size, "%s/%s%s", where, prefix, key);
+    *lock = -1;
+    if (length < 0 || (size_t)length >= size)
+        return error_set(error, ESP_LIMIT, "the path of a folder in %s is too long", where);
+    for (int i = 0; i < ATTEMPTS && *lock < 0; i++)
+        *lock = share_lock(path);
+    if (*lock < 0)
+        return error_errno(error, "cannot make and lock the folder %s, of this user alone", path);
+    remove_left(where, prefix);
+    return ESP_OK;
+}
+
+void folder_leave(const char *path, int lock)
+{
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+        folder_remove(path);
+    close(lock);
 }

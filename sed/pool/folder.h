@@ -14,6 +14,13 @@
 enum esp_status folder_make(const char *where, const char *kind, char *path, size_t size, int *lock,
                             struct esp_error *error);
 
+/* The same folder for all processes of this user that give the same `key`, which is new with each of their
+ * jobs: in use as long as one of them has its *lock open. */
+enum esp_status folder_share(const char *where, const char *kind, const char *key, char *path, size_t size,
+                             int *lock, struct esp_error *error);
+/* Closes the lock of folder_share(); the last one removes the folder. */
+void folder_leave(const char *path, int lock);
+
 /* Does not follow symbolic links; what cannot be removed stays. */
 void folder_remove(const char *path);
 /* All that is in it, but not itself. */

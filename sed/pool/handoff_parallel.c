@@ -35,7 +35,8 @@ static enum esp_status new_part(struct writer *writer, uint32_t index, struct ri
     const struct spread *spread = &job->implementation->spreads[index];
     *part = (struct ring_part){.argument = index,
                                .element_bytes = (uint32_t)base_type_size(argument->type),
-                               .goes_in = argument_is_input(argument),
+                               .goes_in = argument_is_input(argument) && !job->arguments[index].blank,
+                               .blank = job->arguments[index].blank,
                                .comes_back = argument_is_output(argument),
                                .into = spread->into,
                                .vector = spread->kind != SPREAD_BLOCKS};
@@ -49,6 +50,8 @@ static enum esp_status new_part(struct writer *writer, uint32_t index, struct ri
         status = handoff_put_argument(writer, index, &part->whole);
     if (status == ESP_OK && whole && part->from.there && part->whole.place == OPERAND_AREA)
         writer->ring->job.areas[part->whole.value].source = RING_NO_SOURCE;
+    if (status == ESP_OK && whole && part->whole.place == OPERAND_AREA)
+        writer->ring->job.areas[part->whole.value].blank = false; /* its parts are */
     return status;
 }
 

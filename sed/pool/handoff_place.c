@@ -104,6 +104,7 @@ static enum esp_status put_area(struct writer *writer, uint32_t index, const str
                                .writable = argument->writable,
                                .file = handoff_put_descriptor(writer, file->fd),
                                .lazy = file->lazy,
+                               .blank = argument->blank,
                                .source = RING_NO_SOURCE};
     if (source)
         put_source(writer, index, source, area);

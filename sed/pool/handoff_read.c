@@ -4,6 +4,7 @@
  */
 #include "sed/pool/handoff_judge.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -131,6 +132,12 @@ static void append_stderr(const struct ring_answer *answer, struct job_end *end)
         snprintf(end->error.text + length, sizeof end->error.text - length, "; it said \"%s\"", said);
 }
 
+/* What routines hardly do to themselves. */
+static bool is_from_outside(int signal_number)
+{
+    return signal_number == SIGKILL || signal_number == SIGTERM;
+}
+
 /* A failed command's outputs are not looked at: they may be half of what they should be. */
 static void read_command(const struct ring *ring, const struct ring_answer *answer,
                          const struct handoff *handoff, struct job_end *end)
@@ -139,6 +146,7 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
     char trouble[sizeof answer->trouble];
     bool succeeds = false;
     handoff_take_text(trouble, sizeof trouble, answer->trouble);
+    end->lost = answer->kind == ANSWER_KILLED && is_from_outside(answer->code);
     if (answer->kind == ANSWER_KILLED)
         error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", implementation->symbol,
                   answer->code, strsignal(answer->code));
@@ -193,7 +201,7 @@ static bool read_answer(const struct ring *ring, const struct ring_answer *answe
 {
     const char *symbol = handoff->job.implementation->symbol;
     end->error = (struct esp_error){.status = ESP_OK};
-    end->keeps_state = false;
+    end->keeps_state = end->blameless = end->lost = end->unbegun = false;
     end->compute_s =
         (double)(answer->compute_ns <= (uint64_t)elapsed_ns ? answer->compute_ns : (uint64_t)elapsed_ns) /
         1e9;
@@ -263,6 +271,7 @@ void handoff_lost(const struct handoff *handoff, int wait_status, const char *la
 {
     const char *symbol = handoff->job.implementation->symbol;
     *end = (struct job_end){.error = {.status = ESP_OK}};
+    end->lost = WIFSIGNALED(wait_status) && is_from_outside(WTERMSIG(wait_status));
     if (WIFSIGNALED(wait_status))
         error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", symbol, WTERMSIG(wait_status),
                   strsignal(WTERMSIG(wait_status)));

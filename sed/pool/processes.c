@@ -300,6 +300,17 @@ static void describe_unbegun(const struct worker *worker, const char *last_words
               last_words[0] ? ": " : "", last_words);
 }
 
+/* It was never born, or ended with its spawner. */
+static void describe_unmade(const struct worker *worker, const char *why, bool begun, struct job_end *end)
+{
+    end->lost = worker->link->socket < 0;
+    end->unbegun = !begun;
+    if (begun)
+        error_set(&end->error, ESP_SYSTEM, "its worker was lost in the middle of it: %s", why);
+    else
+        error_set(&end->error, ESP_SYSTEM, "no worker for the call: %s", why);
+}
+
 /* A busy worker is dead and nobody reads its answer. Fills *end; false when another worker has the job now.
  */
 static bool bury_busy(struct pool *pool, struct worker *worker, const char *why, const char *last_words,
@@ -323,7 +334,7 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
     } else if (try_another(pool, worker, end))
         return false;
     else if (why)
-        error_set(&end->error, ESP_SYSTEM, "no worker for the call: %s", why);
+        describe_unmade(worker, why, begun, end);
     else if (begun)
         handoff_lost(&worker->handoff, worker->wait_status, last_words, end);
     else

@@ -83,7 +83,8 @@ struct ring_operand {
 struct ring_area {
     uint64_t offset, bytes;
     uint32_t argument;
-    uint16_t writable, lazy;
+    uint8_t writable, lazy;
+    uint8_t blank;   /* it is 0 before the call, whatever is there */
     uint32_t file;   /* which descriptor; RING_NO_SOURCE: none, memory of the worker's own */
     uint32_t source; /* the one it is filled from before the call, or RING_NO_SOURCE */
     uint64_t source_offset;
@@ -132,6 +133,7 @@ struct ring_part {
     struct ring_pieces from, to; /* `to` has the layout of the part: the result is made where it will lie */
     uint32_t argument, element_bytes;
     uint8_t goes_in, comes_back;
+    uint8_t blank;  /* nothing goes in of an array that is read by other calls: it is 0 before this one */
     uint8_t into;   /* the result is in memory of its own */
     uint8_t vector; /* every rank of a row (or column) of the grid has a copy of its elements */
 };
@@ -254,6 +256,8 @@ struct ring_question {
  * the last is through. */
 struct ring_gang {
     _Atomic uint32_t prepared, unable;
+    _Atomic uint32_t starved;    /* not 0: who was unable first had no memory left */
+    _Atomic uint32_t touched;    /* not 0: what the call was given may have been written over */
     _Atomic uint32_t left;       /* those that have not done with it */
     _Atomic uint64_t compute_ns; /* in the routine, of the slowest */
     _Atomic uint32_t strayed;    /* 1 + the argument beside whose part a rank has written; 0: none */

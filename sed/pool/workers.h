@@ -32,6 +32,7 @@ struct job_argument {
     bool writable;   /* the routine may write (out, inout, work) */
     bool in_segment; /* lies in the job's segment at `offset`, or in `file`; else the pool copies it in and
                         out */
+    bool blank; /* with in_segment: what is there now is of earlier calls, and becomes 0 before this one */
     uint64_t offset;
     const struct job_file *file; /* with in_segment: here, mapped into the worker as it is */
     const struct job_file
@@ -46,6 +47,7 @@ struct parallel_proposal {
     struct process_grid grid;
     double seconds;
     double model_s; /* by the models alone; `seconds` is corrected by what calls took. 0: not known */
+    double wait_s;  /* before that, until its ranks are free; 0 unless it was asked for */
 };
 
 /* A call to be made. Everything it points to stays valid until the job has ended. */
@@ -73,7 +75,15 @@ struct job_end {
                              * symbol, memory), with a text for the user */
     double compute_s;       /* inside the routine */
     bool keeps_state;       /* the worker is parked with a state, found by the id of the job that made it */
+    bool blameless;         /* ESP_CRASHED, as another call ended the process of this one: its arguments are
+                             * as they were, and it may be started again */
+    uint32_t first_rank;    /* of the grid, where ranks computed it */
     double cpu_s;           /* processor time of all its threads in there; 0: not timed */
+    /* Its worker was ended by somebody else, as far as can be seen: killed from outside (which a routine can
+     * do to itself, and the kernel for want of memory), or with the process that starts workers. Of a
+     * command: the command was. */
+    bool lost;
+    bool unbegun; /* with `lost`: surely nothing of it was executed */
 };
 
 /* What a routine asks of a function of its caller. */
@@ -83,16 +93,24 @@ struct job_question {
     uint32_t bytes; /* core/problem/problem_callback.h tells how the values lie in them */
 };
 
+/* Where some of a call's matrices lie already. */
+struct parallel_place_taken {
+    struct process_grid grid;
+    uint64_t bytes; /* that need not move when it is taken */
+};
+#define PARALLEL_PLACES 8
+
 /* Which process grid for this call? */
 struct parallel_question {
     const struct problem *problem;
     const struct implementation *implementation;
     const struct number *scope;
     double work_flop;
-    uint64_t bytes;           /* of all arguments */
-    struct process_grid lies; /* the grid over which some of them lie already; rows 0: none does */
-    uint64_t lying_bytes;     /* that need not move when it is taken */
+    uint64_t bytes;                                      /* of all arguments */
+    struct parallel_place_taken places[PARALLEL_PLACES]; /* each grid once */
+    uint32_t n_places;
     struct process_grid only; /* no other grid, and no other block; rows 0, block 0: whichever is fastest */
+    bool now;                 /* it would begin now: ranks that are busy are waited for */
 };
 
 struct workers;

@@ -65,16 +65,16 @@ static bool is_elsewhere(int socket)
 
 /* ---- a message ---- */
 
-static enum esp_status hear_status(int socket, uint64_t bytes, const struct porter_end *end,
-                                   struct esp_error *error)
+static enum esp_status hear_status(const struct porter_line *line, uint64_t bytes,
+                                   const struct porter_end *end, struct esp_error *error)
 {
     uint64_t words[2];
     char text[PORTER_TEXT];
-    enum esp_status status = porter_hear(socket, words, sizeof words, end, error);
+    enum esp_status status = porter_line_hear(line, words, sizeof words, end, error);
     if (status != ESP_OK)
         return status;
     if (le64toh(words[0]) != ESP_OK) {
-        status = porter_hear(socket, text, sizeof text, end, error);
+        status = porter_line_hear(line, text, sizeof text, end, error);
         text[PORTER_TEXT - 1] = 0;
         text[strnlen(text, PORTER_TEXT)] = 0;
         for (size_t n = strlen(text); n > 0 && text[n - 1] == ' '; n--)
@@ -87,18 +87,19 @@ static enum esp_status hear_status(int socket, uint64_t bytes, const struct port
                      (unsigned long long)bytes, (unsigned long long)le64toh(words[1]));
 }
 
-static enum esp_status ask_for(int socket, const struct porter_order *order, struct porter_message *message,
-                               const struct porter_end *end, struct esp_error *error)
+static enum esp_status ask_for(const struct porter_line *line, const struct porter_order *order,
+                               struct porter_message *message, const struct porter_end *end,
+                               struct esp_error *error)
 {
     uint64_t words[PORTER_REQUEST_WORDS], elements;
-    message->checked = is_elsewhere(socket);
+    message->checked = !line->tls && is_elsewhere(line->socket);
     porter_request_write(message, order->ticket, order->key, words);
     enum esp_status status = porter_message_count(message, &elements, error);
     if (status == ESP_OK)
-        status = porter_say(socket, words, sizeof words, end, error);
+        status = porter_line_say(line, words, sizeof words, end, error);
     if (status == ESP_OK)
-        status = hear_status(socket, elements * order->element_bytes, end, error);
-    return status == ESP_OK ? porter_message_receive(socket, message, end, error) : status;
+        status = hear_status(line, elements * order->element_bytes, end, error);
+    return status == ESP_OK ? porter_message_receive(line, message, end, error) : status;
 }
 
 static enum esp_status fetch_message(const struct porter_order *order, char *pieces,
@@ -111,15 +112,20 @@ static enum esp_status fetch_message(const struct porter_order *order, char *pie
                                      .target = planned->target,
                                      .element_bytes = order->element_bytes,
                                      .pieces = pieces};
-    uint16_t port = order->ports[(uint32_t)planned->source % order->n_ports];
-    int socket = -1;
-    enum esp_status status = connect_to(order->host, port, end, &socket, error);
+    const uint32_t rank = (uint32_t)planned->source % order->n_ports;
+    const uint16_t port = order->ports[rank];
+    struct porter_line line = {.socket = -1};
+    enum esp_status status = connect_to(order->host, port, end, &line.socket, error);
+    if (status == ESP_OK && order->sealed)
+        status = porter_tls_connect(line.socket, order->ticket, order->secret, end, &line.tls, error);
     if (status == ESP_OK)
-        status = ask_for(socket, order, &message, end, error);
-    if (socket >= 0)
-        close(socket);
+        status = ask_for(&line, order, &message, end, error);
+    porter_tls_close(line.tls);
+    if (line.socket >= 0)
+        close(line.socket);
     if (status != ESP_OK)
-        error_prefix(error, "piece %d from %s:%u", planned->source, order->host, port);
+        error_prefix(error, "piece %d from %s:%u (porter %u of %u there)", planned->source, order->host, port,
+                     rank, order->n_ports);
     return status;
 }
 

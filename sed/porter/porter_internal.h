@@ -8,6 +8,7 @@
 #include "core/redistribution/redistribution.h"
 #include "sed/porter/porter.h"
 #include "sed/porter/porter_stream.h"
+#include "sed/porter/porter_tls.h"
 
 #include <pthread.h>
 
@@ -35,6 +36,18 @@ void porter_serve_porter(struct porter *porter, int socket);
 
 /* ---- porter_message.c ---- */
 
+/* A connection to another porter. */
+struct porter_line {
+    int socket;
+    struct porter_tls *tls; /* NULL: in the clear */
+};
+
+/* As porter_say(), porter_hear(). */
+enum esp_status porter_line_say(const struct porter_line *line, const void *data, size_t bytes,
+                                const struct porter_end *end, struct esp_error *error);
+enum esp_status porter_line_hear(const struct porter_line *line, void *data, size_t bytes,
+                                 const struct porter_end *end, struct esp_error *error);
+
 /* One message of a redistribution, and the pieces on this side of it. */
 struct porter_message {
     struct block_cyclic_matrix from, to;
@@ -44,10 +57,10 @@ struct porter_message {
     char *pieces; /* all of `from` when it is sent, all of `to` when it is received */
 };
 
-enum esp_status porter_message_send(int socket, const struct porter_message *message,
+enum esp_status porter_message_send(const struct porter_line *line, const struct porter_message *message,
                                     const struct porter_end *end, struct esp_error *error);
 /* ESP_PROTOCOL: the checksum is wrong. */
-enum esp_status porter_message_receive(int socket, const struct porter_message *message,
+enum esp_status porter_message_receive(const struct porter_line *line, const struct porter_message *message,
                                        const struct porter_end *end, struct esp_error *error);
 /* Its elements. */
 enum esp_status porter_message_count(const struct porter_message *message, uint64_t *elements,

@@ -35,7 +35,7 @@ enum esp_status porter_wait(int socket, bool write, const struct porter_end *end
     if (fds[1].revents || fds[2].revents)
         return error_set(error, ESP_CANCELLED, "the transfer was withdrawn");
     if (n == 0)
-        return error_set(error, ESP_TIMEOUT, "nothing moved for %d s", timeout_ms / 1000);
+        return error_set(error, ESP_TIMEOUT, "nothing moved for %.3g s", timeout_ms / 1e3);
     return ESP_OK;
 }
 
@@ -43,6 +43,11 @@ static enum esp_status lost(struct esp_error *error)
 {
     return error_set(error, ESP_UNREACHABLE, "the connection is lost: %s",
                      errno ? strerror(errno) : "the other side has closed it");
+}
+
+int porter_stall_ms(const struct porter_end *end)
+{
+    return end->stall_ms > 0 ? end->stall_ms : PORTER_STALL_MS;
 }
 
 /* Sends or receives some of it, and takes that off. */
@@ -56,7 +61,7 @@ static enum esp_status move_some(int socket, bool write, struct iovec **runs, si
         moved = write ? sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
                       : recvmsg(socket, &message, MSG_DONTWAIT);
         if (moved < 0 && errno == EAGAIN)
-            status = porter_wait(socket, write, end, PORTER_STALL_MS, error);
+            status = porter_wait(socket, write, end, porter_stall_ms(end), error);
     } while (status == ESP_OK && moved < 0 && (errno == EINTR || errno == EAGAIN));
     if (status != ESP_OK)
         return status;
@@ -97,11 +102,32 @@ enum esp_status porter_hear(int socket, void *data, size_t bytes, const struct p
     return move_all(socket, false, &run, bytes > 0, end, error);
 }
 
+static enum esp_status move_on(const struct porter_line *line, bool write, struct iovec *runs, size_t n,
+                               const struct porter_end *end, struct esp_error *error)
+{
+    return line->tls ? porter_tls_move(line->tls, write, runs, n, end, error)
+                     : move_all(line->socket, write, runs, n, end, error);
+}
+
+enum esp_status porter_line_say(const struct porter_line *line, const void *data, size_t bytes,
+                                const struct porter_end *end, struct esp_error *error)
+{
+    struct iovec run = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
+    return move_on(line, true, &run, bytes > 0, end, error);
+}
+
+enum esp_status porter_line_hear(const struct porter_line *line, void *data, size_t bytes,
+                                 const struct porter_end *end, struct esp_error *error)
+{
+    struct iovec run = {.iov_base = data, .iov_len = bytes};
+    return move_on(line, false, &run, bytes > 0, end, error);
+}
+
 /* ---- the elements ---- */
 
 /* Runs of elements in the order in which they travel; some of them are gathered before they do. */
 struct walk {
-    int socket;
+    const struct porter_line *line;
     bool write;
     const struct porter_message *message;
     const struct porter_end *end;
@@ -153,7 +179,7 @@ static enum esp_status flush(struct walk *walk, struct esp_error *error)
     walk->n = 0;
     if (walk->write)
         check(walk, walk->runs, n);
-    enum esp_status status = move_all(walk->socket, walk->write, moving, n, walk->end, error);
+    enum esp_status status = move_on(walk->line, walk->write, moving, n, walk->end, error);
     if (status == ESP_OK && !walk->write)
         check(walk, walk->runs, n);
     return status;
@@ -195,26 +221,26 @@ static enum esp_status move_elements(struct walk *walk, struct esp_error *error)
     return status == ESP_OK ? flush(walk, error) : status;
 }
 
-enum esp_status porter_message_send(int socket, const struct porter_message *message,
+enum esp_status porter_message_send(const struct porter_line *line, const struct porter_message *message,
                                     const struct porter_end *end, struct esp_error *error)
 {
-    struct walk walk = {.socket = socket, .write = true, .message = message, .end = end};
+    struct walk walk = {.line = line, .write = true, .message = message, .end = end};
     enum esp_status status = move_elements(&walk, error);
     uint64_t crc = htole64(walk.crc);
     if (status == ESP_OK && message->checked)
-        status = porter_say(socket, &crc, sizeof crc, end, error);
+        status = porter_line_say(line, &crc, sizeof crc, end, error);
     walk_end(&walk);
     return status;
 }
 
-enum esp_status porter_message_receive(int socket, const struct porter_message *message,
+enum esp_status porter_message_receive(const struct porter_line *line, const struct porter_message *message,
                                        const struct porter_end *end, struct esp_error *error)
 {
-    struct walk walk = {.socket = socket, .message = message, .end = end};
+    struct walk walk = {.line = line, .message = message, .end = end};
     enum esp_status status = move_elements(&walk, error);
     uint64_t crc;
     if (status == ESP_OK && message->checked)
-        status = porter_hear(socket, &crc, sizeof crc, end, error);
+        status = porter_line_hear(line, &crc, sizeof crc, end, error);
     if (status == ESP_OK && message->checked && le64toh(crc) != walk.crc)
         status = error_set(error, ESP_PROTOCOL, "the checksum of the elements is wrong");
     walk_end(&walk);

@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/porter/porter_order.h"
+#include "sed/porter/porter_stream.h"
 
 #include "util/clock.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define LEND_MS   5000
 #define SLICE_MS  200   /* between two questions whether all is to stop */
 #define LET_GO_MS 30000 /* for porters that are to stop */
 
 static int64_t now_ms(void)
 {
     return clock_now_ns(&clock_system) / NS_PER_MS;
+}
+
+const char *porter_name(const struct porter_list *porters, uint32_t place, char text[PORTER_NAME])
+{
+    snprintf(text, PORTER_NAME, "%s %u of %u", porters->of_ranks ? "rank" : "porter", place, porters->n);
+    return text;
 }
 
 /* ---- one porter ---- */
@@ -68,14 +75,14 @@ static int hear(int socket, int timeout_ms, struct porter_answer *answer)
     return 1;
 }
 
-enum esp_status porter_lend(const char *path, const struct porter_order *order, int fd, int *socket,
-                            uint16_t *port, struct esp_error *error)
+enum esp_status porter_lend(const char *path, const struct porter_order *order, int fd, int timeout_ms,
+                            int *socket, uint16_t *port, struct esp_error *error)
 {
     struct porter_answer answer;
     enum esp_status status = give_order(path, order, fd, socket, error);
     if (status != ESP_OK)
         return status;
-    int heard = hear(*socket, LEND_MS, &answer);
+    int heard = hear(*socket, timeout_ms, &answer);
     *port = (uint16_t)answer.port;
     if (heard == 1 && answer.kind == PORTER_LENT)
         return ESP_OK;
@@ -83,15 +90,24 @@ enum esp_status porter_lend(const char *path, const struct porter_order *order, 
     *socket = -1;
     if (heard == 1)
         return error_set(error, (enum esp_status)answer.status, "%s", answer.text);
-    return error_set(error, ESP_UNREACHABLE, "the porter at %s %s", path,
-                     heard == 0 ? "does not answer" : "has ended");
+    if (heard == 0)
+        return error_set(error, ESP_TIMEOUT,
+                         "it has not answered for %.3g s: it is stopped, or its host has too much to do",
+                         timeout_ms / 1e3);
+    return error_set(error, ESP_UNREACHABLE, "the porter at %s has ended", path);
 }
 
 /* ---- all that fetch ---- */
 
 struct fetching {
     const struct porter_watch *watch;
+    const struct porter_list *porters;
+    const struct porter_order *order;
+    int fd;
     struct pollfd fds[PORTERS_MOST]; /* -1: has ended */
+    int64_t heard_ms[PORTERS_MOST];
+    int asked[PORTERS_MOST]; /* whether it is there; -1: not now */
+    int64_t asked_ms[PORTERS_MOST];
     uint32_t n, left;
     enum esp_status status; /* of the first that failed */
     struct esp_error *error;
@@ -109,14 +125,23 @@ static void stop(struct fetching *fetching)
 
 static void fail(struct fetching *fetching, enum esp_status status, uint32_t place, const char *text)
 {
+    char name[PORTER_NAME];
     if (fetching->status == ESP_OK)
         fetching->status =
-            error_set(fetching->error, status, "porter %u of %u: %s", place, fetching->n, text);
+            error_set(fetching->error, status, "%s: %s", porter_name(fetching->porters, place, name), text);
     stop(fetching);
+}
+
+static void close_question(struct fetching *fetching, uint32_t place)
+{
+    if (fetching->asked[place] >= 0)
+        close(fetching->asked[place]);
+    fetching->asked[place] = -1;
 }
 
 static void ended(struct fetching *fetching, uint32_t place)
 {
+    close_question(fetching, place);
     close(fetching->fds[place].fd);
     fetching->fds[place].fd = -1;
     fetching->left--;
@@ -128,6 +153,7 @@ static void on_answer(struct fetching *fetching, uint32_t place)
     int heard = hear(fetching->fds[place].fd, 0, &answer);
     if (heard == 0)
         return;
+    fetching->heard_ms[place] = now_ms();
     if (heard == 1 && answer.kind == PORTER_MOVED) {
         fetching->watch->moved(fetching->watch->arg, answer.bytes);
         return;
@@ -139,19 +165,58 @@ static void on_answer(struct fetching *fetching, uint32_t place)
         fail(fetching, (enum esp_status)answer.status, place, answer.text);
 }
 
-static void start(struct fetching *fetching, const struct porter_list *porters,
-                  const struct porter_order *order, int fd)
+/* One that fills a large piece, or waits for its source, says nothing either: another thread of it does. */
+static void ask_silent(struct fetching *fetching, uint32_t place, int64_t patience_ms)
 {
-    struct porter_order own = *order;
+    const struct porter_order question = {.kind = PORTER_ASK, .version = PORTER_VERSION};
+    const int64_t now = now_ms(), silent_ms = now - fetching->heard_ms[place];
+    struct porter_answer answer;
+    char text[PORTER_TEXT];
+    if (fetching->asked[place] < 0) {
+        if (silent_ms <= patience_ms / 2 || give_order(fetching->porters->paths[place], &question,
+                                                       fetching->fd, &fetching->asked[place], NULL) != ESP_OK)
+            return; /* where it cannot be asked it is ending: its order tells */
+        fetching->asked_ms[place] = now;
+    }
+    if (hear(fetching->asked[place], 0, &answer) != 0) {
+        close_question(fetching, place);
+        fetching->heard_ms[place] = now;
+        return;
+    }
+    if (now - fetching->asked_ms[place] <= patience_ms / 2)
+        return;
+    snprintf(text, sizeof text,
+             "it has said nothing for %.3g s: it is stopped, or its host has too much to do; what it was "
+             "to fetch is not there",
+             (double)silent_ms / 1e3);
+    fail(fetching, ESP_TIMEOUT, place, text);
+    if (fetching->watch->silent)
+        fetching->watch->silent(fetching->watch->arg, fetching->error);
+}
+
+static void look_for_silent(struct fetching *fetching)
+{
+    const int64_t wanted_ms = fetching->watch->patience_ms;
+    for (uint32_t i = 0; i < fetching->n && fetching->status == ESP_OK; i++)
+        if (fetching->fds[i].fd >= 0)
+            ask_silent(fetching, i, wanted_ms > 0 ? wanted_ms : PORTER_STALL_MS);
+}
+
+static void start(struct fetching *fetching)
+{
+    const struct porter_list *porters = fetching->porters;
+    struct porter_order own = *fetching->order;
     struct esp_error why;
     own.kind = PORTER_FETCH;
     own.version = PORTER_VERSION;
     own.places = porters->n;
     for (uint32_t i = 0; i < porters->n; i++) {
         fetching->fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+        fetching->asked[i] = -1;
+        fetching->heard_ms[i] = now_ms();
         own.place = i;
         if (fetching->status == ESP_OK &&
-            give_order(porters->paths[i], &own, fd, &fetching->fds[i].fd, &why) == ESP_OK)
+            give_order(porters->paths[i], &own, fetching->fd, &fetching->fds[i].fd, &why) == ESP_OK)
             fetching->left++;
         else if (fetching->status == ESP_OK)
             fail(fetching, ESP_UNREACHABLE, i, why.text);
@@ -161,8 +226,9 @@ static void start(struct fetching *fetching, const struct porter_list *porters,
 enum esp_status porter_fetch_all(const struct porter_list *porters, const struct porter_order *order, int fd,
                                  const struct porter_watch *watch, bool *let_go, struct esp_error *error)
 {
-    struct fetching fetching = {.watch = watch, .n = porters->n, .error = error};
-    start(&fetching, porters, order, fd);
+    struct fetching fetching = {
+        .watch = watch, .porters = porters, .order = order, .fd = fd, .n = porters->n, .error = error};
+    start(&fetching);
     while (fetching.left > 0 && (fetching.until_ms == 0 || now_ms() < fetching.until_ms)) {
         int ready = poll(fetching.fds, fetching.n, SLICE_MS);
         for (uint32_t i = 0; ready > 0 && i < fetching.n; i++)
@@ -172,10 +238,11 @@ enum esp_status porter_fetch_all(const struct porter_list *porters, const struct
             fetching.status = error_set(error, ESP_CANCELLED, "the transfer was stopped");
             stop(&fetching);
         }
+        look_for_silent(&fetching);
     }
     *let_go = fetching.left == 0;
     for (uint32_t i = 0; i < fetching.n; i++)
         if (fetching.fds[i].fd >= 0)
-            close(fetching.fds[i].fd);
+            ended(&fetching, i);
     return fetching.status;
 }

@@ -41,8 +41,9 @@ static bool is_sound(const struct porter_order *order)
         block_cyclic_matrix_check(&order->from, "the matrix", NULL) != ESP_OK ||
         block_cyclic_matrix_check(held, "the matrix", NULL) != ESP_OK)
         return false;
-    if (order->kind == PORTER_FETCH && (order->places == 0 || order->place >= order->places ||
-                                        order->n_ports == 0 || order->n_ports > PORTERS_MOST))
+    if (order->kind == PORTER_FETCH &&
+        (order->places == 0 || order->place >= order->places || order->n_ports == 0 ||
+         order->n_ports > PORTERS_MOST || order->stall_ms > PORTER_STALL_MS))
         return false;
     return (uint64_t)held->rows.n * (uint64_t)held->cols.n * order->element_bytes == order->bytes &&
            memchr(order->host, 0, sizeof order->host);
@@ -81,7 +82,7 @@ static void obey(struct porter *porter, int socket, const struct porter_order *o
     void *base;
     size_t length;
     struct esp_error error = {.status = ESP_OK};
-    const struct porter_end end = {.stop = porter->stop, .order = socket};
+    const struct porter_end end = {.stop = porter->stop, .order = socket, .stall_ms = (int)order->stall_ms};
     char *pieces = map(memory, order->offset, order->bytes, order->kind == PORTER_FETCH, &base, &length);
     if (!pieces) {
         error_errno(&error, "cannot map the datum");
@@ -124,7 +125,9 @@ void porter_serve_daemon(struct porter *porter, int socket)
     const struct porter_end end = {.stop = porter->stop, .order = -1};
     if (porter_wait(socket, false, &end, PORTER_CONNECT_MS, NULL) == ESP_OK &&
         receive_order(socket, &order, &memory)) {
-        if (is_sound(&order))
+        if (order.kind == PORTER_ASK)
+            answer(socket, PORTER_THERE, ESP_OK, porter->port, "");
+        else if (is_sound(&order))
             obey(porter, socket, &order, memory);
         else
             answer(socket, PORTER_ENDED, ESP_PROTOCOL, 0, "the porter was handed a malformed order");
@@ -142,14 +145,14 @@ static bool is_alike(const struct block_cyclic_matrix *a, const struct block_cyc
 
 /* What the request is about stays while somebody reads. */
 static struct lending *find(struct porter *porter, const struct porter_message *wanted, uint64_t ticket,
-                            struct datum_key key)
+                            struct datum_key key, bool sealed)
 {
     struct lending *lending;
     pthread_mutex_lock(&porter->lock);
     DL_FOREACH(porter->lendings, lending)
     {
         if (lending->order.ticket == ticket && datum_key_equal(lending->order.key, key) &&
-            lending->order.element_bytes == wanted->element_bytes &&
+            lending->order.element_bytes == wanted->element_bytes && (lending->order.sealed != 0) == sealed &&
             is_alike(&lending->order.from, &wanted->from))
             break;
     }
@@ -157,6 +160,22 @@ static struct lending *find(struct porter *porter, const struct porter_message *
         lending->readers++;
     pthread_mutex_unlock(&porter->lock);
     return lending;
+}
+
+static bool find_secret(void *arg, uint64_t ticket, unsigned char *secret)
+{
+    struct porter *porter = arg;
+    struct lending *lending;
+    pthread_mutex_lock(&porter->lock);
+    DL_FOREACH(porter->lendings, lending)
+    {
+        if (lending->order.ticket == ticket && lending->order.sealed) {
+            memcpy(secret, lending->order.secret, PORTER_SECRET_BYTES);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&porter->lock);
+    return lending != NULL;
 }
 
 static void let_go(struct porter *porter, struct lending *lending)
@@ -167,38 +186,50 @@ static void let_go(struct porter *porter, struct lending *lending)
     pthread_mutex_unlock(&porter->lock);
 }
 
-static enum esp_status say_status(int socket, enum esp_status status, uint64_t bytes, const char *why,
-                                  const struct porter_end *end)
+static enum esp_status say_status(const struct porter_line *line, enum esp_status status, uint64_t bytes,
+                                  const char *why, const struct porter_end *end)
 {
     uint64_t words[2] = {htole64((uint64_t)status), htole64(bytes)};
     char text[PORTER_TEXT];
-    enum esp_status said = porter_say(socket, words, sizeof words, end, NULL);
+    enum esp_status said = porter_line_say(line, words, sizeof words, end, NULL);
     if (status == ESP_OK || said != ESP_OK)
         return said;
     snprintf(text, sizeof text, "%-*.*s", PORTER_TEXT - 1, PORTER_TEXT - 1, why);
-    return porter_say(socket, text, sizeof text, end, NULL);
+    return porter_line_say(line, text, sizeof text, end, NULL);
 }
 
-void porter_serve_porter(struct porter *porter, int socket)
+static void serve(struct porter *porter, const struct porter_line *line, uint64_t sealed_ticket,
+                  const struct porter_end *end)
 {
     uint64_t words[PORTER_REQUEST_WORDS], ticket, elements = 0;
     struct datum_key key;
     struct porter_message message = {0};
     struct esp_error error = {.status = ESP_OK};
-    const struct porter_end end = {.stop = porter->stop, .order = -1};
-    if (porter_wait(socket, false, &end, PORTER_CONNECT_MS, NULL) != ESP_OK ||
-        porter_hear(socket, words, sizeof words, &end, NULL) != ESP_OK ||
-        !porter_request_read(words, &message, &ticket, &key))
+    if (porter_line_hear(line, words, sizeof words, end, NULL) != ESP_OK ||
+        !porter_request_read(words, &message, &ticket, &key) || (line->tls && ticket != sealed_ticket))
         return;
-    struct lending *lending = find(porter, &message, ticket, key);
+    struct lending *lending = find(porter, &message, ticket, key, line->tls != NULL);
     if (!lending) {
-        say_status(socket, ESP_NOT_FOUND, 0, "the pieces are not lent (any more): ask for them again", &end);
+        say_status(line, ESP_NOT_FOUND, 0, "the pieces are not lent (any more): ask for them again", end);
         return;
     }
     message.pieces = lending->pieces;
     enum esp_status status = porter_message_count(&message, &elements, &error);
-    if (say_status(socket, status, elements * message.element_bytes, error.text, &end) == ESP_OK &&
+    if (say_status(line, status, elements * message.element_bytes, error.text, end) == ESP_OK &&
         status == ESP_OK)
-        porter_message_send(socket, &message, &end, &error); /* who receives it tells what is wrong */
+        porter_message_send(line, &message, end, &error); /* who receives it tells what is wrong */
     let_go(porter, lending);
+}
+
+void porter_serve_porter(struct porter *porter, int socket)
+{
+    struct porter_line line = {.socket = socket};
+    uint64_t ticket = 0;
+    const struct porter_end end = {.stop = porter->stop, .order = -1};
+    if (porter_wait(socket, false, &end, PORTER_CONNECT_MS, NULL) != ESP_OK)
+        return;
+    if (!porter_tls_begins(socket) ||
+        porter_tls_accept(socket, find_secret, porter, &end, &line.tls, &ticket, NULL) == ESP_OK)
+        serve(porter, &line, ticket, &end);
+    porter_tls_close(line.tls);
 }

@@ -2,7 +2,7 @@
  *
  * What is said to porters (sed/porter/porter.h): by the daemon, in messages over a Unix socket, one
  * connection an order, which is over when either end closes it; and by other porters over TCP, one connection
- * a message of a redistribution.
+ * a message of a redistribution, in TLS where servers have certificates.
  */
 #ifndef SED_PORTER_WIRE_H
 #define SED_PORTER_WIRE_H
@@ -10,16 +10,18 @@
 #include "core/redistribution/block_cyclic.h"
 #include "core/data/datum.h"
 
-#define PORTER_VERSION 1u
-#define PORTERS_MOST   256
-#define PORTER_HOST    256 /* bytes of a host's name */
-#define PORTER_TEXT    512
+#define PORTER_VERSION      3u
+#define PORTERS_MOST        256
+#define PORTER_HOST         256 /* bytes of a host's name */
+#define PORTER_TEXT         512
+#define PORTER_SECRET_BYTES 32
 
 /* ---- the daemon and its own porter; memory comes with the order as a descriptor ---- */
 
 enum porter_order_kind {
     PORTER_LEND = 1, /* whoever shows the ticket may read the pieces until the connection is closed */
-    PORTER_FETCH     /* fill pieces from other porters that lend theirs */
+    PORTER_FETCH,    /* fill pieces from other porters that lend theirs */
+    PORTER_ASK       /* whether anybody is there: what does not answer is no busy porter, but a dead one */
 };
 
 struct porter_order {
@@ -28,10 +30,14 @@ struct porter_order {
     struct datum_key key;                /* of the datum that is lent */
     struct block_cyclic_matrix from, to; /* `to`: of PORTER_FETCH */
     uint32_t element_bytes;
+    /* Whether porters speak over encrypted connections only, and with which key (sed/porter/porter_tls.h). */
+    uint32_t sealed;
+    unsigned char secret[PORTER_SECRET_BYTES];
     uint64_t offset, bytes; /* of all pieces, in the memory that comes with it */
     /* PORTER_FETCH: pieces place, place + places, ... are this porter's; those of other rank r are at port
      * r mod n_ports. */
     uint32_t place, places, n_ports;
+    uint32_t stall_ms; /* for how long a source may send nothing; 0: PORTER_STALL_MS */
     uint16_t ports[PORTERS_MOST];
     char host[PORTER_HOST];
 };
@@ -39,6 +45,7 @@ struct porter_order {
 enum porter_answer_kind {
     PORTER_LENT = 1, /* `port` is where */
     PORTER_MOVED,    /* `bytes` more have come */
+    PORTER_THERE,    /* to PORTER_ASK */
     PORTER_ENDED     /* `status`, `text`: the memory is not used any more */
 };
 

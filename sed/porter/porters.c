@@ -80,6 +80,7 @@ void porters_list(void *arg, struct porter_list *list)
     if (list->n == 0 && porters->own && !porters->closed) {
         memcpy(list->paths[0], porters->path, PORTER_PATH);
         list->n = 1;
+        list->of_ranks = false;
     }
     pthread_mutex_unlock(&porters->lock);
 }

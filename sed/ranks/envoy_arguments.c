@@ -82,11 +82,23 @@ static enum esp_status say_joined(const struct envoy_call *call, const struct ri
     return status;
 }
 
+static enum esp_status say_blank(const struct envoy_call *call, uint64_t bytes, struct esp_error *error)
+{
+    void *zeros = calloc(bytes ? bytes : 1, 1);
+    if (!zeros)
+        return error_no_memory(error, "an argument that does not go in");
+    enum esp_status status = say(call, zeros, bytes, error);
+    free(zeros);
+    return status;
+}
+
 static enum esp_status say_area(const struct envoy_call *call, const struct ring_area *area,
                                 struct esp_error *error)
 {
     struct view view;
     bool filled = area->source != RING_NO_SOURCE;
+    if (area->blank)
+        return say_blank(call, area->bytes, error);
     enum esp_status status =
         filled ? view_open(call, area->source, area->source_offset, area->bytes, false, &view, error)
                : view_open(call, area->file, area->offset, area->bytes, false, &view, error);

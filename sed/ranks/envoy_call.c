@@ -54,11 +54,14 @@ static enum esp_status finish(const struct envoy_call *call, const struct far_me
 {
     const struct ring_job *job = call->job;
     struct ring *ring = call->ring;
+    if (done->returned)
+        atomic_store(&ring->gang.touched, 1);
     enum esp_status status = done->returned ? envoy_hear_results(call, error) : ESP_OK;
     if (status != ESP_OK)
         return status;
     if (done->unable)
-        gang_cannot(ring, call->rank - job->first_rank, job->grid.rows * job->grid.cols, done->text);
+        gang_cannot(ring, call->rank - job->first_rank, job->grid.rows * job->grid.cols, done->text,
+                    done->starved != 0);
     if (done->returned && call->rank == job->first_rank)
         gang_returned(ring);
     bool strayed = done->strayed >= 0 && done->strayed < PROBLEM_MAX_ARGUMENTS;

@@ -50,13 +50,14 @@ void gang_returned(struct ring *ring)
     ring->answer.kind = ANSWER_RETURNED;
 }
 
-void gang_cannot(struct ring *ring, uint32_t place, uint32_t n, const char *why)
+void gang_cannot(struct ring *ring, uint32_t place, uint32_t n, const char *why, bool starved)
 {
     struct ring_answer *answer = &ring->answer;
     if (atomic_fetch_add(&ring->gang.unable, 1) > 0)
         return;
     snprintf(answer->text, sizeof answer->text, "rank %u of %u: %.460s", place, n, why);
     answer->kind = ANSWER_UNABLE;
+    atomic_store(&ring->gang.starved, starved);
 }
 
 void gang_note(struct ring_gang *gang, uint64_t compute_ns, int64_t strayed)

@@ -24,8 +24,9 @@ bool gang_takes_back(const struct ring_job *job, const struct ring_area *area);
 
 /* The first rank has put back what is its own, and the routine has returned. */
 void gang_returned(struct ring *ring);
-/* Says why this rank cannot make the call: the first one's words are kept. `place`: in the grid of n. */
-void gang_cannot(struct ring *ring, uint32_t place, uint32_t n, const char *why);
+/* Says why this rank cannot make the call: the first one's words are kept. `place`: in the grid of n.
+ * `starved`: it has no memory left. */
+void gang_cannot(struct ring *ring, uint32_t place, uint32_t n, const char *why, bool starved);
 /* How long the routine took this rank, and beside the part of which argument it wrote (-1: none). */
 void gang_note(struct ring_gang *gang, uint64_t compute_ns, int64_t strayed);
 /* This rank has done with the call; the last one answers. False: the bell is closed. */

@@ -65,6 +65,7 @@ struct far_message {
     uint32_t kind;
     uint32_t returned;   /* FAR_DONE: the routine has; else no values follow */
     uint32_t unable;     /* FAR_DONE: because this rank could not make the call, for the reason `text` */
+    uint32_t starved;    /* FAR_DONE: as it has no memory left for that */
     int32_t strayed;     /* FAR_DONE: the argument beside whose part was written; -1: none */
     uint64_t compute_ns; /* FAR_DONE */
     struct parallel_speed speed; /* FAR_READY */

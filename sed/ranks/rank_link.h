@@ -15,7 +15,7 @@
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
 #define RANK_HOST_VARIABLE                                                                                   \
     "ESPALIER_PORTERS" /* the host on which the rank's porter listens; "": all interfaces */
-#define RANK_LINK_VERSION 5u
+#define RANK_LINK_VERSION 8u
 #define RANKS_MOST        256 /* of one server */
 #define RANK_RINGS_MOST   16  /* calls at a time */
 #define RANK_CALLS_KEPT                                                                                      \
@@ -30,7 +30,17 @@ enum rank_message_kind {
     RANK_HELLO = 1, /* rank to daemon, the first */
     RANK_SETUP,     /* daemon to rank: the bell, the board and the rings as descriptors */
     RANK_READY,     /* rank to daemon: it waits for calls */
+    RANK_LAST_WORD, /* rank to daemon: it is ending */
     RANK_FILES /* daemon to rank: the descriptors of the call that is posted next; to an envoy: that call */
+};
+
+/* How a rank ends. */
+enum rank_end {
+    RANK_KILLED = 1,      /* by the signal `code` */
+    RANK_EXITED,          /* by itself, with that exit code */
+    RANK_ABORTED,         /* by MPI_Abort() with that code */
+    RANK_ENDED_BY_MPIRUN, /* as another one has ended */
+    RANK_ENDED_AS_TOLD    /* the daemon has closed the channel */
 };
 
 struct rank_message {
@@ -41,6 +51,8 @@ struct rank_message {
     uint32_t ring;  /* RANK_FILES to an envoy */
     uint32_t known; /* RANK_SETUP: how fast ranks are is known, and need not be measured */
     int32_t pid;
+    uint32_t end;                /* RANK_LAST_WORD */
+    int32_t code;                /* likewise */
     char host[64];               /* RANK_HELLO */
     struct parallel_speed speed; /* RANK_READY: all ranks tell the same */
 };

@@ -4,6 +4,7 @@
 #include "util/random.h"
 
 #include <dlfcn.h>
+#include <openssl/crypto.h>
 #include <openssl/hmac.h>
 #include <openssl/opensslv.h>
 #include <stdio.h>
@@ -28,15 +29,21 @@ static enum esp_status sign(const char *key, const void *data, size_t bytes, uns
 {
     __typeof__(HMAC) *hmac = NULL;
     __typeof__(EVP_sha256) *sha256 = NULL;
+    __typeof__(OPENSSL_thread_stop) *thread_stop = NULL;
     unsigned int length = 0;
     void *library = dlopen(SONAME(OPENSSL_SHLIB_VERSION), RTLD_NOW | RTLD_LOCAL);
     if (library) {
         *(void **)&hmac = dlsym(library, "HMAC"); /* as POSIX has it */
         *(void **)&sha256 = dlsym(library, "EVP_sha256");
+        *(void **)&thread_stop = dlsym(library, "OPENSSL_thread_stop");
     }
-    if (!hmac || !sha256)
+    if (!hmac || !sha256 || !thread_stop)
         return error_set(error, ESP_SECURITY, "ranks on other hosts need OpenSSL: %s", dlerror());
-    if (!hmac(sha256(), key, (int)strlen(key), data, bytes, proof, &length) || length != RANK_PROOF_BYTES)
+    const bool is_signed = hmac(sha256(), key, (int)strlen(key), data, bytes, proof, &length) != NULL;
+    /* What OpenSSL keeps for a thread it frees at the thread's end, which that of the process may come
+     * before. */
+    thread_stop();
+    if (!is_signed || length != RANK_PROOF_BYTES)
         return error_set(error, ESP_SECURITY, "OpenSSL signs nothing by HMAC-SHA256");
     return ESP_OK;
 }

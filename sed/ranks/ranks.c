@@ -71,7 +71,7 @@ static bool wants_stop(const struct rank_pool *pool)
     for (uint32_t i = 0; i < pool->n_gangs; i++)
         if (pool->gangs[i].used && pool->gangs[i].verdict != ESP_OK)
             return true;
-    return false;
+    return pool->worn[0] != 0;
 }
 
 static struct gang *free_gang(struct rank_pool *pool)
@@ -132,6 +132,8 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     ring->job.sure = ranks_are_sure(pool, &ring->job, first, n) && !ring->job.apart;
     atomic_store(&ring->gang.prepared, 0);
     atomic_store(&ring->gang.unable, 0);
+    atomic_store(&ring->gang.starved, 0);
+    atomic_store(&ring->gang.touched, 0);
     atomic_store(&ring->gang.compute_ns, 0);
     atomic_store(&ring->gang.strayed, 0);
     atomic_store(&ring->gang.left, n);
@@ -240,6 +242,7 @@ void ranks_count(struct workers *workers, struct ranks_counts *counts)
     for (uint32_t i = 0; i < pool->options.ranks; i++)
         counts->busy += pool->busy[i];
     counts->started = pool->n_started;
+    counts->calls = pool->n_calls;
     counts->failed = pool->failed;
     pthread_mutex_unlock(&pool->lock);
 }
@@ -249,6 +252,7 @@ void ranks_porters(struct workers *workers, struct porter_list *list)
     struct rank_pool *pool = (struct rank_pool *)workers;
     pthread_mutex_lock(&pool->lock);
     bool here = pool->state == JOB_UP && !is_apart(pool, 0, pool->options.ranks);
+    list->of_ranks = here;
     list->n = here ? pool->options.ranks : 0; /* those on other hosts have no pieces in memory */
     pthread_mutex_unlock(&pool->lock);
     for (uint32_t i = 0; i < list->n; i++)

@@ -21,6 +21,7 @@ struct ranks_options {
     const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
     const char *host; /* on which porters of the ranks listen, and the daemon for ranks on other hosts;
                        * NULL or "": all interfaces; borrowed */
+    int64_t still_ns; /* that a call may wait for a rank that is stopped (SIGSTOP); 0: a minute */
     int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */
     void (*output)(void *arg, uint64_t job_id, const char *line);
@@ -43,6 +44,7 @@ struct ranks_counts {
     uint32_t ranks;   /* that wait for calls or compute; 0 while the job starts */
     uint32_t busy;    /* of these */
     uint64_t started; /* jobs of MPI */
+    uint64_t calls;   /* that ranks were given */
     bool failed;      /* the last one could not be started: calls are refused until another one could */
 };
 void ranks_count(struct workers *workers, struct ranks_counts *counts);
@@ -50,10 +52,6 @@ void ranks_count(struct workers *workers, struct ranks_counts *counts);
 /* The porters of the ranks, while these are there; else none. Any thread. */
 struct porter_list;
 void ranks_porters(struct workers *workers, struct porter_list *list);
-
-/* The block sizes that are chosen from. */
-#define RANKS_BLOCKS 4
-extern const uint32_t ranks_blocks[RANKS_BLOCKS];
 
 /* How many calls of about that time, by the model, are known of that proposal's grid. */
 uint32_t ranks_known_calls(struct workers *workers, const struct implementation *implementation,

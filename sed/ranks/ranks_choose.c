@@ -3,6 +3,7 @@
  * How many ranks, which grid and which block size, by the models of parallel routines
  * (core/forecast/parallel_model.h) with what the ranks have measured.
  */
+#include "core/forecast/parallel_alike.h"
 #include "core/forecast/parallel_model.h"
 #include "sed/ranks/ranks_pool.h"
 
@@ -12,16 +13,6 @@
 
 /* To wake ranks that sleep, and until all have answered, on a machine that has other work too. */
 #define CALL_S 5e-4
-
-const uint32_t ranks_blocks[RANKS_BLOCKS] = {16, 32, 64, 128};
-
-/* Routines are told by their symbol, less "p", the type and "_"; what is not here is taken for an LU of the
- * same work. */
-static const struct {
-    const char *name, *model;
-} models[] = {{"gemm", "pdgemm"},  {"symm", "pdgemm"},   {"hemm", "pdgemm"},  {"syrk", "pdgemm"},
-              {"herk", "pdgemm"},  {"potrf", "pdpotrf"}, {"posv", "pdpotrf"}, {"geqrf", "pdgeqrf"},
-              {"gels", "pdgeqrf"}, {"trsm", "pdtrsm"}};
 
 static int64_t value_of(const struct problem *problem, const struct number *scope, const char *name,
                         int64_t otherwise)
@@ -35,7 +26,7 @@ static void model_trsm(const struct problem *problem, const struct number *scope
 {
     char side = (char)value_of(problem, scope, "side", 'L'),
          uplo = (char)value_of(problem, scope, "uplo", 'U'),
-         trans = (char)value_of(problem, scope, "transa", 'N');
+         trans = (char)value_of(problem, scope, "transa", value_of(problem, scope, "trans", 'N'));
     int64_t rows = as->m, cols = as->n;
     bool left = side == 'L' || side == 'l';
     as->n = left ? rows : cols;
@@ -47,11 +38,9 @@ static struct parallel_problem as_modelled(const struct problem *problem,
                                            const struct implementation *implementation,
                                            const struct number *scope, double work_flop)
 {
-    const char *symbol = implementation->symbol;
-    struct parallel_problem as = {.routine = "pdgetrf"};
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
-        if (strlen(symbol) > 2 && strncmp(symbol + 2, models[i].name, strlen(models[i].name)) == 0)
-            as.routine = models[i].model;
+    struct parallel_alike alike;
+    parallel_alike(implementation->symbol, &alike);
+    struct parallel_problem as = {.routine = alike.model};
     as.n = value_of(problem, scope, "n", 0);
     as.m = value_of(problem, scope, "m", as.n);
     as.k = value_of(problem, scope, "k", as.m);
@@ -62,13 +51,7 @@ static struct parallel_problem as_modelled(const struct problem *problem,
     return as;
 }
 
-/* Real work takes so many times that of the same routine on doubles. */
-static double type_factor(char letter)
-{
-    return letter == 's' ? 0.5 : letter == 'c' ? 2 : letter == 'z' ? 4 : 1;
-}
-
-/* The fewest rows and columns of the matrices that come back. */
+/* Rows and columns of a matrix. */
 struct extents {
     int64_t rows, cols;
 };
@@ -79,20 +62,22 @@ static bool is_filled(int64_t ranks, int64_t extent, int64_t block)
     return ranks <= (n > 0 ? n : 1);
 }
 
-static struct extents least_extents(const struct problem *problem,
-                                    const struct implementation *implementation, const struct number *scope)
+/* Of the call's largest matrix, on which most of the work is done: a single right-hand side does not make a
+ * column of ranks of those that factorise. */
+static struct extents largest_extents(const struct problem *problem,
+                                      const struct implementation *implementation, const struct number *scope)
 {
-    struct extents least = {INT32_MAX, INT32_MAX};
+    struct extents largest = {0, 0};
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         struct block_cyclic_matrix layout;
-        if (implementation->spreads[i].kind != SPREAD_BLOCKS || problem->arguments[i].mode == MODE_IN ||
+        if (implementation->spreads[i].kind != SPREAD_BLOCKS ||
             spread_layout(problem, implementation, i, scope, (struct process_grid){1, 1, 1}, &layout, NULL) !=
                 ESP_OK)
             continue;
-        least.rows = layout.rows.n < least.rows ? layout.rows.n : least.rows;
-        least.cols = layout.cols.n < least.cols ? layout.cols.n : least.cols;
+        if ((double)layout.rows.n * (double)layout.cols.n > (double)largest.rows * (double)largest.cols)
+            largest = (struct extents){layout.rows.n, layout.cols.n};
     }
-    return least;
+    return largest;
 }
 
 /* ---- the grids in question ---- */
@@ -102,7 +87,7 @@ struct choice {
     struct process_grid wanted; /* rows 0, block 0: any */
     struct parallel_machine machine;
     struct parallel_problem as;
-    struct extents least;
+    struct extents largest;
     struct parallel_speed speed;
     uint32_t ranks, n, capacity;
     struct parallel_proposal *proposals;
@@ -113,43 +98,71 @@ static bool is_alike(struct process_grid a, struct process_grid b)
     return a.rows == b.rows && a.cols == b.cols && a.block == b.block;
 }
 
+/* Bytes that lie there already. */
+static uint64_t lying(const struct parallel_question *question, struct process_grid grid, bool *some)
+{
+    for (uint32_t i = 0; i < question->n_places; i++)
+        if (is_alike(question->places[i].grid, grid)) {
+            *some = true;
+            return question->places[i].bytes;
+        }
+    *some = false;
+    return 0;
+}
+
 /* Rows (or columns) of ranks that would have nothing are of no use, unless they are asked for. */
 static bool is_useful(const struct choice *choice, struct process_grid grid)
 {
-    return choice->wanted.rows > 0 || is_alike(grid, choice->question->lies) ||
-           (is_filled(grid.rows, choice->least.rows, grid.block) &&
-            is_filled(grid.cols, choice->least.cols, grid.block));
+    bool lies;
+    lying(choice->question, grid, &lies);
+    return choice->wanted.rows > 0 || lies ||
+           (is_filled(grid.rows, choice->largest.rows, grid.block) &&
+            is_filled(grid.cols, choice->largest.cols, grid.block));
 }
 
-/* Where arguments lie already they need not be moved. */
+/* What lies on that grid already need not be moved; all else has to be, whatever grid it comes from. So A
+ * moves to B's grid, B to A's, or both to another one, as it is soonest (section 5 of the FAST paper). */
 static void add(struct choice *choice, struct process_grid grid)
 {
     const struct parallel_question *question = choice->question;
-    const char *symbol = question->implementation->symbol;
+    struct parallel_alike alike;
     struct parallel_forecast forecast;
     if (choice->n == choice->capacity || !is_useful(choice, grid) ||
         parallel_forecast(&choice->machine, &choice->as, (struct parallel_grid){grid.rows, grid.cols},
                           grid.block, &forecast, NULL) != ESP_OK)
         return;
-    const uint64_t stays = is_alike(grid, question->lies) ? question->lying_bytes : 0;
+    bool lies;
+    const uint64_t stays = lying(question, grid, &lies);
     const double moved = (double)(question->bytes > stays ? question->bytes - stays : 0);
-    const double seconds = forecast.seconds * type_factor(symbol[0] == 'p' ? symbol[1] : 'd') + CALL_S +
+    parallel_alike(question->implementation->symbol, &alike);
+    const double seconds = forecast.seconds * alike.part * alike.type + CALL_S +
                            parallel_speed_fill_s(&choice->speed, moved, (double)grid.rows * grid.cols);
-    choice->proposals[choice->n++] = (struct parallel_proposal){grid, seconds, seconds};
+    choice->proposals[choice->n++] =
+        (struct parallel_proposal){.grid = grid, .seconds = seconds, .model_s = seconds};
+}
+
+static bool is_offered(uint32_t block)
+{
+    bool offered = false;
+    for (int i = 0; i < PARALLEL_BLOCKS; i++)
+        offered |= parallel_blocks[i] == block;
+    return offered;
 }
 
 static void add_blocks(struct choice *choice, uint32_t rows, uint32_t cols)
 {
-    const struct process_grid *lies = &choice->question->lies;
-    bool added = false;
-    for (int i = 0; i < RANKS_BLOCKS && choice->wanted.block == 0; i++) {
-        add(choice, (struct process_grid){rows, cols, ranks_blocks[i]});
-        added |= lies->block == ranks_blocks[i];
-    }
-    if (choice->wanted.block > 0)
+    const struct parallel_question *question = choice->question;
+    if (choice->wanted.block > 0) {
         add(choice, (struct process_grid){rows, cols, choice->wanted.block});
-    else if (!added && lies->rows == rows && lies->cols == cols)
-        add(choice, *lies);
+        return;
+    }
+    for (int i = 0; i < PARALLEL_BLOCKS; i++)
+        add(choice, (struct process_grid){rows, cols, (uint32_t)parallel_blocks[i]});
+    for (uint32_t i = 0; i < question->n_places; i++) {
+        const struct process_grid *grid = &question->places[i].grid;
+        if (grid->rows == rows && grid->cols == cols && !is_offered(grid->block))
+            add(choice, *grid);
+    }
 }
 
 static bool list_grids(struct choice *choice)
@@ -158,7 +171,7 @@ static bool list_grids(struct choice *choice)
     uint32_t grids = 0;
     for (uint32_t rows = 1; rows <= choice->ranks; rows++)
         grids += choice->ranks / rows;
-    choice->capacity = grids * (RANKS_BLOCKS + 1);
+    choice->capacity = grids * PARALLEL_BLOCKS + PARALLEL_PLACES;
     choice->proposals = malloc(choice->capacity * sizeof *choice->proposals);
     if (!choice->proposals)
         return false;
@@ -195,10 +208,62 @@ static void correct(struct rank_pool *pool, struct choice *choice)
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* What is left of a call under way. One that is late goes on for as long again as it has taken. */
+static double left_s(const struct gang *gang, int64_t now_ns)
+{
+    const double taken_s = (double)(now_ns - gang->started_ns) / 1e9,
+                 expected_s = gang->handoff.job.proposal.seconds;
+    return taken_s < expected_s ? expected_s - taken_s : taken_s;
+}
+
+/* In how many seconds ranks are free that follow each other: wait_s[n] for n of them. With the lock. */
+static void count_waits(const struct rank_pool *pool, double *wait_s)
+{
+    double latest_s[RANKS_MOST] = {0}; /* of the first, then of the first n from each rank on */
+    double busy_s[RANKS_MOST] = {0};
+    const uint32_t ranks = pool->options.ranks;
+    const int64_t now_ns = ranks_now_ns();
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        const struct gang *gang = &pool->gangs[i];
+        for (uint32_t k = 0; gang->used && k < gang->n; k++)
+            busy_s[gang->first + k] = left_s(gang, now_ns);
+    }
+    for (uint32_t n = 1; n <= ranks; n++) {
+        wait_s[n] = INFINITY;
+        for (uint32_t first = 0; first + n <= ranks; first++) {
+            latest_s[first] = fmax(latest_s[first], busy_s[first + n - 1]);
+            wait_s[n] = fmin(wait_s[n], latest_s[first]);
+        }
+    }
+}
+
+static bool any_is_busy(const struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->n_gangs; i++)
+        if (pool->gangs[i].used)
+            return true;
+    return false;
+}
+
+static void add_waits(struct rank_pool *pool, struct choice *choice)
+{
+    double wait_s[RANKS_MOST + 1];
+    pthread_mutex_lock(&pool->lock);
+    const bool busy = any_is_busy(pool);
+    if (busy)
+        count_waits(pool, wait_s);
+    pthread_mutex_unlock(&pool->lock);
+    for (uint32_t i = 0; busy && i < choice->n; i++) {
+        struct parallel_proposal *proposal = &choice->proposals[i];
+        proposal->wait_s = wait_s[proposal->grid.rows * proposal->grid.cols];
+    }
+}
+
 static bool is_better(const struct parallel_proposal *a, const struct parallel_proposal *b)
 {
     const uint32_t ranks_a = a->grid.rows * a->grid.cols, ranks_b = b->grid.rows * b->grid.cols;
-    return a->seconds < b->seconds || (a->seconds <= b->seconds && ranks_a < ranks_b);
+    const double end_a = a->wait_s + a->seconds, end_b = b->wait_s + b->seconds;
+    return end_a < end_b || (end_a <= end_b && ranks_a < ranks_b);
 }
 
 bool ranks_propose(struct workers *workers, const struct parallel_question *question,
@@ -212,10 +277,12 @@ bool ranks_propose(struct workers *workers, const struct parallel_question *ques
         return false;
     choice.as =
         as_modelled(question->problem, question->implementation, question->scope, question->work_flop);
-    choice.least = least_extents(question->problem, question->implementation, question->scope);
+    choice.largest = largest_extents(question->problem, question->implementation, question->scope);
     bool found = list_grids(&choice);
     if (found) {
         correct(pool, &choice);
+        if (question->now)
+            add_waits(pool, &choice);
         *proposal = choice.proposals[0];
         for (uint32_t i = 1; i < choice.n; i++)
             if (is_better(&choice.proposals[i], proposal))

@@ -4,6 +4,9 @@
  */
 #include "sed/ranks/ranks_pool.h"
 
+#include <stdio.h>
+#include <string.h>
+
 bool ranks_is_answered(const struct gang *gang)
 {
     return (atomic_load_explicit(&gang->ring->reply, memory_order_acquire) & ~RING_WAITERS) == RING_DONE;
@@ -34,6 +37,18 @@ static void report(struct rank_pool *pool, uint64_t job_id, const struct job_end
         pool->workers.ended(pool->workers.arg, job_id, end);
 }
 
+/* A rank without memory would fail the next call too: a limit of its own stays, and so does what its
+ * libraries hold. Calls that are under way go on, others wait for the new job. */
+static void replace_starved(struct rank_pool *pool, const struct gang *gang, struct esp_error *error)
+{
+    static const char next[] = "; the ranks are started again";
+    if (!atomic_load(&gang->ring->gang.starved) || error->status == ESP_OK)
+        return;
+    snprintf(pool->worn, sizeof pool->worn, "a call found no memory on a rank: %.240s", error->text);
+    const size_t length = strlen(error->text);
+    snprintf(error->text + length, sizeof error->text - length, "%s", next);
+}
+
 void ranks_collect(struct rank_pool *pool, struct gang *gang)
 {
     struct job_end end = {0};
@@ -53,12 +68,32 @@ void ranks_collect(struct rank_pool *pool, struct gang *gang)
         ranks_profile_learn(pool, gang, now);
         ranks_know(pool, gang);
     }
+    replace_starved(pool, gang, &end.error);
     if (gang->verdict != ESP_OK)
         describe_verdict(gang, &end);
+    end.first_rank = gang->first;
     release(pool, gang);
     ranks_end_when_wanted(pool);
     pthread_mutex_unlock(&pool->lock);
     report(pool, job_id, &end);
+}
+
+/* An array that each rank has whole is computed with where it is. */
+static bool is_written_in_place(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->problem->n_arguments; i++)
+        if (job->problem->arguments[i].mode == MODE_INOUT && job->problem->arguments[i].n_dims > 0 &&
+            job->implementation->spreads[i].kind == SPREAD_WHOLE)
+            return true;
+    return false;
+}
+
+/* The job has ended for a rank of another call, or of none, before results were put back. */
+static bool is_blameless(const struct rank_pool *pool, const struct gang *gang)
+{
+    return pool->culprit != RANKS_NOBODY &&
+           (pool->culprit < gang->first || pool->culprit >= gang->first + gang->n) &&
+           !atomic_load(&gang->ring->gang.touched) && !is_written_in_place(&gang->handoff.job);
 }
 
 static void describe_loss(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
@@ -68,10 +103,12 @@ static void describe_loss(const struct rank_pool *pool, const struct gang *gang,
         describe_verdict(gang, end);
     else if (ranks_is_answered(gang))
         handoff_read(gang->ring, &gang->handoff, ranks_now_ns() - gang->started_ns, NULL, end, &unused);
-    else
+    else {
         error_set(&end->error, ESP_CRASHED, "%s on a grid of %u x %u ranks was lost: %s",
                   gang->handoff.job.implementation->symbol, gang->handoff.job.grid.rows,
                   gang->handoff.job.grid.cols, pool->trouble);
+        end->blameless = is_blameless(pool, gang);
+    }
 }
 
 void ranks_bury_calls(struct rank_pool *pool)
@@ -85,6 +122,7 @@ void ranks_bury_calls(struct rank_pool *pool)
         if (mine) {
             gang->claimed = true;
             describe_loss(pool, gang, &end);
+            end.first_rank = gang->first;
             release(pool, gang);
             atomic_store(&gang->ring->reply, RING_DONE); /* whoever waits for it waits in vain */
             ring_wake(&gang->ring->reply);

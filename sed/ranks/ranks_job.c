@@ -52,6 +52,8 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
     log_warning("the ranks are ended and started again: %s", pool->trouble);
     ranks_enter(pool, JOB_ENDING);
     pool->told = false;
+    pool->blamed = true;
+    pool->culprit = RANKS_NOBODY;
     /* They see that the channel is closed, and we see when they are gone. */
     for (uint32_t i = 0; i < pool->options.ranks; i++)
         if (pool->ranks[i].socket >= 0)
@@ -60,16 +62,24 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
         kill(pool->mpirun_pid, SIGTERM);
 }
 
+void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, const char *trouble)
+{
+    const bool ends = pool->state == JOB_STARTING || pool->state == JOB_UP;
+    ranks_end_job(pool, trouble);
+    if (ends)
+        pool->culprit = rank;
+}
+
 void ranks_end_when_wanted(struct rank_pool *pool)
 {
-    bool wanted = false, others = false;
+    bool wanted = pool->worn[0], others = false;
     for (uint32_t i = 0; i < pool->n_gangs; i++) {
         const struct gang *gang = &pool->gangs[i];
         wanted |= gang->used && gang->verdict != ESP_OK;
         others |= gang->used && gang->verdict == ESP_OK;
     }
     if (wanted && !others)
-        ranks_end_job(pool, "a call on them was stopped");
+        ranks_end_job(pool, pool->worn[0] ? pool->worn : "a call on them was stopped");
 }
 
 static void forget(struct rank_pool *pool, struct rank *rank)
@@ -82,7 +92,20 @@ static void forget(struct rank_pool *pool, struct rank *rank)
     *rank = (struct rank){.socket = -1, .process = -1};
 }
 
-/* How it ended, which the system knows until mpirun has waited for it: the last field of its line. */
+/* By its own words. */
+static const char *word_text(const struct rank_message *word, char *text, size_t size)
+{
+    if (word->end == RANK_KILLED)
+        snprintf(text, size, "was killed by signal %d (%s)", word->code, strsignal(word->code));
+    else if (word->end == RANK_ABORTED)
+        snprintf(text, size, "called MPI_Abort() with code %d", word->code);
+    else
+        snprintf(text, size, "ended with exit code %d", word->code);
+    return text;
+}
+
+/* How it ended without a word, which the system knows until mpirun has waited for it: the last field of its
+ * line. */
 static const char *end_text(int32_t pid, char *text, size_t size)
 {
     char path[32], line[1024] = "";
@@ -99,8 +122,36 @@ static const char *end_text(int32_t pid, char *text, size_t size)
     else if (status != 0)
         snprintf(text, size, "ended with exit code %d", WEXITSTATUS(status));
     else
-        snprintf(text, size, "ended");
+        snprintf(text, size, "was killed (signal 9), by somebody or for want of memory");
     return text;
+}
+
+static void blame(struct rank_pool *pool, uint32_t number, const char *how)
+{
+    const struct rank *rank = &pool->ranks[number];
+    char text[300];
+    snprintf(text, sizeof text, "rank %u of %u (process %d on %s) %s", number, pool->options.ranks, rank->pid,
+             rank->host, how);
+    if (pool->state == JOB_ENDING && !pool->blamed && !pool->told) { /* now we know */
+        snprintf(pool->trouble, sizeof pool->trouble, "%s", text);
+        pool->blamed = true;
+        pool->culprit = number;
+        log_warning("why mpirun has ended the ranks: %s", text);
+    }
+    ranks_end_job_for(pool, number, text);
+}
+
+/* Ranks that mpirun ends because another one has ended are not to blame, also where we hear of them first. */
+static void on_last_word(struct rank_pool *pool, uint32_t number, const struct rank_message *word)
+{
+    char how[80];
+    pool->ranks[number].explained = true;
+    if (word->end == RANK_KILLED || word->end == RANK_EXITED || word->end == RANK_ABORTED) {
+        blame(pool, number, word_text(word, how, sizeof how));
+    } else if (word->end == RANK_ENDED_BY_MPIRUN && pool->state != JOB_ENDING) {
+        ranks_end_job(pool, "mpirun has ended them");
+        pool->blamed = false;
+    }
 }
 
 void ranks_on_rank(struct rank_pool *pool, uint32_t number)
@@ -109,7 +160,7 @@ void ranks_on_rank(struct rank_pool *pool, uint32_t number)
     struct rank_message message;
     int descriptors[RING_MAX_DESCRIPTORS];
     uint32_t n;
-    char text[240], how[80];
+    char how[80];
     if (rank->socket < 0)
         return;
     int got = rank_link_receive(rank->socket, &message, descriptors, &n, MSG_DONTWAIT);
@@ -119,14 +170,17 @@ void ranks_on_rank(struct rank_pool *pool, uint32_t number)
         ranks_on_ready(pool, rank, &message.speed);
         return;
     }
+    if (got == 1 && message.kind == RANK_LAST_WORD) {
+        on_last_word(pool, number, &message);
+        return;
+    }
     if (got < 0 && errno == EAGAIN)
         return;
-    snprintf(text, sizeof text, "rank %u of %u (process %d on %s) %s", number, pool->options.ranks, rank->pid,
-             rank->host,
-             rank->far ? "ended, or its host cannot be reached any more"
-                       : end_text(rank->pid, how, sizeof how));
+    if (rank->far)
+        blame(pool, number, "ended, or its host cannot be reached any more");
+    else if (!rank->explained)
+        blame(pool, number, end_text(rank->pid, how, sizeof how));
     forget(pool, rank);
-    ranks_end_job(pool, text);
 }
 
 void ranks_on_mpirun_end(struct rank_pool *pool)
@@ -216,7 +270,7 @@ static void start(struct rank_pool *pool, int64_t now)
     struct esp_error error;
     if (atomic_load(&pool->stopping))
         return;
-    pool->words[0] = 0;
+    pool->words[0] = pool->worn[0] = 0;
     board_clear(pool->board);
     ranks_forget_calls(pool);
     if (ranks_launch(pool, &error) == ESP_OK) {
@@ -256,6 +310,8 @@ int64_t ranks_tick(struct rank_pool *pool, bool *buried)
         start(pool, now);
     if (pool->state == JOB_STARTING && now >= pool->since_ns + start_ns(pool))
         give_up_starting(pool);
+    if (pool->state == JOB_UP)
+        ranks_look_for_stopped(pool, now);
     if (pool->state == JOB_UP)
         next = tick_limits(pool, now);
     if (pool->state == JOB_STARTING)

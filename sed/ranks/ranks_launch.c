@@ -75,7 +75,7 @@ static char **with_environment(char *const *more, size_t n)
 
 /* ---- the job ---- */
 
-#define ARGUMENTS 40
+#define ARGUMENTS 44
 
 /* The last words of the command. mpirun carries its own variables to other hosts, and those that are named,
  * whose values no list of processes shows. */
@@ -89,6 +89,9 @@ static void name_hosts(const struct rank_pool *pool, const char **words)
     if (pool->hostfile) {
         words[at++] = "--hostfile";
         words[at++] = pool->hostfile;
+        words[at++] = "--mca"; /* else node7.example.org is asked for as node7 */
+        words[at++] = "orte_keep_fqdn_hostnames";
+        words[at++] = "1";
     }
     for (size_t i = 0; pool->hostfile && i < sizeof names / sizeof *names; i++) {
         words[at++] = "-x";
@@ -121,7 +124,7 @@ static int give_folder(const char *name, const char *folder, char *variable, siz
  * must let the others compute. */
 static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int null)
 {
-    char number[16], path[256], host[300], at[400], proof[100], files[200], shared[200];
+    char number[16], path[256], host[300], at[400], proof[100], files[200], shared[200], windows[200];
     snprintf(number, sizeof number, "%u", pool->options.ranks);
     snprintf(path, sizeof path, RANK_LINK_VARIABLE "=%s", pool->path);
     snprintf(host, sizeof host, RANK_HOST_VARIABLE "=%s", pool->options.host ? pool->options.host : "");
@@ -136,9 +139,10 @@ static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int n
                     (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT=1",
                     (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                     files,
-                    shared};
+                    shared,
+                    windows};
     /* mpirun carries these variables to other hosts, which do not have the folders. */
-    const size_t n = sizeof more / sizeof *more - (pool->shared ? 0 : 2);
+    const size_t n = sizeof more / sizeof *more - (pool->shared ? 0 : 3);
     const char *words[ARGUMENTS] = {pool->mpirun, "--oversubscribe",     "--bind-to", "none", "--quiet",
                                     "--mca",      "mpi_yield_when_idle", "1",         "-n",   number};
     name_hosts(pool, words);
@@ -146,6 +150,8 @@ static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int n
     int why = pool->shared ? give_folder("OMPI_MCA_orte_tmpdir_base", pool->folder, files, sizeof files) : 0;
     if (why == 0 && pool->shared)
         why = give_folder("OMPI_MCA_btl_vader_backing_directory", pool->shared, shared, sizeof shared);
+    if (why == 0 && pool->shared) /* the same one */
+        snprintf(windows, sizeof windows, "OMPI_MCA_osc_sm_backing_directory=%s/" OF_JOB, pool->shared);
     char **environment = why == 0 ? with_environment(more, n) : NULL;
     if (!environment)
         return why != 0 ? why : ENOMEM;

@@ -131,6 +131,8 @@ static int64_t tick(struct rank_pool *pool, bool running, uint64_t *seen)
     int64_t until = ranks_tick(pool, &buried), now = ranks_now_ns();
     if ((running || pool->n_calls != *seen) && now + SWEEP_NS < until)
         until = now + SWEEP_NS;
+    if (ranks_profile_tells_ns(pool) < until && atomic_load(&pool->workers.changed))
+        until = ranks_profile_tells_ns(pool);
     *seen = pool->n_calls;
     atomic_store(&pool->until_ns, until);
     pthread_mutex_unlock(&pool->lock);
@@ -142,9 +144,9 @@ static int64_t tick(struct rank_pool *pool, bool running, uint64_t *seen)
 static void tell_changes(struct rank_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    void (*told)(void *) = pool->proposes_other ? atomic_load(&pool->workers.changed) : NULL;
-    if (told)
-        pool->proposes_other = false;
+    void (*told)(void *) = atomic_load(&pool->workers.changed);
+    if (told && !ranks_profile_tells(pool, ranks_now_ns()))
+        told = NULL;
     pthread_mutex_unlock(&pool->lock);
     if (told)
         told(pool->workers.arg);

@@ -28,8 +28,10 @@ struct rank {
     int socket;  /* -1: not there */
     int process; /* pidfd of its process, by which it is killed when it does not end; -1: none */
     int32_t pid;
+    int64_t still_ns; /* since when it was seen stopped, with a call; 0: it is not */
     bool ready;
-    bool far; /* on another host: its socket leads to its envoy */
+    bool explained; /* it has said how it ends */
+    bool far;       /* on another host: its socket leads to its envoy */
     char host[64];
 };
 
@@ -70,19 +72,26 @@ struct rank_pool {
     int64_t profile_saved_ns;        /* of who saves it alone, as is: */
     struct timespec profile_written; /* when the file was last changed, as far as it was read */
     bool profile_changed;
-    bool proposes_other; /* since workers.changed was told */
-    pid_t mpirun_pid;    /* 0: none */
-    int mpirun_process;  /* its pidfd, or -1 */
-    uint64_t n_started;  /* jobs */
+    /* Since workers.changed was told, at told_ns: other ranks, or other knowledge; calls that took another
+     * time than was known. */
+    bool proposes_other, has_news;
+    int64_t told_ns;
+    pid_t mpirun_pid;   /* 0: none */
+    int mpirun_process; /* its pidfd, or -1 */
+    uint64_t n_started; /* jobs */
     uint64_t n_calls;
-    int64_t since_ns;  /* of the state */
-    int64_t retry_ns;  /* JOB_DOWN: when to start it */
-    int64_t pause_ns;  /* until the next attempt when one fails; doubles */
-    bool failed;       /* the last attempt */
-    bool told;         /* the killing that JOB_ENDING ends with was done */
+    int64_t since_ns; /* of the state */
+    int64_t retry_ns; /* JOB_DOWN: when to start it */
+    int64_t pause_ns; /* until the next attempt when one fails; doubles */
+    bool failed;      /* the last attempt */
+    bool told;        /* the killing that JOB_ENDING ends with was done */
+    bool blamed;      /* `trouble` names who ended first; else mpirun has told ranks to end before we heard */
     char trouble[400]; /* why the job is ending, or could not be started */
+    uint32_t culprit;  /* the rank that it ends for; RANKS_NOBODY: none that is known */
     char words[300];   /* what mpirun said first */
+    char worn[300];    /* why no call is given to this job any more; "": calls are */
     /* the monitor */
+    int64_t looked_ns; /* for stopped ranks */
     pthread_t monitor;
     bool has_monitor;
     int listener, bell, wake, epoll, output; /* output: mpirun's pipe, or -1 */
@@ -94,6 +103,8 @@ struct rank_pool {
     pid_t checker;
     int checker_in, checker_out;
 };
+
+#define RANKS_NOBODY UINT32_MAX
 
 /* What the monitor's epoll tells apart; others are ranks. */
 #define RANKS_LISTENER UINT32_MAX
@@ -153,7 +164,9 @@ void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct para
 void ranks_enter(struct rank_pool *pool, enum job_state state);
 /* Ends the job: `trouble` says why. Nothing when it is ending already. */
 void ranks_end_job(struct rank_pool *pool, const char *trouble);
-/* Ends it when a call is to be stopped and no other one is under way. */
+/* For that rank: calls that it has no part in are not to blame. */
+void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, const char *trouble);
+/* Ends it when a call is to be stopped, or a rank is worn out, and no other call is under way. */
 void ranks_end_when_wanted(struct rank_pool *pool);
 /* Its channel has something, or is closed. */
 void ranks_on_rank(struct rank_pool *pool, uint32_t rank);
@@ -163,12 +176,22 @@ void ranks_on_mpirun_end(struct rank_pool *pool);
 int64_t ranks_tick(struct rank_pool *pool, bool *buried);
 bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
 
+/* ---- ranks_still.c: with the lock ---- */
+
+/* While the job is up, at most once a second: warns of ranks of this host that are stopped while calls wait
+ * for them, and ends the job when one has been so for options.still_ns. */
+void ranks_look_for_stopped(struct rank_pool *pool, int64_t now);
+
 /* ---- ranks_profile.c ---- */
 
 void ranks_profile_load(struct rank_pool *pool);
 /* With the lock: all ranks have measured; a call has ended well. */
 void ranks_profile_measured(struct rank_pool *pool, const struct parallel_speed *speed);
 void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
+/* With the lock: whether workers.changed is to be told now; and when, CLOCK_NEVER: there is nothing to tell.
+ */
+bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns);
+int64_t ranks_profile_tells_ns(const struct rank_pool *pool);
 /* Without the lock, one thread at a time: takes over what a calibration has written to the file, and writes
  * what is new, `now` or once a minute. */
 void ranks_profile_save(struct rank_pool *pool, bool now);

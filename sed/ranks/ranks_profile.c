@@ -8,6 +8,7 @@
 #include "util/log.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,10 @@
 #include <unistd.h>
 
 #define SAVE_NS (60 * NS_PER_S) /* between two writings */
+/* A call that moves forecasts of its size by more than this is worth telling, */
+#define WORTH_TELLING 0.03
+/* and at most so often: it is weighed anew then what all problems take. */
+#define TELL_NS (3 * NS_PER_S)
 
 static struct timespec changed_at(const char *path)
 {
@@ -72,10 +77,26 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
 {
     const struct job *job = &gang->handoff.job;
     const struct process_grid *grid = &job->proposal.grid;
-    experience_learn(&pool->profile.experience, job->implementation->symbol,
-                     (struct parallel_grid){grid->rows, grid->cols}, grid->block, job->proposal.model_s,
-                     (double)(now_ns - gang->started_ns) / 1e9);
+    const double change = experience_learn(&pool->profile.experience, job->implementation->symbol,
+                                           (struct parallel_grid){grid->rows, grid->cols}, grid->block,
+                                           job->proposal.model_s, (double)(now_ns - gang->started_ns) / 1e9);
     pool->profile_changed = true;
+    pool->has_news |= fabs(change - 1) > WORTH_TELLING;
+}
+
+int64_t ranks_profile_tells_ns(const struct rank_pool *pool)
+{
+    return pool->has_news ? pool->told_ns + TELL_NS : CLOCK_NEVER;
+}
+
+bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns)
+{
+    const bool due = pool->proposes_other || now_ns >= ranks_profile_tells_ns(pool);
+    if (due) {
+        pool->proposes_other = pool->has_news = false;
+        pool->told_ns = now_ns;
+    }
+    return due;
 }
 
 uint32_t ranks_known_calls(struct workers *workers, const struct implementation *implementation,
@@ -137,7 +158,6 @@ void ranks_profile_save(struct rank_pool *pool, bool now)
     if (pool->profile_path)
         adopt(pool);
     pthread_mutex_lock(&pool->lock);
-    pool->proposes_other |= pool->profile_changed;
     if (pool->profile_path && pool->profile_changed)
         text = parallel_profile_write(&pool->profile, &length);
     pool->profile_changed = false;

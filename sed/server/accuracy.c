@@ -74,7 +74,7 @@ static struct row *remember(struct accuracy *accuracy, const char *problem, doub
 }
 
 /* Lines that are not as we write them were touched by somebody else: they are passed over, as those of many
- * short ones together are. */
+ * short ones together are. What ranks computed has "rank..." behind it. */
 static void remember_former(struct accuracy *accuracy)
 {
     char line[512], problem[64], more;
@@ -82,7 +82,7 @@ static void remember_former(struct accuracy *accuracy)
     FILE *file = regular_file_open(accuracy->path, "r", NULL);
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "%*s\t%63s\t%lf\t%lf%c", problem, &forecast_s, &actual_s, &more) == 4 &&
-            more == '\n' && actual_s > 0)
+            (more == '\n' || strstr(line, "\trank")) && actual_s > 0)
             remember(accuracy, problem, forecast_s, actual_s);
     if (file)
         fclose(file);
@@ -200,8 +200,10 @@ void accuracy_close(struct accuracy *accuracy)
     free(accuracy);
 }
 
-void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s)
+void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s,
+                   const struct session_ranks *ranks)
 {
+    char text[SESSION_RANKS_TEXT];
     struct row *row = actual_s > 0 ? remember(accuracy, problem, forecast_s, actual_s) : NULL;
     if (row && row->is_short) {
         row->forecast_s += forecast_s;
@@ -209,7 +211,9 @@ void accuracy_note(struct accuracy *accuracy, const char *problem, double foreca
         if (++row->together >= ACCURACY_TOGETHER)
             write_together(accuracy, row);
     } else if (actual_s >= ACCURACY_LEAST_S && accuracy->file) {
-        count_bytes(accuracy, fprintf(accuracy->file, "%lld\t%s\t%.6g\t%.6g\n", (long long)time(NULL),
-                                      problem, forecast_s, actual_s));
+        const bool on_ranks = ranks && ranks->rows > 0;
+        count_bytes(accuracy, fprintf(accuracy->file, "%lld\t%s\t%.6g\t%.6g%s%s\n", (long long)time(NULL),
+                                      problem, forecast_s, actual_s, on_ranks ? "\t" : "",
+                                      on_ranks ? session_ranks_text(ranks, text) : ""));
     }
 }

@@ -4,7 +4,8 @@
  * full it becomes FILE.old, and a new one begins.
  *
  * A line: seconds since 1970, the problem, the forecast and the actual time of the computation in seconds,
- * separated by tabs. What cannot be written is left out: no session fails for it.
+ * separated by tabs; of what ranks computed also which ("ranks 0 to 3 as 2 x 2, blocks of 64"). What cannot
+ * be written is left out: no session fails for it.
  *
  * Short computations come by the ten thousand: ACCURACY_TOGETHER of a problem have a line together (fewer
  * when the file is closed), with the means of both times, and behind them how many they are, and of the last
@@ -13,6 +14,7 @@
 #ifndef SED_ACCURACY_H
 #define SED_ACCURACY_H
 
+#include "core/message/session_ranks.h"
 #include "util/arena.h"
 
 struct accuracy;
@@ -35,7 +37,9 @@ void accuracy_close(struct accuracy *accuracy); /* NULL is nothing to do */
  * exceed, and the mean (a bias). Short ones have a line of their own, which ends in "short": those since the
  * server was started. NULL without memory. */
 const char *accuracy_tell(const struct accuracy *accuracy, struct arena *arena);
-/* A short one costs some 30 ns, and 300 ns where calls of a hundred problems take turns. */
-void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s);
+/* `ranks`: that computed it; rows 0, or NULL: a worker did. A short one costs some 30 ns, and 300 ns where
+ * calls of a hundred problems take turns. */
+void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s,
+                   const struct session_ranks *ranks);
 
 #endif

@@ -16,6 +16,12 @@ static bool has_variable_length(const struct argument *argument)
     return base_type_is_variable(argument->type);
 }
 
+/* Their datum is what would come with the call (core/problem/texts.h), and is mapped as it is. */
+static bool are_read_strings(const struct argument *argument)
+{
+    return argument_is_texts(argument) && argument->type == TYPE_STRING && argument->mode == MODE_IN;
+}
+
 static const char *kind_name(uint32_t kind)
 {
     static const char *const names[] = {"absent", "inline", "bulk", "wanted", "datum"};
@@ -44,16 +50,17 @@ static enum esp_status check_kind(const struct problem *problem, const struct ar
             return ESP_OK;
         break;
     case KIND_WANTED:
-        if (!input)
+        if (!input || argument->unread) /* whether this call reads it is known when it is bound */
             return ESP_OK;
         break;
     case KIND_DATUM:
-        if (input && argument->n_dims > 0 && !has_variable_length(argument))
+        if (input && argument->n_dims > 0 && (!has_variable_length(argument) || are_read_strings(argument)))
             return ESP_OK;
         if (input)
             return error_set(
                 error, ESP_INVALID,
-                "%s: %s: expected a value, found a datum: only arrays of numbers and characters can be data",
+                "%s: %s: expected a value, found a datum: only arrays of numbers and characters, "
+                "and arrays of strings that only go in, can be data",
                 problem->name, argument->name);
         break;
     default:
@@ -97,6 +104,9 @@ static enum esp_status take_argument(struct call_plan *plan, const struct call_a
         planned->datum = found->data;
         planned->datum_length = found->length;
         planned->cut = argument->is_section || names_section(found);
+        if (planned->cut && has_variable_length(argument))
+            return error_set(error, ESP_INVALID, "%s: %s: an array of strings is a datum as a whole",
+                             problem->name, argument->name);
         plan->data = true;
     }
     if (found->kind == KIND_INLINE)
@@ -175,7 +185,8 @@ static enum esp_status check_bytes(struct call_plan *plan, uint32_t index, const
                          plan->problem->name, argument->name, shape->count, base_type_name(argument->type));
     if (has_variable_length(argument))
         return ESP_OK;
-    if (argument_is_input(argument) && argument->n_dims > 0 && !given && shape->bytes > 0)
+    planned->blank = shape->unread && !given;
+    if (argument_is_input(argument) && argument->n_dims > 0 && !given && !planned->blank && shape->bytes > 0)
         return error_set(error, ESP_INVALID, "%s: the input %s (%" PRIu64 " bytes) is missing",
                          plan->problem->name, argument->name, shape->bytes);
     if (argument_is_queried(argument)) /* the worker gives it memory */

@@ -17,6 +17,7 @@ struct planned_argument {
     bool in_segment; /* lies in the session's segment; else in its block, if it needs memory at all */
     bool in_store;   /* lies in the store: a datum that is read, or becomes one (in_segment is set too) */
     bool cut;        /* KIND_DATUM: of the datum, a section is the argument: it is copied into the segment */
+    bool blank;      /* an inout array whose value did not come, as the call does not read it: it is 0 */
     bool kept;       /* the output becomes a datum, */
     uint32_t keep_mode, keep_flags; /* of that mode */
     uint64_t bytes;                 /* of its memory */

@@ -95,6 +95,7 @@ struct server_options {
      * server carries none. */
     void (*porters)(void *arg, struct porter_list *list);
     void *porters_arg;
+    bool porters_seal; /* they speak over encrypted connections only */
 };
 
 enum esp_status server_create(const struct server_options *options, struct server **server,
@@ -120,6 +121,8 @@ bool server_solves(struct server *server, const char *problem, uint64_t digest);
  * the endpoint's lock. */
 void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error,
                      const char *pending);
+/* Whether an administrator has said that it is not solved here. Takes the endpoint's lock. */
+bool server_disables(struct server *server, const char *problem);
 /* From now on these administer it; borrowed. Any thread but the transport's. */
 void server_set_administrators(struct server *server, const struct config_strings *administrators);
 

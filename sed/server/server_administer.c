@@ -4,7 +4,9 @@
  */
 #include "sed/server/accuracy.h"
 #include "sed/server/server_state.h"
+#include "util/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- orders ---- */
@@ -41,17 +43,125 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
     log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
 }
 
+#define PROBLEMS_BYTES 60000 /* what an answer to an order takes */
+
+/* Where there are too many names, the last one is cut off, and no line ends the text. */
+static const char *problems_tell(const struct server *server, struct arena *arena)
+{
+    struct text text;
+    char *buffer = arena_alloc(arena, PROBLEMS_BYTES);
+    const struct node_place *place = &server->duty.place;
+    if (!buffer)
+        return NULL;
+    text_open(&text, buffer, PROBLEMS_BYTES);
+    for (size_t i = 0; i < place->n_disabled; i++)
+        text_printf(&text, "-%s\n", place->disabled[i]);
+    for (uint32_t i = 0; i < server->shelf->n_entries; i++)
+        text_printf(&text, "%s\n", server->shelf->entries[i].problem);
+    return buffer;
+}
+
 /* What only a server knows. */
 static const char *ask(void *self, const char *verb, struct arena *arena)
 {
     const struct server *server = self;
+    if (strcmp(verb, "problems") == 0)
+        return problems_tell(server, arena);
     if (strcmp(verb, "accuracy") != 0)
         return NULL;
     return server->accuracy ? accuracy_tell(server->accuracy, arena) : "";
 }
 
-static const struct duty_ops duty_ops = {
-    .own_address = own_address, .post = post, .drain = drain, .moved = moved, .told = told, .ask = ask};
+/* ---- what would be lost ---- */
+
+#define NAMED_MOST  3
+#define NAMED_BYTES (NAMED_MOST * (DATUM_TEXT + CAP_NAME + 8))
+
+/* How many there are, and the first few. */
+struct doomed {
+    const struct server *server;
+    size_t n;
+    struct text names;
+    char buffer[NAMED_BYTES];
+};
+
+static void list_open(struct doomed *listed, const struct server *server)
+{
+    listed->server = server;
+    listed->n = 0;
+    text_open(&listed->names, listed->buffer, sizeof listed->buffer);
+}
+
+static void list_add(struct doomed *listed, const char *name, const char *remark)
+{
+    if (listed->n < NAMED_MOST)
+        text_printf(&listed->names, "%s%s%s", listed->n ? ", " : "", name, remark);
+    else if (listed->n == NAMED_MOST)
+        text_printf(&listed->names, ", ...");
+    listed->n++;
+}
+
+static void list_if_original(void *arg, const struct datum_id *id, uint64_t bytes)
+{
+    struct doomed *listed = arg;
+    const struct store_asker all = {.trusted = true};
+    struct store_entry entry;
+    char text[DATUM_TEXT];
+    (void)bytes;
+    if (store_look(listed->server->data.store, &all, id, &entry, NULL) == ESP_OK &&
+        datum_is_durable(entry.mode, entry.flags))
+        list_add(listed, datum_id_text(id, text), "");
+}
+
+/* They are on its disk, where nobody finds them unless it is started again. */
+static enum esp_status check_originals(const struct server *server, struct esp_error *error)
+{
+    struct doomed listed;
+    list_open(&listed, server);
+    if (server->data.store)
+        store_each(server->data.store, list_if_original, &listed);
+    if (listed.n == 0)
+        return ESP_OK;
+    return error_set(
+        error, ESP_REFUSED,
+        "%zu data that are to stay would go with \"%s\" (%s): move them (espalier data mv --from "
+        "%s OTHER; sticky ones are to be fetched and put elsewhere), or say that this is meant "
+        "(--force)",
+        listed.n, server->name, listed.buffer, server->name);
+}
+
+static enum esp_status check_results(const struct server *server, struct esp_error *error)
+{
+    struct doomed listed;
+    char text[SESSION_TEXT], problem[CAP_NAME + 4];
+    list_open(&listed, server);
+    for (const struct session *session = server->sessions.by_id; session; session = session->hh.next)
+        if (session->detached && session->state == SESSION_DONE && !session->collected && !session->dropped) {
+            snprintf(problem, sizeof problem, " (%.*s)", CAP_NAME, session->problem->name);
+            list_add(&listed, session_id_text(&session->id, text), problem);
+        }
+    if (listed.n == 0)
+        return ESP_OK;
+    return error_set(error, ESP_REFUSED,
+                     "results of %zu jobs that nobody has fetched would be lost with the process of \"%s\" "
+                     "(sessions %s): fetch them (espalier fetch), or say that this is meant (--force)",
+                     listed.n, server->name, listed.buffer);
+}
+
+static enum esp_status losses(void *self, bool for_good, struct esp_error *error)
+{
+    const struct server *server = self;
+    const enum esp_status status = for_good ? check_originals(server, error) : ESP_OK;
+    return status == ESP_OK ? check_results(server, error) : status;
+}
+
+static const struct duty_ops duty_ops = {.own_address = own_address,
+                                         .post = post,
+                                         .drain = drain,
+                                         .moved = moved,
+                                         .told = told,
+                                         .ask = ask,
+                                         .losses = losses};
 
 enum esp_status server_duty_create(struct server *server, struct esp_error *error)
 {
@@ -86,6 +196,14 @@ void server_reloaded(struct server *server, enum esp_status status, const struct
     endpoint_enter(server->endpoint);
     duty_reloaded(&server->duty, status, error, pending);
     endpoint_leave(server->endpoint);
+}
+
+bool server_disables(struct server *server, const char *problem)
+{
+    endpoint_enter(server->endpoint);
+    const bool disabled = place_is_disabled(&server->duty.place, problem);
+    endpoint_leave(server->endpoint);
+    return disabled;
 }
 
 void server_set_administrators(struct server *server, const struct config_strings *administrators)
@@ -132,8 +250,21 @@ static void note(struct server *server, const struct session *session, enum trac
         trace_note(&server->duty.trace, &session->id, what, from_ns, to_ns, detail);
 }
 
+/* What happened, and where: of workers that is not said. */
+static const char *with_ranks(const struct session *session, const char *what, char text[TRACE_DETAIL])
+{
+    char ranks[SESSION_RANKS_TEXT];
+    if (session->ranks.rows == 0)
+        return what;
+    const char *where = session_ranks_text(&session->ranks, ranks);
+    const int room = TRACE_DETAIL - (int)sizeof " on " - (int)strlen(where);
+    snprintf(text, TRACE_DETAIL, "%.*s on %s", room > 0 ? room : 0, what, where);
+    return text;
+}
+
 void server_trace_end(struct server *server, const struct session *session)
 {
+    char text[TRACE_DETAIL];
     const int64_t ended_ns = session->ended_ns;
     note(server, session, TRACE_WAITED, session->arrived_ns,
          session->admitted_ns ? session->admitted_ns : ended_ns, "");
@@ -142,9 +273,10 @@ void server_trace_end(struct server *server, const struct session *session)
     note(server, session, TRACE_QUEUED, session->ready_ns,
          session->started_ns ? session->started_ns : ended_ns, "");
     if (session->state == SESSION_DONE)
-        note(server, session, TRACE_COMPUTED, session->started_ns, ended_ns, session->problem->name);
+        note(server, session, TRACE_COMPUTED, session->started_ns, ended_ns,
+             with_ranks(session, session->problem->name, text));
     else
         trace_note(&server->duty.trace, &session->id, TRACE_FAILED,
                    session->started_ns ? session->started_ns : ended_ns, ended_ns,
-                   esp_status_string(session->error.status));
+                   with_ranks(session, esp_status_string(session->error.status), text));
 }

@@ -90,6 +90,8 @@ static bool fill_report(struct server *server, struct session *session, struct a
         .compute_s = session->compute_s,
         .forecast_s = session->forecast_s,
     };
+    if (session->ranks.rows > 0 && !session_ranks_put(&session->ranks, &report->extensions, arena))
+        return false;
     if (session->state == SESSION_WAITING || session->state == SESSION_QUEUED)
         report->ahead = ahead(server, session);
     if (session->state == SESSION_DONE)

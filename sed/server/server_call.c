@@ -297,6 +297,8 @@ static enum esp_status open_session(struct server *server, struct client *client
     enum esp_status status = call_plan_make(problem, call, &plan, error);
     bool job = call_is_job(call);
     if (status == ESP_OK)
+        status = server_suits(problem, plan.scope, error);
+    if (status == ESP_OK)
         status = check_memory(server, &plan, error);
     if (status == ESP_OK)
         status = foresee(server, problem, &plan, &cost, &choice, error);

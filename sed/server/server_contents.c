@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether arrays hold what their description asks for: finite numbers, and pointers and indices that stay
- * within their matrix. Client libraries look too, but a server does not believe that they did: a wrong index
- * would send a routine anywhere in its worker.
+ * Whether arrays hold what their description asks for: finite numbers, indices that lead where they may, and
+ * pointers that stay within their matrix. Client libraries look too, but a server does not believe that they
+ * did: a wrong index would send a routine anywhere in its worker.
  *
  * Pieces of large arrays are looked at as they arrive, while they are in the cache, and the whole only when a
  * piece was bad or could not be told by itself. What is more than a little of it is read by a thread, without
@@ -21,7 +21,7 @@ static bool is_compressed(const struct argument *argument)
 static bool is_looked_at(const struct argument *argument)
 {
     return argument_is_input(argument) &&
-           ((argument->properties & PROPERTY_FINITE) || is_compressed(argument));
+           ((argument->properties & PROPERTY_FINITE) || argument->index_of || is_compressed(argument));
 }
 
 /* What one of them is looked at by must not change meanwhile, either. */
@@ -39,7 +39,7 @@ bool server_looks_at(const struct problem *problem, uint32_t index)
 void server_look_at_piece(struct session *session, uint32_t index, const void *data, uint64_t bytes)
 {
     const struct argument *argument = &session->problem->arguments[index];
-    if (is_looked_at(argument) && !problem_piece_is_finite(argument, data, bytes))
+    if ((argument->properties & PROPERTY_FINITE) && !problem_piece_is_finite(argument, data, bytes))
         session->arguments[index].suspect = true;
 }
 
@@ -48,7 +48,7 @@ static bool was_told_by_pieces(const struct session *session, uint32_t index)
 {
     const struct argument *argument = &session->problem->arguments[index];
     return session->arguments[index].kind == KIND_BULK && !session->arguments[index].suspect &&
-           argument->storage != STORAGE_BANDED && !is_compressed(argument);
+           argument->storage != STORAGE_BANDED && !is_compressed(argument) && !argument->index_of;
 }
 
 /* Arrays that a csc or csr matrix needs beside it, as well. */
@@ -58,7 +58,7 @@ static void gather(const struct session *session, const void **data)
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         if (!is_looked_at(argument) || session->arguments[i].kind == KIND_ABSENT ||
-            was_told_by_pieces(session, i))
+            session->arguments[i].kind == KIND_WANTED || was_told_by_pieces(session, i))
             continue;
         /* A datum that the routine writes over is copied by the worker: it is not in its place yet. */
         data[i] = operands_source(session, i);

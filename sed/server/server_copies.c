@@ -105,6 +105,15 @@ void copies_note_moved(struct server *server, struct datum_key key, const char *
         copy->moved = true;
 }
 
+/* They are named without an address: they may be back at another one. */
+void copies_note_places(struct server *server, struct datum_key key)
+{
+    size_t bytes;
+    const char *names = store_places(server->data.store, key, &bytes);
+    for (size_t at = 0; at < bytes; at += strlen(names + at) + 1)
+        copies_note(server, make(key, names + at, ""));
+}
+
 bool copies_has_moved(const struct server *server, struct datum_key key, const char *name)
 {
     const struct copy *copy = find(server, key, name);
@@ -121,31 +130,67 @@ struct telling {
 
 static void add(struct telling *telling, const struct copy *copy, struct datum_key key)
 {
-    if (!copy || !datum_key_equal(copy->key, key) || telling->n == MOST_TOLD)
+    if (!copy || !*copy->address || !datum_key_equal(copy->key, key) || telling->n == MOST_TOLD)
         return;
     telling->items[telling->n++] = copy;
     telling->bytes += strlen(copy->server) + strlen(copy->address) + 2;
 }
 
-void copies_tell(struct server *server, struct datum_key key, struct message *reply)
+static struct extension tell_copies(struct server *server, struct datum_key key, struct arena *arena)
 {
     struct telling telling = {.n = 0};
     const struct copy *copy;
-    forget_old(server);
     for (const struct ticket *ticket = server->data.tickets; ticket; ticket = ticket->hh.next)
         add(&telling, ticket->copy, key);
     DL_FOREACH(server->data.copies, copy)
     add(&telling, copy, key);
-    struct extension *extension = telling.n > 0 ? arena_alloc(&reply->arena, sizeof *extension) : NULL;
-    char *text = extension ? arena_alloc(&reply->arena, telling.bytes) : NULL, *at = text;
-    if (!text)
-        return;
-    for (uint32_t i = 0; i < telling.n; i++) {
+    char *text = telling.n > 0 ? arena_alloc(arena, telling.bytes) : NULL, *at = text;
+    for (uint32_t i = 0; text && i < telling.n; i++) {
         at = stpcpy(at, telling.items[i]->server) + 1;
         at = stpcpy(at, telling.items[i]->address) + 1;
     }
-    *extension = (struct extension){EXTENSION_COPIES, (const uint8_t *)text, (uint32_t)telling.bytes};
-    reply->data_reply.extensions = (struct extensions){extension, 1};
+    return (struct extension){EXTENSION_COPIES, (const uint8_t *)text, text ? (uint32_t)telling.bytes : 0};
+}
+
+/* Who keeps it, from here or from what has just been deleted here, and where it has moved. */
+static struct extension tell_places(struct server *server, struct datum_key key, struct arena *arena)
+{
+    size_t bytes, most;
+    const char *names = store_places(server->data.store, key, &bytes);
+    const char *to = store_moved_to(server->data.store, key);
+    const struct copy *copy;
+    most = bytes + (to ? strlen(to) + 1 : 0);
+    DL_FOREACH(server->data.copies, copy)
+    if (!*copy->address && datum_key_equal(copy->key, key))
+        most += strlen(copy->server) + 1;
+    char *text = most > 0 ? arena_alloc(arena, most) : NULL, *at = text;
+    if (!text)
+        return (struct extension){EXTENSION_PLACES, NULL, 0};
+    if (names)
+        memcpy(at, names, bytes);
+    at += bytes;
+    if (to)
+        at = stpcpy(at, to) + 1;
+    DL_FOREACH(server->data.copies, copy)
+    if (!*copy->address && datum_key_equal(copy->key, key))
+        at = stpcpy(at, copy->server) + 1;
+    return (struct extension){EXTENSION_PLACES, (const uint8_t *)text, (uint32_t)most};
+}
+
+void copies_tell(struct server *server, struct datum_key key, struct message *reply)
+{
+    forget_old(server);
+    const struct extension copies = tell_copies(server, key, &reply->arena),
+                           places = tell_places(server, key, &reply->arena);
+    struct extension *items = arena_alloc(&reply->arena, 2 * sizeof *items);
+    uint32_t n = 0;
+    if (!items)
+        return;
+    if (copies.length > 0)
+        items[n++] = copies;
+    if (places.length > 0)
+        items[n++] = places;
+    reply->data_reply.extensions = (struct extensions){items, n};
 }
 
 void copies_release(struct server *server)

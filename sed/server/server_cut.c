@@ -5,6 +5,8 @@
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
 
+#include "core/redistribution/pieces.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,8 +16,10 @@ struct cutting {
     struct thread_job job;
     struct operand *operand;
     struct section cut;
-    const void *from; /* pinned */
-    void *to;         /* in the session's segment, which stays while the session is `moving` */
+    bool in_pieces;
+    struct block_cyclic_matrix layout; /* of the pieces */
+    const void *from;                  /* pinned */
+    void *to; /* in the session's segment, which stays while the session is `moving` */
     void (*done)(struct operand *operand);
 };
 
@@ -26,11 +30,6 @@ static enum esp_status section_of_argument(const struct operand *operand, struct
     const struct session *session = operand->of->session;
     const struct datum_shape *whole = store_pin_shape(operand->pin);
     const char *name = session->problem->arguments[operand->index].name;
-    struct block_cyclic_matrix layout;
-    if (datum_shape_layout(whole, &layout))
-        return error_set(error, ESP_INVALID,
-                         "%s: expected an array in one piece, of which a section is cut, found one in pieces",
-                         name);
     enum esp_status status = datum_shape_fits(&operand->shape, whole, name, error);
     return status == ESP_OK ? problem_section(session->problem, operand->index, session->job.scope,
                                               operand->shape.dims, cut, error)
@@ -58,11 +57,27 @@ static enum esp_status make_section(const struct operand *operand, struct sectio
     return status;
 }
 
+static struct pieces_range range_of(const struct section *cut, uint32_t d)
+{
+    return d < cut->n_dims ? (struct pieces_range){cut->start[d], cut->skip[d], cut->count[d]}
+                           : (struct pieces_range){0, 1, 1};
+}
+
+static void gather(const struct cutting *cutting)
+{
+    const struct section *cut = &cutting->cut;
+    if (cutting->in_pieces)
+        pieces_gather(&cutting->layout, cutting->from, range_of(cut, 0), range_of(cut, 1), cutting->to,
+                      cut->element);
+    else
+        section_gather(cut, cutting->from, cutting->to);
+}
+
 static void run(void *arg)
 {
     struct cutting *cutting = arg;
     struct server *server = cutting->operand->of->server;
-    section_gather(&cutting->cut, cutting->from, cutting->to);
+    gather(cutting);
     endpoint_enter(server->endpoint);
     cutting->done(cutting->operand);
     endpoint_leave(server->endpoint);
@@ -92,10 +107,11 @@ enum esp_status server_operand_cut(struct server *server, struct operand *operan
                               .from = store_pin_memory(operand->pin)->data,
                               .to = session_argument_data(operand->of->session, operand->index),
                               .done = done};
+    cutting.in_pieces = datum_shape_layout(store_pin_shape(operand->pin), &cutting.layout);
     enum esp_status status = make_section(operand, &cutting.cut, error);
     uint64_t bytes = operand->of->session->job.arguments[operand->index].bytes;
     if (status != ESP_OK || bytes == 0 || (bytes > AT_ONCE_BYTES && hand_out(server, &cutting)))
         return status;
-    section_gather(&cutting.cut, cutting.from, cutting.to); /* small, or nobody else can */
+    gather(&cutting); /* small, or nobody else can */
     return ESP_OK;
 }

@@ -218,6 +218,7 @@ static void on_data(struct server *server, struct call *call, const struct data 
     struct esp_error error;
     struct message *reply = message_create(MESSAGE_DATA_REPLY);
     data_asker_of(server, call, &data->extensions, &asker);
+    asker.is.trusted = data->datum[0] && data_is_server(server, asker.identity);
     enum esp_status status = !reply           ? error_no_memory(&error, "a list of data")
                              : data->datum[0] ? look_one(server, &asker, data->datum, reply, &error)
                                               : look_all(server, &asker, data, reply, &error);
@@ -238,8 +239,10 @@ bool server_data_on_call(struct server *server, struct call *call, const struct 
     if (request->kind < MESSAGE_OFFER || request->kind > MESSAGE_PULL)
         return false;
     if (!server->data.store) {
+        /* Who says that a datum has moved takes ESP_REFUSED as "it is here". */
+        const enum esp_status status = request->kind == MESSAGE_FINISH ? ESP_NOT_FOUND : ESP_REFUSED;
         call_reply(call,
-                   message_failure(message_reply_kind(request->kind), ESP_REFUSED,
+                   message_failure(message_reply_kind(request->kind), status,
                                    "server %s keeps no data (store_memory = 0 in its file)", server->name));
         return true;
     }
@@ -287,8 +290,10 @@ void server_data_news(void *self, const struct datum_id *id, uint64_t bytes, enu
         location_add(server->data.location, server->data.here, id->key, bytes, NULL);
     else
         location_remove(server->data.location, server->data.here, id->key);
-    if (news == STORE_GONE && server->data.replication)
+    if (news != STORE_ARRIVED && server->data.replication)
         replication_forget(server->data.replication, id->key);
+    if (news == STORE_DAMAGED)
+        rescue_begin(server, id, false);
     if (server->endpoint)
         membership_touch(server->membership, NEWS_MS);
 }
@@ -323,7 +328,7 @@ static void verify_next(struct server *server)
 
 void server_data_tick(struct server *server, int64_t now_ns)
 {
-    if (!server->data.store || now_ns < server->data.due_ns)
+    if (!server->data.store || !server->endpoint || now_ns < server->data.due_ns)
         return;
     if (server->data.blocked) {
         server->data.blocked = false;
@@ -331,7 +336,8 @@ void server_data_tick(struct server *server, int64_t now_ns)
     }
     tickets_tick(server, now_ns);
     verify_next(server);
-    int64_t due = store_tick(server->data.store);
+    int64_t due = store_tick(server->data.store), rescues = rescues_tick(server, now_ns);
+    due = rescues < due ? rescues : due;
     int64_t latest = now_ns + (server->data.blocked ? RETRY_NS : LOOK_NS);
     server->data.due_ns = due < latest && due > now_ns ? due : latest;
 }
@@ -341,6 +347,14 @@ static void found_again(void *self, const struct datum_id *id, uint64_t bytes)
 {
     const struct server *server = self;
     location_add(server->data.location, server->data.here, id->key, bytes, NULL);
+}
+
+static void found_damaged(void *self, struct datum_key key)
+{
+    struct server *server = self;
+    struct datum_id id = {.key = key};
+    snprintf(id.origin, sizeof id.origin, "%s", server->name); /* its own is in the file */
+    rescue_begin(server, &id, true);
 }
 
 enum esp_status server_data_create(struct server *server, struct esp_error *error)
@@ -378,6 +392,8 @@ enum esp_status server_data_create(struct server *server, struct esp_error *erro
     status = store_create(&store, &server->data.store, error);
     if (status == ESP_OK)
         store_each(server->data.store, found_again, server);
+    if (status == ESP_OK)
+        status = store_each_damaged(server->data.store, found_damaged, server, error);
     return status;
 }
 
@@ -386,6 +402,7 @@ void server_data_release(struct server *server)
     if (server->data.store)
         tickets_release(server);
     copies_release(server);
+    rescues_release(server);
     store_destroy(server->data.store); /* which tells of nothing any more */
     replication_destroy(server->data.replication);
     location_destroy(server->data.location);

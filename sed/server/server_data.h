@@ -40,7 +40,8 @@ struct ticket {
     uint64_t number;
     struct datum_id id;
     struct asker asker;
-    bool put, lends; /* an offer; an open whose pieces porters are to lend */
+    bool put, lends;   /* an offer; an open whose pieces porters are to lend */
+    bool lends_sealed; /* over encrypted connections */
     uint64_t bytes;
     struct store_pin *pin;      /* of an open */
     char *fetcher;              /* the server that reads it for a session; NULL: another asker */
@@ -88,10 +89,13 @@ struct server_data {
     struct chore *chores;
     struct pull *pulls;         /* by key */
     struct porter_loans *loans; /* that are being made */
-    int64_t due_ns;             /* of tickets and leases */
-    bool leaving;               /* no new errands */
-    bool blocked;               /* some session waits for room */
-    bool verifying;             /* a file is being read to see whether it is whole */
+    struct rescue *rescues;     /* originals whose files were damaged, and of which a copy is looked for */
+    uint32_t n_rescues;
+    uint64_t rescued; /* whose place another server's copy took */
+    int64_t due_ns;   /* of tickets and leases */
+    bool leaving;     /* no new errands */
+    bool blocked;     /* some session waits for room */
+    bool verifying;   /* a file is being read to see whether it is whole */
 };
 
 /* ---- server_data.c ---- */
@@ -144,6 +148,7 @@ struct pull_waiter {
     void (*arrived)(struct pull_waiter *waiter, enum esp_status status, const struct esp_error *error);
     struct timer patience;
     enum pull_kind kind;
+    bool asked, stays; /* told to `arrived`: a holder has counted the asking for it, and lets the copy stay */
     struct server *server;
     struct pull *pull;
     struct pull_waiter *prev, *next;
@@ -162,6 +167,7 @@ struct pull_wish {
     const struct datum_id
         *as; /* another datum of the same value, that lies as `layout` says; NULL: the same */
     struct pull_layout layout;
+    bool asked, stays; /* a replica: an earlier transfer for the same session has asked, and was told that */
     int64_t patience_ns; /* that nothing may come for, and for an answer of a holder; 0: a minute */
     int64_t room_ns;     /* to wait for room in the store; 0: a minute */
 };
@@ -179,6 +185,8 @@ enum esp_status server_pull_forbid(struct server *server, const struct asker *as
 bool server_pull_moves(const struct server *server, struct datum_key key);
 void server_on_pull(struct server *server, struct call *call, const struct message *request);
 bool server_pull_abandoned(struct server *server, struct call *call);
+/* The store has done its part for a pull of what is here: the `then` of a chore, with the pull's call. */
+void server_pull_kept(struct chore *chore, enum esp_status status, const struct esp_error *error);
 /* ---- server_loans.c ---- */
 /* Has porters lend the pieces of the ticket's datum, and answers the open with where they are. The ticket
  * stays meanwhile. */

@@ -8,6 +8,7 @@
  *     server_replicas.c which copies on other servers may stay there
  *     server_copies.c   which servers may have copies of which agents do not know yet
  *     server_drop.c     deleting, and handing over to another server
+ *     server_rescue.c   damaged originals, whose place copies on other servers take
  *
  * All under the endpoint's lock.
  */
@@ -61,9 +62,14 @@ void data_on_drop(struct server *server, struct call *call, const struct drop *d
  * ESP_REFUSED: it may not move, or another server is having it. */
 enum esp_status data_claim(struct server *server, struct ticket *ticket, const struct extensions *extensions,
                            struct esp_error *error);
-/* The server that was let in has the datum (EXTENSION_MOVES): the one here goes. */
-void data_hand_over(struct server *server, struct call *call, const struct datum_id *id,
-                    const struct extension *to);
+/* Whoever was let have the original of this server comes too late from now on: another one has it, or is to
+ * let go of his because it is here. */
+void data_reclaim(struct server *server, struct datum_key key);
+/* The server that was let in has the datum (EXTENSION_MOVES): the one here goes. ESP_REFUSED is said only
+ * when the original stays here, or was deleted: who is told so drops his. ESP_NOT_FOUND: he was not let in,
+ * or it is not here. */
+void data_hand_over(struct server *server, struct call *call, const struct finish *finish,
+                    const struct datum_id *id, const struct extension *to);
 
 /* ---- server_copies.c ---- */
 /* What an open says of who fetches (EXTENSION_COPIES); NULL: nothing, or there is no memory. */
@@ -71,12 +77,25 @@ struct copy *copy_read(struct datum_key key, const struct extensions *extensions
 void copy_destroy(struct copy *copy);
 /* The transfer has ended: from now on the copy is there, or never. Takes it over; NULL is nothing to do. */
 void copies_note(struct server *server, struct copy *copy);
-/* Says in the answer who may have copies of that one. */
+/* Says in the answer who may have copies of that one, and who keeps it. */
 void copies_tell(struct server *server, struct datum_key key, struct message *reply);
+/* The datum is about to be deleted here: who keeps it, too, is told for a while. */
+void copies_note_places(struct server *server, struct datum_key key);
 /* The copy on that server is the original now; whether one is. */
 void copies_note_moved(struct server *server, struct datum_key key, const char *name);
 bool copies_has_moved(const struct server *server, struct datum_key key, const char *name);
 void copies_release(struct server *server);
+
+/* ---- server_rescue.c ---- */
+/* The file of the original here was damaged: has a sound copy elsewhere take its place. `of_start`: that was
+ * found at the start, or before. */
+void rescue_begin(struct server *server, const struct datum_id *id, bool of_start);
+/* When it is to be called next. */
+int64_t rescues_tick(struct server *server, int64_t now_ns);
+void rescues_release(struct server *server);
+/* A pull: the replica here is to become the original, which that server has lost. Nothing is fetched. */
+void server_inherit(struct server *server, struct call *call, const struct datum_id *id,
+                    const struct extension *from);
 
 /* ---- server_replicas.c ---- */
 enum esp_status replicas_create(struct server *server, struct esp_error *error);

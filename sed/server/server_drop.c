@@ -24,6 +24,7 @@ static enum esp_status drop_all(struct server *server, const struct asker *asker
                                 struct esp_error *error)
 {
     struct esp_error why;
+    copies_note_places(server, id->key);
     enum esp_status status = store_delete(server->data.store, &asker->is, id, error);
     if (status != ESP_NOT_FOUND)
         return status;
@@ -34,15 +35,32 @@ static enum esp_status drop_all(struct server *server, const struct asker *asker
     return coming == ESP_OK ? ESP_OK : status;
 }
 
-/* It lives on elsewhere. After a move only replicas go: an original leaves with the server that takes it. */
-static enum esp_status drop_copy(struct server *server, const struct asker *asker, const struct datum_id *id,
-                                 bool moved, struct esp_error *error)
+/* After a move only replicas go: an original leaves with the server that takes it. */
+static enum esp_status drop_replica(struct server *server, const struct asker *asker,
+                                    const struct datum_id *id, const struct extension *to,
+                                    struct esp_error *error)
 {
+    char name[CAP_NAME + 1] = "";
     struct store_entry entry;
-    enum esp_status status = moved ? store_look(server->data.store, &asker->is, id, &entry, error) : ESP_OK;
-    if (status != ESP_OK || (moved && !(entry.flags & DATUM_REPLICA)))
+    enum esp_status status = store_look(server->data.store, &asker->is, id, &entry, error);
+    if (status != ESP_OK || !(entry.flags & DATUM_REPLICA))
         return status;
-    return store_depart(server->data.store, &asker->is, id, error);
+    if (to->length <= CAP_NAME)
+        memcpy(name, to->value, to->length);
+    return store_depart(server->data.store, &asker->is, id, *name ? name : NULL, error);
+}
+
+/* It lives on elsewhere: not there where it is just leaving, because it comes here. */
+static enum esp_status drop_copy(struct server *server, const struct asker *asker, const struct datum_id *id,
+                                 struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    if (server_pull_moves(server, id->key))
+        return error_set(
+            error, ESP_BUSY,
+            "datum %.120s is just moving to server %.80s: delete its copy there when it has come",
+            datum_id_short(id, text), server->name);
+    return store_depart(server->data.store, &asker->is, id, NULL, error);
 }
 
 static enum esp_status drop_offer(struct server *server, uint64_t number, const struct datum_id *id,
@@ -68,8 +86,10 @@ void data_on_drop(struct server *server, struct call *call, const struct drop *d
         asker.is.trusted = may_drop_for_others(server, &asker, &id);
     if (status == ESP_OK && drop->ticket != 0)
         status = drop_offer(server, drop->ticket, &id, &error);
+    else if (status == ESP_OK && elsewhere && elsewhere->length > 0)
+        status = drop_replica(server, &asker, &id, elsewhere, &error);
     else if (status == ESP_OK && elsewhere)
-        status = drop_copy(server, &asker, &id, elsewhere->length > 0, &error);
+        status = drop_copy(server, &asker, &id, &error);
     else if (status == ESP_OK)
         status = drop_all(server, &asker, &id, &error);
     if (status == ESP_OK)
@@ -80,19 +100,13 @@ void data_on_drop(struct server *server, struct call *call, const struct drop *d
 
 /* ---- moves: of several servers that want the original, one gets it ---- */
 
-/* The ticket of a move of that datum to another server than `name`. Those of its own that are past end. */
-static struct ticket *rival(struct server *server, struct datum_key key, const char *name,
-                            const struct ticket *own)
+/* The ticket of the server that may have it in place of this one: there is one at most. */
+static struct ticket *claim_of(const struct server *server, struct datum_key key)
 {
-    struct ticket *ticket, *next;
-    HASH_ITER(hh, server->data.tickets, ticket, next)
-    {
-        if (!ticket->moves || ticket->over || ticket == own || !datum_key_equal(ticket->id.key, key))
-            continue;
-        if (strcmp(ticket->copy->server, name) != 0)
+    struct ticket *ticket;
+    for (ticket = server->data.tickets; ticket; ticket = ticket->hh.next)
+        if (ticket->moves && !ticket->over && datum_key_equal(ticket->id.key, key))
             return ticket;
-        ticket_end(server, ticket);
-    }
     return NULL;
 }
 
@@ -123,16 +137,20 @@ enum esp_status data_claim(struct server *server, struct ticket *ticket, const s
                            struct esp_error *error)
 {
     struct store_entry entry;
-    const struct ticket *other;
     if (!extension_find(extensions, EXTENSION_MOVES))
         return ESP_OK;
     if (!ticket->copy)
         return error_set(error, ESP_PROTOCOL,
                          "expected the name and the address of the server that a datum moves to, found none");
+    struct ticket *other = claim_of(server, ticket->id.key);
+    if (other && strcmp(other->copy->server, ticket->copy->server) == 0) {
+        ticket_end(server, other); /* its own, that is past */
+        other = NULL;
+    }
     enum esp_status status = look_at_original(server, &ticket->asker.is, &ticket->id, &entry, error);
     if (status == ESP_OK)
         status = datum_may_leave(entry.mode, entry.flags, true, error);
-    if (status == ESP_OK && (other = rival(server, ticket->id.key, ticket->copy->server, ticket)))
+    if (status == ESP_OK && other)
         status = tell_rival(&ticket->id, other->copy->server, error);
     /* Two servers that both have it, and each of which is to be the only one, must not both let go of it. */
     if (status == ESP_OK &&
@@ -142,38 +160,59 @@ enum esp_status data_claim(struct server *server, struct ticket *ticket, const s
     return status;
 }
 
-static enum esp_status hand_over(struct server *server, const struct asker *asker, const struct datum_id *id,
+void data_reclaim(struct server *server, struct datum_key key)
+{
+    struct ticket *ticket = claim_of(server, key);
+    if (ticket)
+        ticket->moves = false;
+}
+
+/* The original is here, and who says to have taken it was not let in for that, or is heard late: he may have
+ * let another have it meanwhile, even this server. */
+static enum esp_status refuse_late(struct server *server, const struct datum_id *id,
+                                   const struct ticket *claim, const char *to, struct esp_error *error)
+{
+    if (claim && strcmp(claim->copy->server, to) != 0)
+        return tell_rival(id, claim->copy->server, error);
+    if (server_pull_moves(server, id->key))
+        return tell_rival(id, server->name, error);
+    return error_set(error, ESP_NOT_FOUND,
+                     "server %.80s does not know this move (it was restarted, or nothing was heard for %lld "
+                     "s): ask again",
+                     server->name, (long long)(DATA_TICKET_LEASE_NS / NS_PER_S));
+}
+
+static enum esp_status hand_over(struct server *server, uint64_t number, const struct datum_id *id,
                                  const char *to, struct esp_error *error)
 {
     struct store_entry entry;
-    const struct ticket *other = rival(server, id->key, to, NULL);
-    if (other)
-        return tell_rival(&other->id, other->copy->server, error);
-    enum esp_status status = look_at_original(server, &asker->is, id, &entry, error);
+    const struct store_asker anybody = {.trusted = true}; /* the ticket says who may */
+    struct ticket *claim = claim_of(server, id->key);
+    enum esp_status status = look_at_original(server, &anybody, id, &entry, error);
     if (status == ESP_NOT_FOUND && copies_has_moved(server, id->key, to))
         return ESP_OK; /* said again */
-    if (status == ESP_NOT_FOUND && store_let_go(server->data.store, id->key))
-        error->status = status = ESP_REFUSED; /* another move, or who deleted it, was faster */
+    if (status == ESP_NOT_FOUND && store_was_deleted(server->data.store, id->key))
+        return error->status = ESP_REFUSED;
+    if (status == ESP_OK && (!claim || claim->number != number || strcmp(claim->copy->server, to) != 0))
+        status = refuse_late(server, id, claim, to, error);
     if (status == ESP_OK)
-        status = store_depart(server->data.store, &asker->is, id, error);
-    if (status == ESP_OK)
+        status = store_depart(server->data.store, &claim->asker.is, id, to, error);
+    if (status == ESP_OK) {
+        ticket_end(server, claim);
         copies_note_moved(server, id->key, to);
+    }
     return status;
 }
 
-void data_hand_over(struct server *server, struct call *call, const struct datum_id *id,
-                    const struct extension *to)
+void data_hand_over(struct server *server, struct call *call, const struct finish *finish,
+                    const struct datum_id *id, const struct extension *to)
 {
-    struct asker asker;
     struct esp_error error;
     char name[CAP_NAME + 1] = "";
-    asker_of(call, &asker);
-    asker.is.trusted = data_is_server(server, asker.identity);
     if (to->length <= CAP_NAME)
         memcpy(name, to->value, to->length);
-    enum esp_status status = hand_over(server, &asker, id, name, &error);
-    if (status == ESP_OK)
+    if (hand_over(server, finish->ticket, id, name, &error) == ESP_OK)
         data_done(call);
     else
-        data_refuse(call, MESSAGE_DONE_REPLY, NULL, &error);
+        data_refuse(call, MESSAGE_DONE_REPLY, finish->datum, &error);
 }

@@ -22,7 +22,8 @@ void server_count_end(struct server *server, const struct session *session)
         const struct argument *argument = &session->problem->arguments[i];
         if (session->arguments[i].kind == KIND_ABSENT)
             continue;
-        totals->bytes_in += argument_is_input(argument) ? session->job.arguments[i].bytes : 0;
+        if (argument_is_input(argument) && session->arguments[i].kind != KIND_WANTED)
+            totals->bytes_in += session->job.arguments[i].bytes;
         totals->bytes_out += argument_is_output(argument) ? session->job.arguments[i].bytes : 0;
     }
 }
@@ -103,6 +104,8 @@ static void stored(const struct server *server, struct metrics *metrics)
                     "Volatile data and replicas that were dropped.");
     metrics_counter(metrics, "espalier_server_data_damaged_total", (double)counts.damaged,
                     "Files of data that were damaged, and set aside.");
+    metrics_counter(metrics, "espalier_server_data_rescued_total", (double)server->data.rescued,
+                    "Damaged originals whose place a copy on another server has taken.");
 }
 
 void server_metrics(void *self, struct metrics *metrics)

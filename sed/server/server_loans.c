@@ -6,11 +6,14 @@
 #include "sed/server/server_data_internal.h"
 #include "sed/server/server_pull.h"
 
-#include <endian.h>
+#include "util/random.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <utlist.h>
+
+#define LEND_MS 3000 /* of all porters: less than the other server waits for the answer */
 
 struct porter_loans {
     struct thread_job job;
@@ -39,12 +42,18 @@ void server_loans_end(struct porter_loans *loans)
 static void make(struct porter_loans *loans, struct esp_error *error)
 {
     const struct server_options *options = &loans->server->options;
+    const int64_t until_ns = clock_now_ns(&clock_system) + LEND_MS * NS_PER_MS;
     enum esp_status status = ESP_OK;
+    char name[PORTER_NAME];
     options->porters(options->porters_arg, &loans->porters);
     for (uint32_t i = 0; status == ESP_OK && i < loans->porters.n; i++) {
-        status = porter_lend(loans->porters.paths[i], &loans->order, loans->fd, &loans->sockets[i],
-                             &loans->order.ports[i], error);
+        const int64_t left_ms = (until_ns - clock_now_ns(&clock_system)) / NS_PER_MS;
+        status =
+            porter_lend(loans->porters.paths[i], &loans->order, loans->fd, left_ms > 0 ? (int)left_ms : 0,
+                        &loans->sockets[i], &loans->order.ports[i], error);
         loans->n += status == ESP_OK;
+        if (status != ESP_OK)
+            error_prefix(error, "server %s, %s", loans->server->name, porter_name(&loans->porters, i, name));
     }
     if (status == ESP_OK && loans->n == 0)
         error_set(error, ESP_BUSY, "the porters of server %s are being started", loans->server->name);
@@ -56,15 +65,13 @@ static struct message *answer(struct porter_loans *loans)
     if (!reply || reply->open_reply.outcome.status != ESP_OK)
         return reply;
     struct extension *extension = arena_alloc(&reply->arena, sizeof *extension);
-    uint16_t *ports = arena_alloc(&reply->arena, loans->n * sizeof *ports);
-    if (!extension || !ports) {
+    uint8_t *value = arena_alloc(&reply->arena, PORTERS_VALUE_MOST);
+    if (!extension || !value) {
         message_destroy(reply);
         return NULL;
     }
-    for (uint32_t i = 0; i < loans->n; i++)
-        ports[i] = htole16(loans->order.ports[i]);
-    *extension =
-        (struct extension){EXTENSION_PORTERS, (const uint8_t *)ports, loans->n * (uint32_t)sizeof *ports};
+    loans->order.n_ports = loans->n;
+    *extension = (struct extension){EXTENSION_PORTERS, value, porters_write(&loans->order, value)};
     reply->open_reply.extensions = (struct extensions){extension, 1};
     return reply;
 }
@@ -117,10 +124,19 @@ static enum esp_status prepare(struct porter_loans *loans, struct esp_error *err
     if (!loans->server->options.porters)
         return error_set(
             error, ESP_REFUSED,
-            "server %s carries no pieces to other servers: with certificates they would travel in "
-            "the open (copy the datum as it lies)",
+            "server %s carries no pieces to other servers: it keeps no data in memory (store_memory)",
             loans->server->name);
-    enum esp_status status = pull_lie(shape, &order->from, error);
+    if (loans->server->options.porters_seal && !ticket->lends_sealed)
+        return error_set(
+            error, ESP_REFUSED,
+            "server %s, which has certificates, lends pieces over encrypted connections only: the "
+            "other server has none, or is of an earlier version",
+            loans->server->name);
+    order->sealed = ticket->lends_sealed;
+    enum esp_status status =
+        order->sealed ? random_bytes(order->secret, sizeof order->secret, error) : ESP_OK;
+    if (status == ESP_OK)
+        status = pull_lie(shape, &order->from, error);
     return status == ESP_OK ? store_pin_reader(ticket->pin, false, &loans->fd, error) : status;
 }
 

@@ -72,6 +72,15 @@ static bool make_plan(struct server *server, const struct problem *problem, stru
            measurement->plan->segment_bytes > 0;
 }
 
+/* The speed is that of a worker. NULL: only ranks compute it, of which forecasts know otherwise. */
+static const struct implementation *for_workers(const struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_implementations; i++)
+        if (!implementation_is_parallel(&problem->implementations[i]))
+            return &problem->implementations[i];
+    return NULL;
+}
+
 static void fill_job(struct measurement *measurement)
 {
     struct call_plan *plan = measurement->plan;
@@ -92,7 +101,7 @@ static void fill_job(struct measurement *measurement)
         }
     }
     measurement->job = (struct job){.problem = plan->problem,
-                                    .implementation = &plan->problem->implementations[0],
+                                    .implementation = for_workers(plan->problem),
                                     .arguments = measurement->arguments,
                                     .scope = plan->scope,
                                     .segment_fd = measurement->segment->fd,
@@ -120,7 +129,7 @@ static bool prepare(struct server *server)
     static const uint64_t nobody[2];
     struct esp_error error = {0};
     const struct problem *problem = problem_find(server->shelf->set, "dgemm");
-    if (!problem || problem->n_implementations == 0)
+    if (!problem || !for_workers(problem))
         return false;
     measurement->shelf = server->shelf;
     measurement->shelf->users++;

@@ -14,7 +14,7 @@
 /* A correction that moves forecasts by less than this is not worth a message, */
 #define WORTH_TELLING 0.03
 /* and agents get all models anew at most so often. */
-#define TELL_NS (5 * NS_PER_S)
+#define TELL_NS (3 * NS_PER_S)
 
 static uint32_t known_scalars(const struct problem *problem, const struct number *scope,
                               struct scalar_value *scalars)
@@ -84,7 +84,8 @@ void server_learn(struct server *server, const struct session *session, double c
         .bytes = (double)session->call_bytes,
     };
     if (server->accuracy)
-        accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s);
+        accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s,
+                      &session->ranks);
     if (server->models.n > 0 && !implementation_is_parallel(session->job.implementation))
         correct(server, session, server_taken_alone_s(server, session, cpu_s), &call);
 }
@@ -96,8 +97,12 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
     int64_t now_ns = server_now(server);
     bool wait = server->models_told_ns && now_ns - server->models_told_ns < TELL_NS;
     bool never = server->models.n == 0 && server->models.n_ranks == 0 && server->models_told_ns == 0;
-    if (never || (!complete && (server->models_told || wait)))
+    if (never || (!complete && server->models_told))
         return true;
+    if (!complete && wait) {
+        membership_touch(server->membership, (server->models_told_ns + TELL_NS - now_ns) / NS_PER_MS + 1);
+        return true;
+    }
     const uint32_t n = record->extensions.n;
     struct extension *items = arena_alloc(arena, (n + 1) * sizeof *items);
     uint32_t length;
@@ -183,11 +188,11 @@ char *server_corrections(struct server *server, size_t *length)
 enum esp_status server_take_corrections(struct server *server, const char *text, size_t length,
                                         uint32_t *taken, struct esp_error *error)
 {
-    enum esp_status status = ESP_OK;
     *taken = 0;
     enter(server);
-    if (server->models.n > 0)
-        status = corrections_read(text, length, &server->models, server->corrections, taken, error);
+    /* Also without models: what is damaged is told, and not found when there are some again. */
+    const enum esp_status status =
+        corrections_read(text, length, &server->models, server->corrections, taken, error);
     server->models_told = false;
     leave(server);
     return status;

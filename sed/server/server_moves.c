@@ -193,7 +193,9 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
     }
     if (status == ESP_OK) {
         ticket->copy = copy_read(id.key, &open->extensions);
-        ticket->lends = extension_find(&open->extensions, EXTENSION_PORTERS) != NULL;
+        const struct extension *porters = extension_find(&open->extensions, EXTENSION_PORTERS);
+        ticket->lends = porters != NULL;
+        ticket->lends_sealed = porters && porters->length > 0;
         chore = ticket->lends ? chore_for(call, ticket, opened) : NULL;
         status = pin(server, ticket, chore, &work, &error);
     }
@@ -223,8 +225,9 @@ static void committed(struct chore *chore, enum esp_status status, const struct 
     if (status == ESP_OK)
         log_notice("%s: stored, %s", datum_id_short(&chore->ticket->id, text),
                    datum_bytes_text(chore->ticket->bytes, bytes));
-    if (status == ESP_OK || chore->ticket->over)
-        ticket_end(chore->server, chore->ticket);
+    else /* nobody comes again for what the disk did not take */
+        store_abort(chore->server->data.store, &chore->ticket->asker.is, chore->ticket->id.key, NULL);
+    ticket_end(chore->server, chore->ticket);
     if (chore->call && status == ESP_OK)
         data_done(chore->call);
     else if (chore->call)
@@ -257,7 +260,7 @@ void data_on_finish(struct server *server, struct call *call, const struct finis
     }
     const struct extension *moved = extension_find(&finish->extensions, EXTENSION_MOVES);
     if (moved) {
-        data_hand_over(server, call, &id, moved);
+        data_hand_over(server, call, finish, &id, moved);
         return;
     }
     struct ticket *ticket = ticket_find(server, finish->ticket);

@@ -12,6 +12,8 @@
 
 /* Of one transfer, for room; then the session lets go of all that it has, and tries again. */
 #define ROOM_NS (1 * NS_PER_S)
+/* Copies of one datum here that are found damaged, one after the other, until the call fails. */
+#define MOST_DAMAGED 3
 
 /* ---- what the call says ---- */
 
@@ -158,8 +160,11 @@ static void fail(struct operands *operands, const struct operand *operand, const
     struct session *session = operands->session;
     const struct problem *problem = session->problem;
     struct esp_error error;
-    error_set(&error, why->status, "%s: %s: %s", problem->name, problem->arguments[operand->index].name,
-              why->text);
+    error_set(&error, why->status, "%s: %s: %s%s", problem->name, problem->arguments[operand->index].name,
+              why->text,
+              store_has_lost(operands->server->data.store, operand->id.key)
+                  ? "; the copy here was damaged, and is set aside: no sound one is left that can be reached"
+                  : "");
     if (!session_has_ended(session))
         server_end_session(operands->server, session, SESSION_FAILED, &error);
 }
@@ -251,8 +256,16 @@ static enum esp_status take_input(struct operand *operand, struct esp_error *err
     } else {
         argument->file = &operand->file;
         argument->data = memory->data;
+        argument->bytes = memory->bytes; /* of strings: known only now */
     }
     return ESP_OK;
+}
+
+/* The file here was damaged, and is set aside: others may have a sound copy. */
+static bool may_be_elsewhere(struct operand *operand, enum esp_status status)
+{
+    return status == ESP_NOT_FOUND && store_has_lost(operand->of->server->data.store, operand->id.key) &&
+           operand->n_damaged++ < MOST_DAMAGED;
 }
 
 static void was_read(struct chore *chore, enum esp_status status, const struct esp_error *error)
@@ -265,12 +278,14 @@ static void was_read(struct chore *chore, enum esp_status status, const struct e
         status = take_input(operand, &why);
     else
         operand->state = OPERAND_AWAY, operand->pin = NULL; /* it is gone */
-    if (session_has_ended(session))
+    const bool has_ended = session_has_ended(session);
+    const bool goes_on = !has_ended && (status == ESP_OK || may_be_elsewhere(operand, status));
+    if (has_ended)
         let_go(server, operand, false);
-    else if (status != ESP_OK)
+    else if (!goes_on)
         fail(operand->of, operand, &why);
     server_leave_session(server, session);
-    if (status == ESP_OK && !session_has_ended(session))
+    if (goes_on)
         server_proceed(server, session);
 }
 
@@ -319,6 +334,8 @@ static void arrived(struct pull_waiter *waiter, enum esp_status status, const st
     struct operand *operand = (struct operand *)((char *)waiter - offsetof(struct operand, waiter));
     struct esp_error why = *error;
     operand->state = OPERAND_AWAY;
+    operand->asked = waiter->asked;
+    operand->stays = waiter->stays;
     if (may_step_back(waiter->server, operand->of, status, &why))
         return;
     if (status != ESP_OK)
@@ -337,6 +354,8 @@ static enum esp_status fetch_input(struct server *server, struct operand *operan
                                    .n_sources = operand->n_sources,
                                    .kind = PULL_REPLICA,
                                    .flags = DATUM_REPLICA,
+                                   .asked = operand->asked,
+                                   .stays = operand->stays,
                                    .patience_ns = left_ns > 0 ? left_ns : 0,
                                    .room_ns = ROOM_NS};
     enum esp_status status = server_pull(server, &operand->of->asker, &wish, &operand->waiter, error);
@@ -354,7 +373,8 @@ static enum esp_status make_room(struct server *server, struct operand *operand,
     struct store_new fresh = {.shape = operand->shape,
                               .mode = operand->mode,
                               .flags = operand->flags,
-                              .created_s = (int64_t)time(NULL)};
+                              .created_s = (int64_t)time(NULL),
+                              .streamed = operand->straight};
     struct store_memory memory;
     struct store_asker asker = operand->of->asker.is;
     /* What a job leaves behind outlives its client. */
@@ -406,9 +426,10 @@ static enum esp_status step(struct server *server, struct operand *operand, stru
         return ESP_OK;
     if (operand->kept)
         return make_room(server, operand, error);
-    if (store_has(server->data.store, operand->id.key))
-        return open_input(server, operand, error);
-    return fetch_input(server, operand, error);
+    if (!store_has(server->data.store, operand->id.key))
+        return fetch_input(server, operand, error);
+    enum esp_status status = open_input(server, operand, error);
+    return may_be_elsewhere(operand, status) ? fetch_input(server, operand, error) : status;
 }
 
 bool server_operands_step(struct server *server, struct session *session)

@@ -32,9 +32,12 @@ struct operand {
     struct datum_section section; /* of an input */
     char *sources[CAP_SOURCES];   /* of an input: addresses */
     uint32_t n_sources;
+    bool asked, stays;    /* a holder was asked for a copy, and lets it stay: a call counts once */
+    uint32_t n_damaged;   /* times that its file here was damaged, so that it is fetched */
     enum datum_mode mode; /* of a result */
     uint32_t flags;
     bool as_it_lies; /* a result that stays in the pieces in which ranks compute it */
+    bool straight; /* a result that is written to its file, as there is no memory for it beside the others */
     struct store_pin *pin;
     struct job_file file;
     struct job_file sent; /* of a result that the client has sent first: where it lies in the segment */
@@ -55,9 +58,10 @@ struct operands {
 enum esp_status server_operands_create(struct server *server, struct session *session,
                                        const struct call_plan *plan, const struct call *call,
                                        struct esp_error *error);
-/* Whether the store could hold all of them at the same time, if nobody else used it (server_operands_room.c).
- * ESP_NO_MEMORY: never. Of data that are not pinned the size is taken that the arguments have. */
-enum esp_status server_operands_check_room(const struct server *server, const struct operands *operands,
+/* Whether the store could hold all of them at the same time, if nobody else used it (server_operands_room.c);
+ * durable results for which there would be no memory go straight to their files. ESP_NO_MEMORY: never. Of
+ * data that are not pinned the size is taken that the arguments have. */
+enum esp_status server_operands_check_room(const struct server *server, struct operands *operands,
                                            struct esp_error *error);
 /* Goes on with getting all of them. A failure ends the session. Whether all are here. */
 bool server_operands_step(struct server *server, struct session *session);

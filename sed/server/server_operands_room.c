@@ -23,7 +23,42 @@ static bool counts(const struct operands *operands, const struct operand *operan
     return true;
 }
 
-enum esp_status server_operands_check_room(const struct server *server, const struct operands *operands,
+/* It lives on the disk, and takes no memory: a result, or (as far as is known here) what goes in. */
+static bool is_streamed(const struct server *server, const struct operand *operand)
+{
+    const uint64_t bytes = bytes_of(operand);
+    return operand->kept ? store_is_streamed(server->data.store, bytes, operand->mode, operand->flags,
+                                             operand->straight)
+                         : store_is_streamed(server->data.store, bytes, DATUM_VOLATILE, DATUM_REPLICA, false);
+}
+
+/* The first durable results go straight to their files, until the rest has room. */
+static void relieve(const struct server *server, struct operands *operands, uint64_t limit, uint64_t *taken)
+{
+    for (uint32_t i = 0; i<operands->n && * taken> limit; i++) {
+        struct operand *operand = &operands->items[i];
+        if (!operand->kept || is_streamed(server, operand) ||
+            !store_is_streamed(server->data.store, bytes_of(operand), operand->mode, operand->flags, true))
+            continue;
+        operand->straight = true;
+        *taken -= store_memory_of(bytes_of(operand));
+    }
+}
+
+static enum esp_status tell_too_large(const struct server *server, const struct operand *operand,
+                                      uint64_t limit_bytes, struct esp_error *error)
+{
+    char limit[DATUM_BYTES_TEXT], size[DATUM_BYTES_TEXT];
+    const struct problem *problem = operand->of->session->problem;
+    return error_set(error, ESP_NO_MEMORY,
+                     "%s: a datum of %s can never fit the memory for data on server %s, which is limited to "
+                     "%s (store_memory)%s",
+                     problem->arguments[operand->index].name, datum_bytes_text(bytes_of(operand), size),
+                     server->name, datum_bytes_text(limit_bytes, limit),
+                     operand->kept ? "; let it come back, or stay for good (persistent)" : "");
+}
+
+enum esp_status server_operands_check_room(const struct server *server, struct operands *operands,
                                            struct esp_error *error)
 {
     char limit[DATUM_BYTES_TEXT], data[DATUM_BYTES_TEXT], results[DATUM_BYTES_TEXT];
@@ -33,19 +68,20 @@ enum esp_status server_operands_check_room(const struct server *server, const st
     for (uint32_t i = 0; i < operands->n; i++) {
         const struct operand *operand = &operands->items[i];
         uint64_t bytes = bytes_of(operand);
-        if (!operand->kept && !counts(operands, operand))
+        if ((!operand->kept && !counts(operands, operand)) || is_streamed(server, operand))
             continue;
-        if (bytes > store.memory_limit) /* told of that one alone */
-            return ESP_OK;
+        if (store_memory_of(bytes) > store.memory_limit || bytes > store.memory_limit)
+            return tell_too_large(server, operand, store.memory_limit, error);
         taken += store_memory_of(bytes); /* of a few arguments, each below the limit */
         *(operand->kept ? &result_bytes : &data_bytes) += bytes;
     }
+    relieve(server, operands, store.memory_limit, &taken);
     if (taken <= store.memory_limit)
         return ESP_OK;
     return error_set(error, ESP_NO_MEMORY,
                      "the memory for data on server %s, %s (store_memory), can never hold at once what the "
                      "call needs: data of %s that go in, and results of %s that are to stay; let results "
-                     "come back, or use a server with more",
+                     "come back, or stay for good (persistent), or use a server with more",
                      server->name, datum_bytes_text(store.memory_limit, limit),
                      datum_bytes_text(data_bytes, data), datum_bytes_text(result_bytes, results));
 }

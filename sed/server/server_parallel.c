@@ -14,6 +14,23 @@ const struct implementation *server_parallel(const struct problem *problem, cons
     return NULL;
 }
 
+enum esp_status server_suits(const struct problem *problem, const struct number *scope,
+                             struct esp_error *error)
+{
+    const struct expr *suits = problem->n_implementations ? problem->implementations[0].suits : NULL;
+    const struct scope values = {.values = scope, .n_values = problem->n_arguments};
+    char found[200];
+    if (problem->n_implementations == 0 || !implementation_is_parallel(&problem->implementations[0]) ||
+        server_parallel(problem, scope))
+        return ESP_OK;
+    expr_describe_values(suits, &values, found, sizeof found);
+    return error_set(
+        error, ESP_INVALID,
+        "%s: expected arguments that suit one of its implementations, all of which are for ranks "
+        "(%s: suits %s), found %s",
+        problem->name, problem->implementations[0].name, expr_text(suits), found);
+}
+
 /* ---- data that lie in pieces ---- */
 
 /* The grid of its layout; blocks of ScaLAPACK's routines are square. */
@@ -36,27 +53,29 @@ static const struct job_file *input_of(const struct session *session, uint32_t i
     return argument->writable ? argument->source : argument->file;
 }
 
-/* The grid over which most bytes of the call's matrices lie. */
-static uint64_t find_lying(const struct session *session, const struct implementation *implementation,
-                           struct process_grid *lies)
+static struct parallel_place_taken *place_of(struct parallel_question *question, struct process_grid grid)
 {
-    uint64_t most = 0;
-    *lies = (struct process_grid){0};
+    for (uint32_t i = 0; i < question->n_places; i++)
+        if (is_alike(question->places[i].grid, grid))
+            return &question->places[i];
+    if (question->n_places == PARALLEL_PLACES)
+        return NULL;
+    question->places[question->n_places] = (struct parallel_place_taken){.grid = grid};
+    return &question->places[question->n_places++];
+}
+
+/* Each grid over which matrices of the call lie: it may be taken, and what lies otherwise moves there. */
+static void find_places(const struct session *session, struct parallel_question *question)
+{
     for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
         const struct job_file *file = input_of(session, i);
-        struct process_grid grid, other;
-        uint64_t bytes = 0;
-        if (!file || implementation->spreads[i].kind != SPREAD_BLOCKS || !grid_of(file, &grid))
+        struct process_grid grid;
+        if (!file || question->implementation->spreads[i].kind != SPREAD_BLOCKS || !grid_of(file, &grid))
             continue;
-        for (uint32_t k = 0; k < session->problem->n_arguments; k++)
-            if (input_of(session, k) && grid_of(input_of(session, k), &other) && is_alike(grid, other))
-                bytes += input_of(session, k)->bytes;
-        if (bytes > most) {
-            most = bytes;
-            *lies = grid;
-        }
+        struct parallel_place_taken *place = place_of(question, grid);
+        if (place)
+            place->bytes += file->bytes;
     }
-    return most;
 }
 
 /* ---- the choice ---- */
@@ -71,9 +90,10 @@ static bool propose(const struct server *server, const struct problem *problem, 
                                          .implementation = server_parallel(problem, scope),
                                          .scope = scope,
                                          .work_flop = work_flop,
-                                         .bytes = bytes};
+                                         .bytes = bytes,
+                                         .now = session != NULL};
     if (question.implementation && session)
-        question.lying_bytes = find_lying(session, question.implementation, &question.lies);
+        find_places(session, &question);
     if (!question.implementation || !ops->propose ||
         !ops->propose(server->workers, &question, &choice->proposal))
         return false;
@@ -81,11 +101,12 @@ static bool propose(const struct server *server, const struct problem *problem, 
     choice->grid = spread_cut_grid(problem, choice->implementation, scope, choice->proposal.grid);
     /* Those who compete for the processors hold up ranks as they do workers, in whose forecast they are. */
     const double available = server_computer(server).available;
-    if (available > 0 && available < 1)
-        choice->proposal =
-            (struct parallel_proposal){choice->proposal.grid, choice->proposal.seconds / available,
-                                       choice->proposal.model_s / available};
-    return choice->proposal.seconds < alone_s || implementation_is_parallel(&problem->implementations[0]);
+    if (available > 0 && available < 1) {
+        choice->proposal.seconds /= available;
+        choice->proposal.model_s /= available;
+    }
+    return choice->proposal.wait_s + choice->proposal.seconds < alone_s ||
+           implementation_is_parallel(&problem->implementations[0]);
 }
 
 bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
@@ -94,7 +115,10 @@ bool server_choose(const struct server *server, const struct problem *problem, c
 {
     if (propose(server, problem, scope, work_flop, bytes, session, alone_s, choice))
         return true;
+    const struct implementation *first = &problem->implementations[0],
+                                *suiting = implementation_is_parallel(first) ? server_parallel(problem, scope)
+                                                                             : NULL;
     *choice = (struct parallel_choice){
-        .implementation = &problem->implementations[0], .grid = {1, 1, 64}, .proposal = {.seconds = alone_s}};
+        .implementation = suiting ? suiting : first, .grid = {1, 1, 64}, .proposal = {.seconds = alone_s}};
     return false;
 }

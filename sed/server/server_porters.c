@@ -4,6 +4,7 @@
  * (server_loans.c), those of the other fetch (sed/porter/porter.h).
  */
 #include "sed/porter/porter_order.h"
+#include "sed/porter/porter_stream.h"
 #include "sed/server/server_data_internal.h"
 #include "sed/server/server_pull.h"
 
@@ -46,14 +47,37 @@ enum esp_status pull_lay(const struct pull *pull, struct datum_shape *shape, str
     return datum_shape_spread(shape, &layout, error);
 }
 
-static bool read_ports(const struct open_reply *opened, struct porter_order *order)
+/* Ports; where the connections are encrypted behind a port of 0 and the key. */
+uint32_t porters_write(const struct porter_order *order, uint8_t *value)
 {
-    const struct extension *ports = extension_find(&opened->extensions, EXTENSION_PORTERS);
-    if (!ports || ports->length < sizeof(uint16_t) || ports->length % sizeof(uint16_t) != 0 ||
-        ports->length > sizeof order->ports)
+    uint8_t *to = value;
+    if (order->sealed) {
+        memset(to, 0, sizeof(uint16_t));
+        memcpy(to + sizeof(uint16_t), order->secret, PORTER_SECRET_BYTES);
+        to += sizeof(uint16_t) + PORTER_SECRET_BYTES;
+    }
+    for (uint32_t i = 0; i < order->n_ports; i++, to += sizeof(uint16_t)) {
+        const uint16_t port = htole16(order->ports[i]);
+        memcpy(to, &port, sizeof port);
+    }
+    return (uint32_t)(to - value);
+}
+
+bool porters_read(const struct extension *ports, struct porter_order *order)
+{
+    const uint32_t key = sizeof(uint16_t) + PORTER_SECRET_BYTES;
+    const uint8_t *from = ports ? ports->value : NULL;
+    uint32_t length = ports ? ports->length : 0;
+    order->sealed = length > key && from[0] == 0 && from[1] == 0;
+    if (order->sealed) {
+        memcpy(order->secret, from + sizeof(uint16_t), PORTER_SECRET_BYTES);
+        from += key;
+        length -= key;
+    }
+    if (length < sizeof(uint16_t) || length % sizeof(uint16_t) != 0 || length > sizeof order->ports)
         return false;
-    order->n_ports = ports->length / (uint32_t)sizeof(uint16_t);
-    memcpy(order->ports, ports->value, ports->length);
+    order->n_ports = length / (uint32_t)sizeof(uint16_t);
+    memcpy(order->ports, from, length);
     for (uint32_t i = 0; i < order->n_ports; i++)
         order->ports[i] = le16toh(order->ports[i]);
     return true;
@@ -74,8 +98,13 @@ static enum esp_status make_order(const struct pull *pull, const char *address,
     if (status == ESP_OK)
         status = pull_lie(&shape, &order->to, error);
     order->element_bytes = (uint32_t)base_type_size(shape.type);
-    if (status == ESP_OK && !read_ports(opened, order))
+    if (status == ESP_OK && !porters_read(extension_find(&opened->extensions, EXTENSION_PORTERS), order))
         status = error_set(error, ESP_REFUSED, "it does not lend pieces: it is of an earlier version");
+    if (status == ESP_OK && pull->server->options.porters_seal && !order->sealed)
+        status = error_set(error, ESP_REFUSED,
+                           "it lends pieces in the open, and server %s, which has certificates, fetches them "
+                           "over encrypted connections only",
+                           pull->server->name);
     if (status == ESP_OK)
         status = config_read_address(address, NULL, order->host, sizeof order->host, &port, error);
     return status;
@@ -109,6 +138,20 @@ static bool is_stopped(void *arg)
         carrying->said_ns = clock_now_ns(&clock_system);
     }
     return atomic_load(&pull->stop);
+}
+
+/* The client is not to wait until a porter that is stopped has let go of the memory. */
+static void tell_early(void *arg, const struct esp_error *error)
+{
+    const struct carrying *carrying = arg;
+    struct pull *pull = carrying->pull;
+    struct esp_error named = *error;
+    error_prefix(&named, "server %s", pull->server->name);
+    log_warning("%s", named.text);
+    endpoint_enter(pull->server->endpoint);
+    atomic_store(&pull->stop, true);
+    pull_tell(pull, named.status, &named);
+    endpoint_leave(pull->server->endpoint);
 }
 
 static enum esp_status take_memory(struct pull *pull, struct porter_order *order, int *fd,
@@ -151,9 +194,11 @@ static enum esp_status carry(struct pull *pull, struct porter_order *order, cons
             ? take_memory(pull, order, &fd, error)
             : error_set(error, ESP_BUSY, "the porters of server %s are being started", pull->server->name);
     if (status == ESP_OK) {
-        log_debug("%u porters fetch pieces of a datum from %u at %s", porters->n, order->n_ports,
-                  order->host);
+        log_debug("%u porters fetch pieces of a datum from %u at %s%s", porters->n, order->n_ports,
+                  order->host, order->sealed ? ", encrypted" : "");
         status = porter_fetch_all(porters, order, fd, watch, &let_go, error);
+        if (status != ESP_OK)
+            error_prefix(error, "server %s", pull->server->name);
         pull->stuck = !let_go;
         if (let_go)
             give_memory_back(pull, status == ESP_OK);
@@ -170,16 +215,21 @@ enum esp_status pull_carry(struct pull *pull, const char *address, const struct 
     struct porter_order order;
     struct carrying carrying = {
         .pull = pull, .address = address, .ticket = opened->ticket, .said_ns = clock_now_ns(&clock_system)};
-    const struct porter_watch watch = {moved, is_stopped, &carrying};
+    const int64_t patience_ms = atomic_load(&pull->patience_ns) / NS_PER_MS * 3 / 4; /* told within it */
+    const struct porter_watch watch = {.moved = moved,
+                                       .stopped = is_stopped,
+                                       .arg = &carrying,
+                                       .silent = tell_early,
+                                       .patience_ms = patience_ms};
     if (!pull->server->options.porters)
         return error_set(
             error, ESP_REFUSED,
-            "server %s carries no pieces from other servers: with certificates they would travel in "
-            "the open (copy the datum as it lies)",
+            "server %s carries no pieces from other servers: it keeps no data in memory (store_memory)",
             pull->server->name);
     if (opened->datum.bytes == 0)
         return ESP_OK;
     enum esp_status status = make_order(pull, address, opened, &order, error);
+    order.stall_ms = (uint32_t)(patience_ms < PORTER_STALL_MS ? patience_ms : PORTER_STALL_MS);
     atomic_store(&pull->arrived, 0);
     return status == ESP_OK ? carry(pull, &order, &watch, error) : status;
 }

@@ -52,6 +52,8 @@ void pull_tell(struct pull *pull, enum esp_status status, const struct esp_error
         struct pull_waiter *waiter = pull->waiters;
         unlink_waiter(waiter);
         if (!waiter->call) {
+            waiter->asked = pull->asked || pull->counted;
+            waiter->stays = pull->stays;
             waiter->arrived(waiter, status, error);
             continue;
         }
@@ -72,19 +74,20 @@ static struct pull *pull_create(struct server *server, const struct asker *asker
     struct pull *pull = calloc(1, sizeof *pull);
     if (!pull)
         return NULL;
-    const char *parent = membership_parent_address(server->membership);
     pull->server = server;
     pull->id = *wish->id;
     pull->as = wish->as ? *wish->as : *wish->id;
     pull->laid = wish->as != NULL;
     pull->layout = wish->layout;
     pull->kind = wish->kind;
+    pull->counted = wish->asked;
+    pull->stays = wish->asked && wish->stays;
     pull->mode = wish->mode;
     pull->flags = wish->flags;
     snprintf(pull->here, sizeof pull->here, "%s", endpoint_address(server->endpoint));
     pull->job = (struct thread_job){.run = pull_run, .arg = pull};
     asker_copy(&pull->asker, asker);
-    snprintf(pull->above, sizeof pull->above, "%s", parent ? parent : "");
+    holders_begin(&pull->known, server, wish->id);
     HASH_ADD(hh, server->data.pulls, as.key, sizeof pull->as.key, pull);
     if (pull->hh.tbl)
         return pull;
@@ -123,6 +126,7 @@ enum esp_status server_pull(struct server *server, const struct asker *asker, co
         be_patient(&pull->room_ns, wish->room_ns);
         for (uint32_t i = 0; i < wish->n_sources; i++)
             pull_add_address(pull, wish->sources[i]);
+        pull_add_named(pull); /* whom it was given here, when it was: agents may not know them yet */
         if (!errands->submit(errands, &pull->job)) {
             HASH_DEL(server->data.pulls, pull);
             free(pull);
@@ -152,7 +156,7 @@ static void patience_over(struct timer *timer, int64_t now_ns, void *context)
     free(waiter);
 }
 
-static void kept(struct chore *chore, enum esp_status status, const struct esp_error *error)
+void server_pull_kept(struct chore *chore, enum esp_status status, const struct esp_error *error)
 {
     struct message *reply = status == ESP_OK ? message_create(MESSAGE_PULL_REPLY)
                                              : message_failure(MESSAGE_PULL_REPLY, status, "%s", error->text);
@@ -183,8 +187,22 @@ static void answer_here(struct server *server, struct call *call, const struct a
         return;
     }
     chore->call = call;
-    chore->then = kept;
+    chore->then = server_pull_kept;
     server_data_chore(server, chore, work);
+}
+
+/* Other servers keep the datum, too, which is here. */
+static void note_places(struct server *server, struct call *call, const struct asker *asker,
+                        const struct datum_id *id, const struct extension *places)
+{
+    struct esp_error error;
+    enum esp_status status = store_note_places(server->data.store, &asker->is, id->key,
+                                               (const char *)places->value, places->length, &error);
+    struct message *reply = status == ESP_OK ? message_create(MESSAGE_PULL_REPLY)
+                                             : message_failure(MESSAGE_PULL_REPLY, status, "%s", error.text);
+    if (reply && status == ESP_OK)
+        reply->pull_reply.complete = true;
+    call_reply(call, reply);
 }
 
 /* A move asks the others in any case: the original may be there, also too. */
@@ -259,6 +277,16 @@ void server_on_pull(struct server *server, struct call *call, const struct messa
     data_asker_of(server, call, &pull->extensions, &asker);
     wish.patience_ns = wish.room_ns = read_patience(&pull->extensions);
     enum esp_status status = datum_id_parse(pull->datum, &id, &error);
+    const struct extension *heir = extension_find(&pull->extensions, EXTENSION_MOVES);
+    if (status == ESP_OK && heir) {
+        server_inherit(server, call, &id, heir);
+        return;
+    }
+    const struct extension *places = extension_find(&pull->extensions, EXTENSION_PLACES);
+    if (status == ESP_OK && places) {
+        note_places(server, call, &asker, &id, places);
+        return;
+    }
     if (status == ESP_OK)
         status = read_laying(server, pull, &wish, &as, &error);
     if (status == ESP_OK && is_here(server, &wish)) {

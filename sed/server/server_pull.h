@@ -14,6 +14,7 @@
 
 #include "core/hierarchy/membership.h"
 #include "sed/server/server_data.h"
+#include "sed/server/server_holders.h"
 #include "sed/server/server_state.h"
 #include "services/data/transfer.h"
 
@@ -38,9 +39,11 @@ struct pull {
     struct pull_layout layout;
     char addresses[CAP_SOURCES][CAP_ADDRESS + 1];
     uint32_t n_addresses;
-    char above[CAP_ADDRESS + 1]; /* an agent that may know more holders; "": none */
+    struct holders known; /* agents that may know more holders, and those that were named */
+    uint32_t n_asked;     /* of them: the agents have been asked */
     struct pull_waiter *waiters;
     bool asked_for; /* by who wants it here, and not by sessions only */
+    bool counted;   /* an earlier transfer has asked for the same session: it is not to count once more */
     /* Of all who wait, the most patient one's: without anything coming, and for room in the store. */
     _Atomic int64_t patience_ns, room_ns;
     atomic_bool stop;
@@ -48,6 +51,7 @@ struct pull {
     _Atomic uint64_t arrived, bytes;
     /* The thread's own: */
     bool begun;                  /* the store has room for it */
+    bool asked;                  /* a holder has answered */
     bool stays;                  /* as a replica: somebody asked for one, or the source permits it */
     bool stuck;                  /* somebody may write to its memory for ever */
     bool promotes;               /* a replica that is here becomes the original */
@@ -67,8 +71,12 @@ void pull_run(void *pull);
 
 /* A holder to be asked: false: it is known, or there are too many. */
 bool pull_add_address(struct pull *pull, const char *address);
-/* Asks the agents, the nearest first; whether there are new addresses. */
+/* Those that are known, or were named meanwhile, are to be asked too: whether there are new ones. */
+bool pull_add_named(struct pull *pull);
+/* Asks the agents, the nearest first, and those that they name; whether there are new addresses. */
 bool pull_look_up(struct pull *pull);
+/* That one does not have it: he is asked whom he gave it. */
+void pull_look_behind(struct pull *pull, const char *address);
 /* Has that holder let this server in; waits while it has no room. The caller clears *reply in every case. */
 enum esp_status pull_open(struct pull *pull, const char *address, struct message *reply,
                           struct esp_error *error);
@@ -86,7 +94,8 @@ bool pull_is_over(const struct pull *pull);
 
 /* ---- server_pull_move.c ---- */
 
-/* Whether there is an original here already. ESP_REFUSED: it is somebody else's. With the lock. */
+/* Whether there is an original here already. ESP_REFUSED: it is somebody else's. With the lock, before
+ * anything else. */
 enum esp_status pull_find_original(struct pull *pull, bool *is_here, struct esp_error *error);
 /* An original is here: others that have one, too, let go of it, one after the other, when the one here has
  * been looked at. (Who dies at the end of a move leaves two.) The first that cannot is told. The thread's. */
@@ -94,7 +103,8 @@ enum esp_status pull_settle(struct pull *pull, struct esp_error *error);
 /* The replica that is here becomes an original. The thread's. */
 enum esp_status pull_promote(struct pull *pull, struct esp_error *error);
 /* It is here for good: has the giver let go of his. ESP_REFUSED: it is not to be here after all (another
- * server was faster, or it was deleted), and is not any more. The thread's. */
+ * server was faster, or it was deleted), and is not any more; ESP_NOT_FOUND: it was deleted here. The
+ * thread's. */
 enum esp_status pull_take_over(struct pull *pull, struct esp_error *error);
 
 /* ---- server_pull.c ---- */
@@ -103,6 +113,13 @@ enum esp_status pull_take_over(struct pull *pull, struct esp_error *error);
 void pull_tell(struct pull *pull, enum esp_status status, const struct esp_error *error);
 
 /* ---- server_porters.c ---- */
+
+/* The value of EXTENSION_PORTERS in a reply, from the order that was given and back. `value` has
+ * PORTERS_VALUE_MOST bytes; returns how many are used. False: it is none. */
+struct porter_order;
+#define PORTERS_VALUE_MOST 1024
+uint32_t porters_write(const struct porter_order *order, uint8_t *value);
+bool porters_read(const struct extension *ports, struct porter_order *order);
 
 /* How a datum lies; one that is whole is one piece. ESP_INVALID: it is no matrix or vector. */
 enum esp_status pull_lie(const struct datum_shape *shape, struct block_cyclic_matrix *layout,

@@ -52,7 +52,8 @@ static struct extensions introduce(const struct pull *pull, struct extension ext
     const char *name = pull->server->name;
     uint32_t length = (uint32_t)strlen(name), n = 0;
     if (pull->laid) {
-        extensions[n++] = (struct extension){EXTENSION_PORTERS, (const uint8_t *)"", 0};
+        const uint32_t sealed = pull->server->options.porters_seal; /* it wants a key */
+        extensions[n++] = (struct extension){EXTENSION_PORTERS, (const uint8_t *)"s", sealed};
         return (struct extensions){extensions, n};
     }
     memcpy(who, name, length + 1);
@@ -61,7 +62,7 @@ static struct extensions introduce(const struct pull *pull, struct extension ext
                                          length + 1 + (uint32_t)strlen(pull->here) + 1};
     if (pull->kind == PULL_MOVED)
         extensions[n++] = (struct extension){EXTENSION_MOVES, (const uint8_t *)name, length};
-    else if (!pull->begun && pull->kind == PULL_REPLICA) /* not again in the middle of a transfer */
+    else if (!pull->begun && !pull->counted && pull->kind == PULL_REPLICA) /* once for each that wants it */
         extensions[n++] = (struct extension){EXTENSION_FETCHER, (const uint8_t *)name, length};
     return (struct extensions){extensions, n};
 }
@@ -107,28 +108,34 @@ bool pull_add_address(struct pull *pull, const char *address)
     return true;
 }
 
-bool pull_look_up(struct pull *pull)
+bool pull_add_named(struct pull *pull)
 {
     bool found = false;
-    char text[DATUM_TEXT];
-    for (unsigned i = 0; i < CAP_ANCESTORS && !found && pull->above[0]; i++) {
-        struct message request = {.kind = MESSAGE_DATA}, reply;
-        request.data.datum = datum_id_text(&pull->id, text);
-        enum esp_status status =
-            transport_call(transport_of(pull), pull->above, &request, pull_ask_ms(pull), &reply, NULL);
-        const struct data_reply *told = &reply.data_reply;
-        for (uint32_t r = 0; status == ESP_OK && r < told->n; r++)
-            if (strcmp(told->items[r].server, pull->server->name) != 0)
-                found |= pull_add_address(pull, told->items[r].address);
-        /* Also a failure tells who may know more. */
-        const struct extension *above = extension_find(&told->extensions, EXTENSION_ABOVE);
-        if (above && above->length <= CAP_ADDRESS) {
-            memcpy(pull->above, above->value, above->length);
-            pull->above[above->length] = 0;
-        } else {
-            pull->above[0] = 0;
-        }
+    for (uint32_t i = 0; i < pull->known.n; i++)
+        if (!pull->known.items[i].is_agent)
+            found |= pull_add_address(pull, pull->known.items[i].address);
+    return found;
+}
+
+bool pull_look_up(struct pull *pull)
+{
+    bool found = pull_add_named(pull);
+    while (!found && pull->n_asked < pull->known.n && !atomic_load(&pull->stop)) {
+        const struct holder *next = &pull->known.items[pull->n_asked++];
+        struct message reply = {0};
+        if (!next->is_agent) /* is asked for the datum itself */
+            continue;
+        holders_ask_at(&pull->known, next->address, pull_ask_ms(pull), &reply, NULL);
         message_clear(&reply);
+        found = pull_add_named(pull);
     }
     return found;
+}
+
+void pull_look_behind(struct pull *pull, const char *address)
+{
+    struct message reply = {0};
+    holders_ask_at(&pull->known, address, pull_ask_ms(pull), &reply, NULL);
+    message_clear(&reply);
+    pull_add_named(pull);
 }

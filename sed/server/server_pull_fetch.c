@@ -198,8 +198,9 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
         const struct open_reply *opened = &reply.open_reply;
         bool gives = pull->kind == PULL_MOVED && extension_find(&opened->extensions, EXTENSION_MOVES);
         atomic_store(&pull->bytes, opened->datum.bytes);
-        if (!pull->begun)
+        if (!pull->begun && !pull->counted)
             pull->stays = may_stay(opened);
+        pull->asked = true;
         status = bring(pull, address, opened, error);
         if (status == ESP_OK && gives) { /* it stays let in until the datum is here for good */
             snprintf(pull->giver, sizeof pull->giver, "%s", address);
@@ -226,6 +227,13 @@ static enum esp_status fetch_from(struct pull *pull, const char *address, struct
     return status;
 }
 
+/* Of several that could not give it: that one does not have it tells less than that another cannot be
+ * reached, and that less than why a third one does not give it (it is being moved, or unique). */
+static int weight(enum esp_status status)
+{
+    return status == ESP_NOT_FOUND ? 0 : transfer_may_go_on(status) ? 1 : 2;
+}
+
 static enum esp_status fetch(struct pull *pull, struct esp_error *error)
 {
     char text[DATUM_TEXT];
@@ -240,8 +248,9 @@ static enum esp_status fetch(struct pull *pull, struct esp_error *error)
             enum esp_status tried = fetch_from(pull, address, &why);
             if (tried == ESP_OK || pull->stuck)
                 return tried == ESP_OK ? ESP_OK : error_set(error, tried, "%s", why.text);
-            /* That one does not have it tells less than that another cannot be reached. */
-            if (status == ESP_NOT_FOUND || tried != ESP_NOT_FOUND)
+            if (tried == ESP_NOT_FOUND)
+                pull_look_behind(pull, address);
+            if (weight(tried) >= weight(status))
                 status = error_set(error, tried, "%s from %s: %s", datum_id_short(&pull->id, text), address,
                                    why.text);
         }
@@ -266,12 +275,36 @@ static enum esp_status commit(struct pull *pull, struct esp_error *error)
     return status;
 }
 
+static bool is_still_here(struct pull *pull)
+{
+    endpoint_enter(pull->server->endpoint);
+    bool here = store_has(pull->server->data.store, pull->as.key);
+    endpoint_leave(pull->server->endpoint);
+    return here;
+}
+
+/* All of it is here: it is to stay. Where a replica becomes the original that turns out to be damaged, it is
+ * fetched as if there had been none. */
+static enum esp_status settle(struct pull *pull, struct esp_error *error)
+{
+    if (!pull->promotes)
+        return commit(pull, error);
+    enum esp_status status = pull_promote(pull, error);
+    if (status != ESP_NOT_FOUND || is_still_here(pull))
+        return status;
+    if (*pull->giver)
+        pull_close(pull, pull->giver, pull->ticket);
+    pull->giver[0] = 0;
+    status = fetch(pull, error);
+    return status == ESP_OK ? commit(pull, error) : status;
+}
+
 /* To where it stays; a move ends where it was. */
 static enum esp_status get(struct pull *pull, struct esp_error *error)
 {
     enum esp_status status = fetch(pull, error);
     if (status == ESP_OK)
-        status = pull->promotes ? pull_promote(pull, error) : commit(pull, error);
+        status = settle(pull, error);
     if (*pull->giver && status == ESP_OK)
         status = pull_take_over(pull, error);
     else if (*pull->giver)

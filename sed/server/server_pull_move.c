@@ -6,6 +6,8 @@
  */
 #include "sed/server/server_pull.h"
 
+#include "sed/server/server_data_internal.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -45,6 +47,66 @@ static enum esp_status tell_giver(struct pull *pull, struct esp_error *error)
     return status;
 }
 
+/* One that has a replica, or nothing, is not asked for more. */
+static enum esp_status ask_giver(struct pull *pull, const char *address, struct esp_error *error)
+{
+    struct message reply;
+    enum esp_status status = pull_open(pull, address, &reply, error);
+    const bool gives = status == ESP_OK && extension_find(&reply.open_reply.extensions, EXTENSION_MOVES);
+    const uint64_t ticket = status == ESP_OK ? reply.open_reply.ticket : 0;
+    message_clear(&reply);
+    pull->giver[0] = 0;
+    if (gives) {
+        snprintf(pull->giver, sizeof pull->giver, "%s", address);
+        pull->ticket = ticket;
+    } else if (status == ESP_OK) {
+        pull_close(pull, address, ticket);
+    }
+    return status == ESP_NOT_FOUND ? ESP_OK : status;
+}
+
+/* The giver does not know this move, as what came took longer than his patience, or he has nothing any more.
+ * ESP_BUSY: he is not ready to let go now. */
+static enum esp_status claim_again(struct pull *pull, struct esp_error *error)
+{
+    char giver[sizeof pull->giver];
+    memcpy(giver, pull->giver, sizeof giver);
+    enum esp_status status = ask_giver(pull, giver, error);
+    const bool gives = *pull->giver;
+    memcpy(pull->giver, giver, sizeof giver);
+    if (status == ESP_OK)
+        return gives ? tell_giver(pull, error) : ESP_OK;
+    error->status = ESP_BUSY; /* what he says to this is no word on what is here */
+    return ESP_BUSY;
+}
+
+/* Nobody is to let go for one that was deleted meanwhile, or has left with a server that this one had let
+ * have it before; and none leaves so from now on. */
+static enum esp_status hold_on(struct pull *pull, struct esp_error *error)
+{
+    struct server *server = pull->server;
+    struct store_entry entry;
+    char text[DATUM_TEXT];
+    endpoint_enter(server->endpoint);
+    enum esp_status status = store_look(server->data.store, &pull->asker.is, &pull->id, &entry, error);
+    if (status == ESP_OK && entry.flags & DATUM_REPLICA)
+        status =
+            error_set(error, ESP_NOT_FOUND, "%s: what is here is a replica", datum_id_short(&pull->id, text));
+    if (status == ESP_OK)
+        data_reclaim(server, pull->id.key);
+    endpoint_leave(server->endpoint);
+    return status;
+}
+
+static enum esp_status tell(struct pull *pull, struct esp_error *error)
+{
+    enum esp_status status = hold_on(pull, error);
+    if (status != ESP_OK)
+        return status;
+    status = tell_giver(pull, error);
+    return status == ESP_NOT_FOUND ? claim_again(pull, error) : status;
+}
+
 static bool may_be_tried_again(enum esp_status status)
 {
     return status == ESP_BUSY || status == ESP_UNREACHABLE || status == ESP_MAYBE || status == ESP_TIMEOUT;
@@ -52,10 +114,10 @@ static bool may_be_tried_again(enum esp_status status)
 
 static enum esp_status persist(struct pull *pull, struct esp_error *error)
 {
-    enum esp_status status = tell_giver(pull, error);
+    enum esp_status status = tell(pull, error);
     for (unsigned i = 1; i < TRIES && may_be_tried_again(status) && !atomic_load(&pull->stop); i++) {
         nanosleep(&(struct timespec){.tv_nsec = (INT64_C(1) << i) * PAUSE_MS / 2 * NS_PER_MS}, NULL);
-        status = tell_giver(pull, error);
+        status = tell(pull, error);
     }
     return status;
 }
@@ -67,9 +129,13 @@ enum esp_status pull_take_over(struct pull *pull, struct esp_error *error)
     enum esp_status status = persist(pull, &why);
     if (status == ESP_REFUSED) {
         endpoint_enter(pull->server->endpoint);
-        store_depart(pull->server->data.store, &pull->asker.is, &pull->as, NULL);
+        store_depart(pull->server->data.store, &pull->asker.is, &pull->as, NULL, NULL);
         endpoint_leave(pull->server->endpoint);
         return error_set(error, ESP_REFUSED, "%s", why.text);
+    }
+    if (status != ESP_OK && hold_on(pull, error) != ESP_OK) {
+        pull_close(pull, pull->giver, pull->ticket);
+        return error->status;
     }
     if (status != ESP_OK) /* twice is better than not at all */
         log_warning("%s: has moved here, but %s may have it, too: %s", datum_id_short(&pull->id, text),
@@ -81,13 +147,17 @@ enum esp_status pull_take_over(struct pull *pull, struct esp_error *error)
 
 enum esp_status pull_find_original(struct pull *pull, bool *is_here, struct esp_error *error)
 {
-    struct store_entry entry;
+    struct store_entry entry = {.flags = DATUM_REPLICA};
     struct store *store = pull->server->data.store;
+    enum esp_status status = ESP_OK;
     *is_here = false;
-    if (pull->kind != PULL_MOVED || !store_has(store, pull->id.key))
+    if (pull->kind != PULL_MOVED)
         return ESP_OK;
-    enum esp_status status = store_look(store, &pull->asker.is, &pull->id, &entry, error);
+    if (store_has(store, pull->id.key))
+        status = store_look(store, &pull->asker.is, &pull->id, &entry, error);
     *is_here = status == ESP_OK && !(entry.flags & DATUM_REPLICA);
+    if (!*is_here) /* the one that comes has been promised to nobody */
+        data_reclaim(pull->server, pull->id.key);
     return status;
 }
 
@@ -116,24 +186,6 @@ static enum esp_status look_at(struct pull *pull, struct store_pin *pin, struct 
     for (uint64_t at = 0; status == ESP_OK && at < bytes; at += LOOK_BYTES)
         status = read_piece(pull, pin, at, bytes - at < LOOK_BYTES ? bytes - at : LOOK_BYTES, error);
     return status;
-}
-
-/* One that has a replica, or nothing, is not asked for more. */
-static enum esp_status ask_giver(struct pull *pull, const char *address, struct esp_error *error)
-{
-    struct message reply;
-    enum esp_status status = pull_open(pull, address, &reply, error);
-    const bool gives = status == ESP_OK && extension_find(&reply.open_reply.extensions, EXTENSION_MOVES);
-    const uint64_t ticket = status == ESP_OK ? reply.open_reply.ticket : 0;
-    message_clear(&reply);
-    pull->giver[0] = 0;
-    if (gives) {
-        snprintf(pull->giver, sizeof pull->giver, "%s", address);
-        pull->ticket = ticket;
-    } else if (status == ESP_OK) {
-        pull_close(pull, address, ticket);
-    }
-    return status == ESP_NOT_FOUND ? ESP_OK : status;
 }
 
 static enum esp_status relieve(struct pull *pull, const char *address, struct store_pin *pin, bool *looked,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/problem/problem_callback.h"
 #include "sed/server/printed.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#define RETRY_NS (5 * NS_PER_MS)
+#define RETRY_NS      (5 * NS_PER_MS)
+#define MOST_RESTARTS 3 /* of one session: it may be what ends workers, for want of memory */
 
 /* ---- slots ---- */
 
@@ -62,6 +64,11 @@ static enum esp_status start(struct server *server, struct session *session, str
     return status;
 }
 
+static bool is_on_ranks(const struct session *session)
+{
+    return implementation_is_parallel(session->job.implementation);
+}
+
 static void started(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
@@ -69,7 +76,7 @@ static void started(struct server *server, struct session *session)
     server_load_started(server);
     enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
     char grid[64] = "";
-    if (implementation_is_parallel(session->job.implementation))
+    if (is_on_ranks(session))
         snprintf(grid, sizeof grid, " on %u x %u ranks, blocks of %u", session->job.grid.rows,
                  session->job.grid.cols, session->job.grid.block);
     if (log_wants(level))
@@ -336,39 +343,82 @@ static void job_done(struct server *server, struct session *session)
         server_end_session(server, session, SESSION_FAILED, &error);
 }
 
-/* Its worker has crashed, and its routine can go on from what it has saved: it has the next slot. */
-static void resume(struct server *server, struct session *session, const struct esp_error *error)
+/* Whether what it was given is still there as it was: results may lie in the place of their inputs. */
+static bool has_inputs(const struct session *session)
+{
+    for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
+        const struct job_argument *argument = &session->job.arguments[i];
+        if (argument_is_input(&session->problem->arguments[i]) && argument->writable &&
+            argument->in_segment && !argument->source)
+            return false;
+    }
+    return true;
+}
+
+/* It has the next slot. */
+static void resume(struct server *server, struct session *session, const struct esp_error *error,
+                   const char *how)
 {
     char text[SESSION_TEXT];
-    log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s: goes on from its checkpoint",
-              error->text);
+    log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s: %s", error->text, how);
     session->state = SESSION_QUEUED;
     queue_push_front(&server->queue, &session_share_of(session)->run, &session->queued);
     server_load_changed(server, session->forecast_s);
     server_session_changed(server, session);
 }
 
+/* Another call has ended its ranks, or its worker was lost by no fault of its own, as it seems. What ends
+ * them again and again may be something else. */
+static bool may_start_again(const struct session *session, const struct job_end *end)
+{
+    const struct problem *problem = session->problem;
+    if (!session->client || session->restarts == MOST_RESTARTS)
+        return false;
+    if (!end->lost)
+        return end->error.status == ESP_CRASHED && end->blameless && problem->idempotent;
+    return problem_state_index(problem) < 0 &&
+           (end->unbegun || (problem->idempotent && !problem_has_callbacks(problem) && has_inputs(session)));
+}
+
+static const struct esp_error *explain_loss(const struct session *session, const struct job_end *end,
+                                            struct esp_error *error)
+{
+    const char *times = session->restarts == MOST_RESTARTS ? ", and others before it" : "";
+    error_set(error, ESP_MAYBE, "%.300s%s", end->error.text, times);
+    return error;
+}
+
 static void job_ended(struct server *server, struct session *session, const struct job_end *end)
 {
     struct esp_error error;
     session->compute_s = end->compute_s;
+    session->ranks = is_on_ranks(session)
+                         ? (struct session_ranks){end->first_rank, session->job.grid.rows,
+                                                  session->job.grid.cols, session->job.grid.block}
+                         : (struct session_ranks){0};
     enum esp_status kept = server_kept_after(server, session, end, &error);
     if (end->error.status == ESP_OK)
         server_learn(server, session, end->cpu_s);
     server_note_processor(server, session, end->cpu_s);
-    bool alone = !implementation_is_parallel(session->job.implementation);
-    if (end->error.status == ESP_OK && alone &&
+    if (end->error.status == ESP_OK && !is_on_ranks(session) &&
         speed_observe(&server->speed, session->work_flop, session->call_bytes,
                       server_taken_alone_s(server, session, end->cpu_s)))
         server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);
-    else if (end->error.status == ESP_CRASHED && server_checkpoint_resumes(session))
-        resume(server, session, &end->error);
-    else if (kept != ESP_OK)
+    else if ((end->error.status == ESP_CRASHED || end->lost) && server_checkpoint_resumes(session))
+        resume(server, session, &end->error, "goes on from its checkpoint");
+    else if (may_start_again(session, end)) {
+        session->restarts++;
+        resume(server, session, &end->error,
+               end->lost ? "begins anew in another worker"
+                         : "started again, as no rank of its own was to blame");
+    } else if (kept != ESP_OK)
         server_end_session(server, session, SESSION_FAILED, &error);
     else if (end->error.status == ESP_OK)
         job_done(server, session);
+    else if (end->lost) /* its client knows whether it may be called again elsewhere */
+        server_end_session(server, session, SESSION_FAILED, explain_loss(session, end, &error));
     else
         server_end_session(server, session,
                            end->error.status == ESP_CANCELLED ? SESSION_CANCELLED : SESSION_FAILED,

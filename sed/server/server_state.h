@@ -427,8 +427,11 @@ struct parallel_choice {
 };
 /* The problem's implementation for ranks that suits the call, or NULL. */
 const struct implementation *server_parallel(const struct problem *problem, const struct number *scope);
-/* A worker would take `alone_s`. True when the ranks are to compute it. `session`: whose data are here; NULL:
- * not yet. */
+/* ESP_INVALID: workers cannot compute the problem, and ranks not with these arguments. */
+enum esp_status server_suits(const struct problem *problem, const struct number *scope,
+                             struct esp_error *error);
+/* A worker would take `alone_s`. True when the ranks are to compute it. `session`: whose data are here and
+ * which would begin now, so that it waits for ranks that are busy; NULL: not yet. */
 bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
                    double work_flop, uint64_t bytes, const struct session *session, double alone_s,
                    struct parallel_choice *choice);

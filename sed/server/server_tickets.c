@@ -89,12 +89,15 @@ struct ticket *ticket_shown(struct server *server, uint64_t number, struct datum
 struct ticket_piece {
     struct ticket *ticket;
     struct store_piece piece;
+    bool no_disk; /* for it: what comes behind it has none either */
 };
 
 static enum esp_status write_piece(struct chunk_area *area, struct esp_error *error)
 {
     struct ticket_piece *moving = area->hold;
-    return store_piece_write(&moving->piece, error);
+    enum esp_status status = store_piece_write(&moving->piece, error);
+    moving->no_disk = status == ESP_NO_MEMORY;
+    return status;
 }
 
 static enum esp_status read_piece(struct chunk_area *area, struct esp_error *error)
@@ -170,6 +173,10 @@ void server_data_on_chunk_done(struct server *server, bool write, struct chunk_a
         store_area_done(server->data.store, ticket->id.key, &moving->piece, complete, NULL);
     else
         store_pin_area_done(server->data.store, ticket->pin, &moving->piece, complete);
+    if (moving->no_disk) {
+        store_abort(server->data.store, &ticket->asker.is, ticket->id.key, NULL);
+        ticket->over = true;
+    }
     free(moving);
     if (ticket->over)
         ticket_end(server, ticket);

@@ -186,6 +186,7 @@ static void place_argument(struct session *session, const struct call_plan *plan
     *job = (struct job_argument){.bytes = planned->bytes,
                                  .writable = argument->mode != MODE_IN,
                                  .in_segment = planned->in_segment,
+                                 .blank = planned->blank,
                                  .offset = planned->in_segment ? planned->offset : 0};
     session->arguments[index].kind = planned->kind;
     session->arguments[index].in_store = planned->in_store;

@@ -12,6 +12,7 @@
 #include "core/message/open_sessions.h"
 #include "core/forecast/cost_model.h"
 #include "core/message/message.h"
+#include "core/message/session_ranks.h"
 #include "sed/server/admission.h"
 #include "sed/server/call_plan.h"
 #include "sed/server/queue.h"
@@ -123,8 +124,10 @@ struct session {
 
     uint64_t call_bytes; /* that the description tells: arguments, results and what it asks for beyond them */
     double work_flop, forecast_s, compute_s;
-    double alone_s;          /* forecast of a worker, when ranks may be sooner */
-    enum cost_ground ground; /* of the forecast */
+    uint32_t restarts;          /* as what computed it was ended by others */
+    struct session_ranks ranks; /* that computed it, once they have; rows 0: a worker */
+    double alone_s;             /* forecast of a worker, when ranks may be sooner */
+    enum cost_ground ground;    /* of the forecast */
     int64_t arrived_ns, admitted_ns, ready_ns, started_ns, ended_ns;
     int64_t deadline_ns;    /* of the whole session; CLOCK_NEVER: none */
     int64_t heard_ns;       /* the client's last sign of life about it */

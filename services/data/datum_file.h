@@ -30,6 +30,8 @@ struct datum_header {
 const char *datum_file_name(struct datum_key key, bool finished, char name[DATUM_FILE_NAME]);
 /* Whether a file is one, finished or not. */
 bool datum_file_is_one(const char *name, bool *finished);
+/* Of which datum such a file is. False: a file of another name. */
+bool datum_file_key(const char *name, struct datum_key *key);
 
 /* Bytes of the header of a datum of so many bytes, of its file all in all. */
 uint64_t datum_header_bytes(uint64_t bytes);

@@ -90,6 +90,13 @@ bool datum_file_is_one(const char *name, bool *finished)
     return *finished || strcmp(name + DATUM_DIGITS, ".new") == 0;
 }
 
+bool datum_file_key(const char *name, struct datum_key *key)
+{
+    bool finished;
+    return datum_file_is_one(name, &finished) &&
+           sscanf(name, "%16" SCNx64 "%16" SCNx64, &key->high, &key->low) == 2;
+}
+
 void datum_header_encode(const struct datum_header *record, const uint32_t *crcs, uint8_t *header)
 {
     uint64_t bytes = record->shape.bytes, header_bytes = datum_header_bytes(bytes);
@@ -176,10 +183,12 @@ static enum esp_status check_lengths(const uint8_t *header, uint64_t header_byte
                                      struct esp_error *error)
 {
     uint64_t bytes = get(header + AT_BYTES, 8);
-    if (bytes > file_bytes || datum_file_bytes(bytes) != file_bytes)
+    if (bytes > INT64_MAX) /* whose file has no size that is a number */
+        return error_set(error, ESP_SYNTAX, "expected the bytes of a datum, found %" PRIu64, bytes);
+    if (datum_file_bytes(bytes) != file_bytes)
         return error_set(error, ESP_SYNTAX,
                          "expected a file of %" PRIu64 " bytes for a datum of %" PRIu64 ", found %" PRIu64,
-                         bytes > file_bytes ? bytes : datum_file_bytes(bytes), bytes, file_bytes);
+                         datum_file_bytes(bytes), bytes, file_bytes);
     if (datum_header_bytes(bytes) != header_bytes || get32(header + AT_BLOCK_BYTES) != DATUM_FILE_BLOCK ||
         get32(header + AT_N_BLOCKS) != count_blocks(bytes))
         return error_set(error, ESP_SYNTAX, "the header's lengths do not agree with each other");

@@ -16,7 +16,8 @@ struct datum_stream {
     struct file *file;
     struct datum_header record;
     uint64_t file_bytes;
-    bool writing;
+    unsigned users;
+    bool writing;         /* its file has its temporary name */
     pthread_mutex_t lock; /* of what follows */
     uint64_t unsynced;
     uint32_t *crcs;  /* of blocks, written: */
@@ -43,6 +44,7 @@ static struct datum_stream *make(struct files *files, const struct datum_header 
     stream->files = files;
     stream->record = *record;
     stream->writing = writing;
+    stream->users = 1;
     if (writing) {
         stream->crcs = calloc(n + 1, sizeof *stream->crcs);
         stream->known = calloc(n + 1, sizeof *stream->known);
@@ -53,14 +55,26 @@ static struct datum_stream *make(struct files *files, const struct datum_header 
     return NULL;
 }
 
-void datum_stream_close(struct datum_stream *stream)
+struct datum_stream *datum_stream_share(struct datum_stream *stream)
+{
+    stream->users++;
+    return stream;
+}
+
+void datum_stream_unlink(struct datum_stream *stream)
 {
     char name[DATUM_FILE_NAME];
-    if (!stream)
-        return;
-    stream->files->ops->close(stream->file);
     if (stream->writing)
         stream->files->ops->remove(stream->files, datum_file_name(stream->record.id.key, false, name), NULL);
+    stream->writing = false;
+}
+
+void datum_stream_close(struct datum_stream *stream)
+{
+    if (!stream || --stream->users > 0)
+        return;
+    stream->files->ops->close(stream->file);
+    datum_stream_unlink(stream);
     free_stream(stream);
 }
 
@@ -120,28 +134,22 @@ enum esp_status datum_stream_write(struct datum_stream *stream, uint64_t offset,
     return is_sync_due(stream, bytes) ? ops->sync(stream->file, error) : ESP_OK;
 }
 
-/* Of blocks that came in several pieces. The file of the stream is open for writing only. */
+/* Of blocks that came in several pieces, or through a mapping. */
 static enum esp_status fill_checksums(struct datum_stream *stream, struct esp_error *error)
 {
     const struct files_ops *ops = stream->files->ops;
-    uint64_t all = stream->record.shape.bytes, start = datum_header_bytes(all), file_bytes;
-    char name[DATUM_FILE_NAME];
-    struct file *file = NULL;
+    uint64_t all = stream->record.shape.bytes, start = datum_header_bytes(all);
     uint8_t *block = malloc(DATUM_FILE_BLOCK);
     enum esp_status status = block ? ESP_OK : error_no_memory(error, "a block");
     for (uint64_t i = 0; status == ESP_OK && i < datum_file_blocks(all); i++) {
         size_t size = datum_file_block_bytes(all, i);
         if (stream->known[i])
             continue;
-        if (!file)
-            status = ops->open(stream->files, datum_file_name(stream->record.id.key, false, name), &file,
-                               &file_bytes, error);
-        if (status == ESP_OK)
-            status = ops->read(file, block, size, start + i * DATUM_FILE_BLOCK, error);
+        status = ops->read(stream->file, block, size, start + i * DATUM_FILE_BLOCK, error);
         if (status == ESP_OK)
             stream->crcs[i] = crc32c(0, block, size);
+        stream->known[i] = status == ESP_OK;
     }
-    ops->close(file);
     free(block);
     return status;
 }
@@ -157,6 +165,39 @@ enum esp_status datum_stream_finish(struct datum_stream *stream, const struct da
     if (status == ESP_OK)
         stream->writing = false;
     return status;
+}
+
+enum esp_status datum_stream_seal(struct datum_stream *stream, struct esp_error *error)
+{
+    uint8_t *header = malloc(datum_header_bytes(stream->record.shape.bytes));
+    enum esp_status status =
+        header ? fill_checksums(stream, error) : error_no_memory(error, "a datum's header");
+    if (status != ESP_OK) {
+        free(header);
+        return status;
+    }
+    datum_header_encode(&stream->record, stream->crcs, header);
+    free(stream->header);
+    stream->header = header;
+    return ESP_OK;
+}
+
+enum esp_status datum_stream_promote(struct datum_stream *stream, const struct datum_header *record,
+                                     struct esp_error *error)
+{
+    enum esp_status status = stream->files->ops->sync(stream->file, error);
+    if (status == ESP_OK)
+        status = datum_stream_check(stream, error);
+    return status == ESP_OK ? datum_stream_finish(stream, record, error) : status;
+}
+
+enum esp_status datum_stream_reserve(struct datum_stream *stream, struct esp_error *error)
+{
+    const struct files_ops *ops = stream->files->ops;
+    const uint64_t bytes = datum_file_bytes(stream->record.shape.bytes);
+    if (!ops->reserve)
+        return error_set(error, ESP_NO_MEMORY, "the files of data cannot be mapped");
+    return ops->reserve(stream->file, bytes, error);
 }
 
 /* ---- reading ---- */
@@ -212,9 +253,18 @@ enum esp_status datum_stream_read(struct datum_stream *stream, uint64_t offset, 
     return status;
 }
 
+enum esp_status datum_stream_check(struct datum_stream *stream, struct esp_error *error)
+{
+    enum esp_status status = know_header(stream, error);
+    if (status == ESP_OK)
+        status = datum_file_read_blocks(stream->files, stream->file, stream->header, &stream->record, 0,
+                                        stream->record.shape.bytes, NULL, error);
+    return status;
+}
+
 int datum_stream_descriptor(const struct datum_stream *stream, uint64_t *offset)
 {
     const struct files_ops *ops = stream->files->ops;
     *offset = datum_header_bytes(stream->record.shape.bytes);
-    return ops->descriptor && !stream->writing ? ops->descriptor(stream->file) : -1;
+    return ops->descriptor ? ops->descriptor(stream->file) : -1;
 }

@@ -13,11 +13,14 @@
 #define SERVICES_DATA_FILES_H
 
 #include "util/error.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct files;
 struct file; /* an open one */
+
+typedef enum esp_status files_visit(void *arg, const char *name, const char *kind, struct esp_error *error);
 
 struct files_ops {
     void (*destroy)(struct files *files);
@@ -25,14 +28,14 @@ struct files_ops {
     enum esp_status (*lock)(struct files *files, struct esp_error *error);
     /* A folder inside; one that is there is fine. */
     enum esp_status (*make_folder)(struct files *files, const char *name, struct esp_error *error);
-    /* Every file (not folder) of the store's own folder, in any order. Stops when `visit` fails. */
-    enum esp_status (*list)(struct files *files,
-                            enum esp_status (*visit)(void *arg, const char *name, struct esp_error *error),
-                            void *arg, struct esp_error *error);
-    /* A new empty file to write; an old one of that name is replaced. */
+    /* Everything in that folder ("": the store's own), in any order, without the folder's name. `kind`: NULL,
+     * or what it is in place of a regular file. Stops when `visit` fails. */
+    enum esp_status (*list)(struct files *files, const char *folder, files_visit *visit, void *arg,
+                            struct esp_error *error);
+    /* A new empty file to write and to read; an old one of that name is replaced. */
     enum esp_status (*create)(struct files *files, const char *name, struct file **file,
                               struct esp_error *error);
-    /* To read. */
+    /* To read. ESP_INVALID: it is no regular file. */
     enum esp_status (*open)(struct files *files, const char *name, struct file **file, uint64_t *bytes,
                             struct esp_error *error);
     /* All of it, at that place; reading beyond the end is ESP_SYSTEM. */
@@ -43,11 +46,17 @@ struct files_ops {
     /* After a failure what was written may be lost, also when a later sync succeeds: write it all again. */
     enum esp_status (*sync)(struct file *file, struct esp_error *error);
     void (*close)(struct file *file); /* NULL is nothing to do */
-    /* Of a file that was opened to read: for mapping, as long as it is open. NULL member: there are none. */
+    /* For mapping, as long as it is open: to read, and of a new one, of which reserve() has made so much, to
+     * write. NULL member: there are none. */
     int (*descriptor)(const struct file *file);
+    /* A new one has so many bytes from now on, with a place on the disk, so that writing to its mapping
+     * cannot fail for want of one. NULL where `descriptor` is. */
+    enum esp_status (*reserve)(struct file *file, uint64_t bytes, struct esp_error *error);
     /* Atomically; replaces `to`. */
     enum esp_status (*rename)(struct files *files, const char *from, const char *to, struct esp_error *error);
     enum esp_status (*remove)(struct files *files, const char *name, struct esp_error *error);
+    /* How many bytes more the disk takes. False: nobody knows. NULL member: never. */
+    bool (*free_bytes)(struct files *files, uint64_t *bytes);
     /* "" is the store's own folder. */
     enum esp_status (*sync_folder)(struct files *files, const char *name, struct esp_error *error);
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data/files.h"
 
+#include "util/regular_file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct posix_files {
@@ -84,28 +87,32 @@ static enum esp_status make_folder(struct files *files, const char *name, struct
     return failed(of(files), "cannot make the folder", name, error);
 }
 
-static enum esp_status list(struct files *files,
-                            enum esp_status (*visit)(void *arg, const char *name, struct esp_error *error),
-                            void *arg, struct esp_error *error)
+static enum esp_status visit_all(DIR *folder, files_visit *visit, void *arg, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    struct stat about;
+    errno = 0;
+    for (struct dirent *entry; status == ESP_OK && (entry = readdir(folder)); errno = 0)
+        if (fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0)
+            status = visit(arg, entry->d_name, regular_file_kind(about.st_mode), error);
+    return status;
+}
+
+static enum esp_status list(struct files *files, const char *name, files_visit *visit, void *arg,
+                            struct esp_error *error)
 {
     struct posix_files *posix = of(files);
-    int fd = openat(posix->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(posix->folder, name[0] ? name : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (!folder) {
-        enum esp_status status = failed(posix, "cannot read the folder", "", error);
+        enum esp_status status = failed(posix, "cannot read the folder", name, error);
         if (fd >= 0)
             close(fd);
         return status;
     }
-    enum esp_status status = ESP_OK;
-    errno = 0;
-    for (struct dirent *entry; status == ESP_OK && (entry = readdir(folder)); errno = 0) {
-        struct stat about;
-        if (fstatat(posix->folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode))
-            status = visit(arg, entry->d_name, error);
-    }
+    enum esp_status status = visit_all(folder, visit, arg, error);
     if (status == ESP_OK && errno)
-        status = failed(posix, "cannot read the folder", "", error);
+        status = failed(posix, "cannot read the folder", name, error);
     closedir(folder);
     return status;
 }
@@ -144,23 +151,26 @@ static int descriptor(const struct file *file)
 static enum esp_status create(struct files *files, const char *name, struct file **file,
                               struct esp_error *error)
 {
-    return open_file(of(files), name, O_WRONLY | O_CREAT | O_TRUNC, "cannot create", file, error);
+    return open_file(of(files), name, O_RDWR | O_CREAT | O_TRUNC, "cannot create", file, error);
 }
 
 static enum esp_status open_to_read(struct files *files, const char *name, struct file **file,
                                     uint64_t *bytes, struct esp_error *error)
 {
     struct stat about;
-    enum esp_status status = open_file(of(files), name, O_RDONLY, "cannot open", file, error);
+    /* A FIFO is not waited for. */
+    enum esp_status status = open_file(of(files), name, O_RDONLY | O_NONBLOCK, "cannot open", file, error);
     if (status != ESP_OK)
         return status;
-    if (fstat((*file)->fd, &about) != 0) {
+    if (fstat((*file)->fd, &about) != 0)
         status = failed(of(files), "cannot look at", name, error);
+    else if (!S_ISREG(about.st_mode))
+        status = error_set(error, ESP_INVALID, "%s/%s: expected a regular file, found %s", of(files)->path,
+                           name, regular_file_kind(about.st_mode));
+    if (status != ESP_OK)
         close_file(*file);
-        return status;
-    }
-    *bytes = (uint64_t)about.st_size;
-    return ESP_OK;
+    *bytes = status == ESP_OK ? (uint64_t)about.st_size : 0;
+    return status;
 }
 
 static enum esp_status read_file(struct file *file, void *data, size_t bytes, uint64_t offset,
@@ -190,6 +200,16 @@ static enum esp_status write_file(struct file *file, const void *data, size_t by
     return ESP_OK;
 }
 
+static enum esp_status reserve_file(struct file *file, uint64_t bytes, struct esp_error *error)
+{
+    int number;
+    do
+        number = posix_fallocate(file->fd, 0, (off_t)bytes);
+    while (number == EINTR);
+    errno = number;
+    return number == 0 ? ESP_OK : failed(file->files, "cannot make room for", file->name, error);
+}
+
 static enum esp_status sync_file(struct file *file, struct esp_error *error)
 {
     return fsync(file->fd) == 0 ? ESP_OK : failed(file->files, "cannot sync", file->name, error);
@@ -207,6 +227,15 @@ static enum esp_status remove_file(struct files *files, const char *name, struct
 {
     return unlinkat(of(files)->folder, name, 0) == 0 ? ESP_OK
                                                      : failed(of(files), "cannot remove", name, error);
+}
+
+static bool free_bytes(struct files *files, uint64_t *bytes)
+{
+    struct statvfs about;
+    if (fstatvfs(of(files)->folder, &about) != 0 || about.f_blocks == 0)
+        return false;
+    *bytes = (uint64_t)about.f_bavail * about.f_frsize;
+    return true;
 }
 
 static enum esp_status sync_folder(struct files *files, const char *name, struct esp_error *error)
@@ -232,8 +261,10 @@ static const struct files_ops posix_ops = {
     .sync = sync_file,
     .close = close_file,
     .descriptor = descriptor,
+    .reserve = reserve_file,
     .rename = rename_file,
     .remove = remove_file,
+    .free_bytes = free_bytes,
     .sync_folder = sync_folder,
 };
 

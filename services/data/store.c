@@ -63,6 +63,7 @@ void store_free_entry(struct store *store, struct datum *datum)
     drop_name(store, datum->origin);
     drop_name(store, datum->owner);
     ranges_clear(&datum->arrived);
+    free(datum->places);
     free(datum);
 }
 
@@ -113,11 +114,11 @@ enum esp_status store_check_owner(const struct store_asker *asker, const struct 
 enum esp_status store_find_visible(struct store *store, const struct store_asker *asker,
                                    const struct datum_id *id, struct datum **result, struct esp_error *error)
 {
-    char text[DATUM_TEXT];
+    char text[DATUM_TEXT], why[STORE_EPITAPH_TEXT];
     struct datum *datum = store_find(store, id->key);
     if (!datum || datum->state == DATUM_LEAVING)
         return error_set(error, ESP_NOT_FOUND, "server %.80s has no datum %.120s: %s", store->node,
-                         datum_id_short(id, text), store_epitaph(store, id));
+                         datum_id_short(id, text), store_epitaph(store, id, why));
     if (datum->state != DATUM_VISIBLE)
         return error_set(error, ESP_NOT_FOUND, "server %.80s has no datum %.120s yet: it is still being put",
                          store->node, datum_id_short(id, text));
@@ -157,9 +158,7 @@ void store_settle(struct store *store, struct datum *datum)
 
 static void forget_on_disk(struct store *store, struct datum *datum)
 {
-    if (datum->on_disk || datum->writing ||
-        (datum->state != DATUM_VISIBLE && datum_is_durable(datum->mode, datum->flags)))
-        store->counts.disk_bytes -= datum_file_bytes(datum->shape.bytes);
+    store_give_disk(store, datum);
     if (datum->on_disk && !datum->verified)
         store->n_unverified--;
     datum->on_disk = false;
@@ -177,7 +176,7 @@ static void take_out(struct store *store, struct datum *datum)
 
 void store_end(struct store *store, struct datum *datum, enum store_end end)
 {
-    bool visible = datum->state == DATUM_VISIBLE;
+    const bool visible = datum->state == DATUM_VISIBLE, replica = datum->flags & DATUM_REPLICA;
     struct datum_id id;
     uint64_t bytes = datum->shape.bytes;
     store_fill_id(datum, &id);
@@ -186,6 +185,8 @@ void store_end(struct store *store, struct datum *datum, enum store_end end)
     store_leave_client(store, datum);
     forget_on_disk(store, datum);
     store_stay(store, datum->key);
+    if (visible && datum->stream)
+        datum_stream_unlink(datum->stream); /* those who read it may outlive a new one of its name */
     if (visible) {
         store->counts.data--;
     } else {
@@ -197,7 +198,8 @@ void store_end(struct store *store, struct datum *datum, enum store_end end)
     if (datum->areas == 0)
         take_out(store, datum);
     if (visible && store->options.news)
-        store->options.news(store->options.arg, &id, bytes, STORE_GONE);
+        store->options.news(store->options.arg, &id, bytes,
+                            end == END_DAMAGED && !replica ? STORE_DAMAGED : STORE_GONE);
     store_changed(store);
 }
 
@@ -246,5 +248,6 @@ void store_destroy(struct store *store)
     }
     if (store->options.files)
         store->options.files->ops->destroy(store->options.files);
+    store_forget_ends(store);
     free(store);
 }

@@ -9,8 +9,9 @@
  *
  * Memory has a limit. Room is made by dropping replicas and volatile data, least recently used first; then by
  * letting go of the memory of durable data (they are on the disk, and are read again when wanted). Pinned and
- * unfinished data stay. Durable data are never dropped. A durable datum that is larger than all the memory is
- * streamed: its pieces go straight to its file, and come from there.
+ * unfinished data stay. Durable data are never dropped. A durable datum, or a replica, that is larger than
+ * all the memory is streamed: its pieces go straight to its file, and come from there. The file of a replica
+ * has a temporary name, goes with the process, and makes room for others when the disk limit is reached.
  *
  * The store has no threads and does not block, except on the disk; that part is apart: where a call hands out
  * a struct store_work, store_work_do() is to be called without the owner's lock, by any thread, and then
@@ -44,7 +45,8 @@ struct store_asker {
 
 enum store_news {
     STORE_ARRIVED, /* visible from now on (what the start found again: store_each()) */
-    STORE_GONE     /* deleted, dropped, expired, or damaged */
+    STORE_GONE,    /* deleted, dropped, or expired; or a replica whose file was damaged */
+    STORE_DAMAGED  /* gone as well: the file of what was an original is set aside */
 };
 
 struct store_options {
@@ -84,14 +86,15 @@ struct store_new {
     uint32_t flags;    /* enum datum_flag */
     const char *owner; /* who may use it unless it is shared; NULL: the asker's identity. For copies. */
     int64_t created_s; /* wall clock, seconds since 1970, for people */
+    bool streamed;     /* whatever its size, if it may be: there is no memory for it */
     bool passing;      /* a replica for one session: see store_options.passing_ns */
 };
 
 /* Reserves memory and disk for a new datum, and gives it its identity. ESP_INVALID: a shape or mode that
  * makes no sense; ESP_NO_MEMORY: it is not durable and can never fit the memory limit; ESP_LIMIT: the disk
- * limit or the number of data is reached; ESP_BUSY: it would fit, but what is pinned or unfinished is in the
- * way now; ESP_REFUSED: durable without a state folder, or the identity is here already (or being put). Has
- * no effect when it fails. */
+ * limit or the number of data is reached; ESP_NO_MEMORY, too: the disk is full; ESP_BUSY: it would fit, but
+ * what is pinned or unfinished is in the way now; ESP_REFUSED: durable without a state folder, or the
+ * identity is here already (or being put). Has no effect when it fails. */
 enum esp_status store_begin(struct store *store, const struct store_asker *asker,
                             const struct store_new *new_datum, struct datum_id *id, struct esp_error *error);
 
@@ -137,7 +140,8 @@ struct store_memory {
 };
 
 /* For who fills the whole datum by himself (a worker's output): its memory, which counts as a piece that is
- * out until store_put_filled(). `whole`: every byte has been written. */
+ * out until store_put_filled(). `whole`: every byte has been written. Of a streamed one it is its file,
+ * mapped, which has its place on the disk then: ESP_NO_MEMORY: the disk is full; ESP_SYSTEM. */
 enum esp_status store_put_memory(struct store *store, const struct store_asker *asker, struct datum_key key,
                                  struct store_memory *memory, struct esp_error *error);
 enum esp_status store_put_filled(struct store *store, struct datum_key key, bool whole,
@@ -215,20 +219,27 @@ void store_release(struct store *store, struct store_pin *pin, bool consumed);
 enum esp_status store_delete(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                              struct esp_error *error);
 
-/* store_delete() of the copy here only: the datum lives on elsewhere, and may come back. */
+/* store_delete() of the copy here only: the datum lives on elsewhere, and may come back. `to`: the server to
+ * which it has moved; NULL: none. */
 enum esp_status store_depart(struct store *store, const struct store_asker *asker, const struct datum_id *id,
-                             struct esp_error *error);
+                             const char *to, struct esp_error *error);
+/* Where the datum has moved from here, as long as it is remembered; NULL: it did not, or it is here. */
+const char *store_moved_to(const struct store *store, struct datum_key key);
 /* Who may delete the datum does, and it is not here, or not yet: no copy of it is to be taken any more. */
 void store_bar(struct store *store, const struct store_asker *asker, struct datum_key key);
 /* Whether a copy of the datum, whose owner and flags these are, is not to be taken, as it was deleted:
  * remembered of the last data that have ended here. */
 bool store_is_barred(const struct store *store, struct datum_key key, const char *owner, uint32_t flags);
-/* The last word on a datum that is not here: it was deleted, or has departed. */
-bool store_let_go(const struct store *store, struct datum_key key);
+/* The last word on a datum that is not here: it was here, and who may delete it did, everywhere. */
+bool store_was_deleted(const struct store *store, struct datum_key key);
+/* The same: its file was damaged, and is set aside. */
+bool store_has_lost(const struct store *store, struct datum_key key);
 
 /* The replica here becomes the original (the other one is about to be deleted: a move to a server that had a
- * copy). Gives work, as a commit does, when it is durable by its mode. ESP_OK at once for what is no replica;
- * ESP_NOT_FOUND, ESP_REFUSED; ESP_LIMIT: the disk limit; ESP_BUSY: being written already. */
+ * copy). Gives work, as a commit does, when it is durable by its mode, or in a file, which is synced and read
+ * through before: when it is damaged, store_work_end() sets it aside, and tells so (ESP_NOT_FOUND). ESP_OK at
+ * once for what is no replica; ESP_NOT_FOUND, ESP_REFUSED; ESP_LIMIT: the disk limit; ESP_BUSY: being written
+ * already. */
 enum esp_status store_promote(struct store *store, const struct store_asker *asker, struct datum_key key,
                               struct store_work **work, struct esp_error *error);
 
@@ -237,6 +248,14 @@ enum esp_status store_promote(struct store *store, const struct store_asker *ask
 enum esp_status store_keep(struct store *store, const struct store_asker *asker, struct datum_key key,
                            enum datum_mode mode, uint32_t flags, struct store_work **work,
                            struct esp_error *error);
+
+/* Notes other servers that keep the datum for good, too: `bytes` of names, each with its NUL. As durable as
+ * the datum is when it returns. ESP_NOT_FOUND, ESP_REFUSED; ESP_BUSY: it is being written; ESP_PROTOCOL: no
+ * names; ESP_LIMIT: too many; ESP_SYSTEM, ESP_NO_MEMORY. */
+enum esp_status store_note_places(struct store *store, const struct store_asker *asker, struct datum_key key,
+                                  const char *names, size_t bytes, struct esp_error *error);
+/* Those of a datum that is here, valid until the next call of the store; NULL: none are known. */
+const char *store_places(const struct store *store, struct datum_key key, size_t *bytes);
 
 /* A passing copy is no longer one: it stays as other replicas do. Others, and what is not here, are no error.
  */
@@ -274,6 +293,11 @@ size_t store_list(struct store *store, const struct store_asker *asker, struct d
 void store_each(const struct store *store,
                 void (*visit)(void *arg, const struct datum_id *id, uint64_t bytes), void *arg);
 
+/* Every original that is not here and whose damaged file is set aside, since this start or an earlier one.
+ * ESP_SYSTEM, ESP_NO_MEMORY. */
+enum esp_status store_each_damaged(const struct store *store, void (*visit)(void *arg, struct datum_key key),
+                                   void *arg, struct esp_error *error);
+
 struct store_counts {
     uint32_t data, unfinished, pinned;
     uint64_t memory_bytes, memory_limit; /* in use, of all kinds */
@@ -284,6 +308,10 @@ struct store_counts {
 void store_count(const struct store *store, struct store_counts *counts);
 /* Of the store's memory, what a datum of so many bytes takes. */
 uint64_t store_memory_of(uint64_t bytes);
+/* Whether such a datum is larger than the memory of the store, and may live on its disk alone: it is durable,
+ * or a replica. `wanted`: also a smaller one. */
+bool store_is_streamed(const struct store *store, uint64_t bytes, enum datum_mode mode, uint32_t flags,
+                       bool wanted);
 
 /* ---- time ---- */
 

@@ -7,10 +7,13 @@
 
 #include "util/fingerprint.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const ends[N_ENDS] = {
     [END_DELETED] = "it was deleted",
+    [END_BARRED] = "it was deleted",
     [END_DROPPED] =
         "it was dropped to make room (a volatile datum or a replica; put it as persistent to keep "
         "it)",
@@ -19,7 +22,8 @@ static const char *const ends[N_ENDS] = {
                     "KEY being its 32 digits)",
     [END_CONSUMED] = "it was strictly volatile, and a session has used it",
     [END_PASSED] = "it was a copy for a session, and nobody has used it since",
-    [END_DEPARTED] = "it was moved to another server, or its copy here was deleted",
+    [END_DEPARTED] = "its copy here was deleted, and it may be on other servers",
+    [END_MOVED] = "it was moved to another server",
     [END_ABORTED] = "its transfer was given up before it was complete",
 };
 
@@ -30,8 +34,15 @@ static uint64_t digest(const char *name)
 
 void store_note_end(struct store *store, struct datum_key key, const char *owner, enum store_end end)
 {
-    store->epitaphs[store->n_epitaphs++ % STORE_EPITAPHS] =
-        (struct store_epitaph){.key = key, .owner = digest(owner), .end = end};
+    struct store_epitaph *epitaph = &store->epitaphs[store->n_epitaphs++ % STORE_EPITAPHS];
+    free(epitaph->to);
+    *epitaph = (struct store_epitaph){.key = key, .owner = digest(owner), .end = end};
+}
+
+void store_forget_ends(struct store *store)
+{
+    for (uint32_t i = 0; i < STORE_EPITAPHS; i++)
+        free(store->epitaphs[i].to);
 }
 
 /* The latest word on it; NULL: there is none. */
@@ -45,9 +56,28 @@ static const struct store_epitaph *find(const struct store *store, struct datum_
     return NULL;
 }
 
-const char *store_epitaph(const struct store *store, const struct datum_id *id)
+void store_note_moved(struct store *store, struct datum_key key, const char *to)
+{
+    struct store_epitaph *last = &store->epitaphs[(store->n_epitaphs - 1) % STORE_EPITAPHS];
+    if (store->n_epitaphs == 0 || !datum_key_equal(last->key, key) || last->end != END_DEPARTED)
+        return;
+    last->end = END_MOVED;
+    last->to = strdup(to); /* NULL: nobody hears where it is */
+}
+
+const char *store_moved_to(const struct store *store, struct datum_key key)
+{
+    const struct store_epitaph *epitaph = store_has(store, key) ? NULL : find(store, key);
+    return epitaph && epitaph->end == END_MOVED ? epitaph->to : NULL;
+}
+
+const char *store_epitaph(const struct store *store, const struct datum_id *id, char text[STORE_EPITAPH_TEXT])
 {
     const struct store_epitaph *epitaph = find(store, id->key);
+    if (epitaph && epitaph->to) {
+        snprintf(text, STORE_EPITAPH_TEXT, "it was moved to server %s", epitaph->to);
+        return text;
+    }
     if (epitaph)
         return ends[epitaph->end];
     if (store_is_set_aside(store, id->key))
@@ -59,19 +89,30 @@ const char *store_epitaph(const struct store *store, const struct datum_id *id)
 
 void store_bar(struct store *store, const struct store_asker *asker, struct datum_key key)
 {
-    store_note_end(store, key, asker->identity ? asker->identity : "", END_DELETED);
+    store_note_end(store, key, asker->identity ? asker->identity : "", END_BARRED);
+}
+
+/* Of the datum, and not of the copy here only. */
+static bool ends_all(const struct store_epitaph *epitaph)
+{
+    return epitaph->end == END_DELETED || epitaph->end == END_CONSUMED;
 }
 
 bool store_is_barred(const struct store *store, struct datum_key key, const char *owner, uint32_t flags)
 {
     const struct store_epitaph *epitaph = find(store, key);
-    return epitaph && (epitaph->end == END_DELETED || epitaph->end == END_CONSUMED) &&
+    return epitaph && (ends_all(epitaph) || epitaph->end == END_BARRED) &&
            (flags & DATUM_SHARED || epitaph->owner == digest(owner));
 }
 
-bool store_let_go(const struct store *store, struct datum_key key)
+bool store_was_deleted(const struct store *store, struct datum_key key)
 {
     const struct store_epitaph *epitaph = find(store, key);
-    return epitaph &&
-           (epitaph->end == END_DELETED || epitaph->end == END_CONSUMED || epitaph->end == END_DEPARTED);
+    return epitaph && ends_all(epitaph);
+}
+
+bool store_has_lost(const struct store *store, struct datum_key key)
+{
+    const struct store_epitaph *epitaph = find(store, key);
+    return epitaph && epitaph->end == END_DAMAGED;
 }

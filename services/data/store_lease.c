@@ -119,12 +119,10 @@ void store_stay(struct store *store, struct datum_key key)
 }
 
 /* What may be dropped is in the order of its last use: behind the first one that is not due, none is. */
-static int64_t tick_passing(struct store *store, int64_t now_ns)
+static int64_t tick_line(struct store *store, enum datum_line line, int64_t now_ns)
 {
     struct datum *datum, *next;
-    if (store->n_passing == 0 || store->options.passing_ns == 0)
-        return CLOCK_NEVER;
-    DL_FOREACH_SAFE(store->lines[LINE_DROP], datum, next)
+    DL_FOREACH_SAFE(store->lines[line], datum, next)
     {
         int64_t due_ns = datum->used_ns + store->options.passing_ns;
         if (due_ns > now_ns)
@@ -133,6 +131,13 @@ static int64_t tick_passing(struct store *store, int64_t now_ns)
             store_end(store, datum, END_PASSED);
     }
     return now_ns + store->options.passing_ns; /* those that are pinned now */
+}
+
+static int64_t tick_passing(struct store *store, int64_t now_ns)
+{
+    if (store->n_passing == 0 || store->options.passing_ns == 0)
+        return CLOCK_NEVER;
+    return earlier(tick_line(store, LINE_DROP, now_ns), tick_line(store, LINE_BORNE, now_ns));
 }
 
 int64_t store_tick(struct store *store)

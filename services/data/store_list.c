@@ -23,7 +23,7 @@ static void fill_entry(const struct store *store, const struct datum *datum, str
                                   .flags = record.flags,
                                   .created_s = record.created_s,
                                   .in_memory = datum_in_memory(datum) && !datum->loading,
-                                  .on_disk = datum->on_disk,
+                                  .on_disk = datum->on_disk || datum->stream,
                                   .pins = datum->pins,
                                   .puts = datum->puts,
                                   .gets = datum->gets,

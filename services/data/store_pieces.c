@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct datum_id store_id_of(struct datum_key key)
 {
@@ -171,22 +172,48 @@ enum esp_status store_missing(struct store *store, const struct store_asker *ask
     return ESP_OK;
 }
 
+/* The file itself, where a worker writes all of it. */
+static enum esp_status map_file(struct datum *datum, struct store_memory *memory, struct esp_error *error)
+{
+    uint64_t offset;
+    enum esp_status status = datum_stream_reserve(datum->stream, error);
+    if (status != ESP_OK)
+        return status;
+    const int fd = datum_stream_descriptor(datum->stream, &offset);
+    const size_t bytes = offset + datum->shape.bytes;
+    void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (mapped == MAP_FAILED)
+        return error_errno(error, "cannot map a datum's file");
+    datum->filling = mapped;
+    datum->filling_bytes = bytes;
+    *memory = (struct store_memory){fd, offset, datum->shape.bytes, (uint8_t *)mapped + offset};
+    return ESP_OK;
+}
+
+static void unmap_file(struct datum *datum)
+{
+    if (datum->filling)
+        munmap(datum->filling, datum->filling_bytes);
+    datum->filling = NULL;
+}
+
 enum esp_status store_put_memory(struct store *store, const struct store_asker *asker, struct datum_key key,
                                  struct store_memory *memory, struct esp_error *error)
 {
     struct datum *datum;
     enum esp_status status = store_find_unfinished(store, asker, key, &datum, error);
-    if (status == ESP_OK && datum->stream)
-        status = store_check_memory(store, datum->shape.bytes, error);
     if (status == ESP_OK && datum->areas > 0)
         status = store_busy(store, error, "pieces of the datum are still moving");
     if (status == ESP_OK)
         status = check_piece(datum, 0, datum->shape.bytes, error);
+    if (status == ESP_OK && !datum->stream)
+        store_fill_memory(datum, memory);
+    else if (status == ESP_OK)
+        status = map_file(datum, memory, error);
     if (status != ESP_OK)
         return status;
     datum->areas++;
     datum->whole_out = true;
-    store_fill_memory(datum, memory);
     return ESP_OK;
 }
 
@@ -198,6 +225,7 @@ enum esp_status store_put_filled(struct store *store, struct datum_key key, bool
         return error_set(error, ESP_INTERNAL, "a datum's memory came back that was not out");
     struct store_piece all = {.bytes = datum->shape.bytes};
     datum->whole_out = false;
+    unmap_file(datum);
     return store_area_done(store, key, &all, whole, error);
 }
 

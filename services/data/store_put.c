@@ -52,18 +52,6 @@ static enum esp_status name_it(struct store *store, const struct store_new *new_
     return check_identity(store, id, error);
 }
 
-static enum esp_status check_room(struct store *store, const struct store_new *new_datum,
-                                  struct esp_error *error)
-{
-    enum esp_status status = ESP_OK;
-    if (datum_is_durable(new_datum->mode, new_datum->flags))
-        status = store_check_disk(store, new_datum->shape.bytes, error);
-    if (status == ESP_OK &&
-        store_is_streamed(store, new_datum->shape.bytes, new_datum->mode, new_datum->flags))
-        return ESP_OK;
-    return status == ESP_OK ? store_check_memory(store, new_datum->shape.bytes, error) : status;
-}
-
 static struct datum *make_entry(struct store *store, const struct store_asker *asker,
                                 const struct store_new *new_datum, const struct datum_id *id)
 {
@@ -80,12 +68,20 @@ static struct datum *make_entry(struct store *store, const struct store_asker *a
     return datum;
 }
 
-/* Memory for all of it, or a file. */
-static enum esp_status take_place(struct store *store, struct datum *datum, struct esp_error *error)
+/* Memory for all of it, or a file, or both. Nothing goes for it before both are sure. */
+static enum esp_status take_place(struct store *store, struct datum *datum, bool streamed,
+                                  struct esp_error *error)
 {
     struct datum_header record;
-    if (!store_is_streamed(store, datum->shape.bytes, datum->mode, datum->flags))
-        return store_take_memory(store, datum, error);
+    const uint64_t bytes = datum->shape.bytes;
+    const bool on_disk = streamed || datum_is_durable(datum->mode, datum->flags);
+    enum esp_status status = on_disk ? store_check_disk(store, bytes, error) : ESP_OK;
+    if (status == ESP_OK && !streamed)
+        status = store_check_memory(store, bytes, error);
+    if (status == ESP_OK && on_disk)
+        status = store_take_disk(store, datum, error);
+    if (status != ESP_OK || !streamed)
+        return status == ESP_OK ? store_take_memory(store, datum, error) : status;
     store_fill_record(datum, &record);
     return datum_stream_create(store->options.files, &record, &datum->stream, error);
 }
@@ -97,17 +93,18 @@ enum esp_status store_begin(struct store *store, const struct store_asker *asker
     enum esp_status status = check_new(store, new_datum, error);
     if (status == ESP_OK)
         status = name_it(store, new_datum, &name, error);
-    if (status == ESP_OK)
-        status = check_room(store, new_datum, error);
     if (status != ESP_OK)
         return status;
+    const bool streamed = store_is_streamed(store, new_datum->shape.bytes, new_datum->mode, new_datum->flags,
+                                            new_datum->streamed);
     struct datum *datum = make_entry(store, asker, new_datum, &name);
     if (!datum)
         return error_no_memory(error, "a datum");
-    if ((status = take_place(store, datum, error)) == ESP_OK && !store_add(store, datum))
+    if ((status = take_place(store, datum, streamed, error)) == ESP_OK && !store_add(store, datum))
         status = error_no_memory(error, "a datum");
     if (status != ESP_OK) {
         store_give_memory(store, datum);
+        store_give_disk(store, datum);
         datum_stream_close(datum->stream);
         store_free_entry(store, datum);
         return status;
@@ -116,8 +113,6 @@ enum esp_status store_begin(struct store *store, const struct store_asker *asker
     store->counts.unfinished++;
     datum->passing = new_datum->passing && new_datum->flags & DATUM_REPLICA;
     store->n_passing += datum->passing;
-    if (datum_is_durable(datum->mode, datum->flags))
-        store->counts.disk_bytes += datum_file_bytes(datum->shape.bytes);
     if (datum->mode == DATUM_VOLATILE && !(datum->flags & DATUM_REPLICA))
         store_join_client(store, datum, asker->client);
     *id = name;
@@ -171,35 +166,41 @@ enum esp_status store_commit(struct store *store, const struct store_asker *aske
         status = check_whole(store, datum, error);
     if (status != ESP_OK)
         return status;
-    if (!datum_is_durable(datum->mode, datum->flags)) {
+    const bool durable = datum_is_durable(datum->mode, datum->flags);
+    if (!durable && !datum->stream) {
         make_visible(store, datum);
         return ESP_OK;
     }
-    if (!(*work = store_make_work(store, datum, WORK_WRITE)))
+    if (!(*work = store_make_work(store, datum, durable ? WORK_WRITE : WORK_SEAL)))
         return error_no_memory(error, "writing a datum");
     datum->writing = *work;
     datum->state = DATUM_COMMITTING;
     return ESP_OK;
 }
 
+/* Its file has its name, and nobody needs what it was written with any more. */
+static void note_on_disk(struct datum *datum)
+{
+    datum->on_disk = datum->verified = true;
+    datum_stream_close(datum->stream);
+    datum->stream = NULL;
+}
+
 void store_written(struct store *store, struct datum *datum, bool well)
 {
     datum->writing = NULL;
-    datum->on_disk = datum->verified = well;
-    if (datum->stream && well) {
-        datum_stream_close(datum->stream);
-        datum->stream = NULL;
-    } else if (datum->stream) { /* what was written may be lost */
-        ranges_clear(&datum->arrived);
-    }
+    if (well && datum_is_durable(datum->mode, datum->flags))
+        note_on_disk(datum);
     if (datum->state == DATUM_VISIBLE) { /* promoted */
-        if (!well)
-            store->counts.disk_bytes -= datum_file_bytes(datum->shape.bytes);
+        if (!well && !datum->stream)
+            store_give_disk(store, datum);
         store_line_up(store, datum);
         return;
     }
     datum->used_ns = store_now(store);
     datum->state = DATUM_PUTTING;
+    if (!well && datum->stream) /* what was written may be lost */
+        ranges_clear(&datum->arrived);
     if (well)
         make_visible(store, datum);
     else
@@ -233,20 +234,24 @@ enum esp_status store_keep(struct store *store, const struct store_asker *asker,
         return store_busy(store, error, "the datum is being written to the disk already");
     if (datum->on_disk)
         return check_keeping(datum, mode, error);
-    if (mode == DATUM_VOLATILE) {
+    if (mode == DATUM_VOLATILE && !datum->stream) {
         datum->flags &= ~(uint32_t)DATUM_REPLICA;
         return ESP_OK;
     }
-    if ((status = store_check_disk(store, datum->shape.bytes, error)) != ESP_OK)
-        return status;
-    if (!(*work = store_make_work(store, datum, WORK_WRITE)))
+    /* It is held by the work from now on: what makes room on the disk does not drop it. */
+    if (!(*work = store_make_work(store, datum, datum->stream ? WORK_PROMOTE : WORK_WRITE)))
         return error_no_memory(error, "writing a datum");
+    if ((status = store_take_disk(store, datum, error)) != ESP_OK) {
+        store_drop_work(store, *work);
+        *work = NULL;
+        return status;
+    }
     (*work)->record.mode = mode;
     (*work)->record.flags |= flags;
-    (*work)->record.flags &= ~(uint32_t)(DATUM_REPLICA | DATUM_STRICT);
+    (*work)->record.flags &=
+        ~(uint32_t)(mode == DATUM_VOLATILE ? DATUM_REPLICA : DATUM_REPLICA | DATUM_STRICT);
     datum->writing = *work;
     store_leave_client(store, datum);
-    store->counts.disk_bytes += datum_file_bytes(datum->shape.bytes);
     store_line_up(store, datum);
     return ESP_OK;
 }

@@ -53,11 +53,11 @@ static enum esp_status read_marker(struct files *files, char *text, struct esp_e
     return status;
 }
 
-static enum esp_status refuse_data(void *arg, const char *name, struct esp_error *error)
+static enum esp_status refuse_data(void *arg, const char *name, const char *kind, struct esp_error *error)
 {
     const struct files *files = arg;
     bool finished;
-    if (!datum_file_is_one(name, &finished) || !finished)
+    if (kind || !datum_file_is_one(name, &finished) || !finished)
         return ESP_OK;
     return error_set(error, ESP_REFUSED,
                      "%s has data (%s), but no file '" MARKER "' that says which server's they are: another "
@@ -101,7 +101,7 @@ static enum esp_status take_folder(struct store *store, struct esp_error *error)
         return check_marker(store, expected, found, error);
     if (status != ESP_NOT_FOUND)
         return status;
-    status = files->ops->list(files, refuse_data, files, error);
+    status = files->ops->list(files, "", refuse_data, files, error);
     return status == ESP_OK ? write_marker(files, expected, error) : status;
 }
 
@@ -140,15 +140,21 @@ struct names {
     char (*items)[DATUM_FILE_NAME];
     size_t n, capacity;
     struct files *files;
+    const char *folder;
     bool finished; /* which ones are wanted */
 };
 
-static enum esp_status note_name(void *arg, const char *name, struct esp_error *error)
+static enum esp_status note_name(void *arg, const char *name, const char *kind, struct esp_error *error)
 {
     struct names *names = arg;
     bool finished;
     if (!datum_file_is_one(name, &finished) || finished != names->finished)
         return ESP_OK;
+    if (kind) {
+        log_warning("data: %s/%s%s%s: expected a regular file, found %s: it is left alone",
+                    names->files->where, names->folder, *names->folder ? "/" : "", name, kind);
+        return ESP_OK;
+    }
     if (names->n == names->capacity) {
         size_t capacity = names->capacity ? 2 * names->capacity : 64;
         void *items = realloc(names->items, capacity * sizeof *names->items);
@@ -161,20 +167,36 @@ static enum esp_status note_name(void *arg, const char *name, struct esp_error *
     return ESP_OK;
 }
 
-static enum esp_status list_names(struct files *files, bool finished, struct names *names,
+static enum esp_status list_names(struct files *files, const char *folder, bool finished, struct names *names,
                                   struct esp_error *error)
 {
-    *names = (struct names){.files = files, .finished = finished};
-    enum esp_status status = files->ops->list(files, note_name, names, error);
+    *names = (struct names){.files = files, .folder = folder, .finished = finished};
+    enum esp_status status = files->ops->list(files, folder, note_name, names, error);
     if (status != ESP_OK)
         free(names->items);
     return status;
 }
 
+enum esp_status store_each_damaged(const struct store *store, void (*visit)(void *arg, struct datum_key key),
+                                   void *arg, struct esp_error *error)
+{
+    struct names names;
+    struct datum_key key;
+    enum esp_status status =
+        store->options.files ? list_names(store->options.files, DAMAGED, true, &names, error) : ESP_PENDING;
+    if (status != ESP_OK)
+        return status == ESP_PENDING ? ESP_OK : status;
+    for (size_t i = 0; i < names.n; i++)
+        if (datum_file_key(names.items[i], &key) && !store_has(store, key))
+            visit(arg, key);
+    free(names.items);
+    return ESP_OK;
+}
+
 static enum esp_status remove_unfinished(struct files *files, struct esp_error *error)
 {
     struct names names;
-    enum esp_status status = list_names(files, false, &names, error);
+    enum esp_status status = list_names(files, "", false, &names, error);
     if (status != ESP_OK)
         return status;
     for (size_t i = 0; status == ESP_OK && i < names.n; i++)
@@ -200,6 +222,7 @@ static enum esp_status add_recovered(struct store *store, const struct datum_hea
     store->n_unverified += !verified;
     store->counts.data++;
     store->counts.recovered++;
+    datum->charged = true;
     store->counts.disk_bytes += datum_file_bytes(record->shape.bytes);
     return ESP_OK;
 }
@@ -233,7 +256,7 @@ static enum esp_status recover_all(struct store *store, struct esp_error *error)
     struct names names;
     char size[DATUM_BYTES_TEXT];
     uint64_t to_verify = store->options.verify_bytes;
-    enum esp_status status = list_names(store->options.files, true, &names, error);
+    enum esp_status status = list_names(store->options.files, "", true, &names, error);
     if (status != ESP_OK)
         return status;
     int64_t told_ns = store_now(store);
@@ -264,6 +287,8 @@ enum esp_status store_recover(struct store *store, struct esp_error *error)
         status = remove_unfinished(files, error);
     if (status == ESP_OK)
         status = recover_all(store, error);
+    if (status == ESP_OK)
+        status = store_recover_places(store, error);
     /* A name that was there but not yet durable must not be acknowledged now and lost later. */
     return status == ESP_OK ? sync_root(files, error) : status;
 }

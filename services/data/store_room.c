@@ -18,22 +18,25 @@ uint64_t store_memory_of(uint64_t bytes)
 
 static enum datum_line line_of(const struct datum *datum)
 {
-    if (datum->state != DATUM_VISIBLE || datum->pins || datum->held || !datum->segment)
+    if (datum->state != DATUM_VISIBLE || datum->pins || datum->held)
         return LINE_NONE;
-    return datum->on_disk ? LINE_LET_GO : LINE_DROP;
+    if (datum->stream)
+        return LINE_BORNE;
+    return !datum->segment ? LINE_NONE : datum->on_disk ? LINE_LET_GO : LINE_DROP;
 }
 
 void store_line_up(struct store *store, struct datum *datum)
 {
-    if (datum->line != LINE_NONE) {
+    if (datum->line != LINE_NONE)
         DL_DELETE(store->lines[datum->line], datum);
+    if (datum->line == LINE_DROP || datum->line == LINE_LET_GO)
         store->movable_bytes -= pages(datum->shape.bytes);
-    }
     datum->line = line_of(datum);
     if (datum->line == LINE_NONE)
         return;
     DL_APPEND(store->lines[datum->line], datum);
-    store->movable_bytes += pages(datum->shape.bytes);
+    if (datum->line != LINE_BORNE)
+        store->movable_bytes += pages(datum->shape.bytes);
     store_changed(store);
 }
 
@@ -56,28 +59,79 @@ enum esp_status store_check_memory(struct store *store, uint64_t bytes, struct e
     return ESP_OK;
 }
 
-bool store_is_streamed(const struct store *store, uint64_t bytes, enum datum_mode mode, uint32_t flags)
+bool store_is_streamed(const struct store *store, uint64_t bytes, enum datum_mode mode, uint32_t flags,
+                       bool wanted)
 {
     uint64_t most = store->counts.memory_limit;
-    return store->options.files && datum_is_durable(mode, flags) && (bytes > most || pages(bytes) > most);
+    return store->options.files && (datum_is_durable(mode, flags) || flags & DATUM_REPLICA) &&
+           (wanted || bytes > most || pages(bytes) > most);
+}
+
+/* Of files whose replicas may go. */
+static uint64_t droppable(const struct store *store)
+{
+    const struct datum *datum;
+    uint64_t bytes = 0;
+    DL_FOREACH(store->lines[LINE_BORNE], datum)
+    bytes += datum_file_bytes(datum->shape.bytes);
+    return bytes;
+}
+
+/* Whether the disk itself takes so much more: not known is yes. */
+static bool is_room_on_disk(const struct store *store, uint64_t bytes, uint64_t *free_bytes)
+{
+    struct files *files = store->options.files;
+    return !files->ops->free_bytes || !files->ops->free_bytes(files, free_bytes) || *free_bytes >= bytes;
 }
 
 enum esp_status store_check_disk(const struct store *store, uint64_t bytes, struct esp_error *error)
 {
     char size[DATUM_BYTES_TEXT], used[DATUM_BYTES_TEXT], limit[DATUM_BYTES_TEXT];
-    uint64_t most = store->counts.disk_limit, used_bytes = store->counts.disk_bytes;
+    const uint64_t may_go = droppable(store), most = store->counts.disk_limit;
+    uint64_t used_bytes = store->counts.disk_bytes - may_go, free_bytes = 0;
     if (!store->options.files)
         return error_set(error, ESP_REFUSED,
                          "server %.80s keeps no durable data: it has no state folder (state); put the datum "
                          "as volatile, or elsewhere",
                          store->node);
-    if (bytes <= most && used_bytes <= most && datum_file_bytes(bytes) <= most - used_bytes)
+    if (bytes > most || used_bytes > most || datum_file_bytes(bytes) > most - used_bytes)
+        return error_set(
+            error, ESP_LIMIT,
+            "no disk for a datum of %s: data have %s of the %s that this store may use (store_disk); "
+            "delete some, or put it elsewhere",
+            datum_bytes_text(bytes, size), datum_bytes_text(used_bytes, used), datum_bytes_text(most, limit));
+    const uint64_t needed = datum_file_bytes(bytes);
+    if (needed <= may_go || is_room_on_disk(store, needed - may_go, &free_bytes))
         return ESP_OK;
-    return error_set(error, ESP_LIMIT,
-                     "no disk for a durable datum of %s: data have %s of the %s that this store may use "
-                     "(store_disk); delete some, or put it elsewhere",
-                     datum_bytes_text(bytes, size), datum_bytes_text(used_bytes, used),
-                     datum_bytes_text(most, limit));
+    return error_set(error, ESP_NO_MEMORY,
+                     "no disk for a datum of %s: the disk is full but for %s (%s); delete some data, or put "
+                     "it elsewhere",
+                     datum_bytes_text(bytes, size), datum_bytes_text(free_bytes + may_go, used),
+                     store->options.files->where);
+}
+
+enum esp_status store_take_disk(struct store *store, struct datum *datum, struct esp_error *error)
+{
+    const uint64_t bytes = datum_file_bytes(datum->shape.bytes);
+    uint64_t free_bytes;
+    if (datum->charged)
+        return ESP_OK;
+    enum esp_status status = store_check_disk(store, datum->shape.bytes, error);
+    if (status != ESP_OK)
+        return status;
+    while (store->lines[LINE_BORNE] && (store->counts.disk_bytes + bytes > store->counts.disk_limit ||
+                                        !is_room_on_disk(store, bytes, &free_bytes)))
+        store_end(store, store->lines[LINE_BORNE], END_DROPPED);
+    store->counts.disk_bytes += bytes;
+    datum->charged = true;
+    return ESP_OK;
+}
+
+void store_give_disk(struct store *store, struct datum *datum)
+{
+    if (datum->charged)
+        store->counts.disk_bytes -= datum_file_bytes(datum->shape.bytes);
+    datum->charged = false;
 }
 
 static void make_room(struct store *store, uint64_t bytes)

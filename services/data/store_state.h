@@ -25,6 +25,7 @@ enum datum_line {
     LINE_NONE,   /* pinned, unfinished, or not in memory */
     LINE_DROP,   /* replicas and volatile data: go altogether */
     LINE_LET_GO, /* durable: only the memory goes */
+    LINE_BORNE,  /* replicas in files: go when the disk is wanted */
     N_LINES
 };
 
@@ -47,6 +48,7 @@ struct datum {
     bool gone; /* not in the hash any more: lives as long as it is held */
     bool on_disk;
     bool verified;  /* its file has been read, or written, since the start */
+    bool charged;   /* its file counts as used of the disk limit */
     bool exposed;   /* other processes may keep its memory */
     bool passing;   /* a replica that goes when it is not used */
     bool whole_out; /* its memory is with who fills all of it */
@@ -59,8 +61,14 @@ struct datum {
     struct segment *segment;
     uint64_t place; /* in the segment */
     uint64_t segment_owner[2];
+    char *places; /* other servers that keep it for good: names, each with its NUL */
+    size_t places_bytes;
+    bool places_on_disk;
     struct ranges arrived;
-    struct datum_stream *stream; /* unfinished: its pieces go there, and not to memory */
+    struct datum_stream *stream; /* its file under a temporary name: of an unfinished one, whose pieces go
+                                  * there and not to memory; of a replica that is larger than the memory */
+    void *filling;               /* that file, mapped for who fills all of it; NULL */
+    size_t filling_bytes;
     int64_t used_ns;
     uint64_t puts, gets, bytes_in, bytes_out, disk_reads;
     struct store_client *client;
@@ -71,13 +79,15 @@ struct datum {
 
 enum store_end {
     END_DELETED,
+    END_BARRED, /* it was not here, and who asked for that may not have been its owner */
     END_DROPPED,
     END_EXPIRED,
     END_DAMAGED,
     END_CONSUMED,
     END_ABORTED,
     END_PASSED,
-    END_DEPARTED,
+    END_DEPARTED, /* the copy here was deleted */
+    END_MOVED,
     N_ENDS
 };
 
@@ -85,6 +95,7 @@ struct store_epitaph {
     struct datum_key key;
     uint64_t owner; /* a digest of the name of who could delete it */
     enum store_end end;
+    char *to; /* END_MOVED: the server where it is */
 };
 
 struct store {
@@ -113,7 +124,20 @@ struct store_pin {
     size_t mapped_bytes;
 };
 
-enum work_kind { WORK_WRITE, WORK_LOAD, WORK_CHECK, WORK_JOIN, WORK_MAP };
+enum work_kind {
+    WORK_WRITE,
+    WORK_SEAL,    /* what is to stay in its temporary file */
+    WORK_PROMOTE, /* becomes an original, and durable if that is its mode */
+    WORK_LOAD,
+    WORK_CHECK,
+    WORK_JOIN,
+    WORK_MAP
+};
+
+static inline bool work_writes(enum work_kind kind)
+{
+    return kind == WORK_WRITE || kind == WORK_SEAL || kind == WORK_PROMOTE;
+}
 
 /* Where those who open a datum while it is read wait for who reads it. */
 struct latch {
@@ -172,10 +196,21 @@ enum esp_status store_busy(struct store *store, struct esp_error *error, const c
 void store_changed(struct store *store);
 
 /* ---- store_ends.c ---- */
-/* Why a datum is not here: half a sentence. */
-const char *store_epitaph(const struct store *store, const struct datum_id *id);
+/* Why a datum is not here: half a sentence, perhaps in `text`. */
+#define STORE_EPITAPH_TEXT (CAP_NAME + 32)
+const char *store_epitaph(const struct store *store, const struct datum_id *id,
+                          char text[STORE_EPITAPH_TEXT]);
 /* Notes the end of a datum, here or not. */
 void store_note_end(struct store *store, struct datum_key key, const char *owner, enum store_end end);
+/* END_DEPARTED, just noted, was a move to that server. */
+void store_note_moved(struct store *store, struct datum_key key, const char *to);
+void store_forget_ends(struct store *store);
+
+/* ---- store_places.c ---- */
+/* The datum goes: so does the file of its other places. */
+void store_forget_places(struct store *store, const struct datum *datum);
+/* After the data. ESP_NO_MEMORY, ESP_SYSTEM. */
+enum esp_status store_recover_places(struct store *store, struct esp_error *error);
 
 /* ---- store_room.c ---- */
 /* Memory for all of the datum. ESP_NO_MEMORY, ESP_BUSY, ESP_SYSTEM. */
@@ -183,9 +218,13 @@ enum esp_status store_take_memory(struct store *store, struct datum *datum, stru
 void store_give_memory(struct store *store, struct datum *datum);
 /* Whether it could be taken at all, ever and now. */
 enum esp_status store_check_memory(struct store *store, uint64_t bytes, struct esp_error *error);
-/* Durable, and larger than the memory of the store. */
-bool store_is_streamed(const struct store *store, uint64_t bytes, enum datum_mode mode, uint32_t flags);
+/* Whether the disk can take the file of a datum of so many bytes. ESP_LIMIT: not this store's part of it;
+ * ESP_NO_MEMORY: it is full; ESP_REFUSED: there is none. */
 enum esp_status store_check_disk(const struct store *store, uint64_t bytes, struct esp_error *error);
+/* Makes room on the disk, by dropping replicas that are there, and counts it as used by the datum. Errors as
+ * above: nothing was done. */
+enum esp_status store_take_disk(struct store *store, struct datum *datum, struct esp_error *error);
+void store_give_disk(struct store *store, struct datum *datum);
 /* Puts it into the line where it belongs now, as the one used last, or out of all. */
 void store_line_up(struct store *store, struct datum *datum);
 void store_fill_memory(const struct datum *datum, struct store_memory *memory);
@@ -207,7 +246,7 @@ enum esp_status store_find_unfinished(struct store *store, const struct store_as
 struct range store_first_gap(const struct datum *datum, uint64_t from);
 
 /* ---- store_put.c ---- */
-/* The datum has been written to the disk, or could not be. */
+/* The datum has been written to the disk, or could not be. Of one that is not gone. */
 void store_written(struct store *store, struct datum *datum, bool well);
 
 /* ---- store_use.c ---- */

@@ -39,8 +39,16 @@ static void drop_pin(struct store *store, struct store_pin *pin)
 static enum esp_status open_stream(struct store *store, struct store_pin *pin, struct esp_error *error)
 {
     struct datum_header record;
+    enum esp_status status = ESP_OK;
     store_fill_record(pin->datum, &record);
-    enum esp_status status = datum_stream_open(store->options.files, &record, &pin->stream, error);
+    if (pin->datum->stream)
+        pin->stream = datum_stream_share(pin->datum->stream);
+    else
+        status = datum_stream_open(store->options.files, &record, &pin->stream, error);
+    if (status == ESP_NOT_FOUND) { /* its file */
+        status = store_tell_damaged(store, &record.id, "the file is gone", error);
+        store_lose_damaged(store, pin->datum, "the file is gone");
+    }
     if (status != ESP_OK)
         return status;
     pin->datum->disk_reads++;
@@ -119,9 +127,10 @@ enum esp_status store_open(struct store *store, const struct store_asker *asker,
     if (datum->loading)
         status = join_loading(store, datum, pin, work, error);
     else if (!datum_in_memory(datum))
-        status = store_is_streamed(store, datum->shape.bytes, datum->mode, datum->flags)
-                     ? begin_mapping(store, datum, pin, work, error)
-                     : begin_loading(store, datum, pin, work, error);
+        status =
+            datum->stream || store_is_streamed(store, datum->shape.bytes, datum->mode, datum->flags, false)
+                ? begin_mapping(store, datum, pin, work, error)
+                : begin_loading(store, datum, pin, work, error);
     if (status != ESP_OK) {
         drop_pin(store, pin);
         return status;
@@ -147,10 +156,6 @@ enum esp_status store_open_reader(struct store *store, const struct store_asker 
         return error_no_memory(error, "a pin of a datum");
     if (datum->loading || !datum_in_memory(datum))
         status = open_stream(store, pin, error);
-    if (status == ESP_NOT_FOUND) { /* its file */
-        status = store_tell_damaged(store, id, "the file is gone", error);
-        store_lose_damaged(store, datum, "the file is gone");
-    }
     if (status != ESP_OK) {
         drop_pin(store, pin);
         return status;
@@ -222,6 +227,7 @@ static enum esp_status delete_file(struct store *store, struct datum *datum, enu
     if (status != ESP_OK && status != ESP_NOT_FOUND)
         return error_set(error, ESP_SYSTEM, "the datum could not be deleted: %s", own.text);
     status = files->ops->sync_folder(files, "", &own);
+    store_forget_places(store, datum);
     store_end(store, datum, why);
     if (status == ESP_OK)
         return ESP_OK;
@@ -252,7 +258,10 @@ enum esp_status store_delete(struct store *store, const struct store_asker *aske
 }
 
 enum esp_status store_depart(struct store *store, const struct store_asker *asker, const struct datum_id *id,
-                             struct esp_error *error)
+                             const char *to, struct esp_error *error)
 {
-    return end(store, asker, id, END_DEPARTED, error);
+    enum esp_status status = end(store, asker, id, END_DEPARTED, error);
+    if (to && !store_has(store, id->key))
+        store_note_moved(store, id->key, to);
+    return status;
 }

@@ -17,7 +17,7 @@ struct store_work *store_make_work(struct store *store, struct datum *datum, enu
     work->kind = kind;
     work->files = store->options.files;
     work->datum = datum;
-    work->data = kind == WORK_CHECK || kind == WORK_MAP ? NULL : memory.data;
+    work->data = kind == WORK_CHECK ? NULL : memory.data;
     work->status = ESP_INTERNAL; /* until it is done */
     store_fill_record(datum, &work->record);
     datum->held++;
@@ -73,16 +73,32 @@ static void wait_for_latch(struct latch *latch, struct store_work *work)
     pthread_mutex_unlock(&latch->lock);
 }
 
+/* Its stream stays while it is written, and that of a pin with the pin. */
+static enum esp_status do_it(struct store_work *work, struct esp_error *error)
+{
+    struct datum_stream *stream = work->datum->stream;
+    switch (work->kind) {
+    case WORK_WRITE:
+        return stream ? datum_stream_finish(stream, &work->record, error)
+                      : datum_file_write(work->files, &work->record, work->data, error);
+    case WORK_SEAL:
+        return datum_stream_seal(stream, error);
+    case WORK_PROMOTE:
+        return work->record.mode == DATUM_VOLATILE ? datum_stream_check(stream, error)
+                                                   : datum_stream_promote(stream, &work->record, error);
+    case WORK_MAP:
+        return datum_stream_check(work->pin->stream, error);
+    default:
+        return datum_file_read(work->files, &work->record, work->data, error);
+    }
+}
+
 void store_work_do(struct store_work *work)
 {
     if (work->kind == WORK_JOIN)
         wait_for_latch(work->latch, work);
-    else if (work->kind == WORK_WRITE && work->datum->stream) /* which stays while it is committed */
-        work->status = datum_stream_finish(work->datum->stream, &work->record, &work->error);
-    else if (work->kind == WORK_WRITE)
-        work->status = datum_file_write(work->files, &work->record, work->data, &work->error);
     else
-        work->status = datum_file_read(work->files, &work->record, work->data, &work->error);
+        work->status = do_it(work, &work->error);
     if (work->kind == WORK_LOAD)
         open_latch(work->latch, work);
 }
@@ -93,7 +109,7 @@ void store_lose_damaged(struct store *store, struct datum *datum, const char *wh
     char name[DATUM_FILE_NAME];
     if (datum->gone)
         return;
-    store_set_aside(store, datum_file_name(datum->key, true, name), why);
+    store_set_aside(store, datum_file_name(datum->key, !datum->stream, name), why);
     store_end(store, datum, END_DAMAGED);
 }
 
@@ -136,15 +152,16 @@ enum esp_status store_work_end(struct store *store, struct store_work *work, str
     struct datum *datum = work->datum;
     bool loads = work->kind == WORK_LOAD || work->kind == WORK_JOIN || work->kind == WORK_MAP;
     enum esp_status status = tell(store, work, datum->gone && loads, error);
-    if (work->kind != WORK_WRITE && work->status == ESP_OK)
+    const bool writes = work_writes(work->kind);
+    if (!writes && work->status == ESP_OK)
         note_verified(store, datum);
-    if (work->kind != WORK_WRITE && work->status == ESP_SYNTAX)
+    if (work->kind != WORK_WRITE && work->kind != WORK_SEAL && work->status == ESP_SYNTAX)
         store_lose_damaged(store, datum, work->error.text);
-    if (work->kind == WORK_WRITE && work->status == ESP_OK) { /* as its file says */
+    if (writes && work->status == ESP_OK) { /* as its file says */
         datum->mode = work->record.mode;
         datum->flags = work->record.flags;
     }
-    if (work->kind == WORK_WRITE)
+    if (writes && !datum->gone)
         store_written(store, datum, work->status == ESP_OK);
     else if (loads)
         store_loaded(store, work, status == ESP_OK);

@@ -3,6 +3,7 @@
 
 #include "core/forecast/parallel_profile.h"
 
+#include "services/directory/descriptions.h"
 #include "services/directory/directory.h"
 #include "services/directory/schema.h"
 
@@ -127,20 +128,33 @@ enum esp_status gather_problem(struct directory_tree *tree, const struct problem
     return maker.status;
 }
 
-static enum esp_status gather_file(struct directory_tree *tree, const char *path, struct esp_error *error)
+static enum esp_status gather_text(struct directory_tree *tree, const char *path, const char *text,
+                                   size_t length, struct esp_error *error)
 {
     struct maker maker;
+    char name[DESCRIPTION_MOST_NAME];
     const char *slash = strrchr(path, '/');
+    enum esp_status status =
+        description_choose_name(tree, slash ? slash + 1 : path, text, length, name, error);
+    if (status != ESP_OK)
+        return status;
+    begin(&maker, tree, name, DIRECTORY_DESCRIPTIONS, DIRECTORY_DESCRIPTION, error);
+    put_bytes(&maker, "espalierText", text, length);
+    return maker.status;
+}
+
+static enum esp_status gather_file(struct directory_tree *tree, const char *path, struct esp_error *error)
+{
     FILE *file = fopen(path, "re");
     if (!file)
         return error_errno(error, "%s cannot be read", path);
     char *text = malloc(PROBLEM_MAX_FILE);
     const size_t length = text ? fread(text, 1, PROBLEM_MAX_FILE, file) : 0;
     fclose(file);
-    begin(&maker, tree, slash ? slash + 1 : path, DIRECTORY_DESCRIPTIONS, DIRECTORY_DESCRIPTION, error);
-    put_bytes(&maker, "espalierText", text, length);
+    enum esp_status status =
+        text ? gather_text(tree, path, text, length, error) : error_no_memory(error, "a problem description");
     free(text);
-    return text ? maker.status : error_no_memory(error, "a problem description");
+    return status;
 }
 
 enum esp_status gather_descriptions(struct directory_tree *tree, const struct problem_set *problems,

@@ -16,7 +16,8 @@ enum esp_status gather_base(struct directory_tree *tree, struct esp_error *error
 /* A problem with its implementations. One that is there already stays as it is. */
 enum esp_status gather_problem(struct directory_tree *tree, const struct problem *problem,
                                struct esp_error *error);
-/* The files of descriptions that these problems were read from, as they are. ESP_NOT_FOUND, ESP_SYSTEM. */
+/* The files of descriptions that these problems were read from, as they are, each with a name of its own
+ * (services/directory/descriptions.h). ESP_NOT_FOUND, ESP_SYSTEM. */
 enum esp_status gather_descriptions(struct directory_tree *tree, const struct problem_set *problems,
                                     struct esp_error *error);
 /* A server's machine, by its name. */

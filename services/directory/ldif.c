@@ -230,9 +230,11 @@ enum esp_status ldif_save(struct directory_tree *tree, const char *base, const c
     char temporary[4096];
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >= sizeof temporary)
         return error_set(error, ESP_CONFIG, "the path \"%.60s...\" is too long", path);
-    FILE *file = fopen(temporary, "we");
+    struct esp_error own;
+    error = error ? error : &own;
+    FILE *file = regular_file_open(temporary, "w", error);
     if (!file)
-        return error_errno(error, "%s cannot be written", temporary);
+        return error->status;
     enum esp_status status = ldif_write(tree, base, file, error);
     if (status == ESP_OK && (fflush(file) != 0 || fsync(fileno(file)) != 0 || ferror(file)))
         status = error_errno(error, "%s cannot be written", temporary);

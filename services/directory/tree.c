@@ -83,6 +83,28 @@ struct directory_entry *directory_tree_entry(struct directory_tree *tree, const 
     return add_entry(tree, name, key, error);
 }
 
+enum esp_status directory_tree_rename(struct directory_tree *tree, struct directory_entry *entry,
+                                      const char *name, const char *cn, struct esp_error *error)
+{
+    char key[DIRECTORY_MOST_NAME + 1];
+    if (!key_of(name, key) || directory_tree_find(tree, name))
+        return error_set(error, ESP_LIMIT, "the name \"%.60s\" is too long, or taken", name);
+    const char *own_name = arena_strdup(&tree->arena, name), *own_key = arena_strdup(&tree->arena, key),
+               *own_cn = arena_strdup(&tree->arena, cn);
+    if (!own_name || !own_key || !own_cn)
+        return error_no_memory(error, "an entry of the directory");
+    HASH_DELETE(hh, tree->by_name, entry);
+    entry->name = own_name;
+    entry->key = own_key;
+    HASH_ADD_KEYPTR(hh, tree->by_name, entry->key, strlen(entry->key), entry);
+    for (uint32_t i = 0; i < entry->n_values; i++)
+        if (strcasecmp(entry->values[i].attribute, "cn") == 0) {
+            entry->values[i].text = own_cn;
+            entry->values[i].length = strlen(own_cn);
+        }
+    return ESP_OK;
+}
+
 static bool make_room_for_value(struct directory_tree *tree, struct directory_entry *entry)
 {
     if (entry->n_values < entry->capacity)

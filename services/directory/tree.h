@@ -56,6 +56,10 @@ struct directory_entry *directory_tree_find(const struct directory_tree *tree, c
 enum esp_status directory_tree_add(struct directory_tree *tree, struct directory_entry *entry,
                                    const char *attribute, const char *text, size_t length,
                                    struct esp_error *error);
+/* Gives an entry, below which there are none, another name that the tree has not, and the value of cn that it
+ * says. ESP_LIMIT, ESP_NO_MEMORY; then all is as it was. */
+enum esp_status directory_tree_rename(struct directory_tree *tree, struct directory_entry *entry,
+                                      const char *name, const char *cn, struct esp_error *error);
 /* Parents before children, then in the order of their names; values in that of their attributes, and of the
  * places that they say among those of one ("{0}first", "{1}second", as X-ORDERED of OpenLDAP has them). */
 void directory_tree_sort(struct directory_tree *tree);

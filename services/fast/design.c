@@ -7,19 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LETTERS    "NTCURLSVAIEFBO1DPMQGHWXY"
-#define MOST_TRIES 60
-/* What bounds sizes is the memory of a call. One that takes no more memory and work when it grows is bounded
- * by this: nothing tells how long it would take. */
-#define MOST_SIZE   1e9
-#define MOST_UNSEEN 30000
+#define LETTERS "NTCURLSVAIEFBO1DPMQGHWXY"
 #define REFERENCE                                                                                            \
     {                                                                                                        \
         120, 100, 80, 60, 40                                                                                 \
     } /* sizes at which the work of options is compared */
-/* Beyond the caches a routine that computes little moves about so many bytes in a second. */
-#define MEMORY_BPS 4e9
-
 static bool is_number(const struct argument *argument)
 {
     return argument->n_dims == 0 && argument->type <= TYPE_DOUBLE_COMPLEX;
@@ -256,7 +248,7 @@ enum esp_status design_begin(const struct problem *problem, struct design *desig
                              : unsupported(problem, "no values of its options are allowed together", error);
 }
 
-/* ---- points ---- */
+/* ---- calls ---- */
 
 bool design_at(const struct design *design, uint32_t class_index, const int64_t *sizes,
                struct design_point *point)
@@ -295,141 +287,6 @@ bool design_at(const struct design *design, uint32_t class_index, const int64_t 
         point->x[n++] = work;
     point->x[n] = bytes + (double)beyond;
     return true;
-}
-
-static double work_of(const struct design *design, const struct design_point *point)
-{
-    return design->has_work ? point->x[design->n_sizes + design->has_lesser] : 0;
-}
-
-static double bytes_of(const struct design *design, const struct design_point *point)
-{
-    return point->x[design->n_sizes + design->has_lesser + design->has_work];
-}
-
-/* About how long it takes; HUGE_VAL: more memory than there is. */
-static double expected_s(const struct design *design, const struct design_point *point,
-                         const struct design_limits *limits)
-{
-    const double work = work_of(design, point), bytes = bytes_of(design, point);
-    if (bytes > limits->bytes)
-        return HUGE_VAL;
-    return limits->call_s + fmax(work, bytes / MEMORY_BPS * limits->speed_flops) / limits->speed_flops;
-}
-
-/* How the sizes of a point follow from one number: shares of it, or powers below it (thin shapes). */
-struct direction {
-    double factor[COST_MOST_VARIABLES], power[COST_MOST_VARIABLES];
-    double density; /* elements of a compressed matrix, in a column */
-};
-
-/* In a row of a discretised equation there are a few elements; and right-hand sides are few, beside it. */
-#define LEAST_DENSITY 3
-#define MOST_DENSITY  30
-#define MOST_BESIDE   0.6
-
-static void draw_sparse(const struct design *design, struct random *random, struct direction *direction)
-{
-    const double range = (double)MOST_DENSITY / LEAST_DENSITY;
-    direction->density = LEAST_DENSITY * pow(range, random_real(random));
-    for (uint32_t i = 0; i < design->n_sizes; i++) {
-        if (design->is_extent[i])
-            continue;
-        direction->factor[i] = 1;
-        direction->power[i] = random_below(random, 2) ? 0 : MOST_BESIDE * random_real(random);
-    }
-}
-
-/* In a round all kinds come at all times: the next one begins with another kind. */
-enum { ROUND = 12 };
-enum kind { SQUARE, RECTANGULAR, SINGLE, THIN, KINDS };
-
-static enum kind kind_of(uint32_t index)
-{
-    return (enum kind)((index + index / ROUND) % KINDS);
-}
-
-static struct direction draw(const struct design *design, enum kind kind, struct random *random)
-{
-    struct direction direction = {.density = 0};
-    uint32_t thin = 0;
-    for (uint32_t i = 0; i < design->n_sizes; i++) {
-        const bool is_single = kind == SINGLE && design->is_beside[i];
-        const bool is_thin = kind == THIN && thin + 1 < design->n_sizes && random_below(random, 2);
-        const bool is_square = kind == SQUARE || design->n_sizes == 1;
-        direction.power[i] = is_single ? 0 : is_thin ? random_real(random) * 0.85 : 1;
-        direction.factor[i] = is_square || is_thin || is_single ? 1 : exp2(2 * random_real(random) - 1);
-        thin += is_thin;
-    }
-    if (design->is_sparse)
-        draw_sparse(design, random, &direction);
-    return direction;
-}
-
-static void sizes_of(const struct design *design, const struct direction *direction, double scale,
-                     int64_t *sizes)
-{
-    for (uint32_t i = 0; i < design->n_sizes; i++) {
-        double size = direction->factor[i] * pow(scale, direction->power[i]);
-        sizes[i] = (int64_t)fmin(fmax(floor(size), 1), MOST_SIZE);
-    }
-    for (uint32_t i = 0; i < design->n_sizes; i++)
-        if (design->counts[i]) {
-            const double along = (double)sizes[design->counts[i] - 1];
-            sizes[i] = (int64_t)fmin(along * fmin(direction->density, along), MOST_SIZE);
-        }
-}
-
-/* The effort of a call at that scale; below 0: there is none. */
-static double effort_at(const struct design *design, uint32_t class_index, const struct direction *direction,
-                        double scale)
-{
-    int64_t sizes[COST_MOST_VARIABLES];
-    struct design_point point;
-    sizes_of(design, direction, scale, sizes);
-    if (!design_at(design, class_index, sizes, &point))
-        return -1;
-    return work_of(design, &point) + bytes_of(design, &point);
-}
-
-static double most_scale(const struct design *design, uint32_t class_index, const struct direction *direction)
-{
-    const double effort = effort_at(design, class_index, direction, MOST_UNSEEN);
-    const bool unseen = effort >= 0 && effort == effort_at(design, class_index, direction, 2 * MOST_UNSEEN);
-    return unseen ? MOST_UNSEEN : MOST_SIZE;
-}
-
-/* The largest scale whose call is not expected to take longer. */
-static bool scale_for(const struct design *design, uint32_t class_index, const struct direction *direction,
-                      double seconds, const struct design_limits *limits, struct design_point *point)
-{
-    int64_t sizes[COST_MOST_VARIABLES];
-    double low = 1, high = most_scale(design, class_index, direction);
-    for (int i = 0; i < 40; i++) {
-        double middle = sqrt(low * high);
-        sizes_of(design, direction, middle, sizes);
-        if (design_at(design, class_index, sizes, point) && expected_s(design, point, limits) <= seconds)
-            low = middle;
-        else
-            high = middle;
-    }
-    sizes_of(design, direction, low, sizes);
-    return design_at(design, class_index, sizes, point) && expected_s(design, point, limits) < HUGE_VAL;
-}
-
-bool design_next(const struct design *design, uint32_t class_index, uint32_t index,
-                 const struct design_limits *limits, struct random *random, struct design_point *point)
-{
-    /* Rounds of a few ascending times, each round between those of the ones before. */
-    double offset = fmod(0.5 + index / ROUND * 0.6180339887498949, 1);
-    double share = (index % ROUND + offset) / ROUND;
-    double seconds = limits->least_s * pow(limits->most_s / limits->least_s, share);
-    for (int i = 0; i < MOST_TRIES; i++) {
-        struct direction direction = draw(design, i < MOST_TRIES / 2 ? kind_of(index) : SQUARE, random);
-        if (scale_for(design, class_index, &direction, fmax(seconds, 1.5 * limits->call_s), limits, point))
-            return true;
-    }
-    return false;
 }
 
 /* ---- the model's head ---- */

@@ -19,6 +19,18 @@
  * ESP_INVALID: too few of them; ESP_NO_MEMORY. One thread at a time: LAPACK has its own. */
 enum esp_status fit_model(struct cost_model *model, struct arena *arena, struct esp_error *error);
 
+/* Measures the size of *m once more, now. ESP_LIMIT: there is no time left for more; other errors end it all.
+ */
+typedef enum esp_status fit_visit(void *arg, const struct cost_measurement *m, struct cost_measurement *visit,
+                                  struct esp_error *error);
+/* The model is fitted: visits the sizes again that took clearly longer, or shorter, than it expects, up to
+ * twelve of them, once, and once more where both visits differ; puts the median of the visits in the place of
+ * what was measured, and fits the model again where that changes something. Its expected error knows how far
+ * the visits were apart. Errors as those of `visit` and
+ * fit_model(). */
+enum esp_status fit_again(struct cost_model *model, fit_visit *visit, void *arg, struct arena *arena,
+                          struct esp_error *error);
+
 /* min ||D (A c - b)|| over c, `rows` x `columns` column-major, D the weights; c >= 0 unless `any_sign`.
  * False when LAPACK finds no solution, or without memory. */
 bool fit_least_squares(const double *A, const double *b, const double *weights, int rows, int columns,

@@ -4,6 +4,7 @@
 #include "core/forecast/gauge.h"
 #include "util/crc32c.h"
 #include "util/log.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,7 +147,7 @@ static void set_aside(struct series *series)
     close(series->fd);
     if (rename(series->path, aside) != 0)
         log_warning("%s cannot be renamed: %s", series->path, strerror(errno));
-    series->fd = open(series->path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+    series->fd = regular_file_descriptor(series->path, O_RDWR | O_CREAT, NULL);
 }
 
 /* What was whole in a file that is set aside now. */
@@ -163,7 +164,14 @@ static bool write_again(const struct series *series, const struct record *record
 static void open_ring(struct series *series)
 {
     struct record *records = calloc(SERIES_RECORDS, sizeof *records);
-    series->fd = records ? open(series->path, O_RDWR | O_CREAT | O_CLOEXEC, 0640) : -1;
+    struct esp_error error;
+    series->fd = records ? regular_file_descriptor(series->path, O_RDWR | O_CREAT, &error) : -1;
+    if (records && series->fd < 0) {
+        log_warning("%s; measurements are kept in memory", error.text);
+        series->told = true;
+        free(records);
+        return;
+    }
     bool whole = series->fd >= 0;
     if (whole && !read_ring(series, records)) {
         set_aside(series);

@@ -4,14 +4,16 @@
  *
  *   client NUMBER SEED CALLS SECONDS PAUSE LEDGER
  *
- * Ends after CALLS calls (0: no limit) or after SECONDS; rests for PAUSE milliseconds after each. Writes a
- * line for each call:
+ * Ends after CALLS calls (0: no limit) or after SECONDS; rests for PAUSE milliseconds after each. Every 25th
+ * call is the first one of a new client, which knows nothing: it asks a redirector, and for descriptions and
+ * servers. Writes a line for each call:
  *
  *   CALL PROBLEM OUTCOME MILLISECONDS TEXT
  *
  * CALL is a number that no other call has; PROBLEM is `once` (not idempotent), `again` or `named` (once, at a
  * server that is named); OUTCOME is `done`, `wrong` (the result is not the right one), `maybe` (the session
- * was lost, and may have been executed) or `failed`; TEXT is the library's.
+ * was lost, and may have been executed), `failed`, or `unmade`: its handle was not made; TEXT is the
+ * library's.
  */
 #include "espalier.h"
 #include "util/random.h"
@@ -23,6 +25,7 @@
 #include <time.h>
 
 enum { MOST_N = 40000 }; /* beyond inline_bytes, so that some travel in chunks */
+enum { CALLS_OF_A_CLIENT = 25 };
 
 struct problem {
     const char *name, *routine;
@@ -54,6 +57,19 @@ static grpc_error_t make(struct problem *problem)
             : grpc_function_handle_default(&problem->handle, (char *)problem->routine);
     problem->there = code == GRPC_NO_ERROR;
     return code;
+}
+
+static void renew(void)
+{
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        if (problems[i].there)
+            grpc_function_handle_destruct(&problems[i].handle);
+        problems[i].there = false;
+    }
+    if (grpc_finalize() == GRPC_NO_ERROR && grpc_initialize(NULL) == GRPC_NO_ERROR)
+        return;
+    fprintf(stderr, "client: %s\n", esp_last_error()->text);
+    exit(1);
 }
 
 static bool is_right(double call, int n)
@@ -111,6 +127,8 @@ int main(int argc, char **argv)
         struct problem *problem = &problems[random_below(&random, sizeof problems / sizeof *problems)];
         const int n = sizes[random_below(&random, sizeof sizes / sizeof *sizes)];
         const int ms = random_below(&random, 10) == 0 ? (int)random_below(&random, 300) : 0;
+        if (i > 0 && i % CALLS_OF_A_CLIENT == 0)
+            renew();
         call_once(problem, number * 1e9 + (double)i, ms, n, argv[6]);
         rest(pause_ms);
     }

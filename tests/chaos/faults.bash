@@ -12,11 +12,12 @@ draw() { # draw N: $drawn from 0 to N - 1, by Knuth's MMIX generator
 targets_of() { # targets_of KIND
     case $1 in
     kill | stop) echo "${targets//,/ }" ;;
+    worker) tr , '\n' <<<"$targets" | sed -n '/^S/p' ;;
     cut | delay | drop) echo 1 2 ;;
     disk | cpu) echo all ;;
     none) ;;
     *)
-        echo "espalier-chaos: --faults: expected some of kill,stop,cut,delay,drop,disk,cpu, or none, found '$1'" >&2
+        echo "espalier-chaos: --faults: expected some of kill,stop,worker,cut,delay,drop,disk,cpu, or none, found '$1'" >&2
         return 1 ;;
     esac
 }
@@ -29,15 +30,15 @@ make_plan() {
     IFS=, read -ra all <<<"$kinds"
     for kind in "${all[@]}"; do targets_of "$kind" >/dev/null || return 1; done
     for target in ${targets//,/ }; do
-        [[ " R R2 MA1 MA2 LA1 LA2 S11 S12 S21 S22 " == *" $target "* ]] && continue
-        echo "espalier-chaos: --targets: expected some of R,R2,MA1,MA2,LA1,LA2,S11,S12,S21,S22, found '$target'" >&2
+        [[ " R R2 MA1 MA2 MA3 LA1 LA2 S11 S12 S21 S22 " == *" $target "* ]] && continue
+        echo "espalier-chaos: --targets: expected some of R,R2,MA1,MA2,MA3,LA1,LA2,S11,S12,S21,S22, found '$target'" >&2
         return 1
     done
     random=$seed
     for ((at = every; at < seconds * 1000; at += every)); do
         draw ${#all[@]}
         kind=${all[drawn]}
-        read -ra choice <<<"$(targets_of "$kind")"
+        read -ra choice <<<"$(targets_of "$kind" | tr '\n' ' ')"
         [ ${#choice[@]} -gt 0 ] || continue
         draw ${#choice[@]}
         target=${choice[drawn]}
@@ -51,6 +52,7 @@ make_plan() {
 run_plan() {
     local begun at what kind target left
     begun=$(now_ms)
+    random=$seed
     while read -r at what kind target; do
         [ -n "$at" ] || continue
         clients_run || return 0
@@ -83,6 +85,15 @@ begin_kill() {
 end_kill() { start_node "$1"; }
 begin_stop() { kill -STOP "${pid_of[$1]}"; }
 end_stop() { kill -CONT "${pid_of[$1]}"; }
+# The process that makes a server's workers, or one of these: which, is drawn when it is done.
+begin_worker() {
+    local -a below
+    read -ra below <<<"$(descendants "${pid_of[$1]}" | tr '\n' ' ')"
+    [ ${#below[@]} -gt 0 ] || return # it has just begun
+    draw ${#below[@]}
+    kill -9 "${below[drawn]}" 2>/dev/null
+}
+end_worker() { :; } # the server has made another
 begin_cut() { tell_wire "$1" cut; }
 end_cut() { tell_wire "$1" heal; }
 begin_delay() { tell_wire "$1" delay 100; }

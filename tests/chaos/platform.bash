@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: Apache-2.0
-# The platform of espalier-chaos, and its clients. Names of nodes: R, R2, MA1, MA2, LA1, LA2, S11, S12, S21, S22; the
+# The platform of espalier-chaos, and its clients. Names of nodes: R, R2, MA1, MA2, MA3, LA1, LA2, S11, S12, S21, S22; the
 # first digit is the machine's. All addresses are known beforehand: the network is our own.
 
 declare -A pid_of machine_pid wire_of program_of
@@ -50,6 +50,14 @@ node() {
     } >"$name.conf"
 }
 
+descendants() { # descendants PID
+    local child
+    for child in $(cat "/proc/$1/task"/*/children 2>/dev/null); do
+        echo "$child"
+        descendants "$child"
+    done
+}
+
 start_node() {
     local machine program
     local -a enter=()
@@ -89,7 +97,7 @@ lease = "2 s"'
     : >quiet/ledger
     node R redirector/espalier-redirector 0 4000 "$terms"
     node R2 redirector/espalier-redirector 0 4001 "$terms"
-    for k in 1 2; do
+    for k in 1 2 3; do # the last one has no servers: what it is asked goes to its peers
         node MA$k agent/espalier-agent 0 410$k "redirector = \"$hub:4000\"" "redirectors = { \"$hub:4001\" }" "$terms" 'freshness = "1 s"'
     done
     for k in 1 2; do
@@ -100,7 +108,7 @@ lease = "2 s"'
                 'slots = 2' 'memory = "64 MiB"' "problems = \"$work/problems\""
         done
     done
-    for i in R R2 MA1 MA2 LA1 LA2 S11 S12 S21 S22; do start_node $i; done
+    for i in R R2 MA1 MA2 MA3 LA1 LA2 S11 S12 S21 S22; do start_node $i; done
     printf 'redirector = "%s:4000"\nredirectors = { "%s:4001" }\ncall_timeout = "5 s"\nagent_patience = "%s s"\n' $hub $hub "$patience" >client.conf
     export ESPALIER_CONFIG=$work/client.conf
 }
@@ -109,7 +117,7 @@ lease = "2 s"'
 is_whole() {
     local name tree
     tree=$(timeout 10 "$top_builddir/client/espalier" tree 2>/dev/null) || return 1
-    for name in R R2 MA1 MA2 LA1 LA2 S11 S12 S21 S22; do
+    for name in R R2 MA1 MA2 MA3 LA1 LA2 S11 S12 S21 S22; do
         grep -Eq "^ *$name " <<<"$tree" || return 1
     done
     ! grep -Eq 'unreachable|silent|as it was' <<<"$tree"

@@ -20,11 +20,11 @@ segments_of() {
 }
 
 # Every two seconds a line for each daemon: "SECONDS PID COMM DESCRIPTORS KIBIBYTES", memory files included; and one for the
-# files of all: "SECONDS 0 files N 0".
+# files of all: "SECONDS 0 files N 0", but for the memory of links, one file for two nodes that have met.
 watch_usage() {
     local pid comm pages fds
     while sleep 2; do
-        echo "$SECONDS 0 files $(find "$work" -path "$work/quiet" -prune -o -type f -print | wc -l) 0"
+        echo "$SECONDS 0 files $(find "$work" -path "$work/quiet" -prune -o -type f ! -name '*.ring' -print | wc -l) 0"
         while read -r pid comm; do
             [ "$comm" = espalier-crd ] && continue
             fds=("/proc/$pid/fd"/*)

@@ -17,7 +17,6 @@
 #define N 120 /* 115,200 bytes: more than travels inside a call of a sequence */
 
 static double a[N * N], b[N * N], c[N * N], expected[N * N];
-static int32_t pivots[N];
 
 static inline void fill(double *x, double seed)
 {

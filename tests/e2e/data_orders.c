@@ -168,10 +168,41 @@ static int later(grpc_function_handle_t *product, const char *server)
     MUST(esp_data_drop(id));
     free(id);
     esp_session_info_free(info);
-    arguments[1].datum = NULL;
-    arguments[1].data = a;
-    struct esp_job *job;
-    HOLDS(esp_job_submit(product, arguments, COUNT, NULL, 0, &job) == ESP_INVALID);
+    return 0;
+}
+
+/* Who attaches to it is told of what went in by its token, and of the result by the server. */
+static int of_a_job(grpc_function_handle_t *product)
+{
+    struct esp_session_info *info;
+    struct esp_argument arguments[COUNT];
+    struct esp_job *job, *known;
+    grpc_sessionid_t session;
+    double came[N * N];
+    fill(arguments);
+    arguments[1].stays = arguments[3].stays = BOTH;
+    MUST(esp_job_submit(product, arguments, COUNT, NULL, 0, &job));
+    HOLDS(job->n_data == 1 && strcmp(job->data[0].argument, "A") == 0 && job->data[0].own);
+    HOLDS(job->data[0].side == ESP_SESSION_INPUTS && places(job->data[0].id) == 1);
+    MUST(esp_job_read(job->token, &known));
+    HOLDS(known->n_data == 1 && strcmp(known->data[0].id, job->data[0].id) == 0 &&
+          known->data[0].position == 1);
+    memset(c, 0, sizeof c);
+    fill(arguments);
+    MUST(esp_job_attach(known, arguments, COUNT, NULL, &session));
+    MUST(grpc_wait(session));
+    HOLDS(near(c, expected));
+    MUST(esp_session_info_get(session, &info));
+    HOLDS(info->n_data == 2 && info->data[0].own && info->data[1].own);
+    HOLDS(strcmp(info->data[0].id, job->data[0].id) == 0 && info->data[1].side == ESP_SESSION_OUTPUTS);
+    MUST(esp_job_forget(known));
+    MUST(esp_data_get(info->data[1].id, came, sizeof came, NULL, NULL)); /* it outlives the job */
+    HOLDS(near(came, expected));
+    MUST(esp_session_leave(info));
+    HOLDS(places(job->data[0].id) == 0 && places(info->data[1].id) == 0);
+    esp_session_info_free(info);
+    esp_job_free(known);
+    esp_job_free(job);
     return 0;
 }
 
@@ -186,7 +217,7 @@ int main(int argc, char **argv)
     }
     multiply();
     MUST(grpc_function_handle_init(&product, argc > 2 ? argv[2] : (char *)"A", (char *)"product"));
-    int failed = orders(&product, argv[1]) || later(&product, argv[1]);
+    int failed = orders(&product, argv[1]) || later(&product, argv[1]) || of_a_job(&product);
     grpc_finalize();
     return failed;
 }

@@ -3,9 +3,13 @@
  * stay_steps: how long data of grpc_data.h stay on servers, and where.
  *
  *     stay_steps overwritten  own values that calls write over
+ *     stay_steps unique       data that may be on one server only, in calls that any server could take
  *     stay_steps strict       strictly volatile data, used on another server
  *     stay_steps both         one struct is an input and the result of the same call
  *     stay_steps together     calls of several threads whose inputs are each other's results
+ *     stay_steps second       first on A, then on B
+ *     stay_steps somewhere    on a server that is not named
+ *     stay_steps twice        durable on A and B, with the identity in the file twice.id
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
  */
 #include "tests/e2e/data_arrays.h"
@@ -13,6 +17,8 @@
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
+
+static int32_t pivots[N];
 
 static int wait_for(grpc_data_t *data)
 {
@@ -205,15 +211,119 @@ static int durable(void)
     return 0;
 }
 
+static int twice(void)
+{
+    grpc_data_t da;
+    char *identity = NULL;
+    const char *from[] = {"memory:a", NULL}, *to[] = {"server:A", "server:B", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_PERSISTENT, GRPC_PERSISTENT, GRPC_END_LIST};
+    fill(a, 4);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", NULL, GRPC_PERSISTENT));
+    MUST(grpc_data_transfer(&da, from, to, modes));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &identity));
+    FILE *file = fopen("twice.id", "w");
+    HOLDS(file && fputs(identity, file) >= 0 && fclose(file) == 0);
+    free(identity);
+    return 0;
+}
+
+/* What is to be on another server, too, comes there from the first one, and all of it goes. */
+static int second(void)
+{
+    grpc_data_t da;
+    const char *to_a[] = {"server:A", NULL}, *to_b[] = {"server:B", NULL};
+    const grpc_data_mode_t sticky[] = {GRPC_STICKY, GRPC_END_LIST};
+    char *first = NULL, *after = NULL;
+    const int before = count();
+    fill(a, 5);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", NULL, GRPC_STICKY));
+    MUST(grpc_data_transfer(&da, NULL, to_a, sticky));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &first));
+    MUST(grpc_data_transfer(&da, NULL, to_b, sticky));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &after));
+    HOLDS(strcmp(first, after) == 0);
+    HOLDS(says(&da, GRPC_INFO_PLACES, "A B"));
+    MUST(grpc_data_free(&da, NULL));
+    HOLDS(becomes(before));
+    free(first);
+    free(after);
+    return 0;
+}
+
+/* No server is named: it is durable on one all the same, */
+static int somewhere(void)
+{
+    grpc_data_t da;
+    const char *from[] = {"memory:a", NULL}, *to[] = {"server:", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_PERSISTENT, GRPC_END_LIST};
+    struct esp_data_info *infos;
+    char *identity = NULL;
+    size_t n;
+    fill(a, 6);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", NULL, GRPC_PERSISTENT));
+    MUST(grpc_data_transfer(&da, from, to, modes));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &identity));
+    HOLDS(strlen(identity) > 0);
+    MUST(esp_data_look(identity, &infos, &n));
+    HOLDS(n == 1 && infos[0].on_disk);
+    esp_data_free(infos);
+    free(identity);
+    MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
+/* ---- data that may be on one server only ---- */
+
+static int unique(void)
+{
+    grpc_function_handle_t mul;
+    grpc_data_t da, db;
+    const char *places[] = {"server:A", "server:B"};
+    const grpc_data_t *list[] = {&da, &db, NULL};
+    grpc_data_t *const data[] = {&da, &db};
+    fill(a, 5);
+    fill(b, 6);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    for (int i = 0; i < 2; i++) {
+        MUST(array(data[i], "memory:a", places[i], GRPC_UNIQUE_STICKY));
+        MUST(grpc_data_transfer(data[i], NULL, NULL, NULL));
+    }
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    multiply(a, b, expected);
+    for (int i = 0; i < 12; i++) {
+        memset(c, 0, sizeof c);
+        MUST(grpc_call(&mul, N, data[i % 2], b, c));
+        HOLDS(near(c, expected));
+    }
+    HOLDS(grpc_call(&mul, N, &da, &db, c) != GRPC_NO_ERROR);
+    HOLDS(strstr(esp_last_error()->text, "unique and on server B") != NULL);
+    HOLDS(strstr(esp_last_error()->text, "cannot leave server A") != NULL);
+    MUST(grpc_data_free(&da, NULL));
+    MUST(grpc_data_free(&db, NULL));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (grpc_initialize(NULL) != GRPC_NO_ERROR)
         return told("grpc_initialize");
     int failed = strcmp(what, "overwritten") == 0 ? overwritten()
+                 : strcmp(what, "unique") == 0    ? unique()
                  : strcmp(what, "strict") == 0    ? strict()
                  : strcmp(what, "both") == 0      ? both()
                  : strcmp(what, "together") == 0  ? together()
+                 : strcmp(what, "twice") == 0     ? twice()
+                 : strcmp(what, "second") == 0    ? second()
+                 : strcmp(what, "somewhere") == 0 ? somewhere()
                  : strcmp(what, "durable") == 0   ? durable()
                                                   : 2;
     grpc_finalize();

@@ -7,7 +7,7 @@ XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 
 at_exit() {
-    for name in one two busy broken pinned; do
+    for name in one two busy broken pinned moved; do
         espalier down $name >down.out 2>&1
     done
 }
@@ -57,6 +57,27 @@ kill -9 "$(pid_of two S)"
 check "a platform whose server was killed" sh -c 'sleep 0.2; espalier down two'
 check_says "stops too" '2 daemons stopped'
 check "nothing of it is left" none_of two.processes
+
+# ---- addresses are others each time; what was moved stays where it was moved to ----
+below() { # below NODE PARENT
+    espalier tree --platform moved --json | tr -d ' \n' | grep -o "{[^}]*\"name\":\"$1\"[^}]*}" |
+        grep -q "\"parent\":\"$2\""
+}
+{
+    printf 'problems = { "%s" }\nredirector { }\nmaster "MA" { }\n' "$top_srcdir/problems/blas"
+    printf 'leader "LA%s" { parent = "MA" }\n' 1 2
+    echo 'server "B" { parent = "LA1" slots = 1 }'
+} >moved.conf
+check "a platform with two leaders" espalier up moved.conf
+check "a server is moved" espalier admin move B --to LA2 --platform moved
+check "the platform stops and keeps its files" espalier down moved -k
+check "it starts again" espalier up moved.conf
+check "the server is where it was moved to" wait_until below B LA2
+check "down" espalier down moved -k
+sed -i 's/parent = "LA1"/parent = "MA"/' moved.conf
+check "where its file names another parent than when it was moved" espalier up moved.conf
+check "the file is the newer word" wait_until below B MA
+check "down for good" espalier down moved
 
 started_some() {
     [ -f espalier/broken/processes ] && cp espalier/broken/processes broken.processes

@@ -8,14 +8,15 @@ needs espalier espalier-agent espalier-sed
 library=$top_builddir/tests/unit/.libs/libroutines.so
 [ -f "$library" ] || skip_all "the library with the misbehaving routines is not built"
 mkdir problems
-routine() { # routine NAME ARGUMENTS...: a problem that calls the routine of that name with its arguments
-    printf 'problem %s "A routine of the test"\n    in int n\n' "$1"
+routine() { # routine NAME CALL [LINE]: a problem that calls the routine so
+    printf 'problem %s "A routine of the test"\n    in int n\n    %s\n' "$1" "${3:-}"
     printf 'implementation c\n    c %s in %s\n' "$2" "$library"
 }
 {
     routine crash 'null_write(n)'
     routine leave 'leave(n)'
     routine slow 'spin_for_ever(n)'
+    routine slow_once 'spin_for_ever(n)' 'idempotent no'
     routine raise 'raise_signal(n)'
     printf 'problem fill "x := value"\n    in int n\n    in double value\n    out double x[n]\n'
     printf 'implementation c\n    c fill(n, value, x) in %s\n' "$library"
@@ -78,7 +79,8 @@ busy_worker() {
 running() {
     tree_has "\"name\": \"S\".*\"running\": $1"
 }
-start killed espalier call slow n=1
+# One that may be repeated is begun again (t0321).
+start killed espalier call slow_once n=1
 check "a long computation runs" wait_until busy_worker
 kill -9 "$(busy_worker)"
 wait "$pid_killed"

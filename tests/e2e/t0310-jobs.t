@@ -79,6 +79,8 @@ job=$(cat waits)
 check "it runs" wait_until state_is "$job" running
 check_fails 1 "it cannot be fetched yet" espalier fetch "$job"
 check_says "and that is told" 'has not ended: it is running'
+check_fails 3 "nor is it waited for longer than told" timeout 60 espalier fetch --wait --timeout '1 s' "$job"
+check_says "which is told as well" 'has not ended in time: it is running, and goes on'
 says_first() {
     espalier output "$job" | grep -qx first
 }
@@ -171,7 +173,7 @@ check "it runs" wait_until test -s once
 stop sed KILL
 start_server sed
 check "the new server is known" wait_until espalier call power n=2 a=3
-check_fails 1 "fetching the first one fails" espalier fetch "$(cat lost)"
+check_fails 5 "fetching the first one fails, as it is gone" espalier fetch "$(cat lost)"
 check_says "and tells why" 'is lost: server S was restarted'
 check "it is shown as lost" state_is "$(cat lost)" lost
 check "the named one, too" state_is "$(cat named)" lost
@@ -246,12 +248,20 @@ check "in CSV and JSON they are as they are" python3 read.py
 # One that is gone for ever, with its platform.
 check "jobs are submitted" submit gone script text='sleep 1000'
 check "several" submit gone2 script text='sleep 1000'
+check "one that must not run twice" submit once3 script_once text='sleep 1000'
+once=$(cat once3)
 stop sed KILL
 check "a server that does not answer" espalier jobs
 check_says "is told" "^$(cat gone) .* unreachable" "^$(cat gone2) .* unreachable" 'server S at [^ ]* does not answer; it may still have the job|was lost with server S, and is called again later' \
     'server S at [^ ]* does not answer either' "'espalier jobs --forget JOB' takes a job off the list"
 check "its job is taken off the list by name" espalier jobs --forget "$(cat gone)"
 check_says "with a warning" 'warning: job .* has left your list, but server S could not be told'
+# One that must not run twice is gone with it, as soon as nobody knows the server any more; nobody waits for it.
+check_fails 5 "a job that nobody has any more is not waited for" timeout 60 espalier wait "$once"
+check_says "and is told as lost" "job $once is lost: server S at [^ ]* does not answer, and is not in the tree any more; submit it again"
+check_fails 5 "nor fetched" timeout 60 espalier fetch --wait "$once"
+check "it is shown as lost" state_is "$once" lost
+check "it leaves the list by itself" espalier jobs --forget "$once"
 stop agent KILL
 check "so is one whose platform is gone" espalier jobs --forget "$(cat gone2)"
 check "the list is empty" espalier jobs

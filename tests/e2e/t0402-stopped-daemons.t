@@ -79,6 +79,24 @@ check_fails any "with the server stopped a call fails" call
 check_says "and says so" "deadline|server SeD at .* said nothing for .* stopped|no answer in time|no connection in time|did not answer|no server|known before"
 kill -CONT "$pid_SeD"
 check "after SIGCONT calls go on" wait_until call
+
+# The time is that of the look-up and the call together.
+freeze "$pid_redirector"
+freeze "$pid_SeD"
+timeout 60 espalier call --timeout '6 s' dgesv A='[4,1;1,3]' B='[6;7]' >late 2>&1 &
+caller=$!
+sleep 4
+kill -CONT "$pid_redirector"
+late() {
+    wait $caller
+    status=$?
+    cat late
+    return $status
+}
+check_fails 3 "a call that is looked up for most of its time fails" late
+check_says "when that is over, and not as much later" 'the deadline of [0-3](\.[0-9]+)? s passed|the 6 s of --timeout are over'
+kill -CONT "$pid_SeD"
+check "after SIGCONT calls go on" wait_until call
 names() {
     espalier tree --json | grep -o '"name": [^,]*, "parent": [^,]*, "role": [^,]*, "address": [^,]*' >"$1"
 }
@@ -94,7 +112,8 @@ node lasting agent "redirector = \"$redirector\"" "redirectors = { \"$second\" }
 # shellcheck disable=SC2154
 node middle agent "parent = \"$lasting\"" 'heartbeat = "500 ms"' 'lease = "10 min"'
 server() {
-    node "$1" sed "parent = \"$2\"" 'slots = 1' "problems = { \"$top_srcdir/problems/lapack\" }"
+    node "$1" sed "parent = \"$2\"" 'slots = 1' "state_dir = \"$work/state-$1\"" \
+        "problems = { \"$top_srcdir/problems/lapack\", \"$top_srcdir/problems/abstract\" }"
 }
 server one "$lasting"
 # shellcheck disable=SC2154
@@ -134,11 +153,22 @@ printf 'agents = { "%s" }\ncall_timeout = "1 h"\nanswer_patience = "1 s"\n' "$la
 # Whatever the file says of single calls, a time for the whole holds.
 job=$(espalier submit --server two dgesv A='[4,1;1,3]' B='[6;7]')
 check "a job" test -n "$job"
+printf '4,1\n1,3\n' >a.csv
+check "a datum" espalier data put a.csv --server two --mode persistent
+datum=$(cat "$log")
 kill -STOP "$pid_two"
 check_fails 3 "a call of a stopped server that is to take a second" \
     timeout 60 espalier call --server two --timeout '1 s' dgesv A='[4]' B='[6]'
 check_fails 3 "nor is a job waited for longer" timeout 60 espalier wait --timeout '1 s' "$job"
 check_fails 3 "or its result" timeout 60 espalier fetch --timeout '1 s' "$job"
+for verb in call submit; do
+    check_fails 3 "nor is a datum of it looked for, by $verb" \
+        timeout 60 espalier $verb --timeout '1 s' dgesv "A=data:$datum" B='[6;7]'
+    check_says "which says what of whom was not answered, and what to do" \
+        "A: datum two:.* data: no answer in time .*stopped.*, or give it more time"
+done
+check_fails 3 "nor by an abstract problem" timeout 60 espalier call --timeout '1 s' solve "A=data:$datum" B='[6;7]'
+check_says "which says so too" 'A: datum two:.* data: no answer in time'
 kill -CONT "$pid_two"
 check "the job is there when it goes on" espalier fetch --wait "$job"
 

@@ -271,7 +271,7 @@ check_says "is told with what was found" 'expm: A must be square \(n x n\), foun
 check "a sweep" espalier sweep rcond A='[2,0;0,1]' A='[1,0;0,4]'
 check_says "has a row for each" '0.5 .* S ' '0.25 .* S '
 check "a sweep over sizes" espalier sweep dgesv n=2,7 nrhs=1 A=rand B=rand
-check_says "makes arrays of each size" '^ *2  *S  .* (us|ms|s)  .* (us|ms|s)$' '^ *7  *S '
+check_says "makes arrays of each size" '^ *2  *S  .* (ns|us|ms|s)  .* (ns|us|ms|s)$' '^ *7  *S '
 check "of an abstract problem" espalier sweep solve n=2,7 'A=rand({n},{n})' 'B=rand({n},1)' -o 'X=x{n}.csv'
 check "has results of each size" test "$(wc -l <x7.csv)" = 7
 check "which are inputs" espalier sweep --json dnrm2 n=2,7 'x=@x{n}.csv'

@@ -105,6 +105,23 @@ kills_lose_nothing() {
     done && ! ls state/models/*.points 2>/dev/null
 }
 
+# Killed while it measures, fits or writes: the model of before serves until a new one is whole.
+kills_leave_a_model() {
+    calibrate --budget 100ms --longest 1ms dswap || return 1
+    model=$(echo state/models/dswap-*-1-0.model)
+    unfinished=0
+    for i in $(seq 16); do
+        espalier calibrate --sed sed.conf --again --budget 60ms --longest 1ms dswap >killed 2>&1 &
+        runner=$!
+        sleep "0.$(shuf -i 20-240 -n 1 | awk "{ printf \"%03d\", \$1 }")"
+        kill -KILL "$runner" 2>/dev/null && unfinished=$((unfinished + 1))
+        wait "$runner" 2>/dev/null
+        espalier forecast --plot model.svg "$model" || { echo "after kill $i"; return 1; }
+    done
+    echo "$unfinished were killed at work"
+    [ "$unfinished" -ge 3 ] && calibrate --again --budget 100ms --longest 1ms dswap && espalier forecast --plot model.svg "$model"
+}
+
 a_leftover_journal_goes() {
     printf 'stale\n' >"$(echo state/models/ddot-*-1-0.model).points"
     touch -d '1 hour ago' state/models/ddot-*.points
@@ -177,6 +194,7 @@ check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
 check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again
 check "a calibration killed at random moments loses nothing" kills_lose_nothing
+check "and leaves a whole model, whatever it was killed at" kills_leave_a_model
 check "a journal older than its model goes" a_leftover_journal_goes
 check "two calibrations of one folder are told apart" one_at_a_time
 check "a server that has nothing to do calibrates" idle_server

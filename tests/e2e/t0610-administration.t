@@ -129,12 +129,55 @@ sed -i 's/^name Other/name SeD/' SeD/place
 run SeD sed
 check "it is there again" wait_until call
 
+# ---- what does not survive one is told ----
+config Brief "parent = \"$LA1\"" 'slots = 1' "$problems"
+sed -i '/^state_dir/d' Brief.conf
+run Brief sed
+check "the tree has a server without a folder" wait_until below Brief LA1
+for order in "move Brief --to MA" "drain Brief"; do
+    # shellcheck disable=SC2086
+    check "$order" espalier admin $order
+    check_says "lasts until it is started again" '^Brief: .*until it is started again \(it has no state_dir\)$'
+done
+stop Brief
+
+# ---- two nodes of one name below two master agents, which do not see each other's trees ----
+config MB "redirector = \"$redirector\"" && run MB agent
+# shellcheck disable=SC2154
+sed "s|^parent.*|parent = \"$MB\"|; s|$work/SeD|$work/other|g" SeD.conf >other.conf
+run other sed
+marked() { espalier tree | grep -c 'SeD .*: another node has this name' | grep -qx 2; }
+check "the tree marks both" wait_until marked
+for_programs() { test "$(espalier tree --json | grep -o '"namesake": *true' | wc -l)" -eq 2; }
+check "for programs too" for_programs
+check_fails 2 "an order to one of them is refused" espalier admin drain SeD
+# shellcheck disable=SC2154
+check_says "with both addresses" "two nodes are named 'SeD'.*$SeD" "$other"
+check "by the top of its tree it is one" espalier admin stop SeD --agent "$MB"
+other_ended() { ! alive "$pid_other"; }
+wait_until other_ended
+stop MB
+unmarked() { espalier tree >tree && ! grep -q 'another node' tree; }
+check "alone it is marked no longer" wait_until unmarked
+
 # ---- an administrator of a subtree ----
 check "the root of a subtree takes orders for it" espalier admin drain SeD --agent "$LA1"
 check_fails 2 "and knows nothing else" espalier admin move SeD --to MA --agent "$LA1"
 espalier admin undrain SeD >/dev/null
 wait_until call
-check "a server is removed" espalier admin remove SeD
+printf '1\n2\n' >datum.csv
+espalier data put datum.csv -s SeD -m persistent >datum
+datum=$(cat datum)
+check_fails 1 "a server with a persistent datum is not removed" espalier admin remove SeD
+check_says "the datum is named, and what to do" "1 data that are to stay .*$datum" 'data mv --from SeD OTHER' '[-]-force'
+check "it takes calls as before" call
+check "the datum is there" espalier data get "$datum" back.csv
+check "nothing else stops it: stopped and started again it has it" espalier admin stop SeD
+stopped() { ! alive "$pid_SeD"; }
+wait_until stopped
+run SeD sed
+check "on its disk" wait_until espalier data get "$datum" back.csv
+check "a server is removed, and what it has, when that is meant" espalier admin remove SeD --force
 ended() { ! alive "$pid_SeD"; }
 check "and its process ends" wait_until ended
 finish

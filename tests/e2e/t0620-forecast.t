@@ -166,9 +166,9 @@ check "a file that is missing is told" fails 4 'nowhere' espalier accuracy nowhe
 
 # ---- a model file of another version: told, left out, and the others serve ----
 later=$(echo state/models/ddot-*-1-0.model | sed 's/ddot/dlater/')
-sed 's/^espalier-cost-model 1$/espalier-cost-model 2/' state/models/ddot-*-1-0.model >"$later"
+sed 's/^espalier-cost-model 1$/espalier-cost-model 3/' state/models/ddot-*-1-0.model >"$later"
 kill -HUP "$pid_sed3"
-check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1, found one of version 2; calibrate again' sed3
+check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1 to 2, found one of version 3; calibrate again' sed3
 check "the others serve" wait_until forecasts_measured
 # ---- one of a problem that this server has not ----
 sed 's|problems/blas|problems/lapack/linear-systems|' sed.conf >systems.conf
@@ -183,6 +183,24 @@ for model in state/models/ddot-*-1-0.model; do
 done
 kill -HUP "$pid_sed3"
 check "a model that is damaged under a running server is told" \
-    wait_until goes_on 'left as it was before: .*ddot-.*expected a cost model of version 1, found one of version 19' sed3
+    wait_until goes_on 'left as it was before: .*ddot-.*expected a cost model of version 1 to 2, found one of version 19' sed3
 check "and serves as it was" forecasts_measured
+
+# ---- what is no file, in the place of one: told, and nobody waits for it ----
+stop sed3
+rm -rf state/models state/corrections* state/processor.ring*
+mkdir -p state/models/dasum-blas-1-0.model
+mkfifo state/models/ddot-blas-1-0.model state/processor.ring state/corrections
+start sed4 espalier-sed --foreground "$work/sed.conf"
+check "a server with FIFOs and folders in the places of its files serves" wait_until serves
+check "the FIFO of a model is told" goes_on 'left out: .*ddot-blas-1-0.model: expected a regular file, found a FIFO' sed4
+check "and the folder" goes_on 'left out: .*dasum-blas-1-0.model: expected a regular file, found a folder' sed4
+check "the one of its corrections" goes_on 'corrections: expected a regular file, found a FIFO; it is set aside' sed4
+check "and the one of its readings" wait_until goes_on 'processor.ring: expected a regular file, found a FIFO; measurements are kept in memory' sed4
+stop sed4
+rm -rf state/models state/corrections* state/processor.ring
+printf 'rubbish' >state/corrections
+start sed5 espalier-sed --foreground "$work/sed.conf"
+check "damaged corrections are told where there are no models, too" wait_until goes_on 'corrections: expected corrections of models, found another file.*set aside' sed5
+check "and set aside" test -s state/corrections.damaged
 finish

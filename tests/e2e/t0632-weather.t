@@ -100,4 +100,46 @@ goes_on() {
 }
 check "and known to its next life, but for those that were damaged" wait_until goes_on
 check "a server may have none" wait_until closed_is_shown
+
+# ---- one measurement, and nodes that hang ----
+for load in load1 load2 load3; do
+    stop $load KILL
+done
+cat >patient.conf <<END
+name = "patient"
+listen = "127.0.0.1:0"
+address_file = "$work/patient.address"
+lease = "120 s"
+probe = "127.0.0.1:0"
+probe_every = "1 h"
+END
+start patient espalier-agent --foreground patient.conf
+wait_until test -s patient.address
+cp patient.address master.address
+for name in h1 h2 h3; do
+    server $name 'sensors = no' "probe = \"$([ $name = h1 ] && echo 127.0.0.1:0 || echo none)\"" 'probe_every = "1 h"'
+done
+echo "agents = { \"$(cat patient.address)\" }" >client.conf
+once_measured() {
+    espalier weather >shown && cat shown && grep -Eq '^h1 <> patient +latencyTcp +[0-9.]+ .?s +\? +\? +[▁▂▃▄▅▆▇█]$|^patient <> h1 +latencyTcp +[0-9.]+ .?s +\? +\? +[▁▂▃▄▅▆▇█]$' shown &&
+        espalier weather --json --resource bandwidthTcp | tr -d '\n' | grep -q '"now": [0-9.e+]*, "forecast": null, "error": null'
+}
+check "one measurement is no forecast yet" wait_until once_measured
+are_there() {
+    [ "$(espalier weather --summary | grep -c '^h[123] ')" -eq 3 ]
+}
+check "all are there" wait_until are_there
+told_of_all() { # three that hang take as long as one
+    # shellcheck disable=SC2154
+    kill -STOP "$pid_h1" "$pid_h2" "$pid_h3"
+    begun=$(date +%s)
+    espalier weather >out 2>&1
+    code=$?
+    took=$(($(date +%s) - begun))
+    kill -CONT "$pid_h1" "$pid_h2" "$pid_h3"
+    cat out
+    echo "exit code $code after $took s"
+    [ $code -ne 0 ] && [ "$(grep -c 'h[123]: ' out)" -eq 3 ] && [ $took -lt 10 ]
+}
+check "nodes that hang are waited for side by side" told_of_all
 finish

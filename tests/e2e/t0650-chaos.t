@@ -12,8 +12,14 @@ check "its help" chaos --help
 check "a plan" chaos --plan --seed 7
 cp "$log" first
 check "the same seed makes the same plan" sh -c "bash '$top_srcdir/tests/chaos/espalier-chaos' --plan --seed 7 | cmp - first"
+check "a soak has no faults" chaos --plan --seed 7 --soak 60
+cp "$log" soak
+check_fails 1 "at all" grep -q . soak
+check "workers are killed below servers" chaos --plan --seed 7 --faults worker --targets MA1,S21
+check_says "the plan says which" 'begin worker S21'
+check_fails 1 "and below nobody else" sh -c "bash '$top_srcdir/tests/chaos/espalier-chaos' --plan --seed 7 --faults worker --targets MA1,S21 | grep MA1"
 check_fails 2 "a fault that there is not" chaos --faults kill,flood
-check_says "is refused with those there are" "expected some of kill,stop,cut,.* found 'flood'"
+check_says "is refused with those there are" "expected some of kill,stop,worker,cut,.* found 'flood'"
 check_fails 2 "a number that is none" chaos --seconds ten
 unshare --net --mount --pid --fork --kill-child --mount-proc test -w /dev/net/tun 2>/dev/null || finish
 seed=$(date +%Y%m%d)

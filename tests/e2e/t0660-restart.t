@@ -60,6 +60,22 @@ again() {
 }
 check "that was started once more" again
 check "a call" call
+# ---- results of jobs that nobody has fetched live in a process ----
+job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')
+has_ended() { espalier jobs "$job" | awk -v id="$job" '$1 == id { print $4 }' | grep -qx "done"; }
+check "a job ends" wait_until has_ended
+for order in restart "restart S" "stop S" "remove S"; do
+    # shellcheck disable=SC2086
+    check_fails 1 "$order would lose a result" espalier admin $order
+    check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
+done
+check "no daemon was restarted" again
+check "the result is there" espalier fetch --keep "$job" -o B=-
+check "what was fetched is in nobody's way" espalier admin restart S
+job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')
+check "another one ends" wait_until has_ended
+check "nor is what is meant to be lost" espalier admin restart S --force
+
 check_fails 2 "what is not there" espalier admin restart U
 check_says "is told" "no node named 'U'"
 check "it reads its file again" espalier admin reload redirector

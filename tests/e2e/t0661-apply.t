@@ -113,6 +113,7 @@ cp one.conf small.conf
 {
     cat one.conf
     echo 'master "MC" { }'
+    echo 'server "W" { parent = "MA" slots = 1 }'
 } >small.conf
 check "a second master agent" espalier admin apply small.conf
 second=$(cat "$folder/MC.address")
@@ -132,6 +133,7 @@ check_says "is refused" 'nodes do not move between trees'
 kill -9 "$(process_of master MA)" "$(process_of leader LA1)"
 check "what was below it goes to the other one" wait_until below LA2 MC
 check "servers too" wait_until below U MC
+check "and another one" wait_until below W MC
 check "from further below, too" wait_until below LA3 LA2
 kill -9 "$(process_of leader LA2)"
 wait_until gone LA2
@@ -150,9 +152,17 @@ sed 's/"S" { parent = "LA3"/"S" { parent = "MC"/' small.conf >bad.conf
 check_fails 1 "the tree where it is now is not the one where it belongs" espalier admin apply bad.conf --platform small
 check_says "so much is told" "'S' belongs below the master agent 'MA', and the file has it below 'MC'"
 check "and nothing was done" gone MA
+sed -i 's/"W" { parent = "MA"/"W" { parent = "MC"/' small.conf
+check "one may stay at its refuge" espalier admin apply small.conf --dry-run
+check_says "when the file names that" '^W: would stay below MC$'
 check "it is brought back" espalier admin apply small.conf
 check_says "by both" '^MA: started$' '^LA1: started below LA2$' '^U: has returned below MA, was below MC$' \
     '^LA3: has returned below LA1'
+check_says "but for the one that stays" '^W: stays below MC, it would have gone back below MA$'
+check "which keeps that" grep -qx "parent $(cat "$folder/MC.address")" "$folder/W/place"
+check "where it is" below W MC
+check "and is as the file has it" espalier admin apply small.conf
+check_says "for good" '^The tree is as the file says'
 check "to where it was" below LA2 MA
 check "all of it" below LA3 LA1
 check "it is removed again" espalier admin apply one.conf --platform small --remove
@@ -229,9 +239,12 @@ EOF
         echo "redirector { $near }"
         echo "master \"MA\" { $near }"
         echo "server \"S\" { parent = \"MA\" slots = 1 host = \"far\" $near }"
+        echo "server \"S2\" { parent = \"MA\" slots = 1 host = \"away\" $near }"
     } >small.conf
-    check "a platform on two machines" espalier up small.conf
-    check_says "says where" "server +S +at $host:[0-9]+ on far"
+    : >turns
+    check "a platform on three machines" espalier up small.conf
+    check_says "says where" "server +S +at $host:[0-9]+ on far" "server +S2 +at $host:[0-9]+ on away"
+    check "they were started at the same time" sh -c 'head -n 2 turns | grep -cx begin | grep -qx 2'
     check "calls go there" call
     there=$(awk '$1 != "host" { print $2 }' there/espalier/small/processes)
     {

@@ -50,6 +50,41 @@ check "for a client that is behind" env LD_PRELOAD="$clock" SHIFTED_CLOCK=-36000
 check "as they are" cmp two.mtx back.mtx
 check "it stays" below T LA2
 
+# ---- a clock that jumps, ten days ahead and twenty back ----
+jump() { # DAYS
+    echo $((86400 * $1)) >shift.new && mv shift.new shift # read whole
+}
+jump 0
+LD_PRELOAD=$clock SHIFTED_CLOCK_FILE=$work/shift run J espalier-sed "parent = \"$la2\"" "$(serves "state_dir = \"$work/J.state\"")"
+check "a server joins" wait_until below J LA2
+is_measured() { # its figures are of now, by its own clock
+    espalier weather --json --node J --resource freeMemory | tr -d '\n' >seen.json && cat seen.json &&
+        sed -n 's/.*"age_s": \([0-9.]*\).*/\1/p' seen.json | awk '{ found = 1; old = $1 > 30 } END { exit !found || old }'
+}
+check "its sensors tell" wait_until is_measured
+goes_on() { # DAYS: since the clock has jumped by so many, as its log shows
+    jump "$1"
+    day=$(date -u -d "$1 days" +%Y-%m-%d)
+    call --server J || return 1
+    wait_until has_day || return 1
+    tail -1 J.log
+    wait_until is_measured && below J LA2
+}
+has_day() {
+    grep -q "^$day" J.log
+}
+check "its clock jumps ahead: all goes on" goes_on 10
+check "and back" goes_on -10
+check "and to where it was" goes_on 0
+check "it has not left its parent" sh -c '[ "$(grep -c joined J.log)" -eq 1 ] && ! grep -q "not below" J.log'
+stop J
+jump 10
+rm -f J.address
+LD_PRELOAD=$clock SHIFTED_CLOCK_FILE=$work/shift start J espalier-sed --foreground J.conf
+check "nor does a jump between two lives spoil its series" sh -c 'sleep 1; [ -s J.state/processor.ring ] && ! ls J.state/*.damaged 2>/dev/null'
+check "it is called again" wait_until call --server J
+stop J
+
 # ---- two nodes of one name ----
 sed -e "s|^parent.*|parent = \"$la2\"|" -e "s|$small/S|$work/twin|" -e "s|$work/S\.|$work/twin.|" S.conf >twin.conf
 start twin espalier-sed --foreground twin.conf

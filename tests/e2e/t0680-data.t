@@ -275,6 +275,39 @@ check_fails 2 "a place is not enough" espalier data mv B
 check "back they go" espalier data mv "$a" A
 check "both" espalier data mv "$large" A
 
+# ---- results that stay, and come as well ----
+system="A=data:$a B=@b.mtx -s A"
+check "one can stay and come" espalier call dgesv $system -o B=data:persistent-return
+check_says "so that its identity is shown and its value" '^B = data:A:' '^B \(2 x 1\):' '^ +1$'
+stays_and_is_saved() {
+    espalier call dgesv $system "$@" >kept && grep -q '^B = data:A:' kept && ! grep -q '^B (' kept &&
+        grep -Eqx '1(\.0+)?' stays.csv && got_back_too "$(sed -n 's/^B = data://p' kept)"
+}
+got_back_too() {
+    espalier data get "$1" again.csv && cmp again.csv stays.csv && espalier data rm "$1"
+}
+check "or saved" stays_and_is_saved -o B=stays.csv -o B=data:persistent-return
+check "whichever is said first" stays_and_is_saved -o B=data:sticky-return -o B=stays.csv
+value_in_json() {
+    espalier call --json dgesv $system "$@" | tr -d ' \n' | grep -q '"datum":"A:[0-9a-f]*","value":\[\[1.0\],\[2.0\]\]'
+}
+check "JSON has both" value_in_json -o B=data:persistent-return
+check "results that are left come by such a mode too" espalier call dgesv $system --leave outputs:persistent-return
+check_says "and are shown" '^B \(2 x 1\):'
+check_fails 2 "by other modes it does not come" espalier call dgesv $system -o B=stays.csv -o B=data:sticky
+check_says "which is said" 'expected persistent-return or sticky-return, found .sticky'
+check_fails 2 "results of abstract problems stay or come" espalier call solve A=@a.mtx B=@b.mtx -o X=data:persistent-return
+check_says "which says what to do" 'either stays or comes.*data get'
+check "of what is put, the mode is listed" put a.mtx A persistent-return
+check "a result that was to stay in pieces, and is made by one process" espalier call dgesv $system -o B=data:pieces
+check_says "says that it is whole" 'dgesv: B was to stay in pieces, and stays whole.*data cp --grid' '^B = data:A:'
+check "so does JSON" espalier call --json dgesv $system -o B=data:pieces
+check_says "of it" '"in_pieces": ?false'
+drop_returning() {
+    espalier data ls | sed -n 's/ .*-return .*//p' | xargs espalier data rm
+}
+check "these go" drop_returning
+
 # ---- a server dies ----
 stop A KILL
 check_fails any "what only a server has that is not there cannot be copied" espalier data cp "$a" B

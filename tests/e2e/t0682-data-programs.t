@@ -19,9 +19,12 @@ servers() { # servers N: so many multiply matrices
 check "two servers are there" wait_until servers 2
 check "data go into calls of all kinds, come out, and stay" "$steps" grid A
 check "what is overwritten goes, unless somebody else has a name for it" "${steps%data_steps}stay_steps" overwritten
+check "unique data have calls go to where they are" "${steps%data_steps}stay_steps" unique
 check "strict data go with their first session, wherever it was" "${steps%data_steps}stay_steps" strict
 check "what goes in and comes out under one name does not wait for itself" timeout 20 "${steps%data_steps}stay_steps" both
 check "nor do calls of two threads that take what the other one makes" timeout 60 "${steps%data_steps}stay_steps" together
+check "what is sent to one server, and then to another, is one datum, and goes" "${steps%data_steps}stay_steps" second
+check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" somewhere
 check "what is to be durable on a second server" "${steps%data_steps}stay_steps" durable
 stop B KILL
 start_server B
@@ -33,6 +36,49 @@ check "is there when that was killed, and the first one has let go of it" wait_u
 check_fails any "it is no replica" grep -q replica shown
 check "and it goes" espalier data rm "$(cat durable.id)"
 check "two servers are there again" wait_until servers 2
+
+# ---- a server that has a datum is down ----
+lost_to_agents() { # lost_to_agents SERVER
+    ! espalier tree --json | grep -q "\"$1\""
+}
+both_have_it() {
+    espalier data info "$(cat twice.id)" >shown && grep -Eq 'on +A .*disk' shown && grep -Eq 'on +B .*disk' shown
+}
+has_it() { # has_it SERVER
+    espalier data info "$(cat twice.id)" >shown && grep -Eq "on +$1 .*disk" shown
+}
+for down in A B; do
+    other=$(echo AB | tr -d $down)
+    check "a datum is kept for good on two servers" "${steps%data_steps}stay_steps" twice
+    check "as is seen" wait_until both_have_it
+    stop $other KILL
+    start_server $other
+    check "of which one is started again" wait_until both_have_it
+    stop $down KILL
+    wait_until lost_to_agents $down
+    check_fails 3 "when server $down is down, a deletion" espalier data rm "$(cat twice.id)"
+    check_says "says that it has it still" "could not be deleted on $down,.*elsewhere it is deleted"
+    check_fails 3 "so does who looks for it" espalier data info "$(cat twice.id)"
+    check_says "hear" "server $down(, which made it, is not there| cannot be reached)"
+    start_server $down
+    check "when it is back, it has it" wait_until has_it $down
+    check "and now it goes" espalier data rm "$(cat twice.id)"
+    check_fails 5 "everywhere" espalier data info "$(cat twice.id)"
+done
+printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >two.mtx
+espalier data put two.mtx -s A -m persistent >twice.id
+check "a datum moves" espalier data mv "$(cat twice.id)" B
+stop B KILL
+wait_until lost_to_agents B
+check_fails 3 "when its server is down, it is not said to be gone" espalier data info "$(cat twice.id)"
+check_says "but where it is" 'it was moved to server B; server B cannot be reached'
+check_fails 3 "nor can it be deleted" espalier data rm "$(cat twice.id)"
+start_server B
+check "it is there with its server" wait_until has_it B
+stop A KILL
+check "and goes" espalier data rm "$(cat twice.id)"
+start_server A
+check "two servers are there once more" wait_until servers 2
 check "a program saves what another one needs" "$steps" save file:saved
 check "as a text" cat saved
 check_says "with identity and shape" "^identity A:[0-9a-f]{32}$" "^type double$" "^dimensions 120 120$" "^mode GRPC_STICKY$"
@@ -63,6 +109,10 @@ check "one input" espalier data cp "$session:inputs:B" B
 check "which has both" on B 2
 check "and all inputs" espalier data cp "$session:inputs" B
 check "as well" on B 3
+check_fails 2 "what is several arrays goes to a folder" espalier data get "$session:inputs" brought
+check_says "which has to be there" 'expected a folder for 2 arrays, found brought, which is not there: make it'
+check_fails 2 "a file is none" espalier data get "$session:inputs" two.mtx
+check_says "which is told" 'found two.mtx, which is none'
 mkdir brought
 check "all go to the client" espalier data get "$session" brought --format csv
 check "each into its file" sh -c 'cat brought/A.csv brought/B.csv brought/C.csv'
@@ -88,6 +138,30 @@ check_says "and say what to do" 'name that one'
 check "the servers forget them" espalier data rm "$session"
 check_fails 5 "and the session" espalier data rm "$session"
 
+# ---- and of a job ----
+# shellcheck disable=SC2086
+check "a job leaves what it takes and makes, too" espalier submit product $sizes -s A --leave all:persistent
+job=$(cat "$log")
+check "what it takes at once" espalier data get "session:$job:inputs:A" taken.csv
+check "as it was" sh -c 'printf "1,2\n3,4\n" | cmp - taken.csv'
+check_fails 5 "what it makes not before somebody has come for it" espalier data get "session:$job:outputs" brought
+check "who does" espalier fetch "$job" --wait -o C=made.csv
+check "gets it" sh -c 'printf "19,22\n43,50\n" | cmp - made.csv'
+check "and it is there for orders" espalier data cp "session:$job:outputs" B
+check "with what went in" espalier data get "session:$job" brought --format csv
+check "all of it" cmp brought/C.csv made.csv
+check "the job itself is forgotten" sh -c "! espalier jobs | grep -q $job"
+check "its data go when it is said" espalier data rm "session:$job"
+# shellcheck disable=SC2086
+check "the JSON of a job" espalier submit product $sizes -s A --leave inputs --json
+check_says "names what it has left" '"argument": "B"' '"side": "input"' '"id": "A:[0-9a-f]+"'
+job=$(grep -Eo '"id": "[0-9a-f]+-[0-9]+"' "$log" | grep -Eo '[0-9a-f]+-[0-9]+')
+check "what it makes is not left then" espalier fetch "$job" --wait
+check_says "but comes" '^ +19 +22'
+check "and its inputs stay until they are deleted" espalier data rm "session:$job"
+check_fails 2 "a job of an abstract problem leaves nothing so" espalier submit mul 'A=[1]' 'B=[1]' --leave all
+check_says "either" 'name that one'
+
 nothing_left() {
     espalier data ls >left && ! grep ':' left
 }
@@ -105,4 +179,16 @@ ends() {
     wait "$pid_lost" || { cat lost.out; return 1; }
 }
 check "when that is killed both are computed again on the other one" ends
+
+# ---- servers without the memory for what a sequence would leave: its arrays have 115,200 bytes ----
+for memory in "100 KiB" "150 KiB" "300 KiB"; do
+    for name in A B; do
+        stop $name
+        sed -i "s/^store_memory .*/store_memory = \"$memory\"/" $name.conf
+        start_server $name
+    done
+    check "two servers with $memory for data" wait_until servers 2
+    check "what they cannot keep travels through the program" timeout 60 "$steps" tight
+    check "nothing of it stays" wait_until nothing_left
+done
 finish

@@ -57,10 +57,75 @@ is_back() {
 check "its server is killed and comes back" wait_until is_back
 check "with all of it" got_back "$large" large.npy
 
+# ---- copies beyond the memory ----
+replica_on_a() {
+    has "$large" 'on +A .*disk.*replica|on +A .*replica.*disk'
+}
+unseen() { # unseen: the file on A of what is not there for good
+    find state-A -name "${large#*:}.new" | grep .
+}
+check "a call on A fetches what is larger than its memory" multiply "data:$large" A
+check "and computes the same" cmp y.csv y-datum.csv
+check "it is copied to A" espalier data cp "$large" A
+check "where it is on the disk" wait_until replica_on_a
+check "a call there uses it" multiply "data:$large" A
+check "and computes the same again" cmp y.csv y-datum.csv
+stop A KILL
+start_server A
+check "its server is killed and comes back" wait_until servers
+check "without the copy" sh -c "! find state-A -name '*.new' | grep ."
+check "it is copied again" espalier data cp "$large" A
+check "a disk damages the copy" sh -c "printf X | dd of=$(unseen) bs=1 seek=4000000 conv=notrunc"
+check "the original moves to A all the same" espalier data mv "$large" A
+alone_on_a() {
+    has "$large" 'on +A ' && ! grep -Eq 'on +B |replica' shown
+}
+check "to its only place" wait_until alone_on_a
+check "and is what it was" got_back "$large" large.npy
+check "which A has told" grep -q 'does not fit them: set aside' A.log
+check "another copy" espalier data cp "$large" B
+check "becomes the original as it is" espalier data mv "$large" B
+check "and it, too, is what it was" got_back "$large" large.npy
+stop B KILL
+start_server B
+check "also after its server was killed" wait_until is_back
+check "byte by byte" got_back "$large" large.npy
+
+# ---- results beyond the memory ----
+awk 'NR <= 2 { next } { print 2 * $1 }' large.mtx >twice
+{ printf '%%%%MatrixMarket matrix array real general\n1000000 1\n' && cat twice; } >twice.mtx
+espalier matrix convert twice.mtx twice.npy
+{ printf '%%%%MatrixMarket matrix array real general\n1000000 1\n' && tail -n +3 large.mtx; } >vector.mtx
+check "a long vector on A" put vector.mtx A persistent
+vector=$(cat vector.mtx.id)
+check_fails any "a result that has to lie in memory has to fit it" \
+    espalier call dscal alpha=2 "x=data:$vector" -s A -o x=data:
+check_says "too" 'can never fit.*store_memory'
+same_numbers() { # same_numbers IDENTITY: they are the doubled ones (a vector may be a matrix with one column)
+    espalier data get "$1" back.npy && tail -c 8000000 back.npy >numbers && tail -c 8000000 twice.npy | cmp - numbers
+}
+stays() { # stays X: twice of it is left on A; $left
+    espalier call dscal alpha=2 "x=$1" -s A -o x=data:persistent >said && left=$(sed -n 's/^x = data://p' said)
+}
+check "one that stays for good only has to fit the disk" stays "data:$vector"
+check "and is right" same_numbers "$left"
+check "it goes" espalier data rm "$left"
+check "also of what is sent" stays @vector.mtx
+check "it is right, too" same_numbers "$left"
+stop A KILL
+start_server A
+there_again() {
+    espalier data ls -s A | grep -q "$left"
+}
+check "its server is killed and comes back" wait_until there_again
+check "with the result" same_numbers "$left"
+check "nothing unfinished is left" sh -c "! find state-A -name '*.new' ! -path '*/damaged/*' | grep ."
+check "both go" espalier data rm "$left" "$vector"
+
 # ---- puts that cannot be, and puts that are interrupted ----
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n100000 100000\n1" }' >huge.mtx
 check_fails any "what cannot be kept is refused before the file is read" put huge.mtx A persistent
-check_says "by the server, and not by who reads the file" 'no disk for a durable datum of 80 GB'
+check_says "by the server, and not by who reads the file" 'no disk for a datum of 80 GB'
 export XDG_STATE_HOME=$work/state
 # Large enough for the note of it to be seen before it is over.
 {
@@ -99,9 +164,10 @@ check_fails any "and no note of it is left" noted
 first=$(cat wide.npy.id)
 check "the next one is another" put wide.npy A sticky
 check_fails any "datum" grep -qx "$first" wide.npy.id
+second=$(cat wide.npy.id)
 
 # ---- the command's memory ----
-check "both go" espalier data rm "$(cat wide.npy.id)" "$first"
+check "both go" espalier data rm "$second" "$first"
 {
     printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (2000, 4000), }"
     head -c 64000000 /dev/urandom
@@ -163,4 +229,18 @@ check "another call fetches it again" on_b
 check "and has a replica now" wait_until has "$x" 'on +B .*replica'
 sleep 0.6
 check "which stays" has "$x" 'on +B .*replica'
+
+# Another file in the place of one that was begun, as long and with the same time of writing.
+replace() {
+    touch -r wide.npy time.of.it
+    cp wide.npy other.npy
+    printf 'another' | dd of=other.npy bs=1 seek=24000000 conv=notrunc 2>dd.out && touch -r time.of.it other.npy &&
+        mv other.npy wide.npy
+}
+check "a put is killed again" put_killed
+check "and its file is replaced" replace
+check "that one is put" put wide.npy A sticky
+check_fails any "as a datum of its own" grep -qx "$(cat note)" wide.npy.id
+check "which is what the new file holds" got_back "$(cat wide.npy.id)" wide.npy
+check "it goes" espalier data rm "$(cat wide.npy.id)"
 finish

@@ -44,19 +44,25 @@ id=$(cat id)
 multiply() { # multiply WHO SERVER
     as "$1" call product "A=data:$id" B='[1,0;0,1]' -s "$2" -o C=-
 }
-check_fails any "bob may not compute with it there" multiply bob A
+check_fails 1 "bob may not compute with it there" multiply bob A
 check_says "and hears why" 'belongs to alice'
-check_fails any "nor elsewhere" multiply bob B
+check_fails 1 "nor elsewhere" multiply bob B
 check_says "by a server that could fetch it" 'belongs to alice'
-check_fails any "nor read it" as bob data get "$id" got.mtx
+check_fails 1 "nor read it" as bob data get "$id" got.mtx
 check_says "as it is not his" 'belongs to alice'
-check_fails any "nor copy it" as bob data cp "$id" B
+check_fails 1 "nor copy it" as bob data cp "$id" B
 check_says "anywhere" 'belongs to alice'
-check_fails any "nor delete it" as bob data rm "$id"
+check_fails 1 "nor delete it" as bob data rm "$id"
 check_says "as well" 'belongs to alice'
+for words in "data info $id" "data show $id --grid 1x2 --block 1" "data mv $id B" "submit product A=data:$id B=@a.mtx" \
+    "sweep product A=data:$id B=@a.mtx" "forecast product n=2 A=data:$id B=@a.mtx"; do
+    # shellcheck disable=SC2086
+    check_fails 1 "nor anything else: ${words%% [A-Z]:*}" as bob $words
+    check_says "for the same reason" 'belongs to alice'
+done
 check "alice's call on B fetches it from A" multiply alice B
 check_says "and computes" '^4$'
-check_fails any "the copy is not bob's either" as bob data rm "$id"
+check_fails 1 "the copy is not bob's either" as bob data rm "$id"
 check "she deletes both" as alice data rm "$id"
 none_left() {
     as alice data ls >left && ! grep ':' left
@@ -66,4 +72,32 @@ check "she has one on B" put B
 id=$(cat id)
 check_fails any "which does not let A in" multiply alice A
 check_says "as its file does not name it" 'belongs to alice'
+
+# ---- a server that has lost the original has another one's copy take its place, if that lets it in ----
+stop A
+stop B
+printf 'data_servers = { "nodeA" }\n' >>B.conf
+for name in A B; do
+    printf 'state_dir = "%s/state-%s"\n' "$work" $name >>$name.conf
+    start_server $name
+done
+check "B lets A in from now on" wait_until servers
+put_for_good() {
+    as alice data put a.mtx -s A -m persistent >id
+}
+check "alice has a datum on A for good" put_for_good
+id=$(cat id)
+check "and a copy on B" as alice data cp "$id" B
+stop A
+file=$(find "$work" -name "${id#*:}.datum")
+check "A's file of it is damaged while A is down" sh -c "printf X | dd of='$file' bs=1 seek=50 conv=notrunc"
+start_server A
+original_on_b() {
+    as alice data info "$id" >shown && grep -q 'on  *B ' shown && ! grep -q replica shown
+}
+check "when A is back, B's copy is the original" wait_until original_on_b
+check "for good" test -n "$(find "$work" -name "${id#*:}.datum" ! -path '*/damaged/*')"
+check "alice reads it" as alice data get "$id" got.mtx
+check "as it was" cmp got.mtx a.mtx
+check_fails 1 "and bob still does not" as bob data get "$id" got.mtx
 finish

@@ -59,15 +59,21 @@ got_back() { # got_back NAME: its datum is what its file holds
 # ---- the disk ----
 check "a datum fits the disk that the server may use" put x.mtx B persistent
 check_fails any "a second one does not" put y.mtx B persistent
-check_says "which is told with the numbers" 'no disk for a durable datum of 1.52 MB: data have 1.5[0-9] MB of the 2 MB .*delete some'
+check_says "which is told with the numbers" 'no disk for a datum of 1.52 MB: data have 1.5[0-9] MB of the 2 MB .*delete some'
 check "the first one is as it was" got_back x
 check "it goes" espalier data rm "$(cat x.mtx.id)"
 check "and the second one fits" put y.mtx B persistent
 if [ $mounted = yes ]; then
     check "a datum fits a small disk" put x.mtx A persistent
+    check "a volatile one in the memory beside it" put z.mtx A volatile
     check_fails any "another one does not, although the server may use more" put y.mtx A persistent
-    check_says "which is told" 'disk|space'
+    check_says "which is told with what it needs and what there is" \
+        'no disk for a datum of 1.52 MB: the disk is full but for [0-9.]+ [kM]B .*delete some data'
     check "what was there is as it was" got_back x
+    check "and nothing was dropped for it" got_back z
+    vector 400000 5 >v.mtx # more than the memory: straight to the disk
+    check_fails any "nor does one that is larger than the memory" put v.mtx A persistent
+    check_says "which is told the same" 'no disk for a datum of 3.2 MB: the disk is full but for'
     check "small ones still go there" put z.mtx A persistent
     check "and no half datum is left" sh -c '! find small -name "*.new" | grep -q .'
     stop A KILL
@@ -91,6 +97,9 @@ check "which a call is using" wait_until in_use
 check_fails any "a call that can never have both its datum and its result is refused, on a server that is asked for" \
     espalier call fill m=190000 "x=data:$(cat x.mtx.id)" -o y=data: -s A
 check_says "with both and the limit" 'store_memory.*can never hold.*data of 1.52 MB .*results of 1.52 MB'
+check "one that stays for good goes straight to the disk" \
+    espalier call fill m=190000 "x=data:$(cat x.mtx.id)" -o y=data:persistent -s A
+check "and from there" espalier data rm "$(sed -n 's/^y = data://p' "$log")"
 check "a small datum beside it" put z.mtx A volatile
 check_fails any "a call that has no time to wait for the memory of its result" \
     espalier call fill m=190000 "x=data:$(cat z.mtx.id)" -o y=data: -s A --timeout 300ms
@@ -99,12 +108,12 @@ check "one that has waits for it" espalier call fill m=190000 "x=data:$(cat z.mt
 check "and leaves its result" espalier data rm "$(sed -n 's/^y = data://p' "$log")"
 check "the datum in most of the memory again" put x.mtx A volatile
 check "another one on another server" put w.mtx B volatile
-start holder_2 espalier call hold us=2500000 "x=data:$(cat x.mtx.id)" -s A
+start holder_2 espalier call hold us=9000000 "x=data:$(cat x.mtx.id)" -s A
 check "which a call is using again" wait_until in_use
-check_fails any "another one that does not wait long" espalier data put y.mtx -s A --timeout 100ms
+check_fails any "another one that does not wait long" espalier data put y.mtx -s A --timeout 1s
 check_says "hears what is in the way" 'no memory for a datum of 1.52 MB now: .*used by running sessions'
 for how in "cp" "mv"; do
-    check_fails any "nor does a $how wait longer than it is told to" espalier data $how "$(cat w.mtx.id)" A --timeout 100ms
+    check_fails any "nor does a $how wait longer than it is told to" espalier data $how "$(cat w.mtx.id)" A --timeout 1s
     check_says "and hears the same" 'no memory for a datum of 1.52 MB now'
 done
 check_fails any "nor does a call whose datum would have to come here" \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Servers with MPI ranks: the same calls, on workers or on ranks; ranks and mpirun that are not there.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs mpirun espalier espalier-agent espalier-sed espalier-crd
+needs curl jq mpirun espalier espalier-agent espalier-sed espalier-crd
 [ -x "$top_builddir/sed/mpi/espalier-prd" ] || skip_all "the program of the ranks is not built"
 scalapack=libscalapack-openmpi.so.2.2
 
@@ -29,6 +29,15 @@ implementation scalapack
     parallel fortran pdgesv_(n, nrhs, A, 1, 1, desc(A), pivots, B, 1, 1, desc(B), out info) in $scalapack
     spread  pivots rows of A
     error   info > 0 "U({info},{info}) is exactly zero: the matrix is singular"
+problem pback "Solve op(A) X = B with factors on ranks"
+    in      int     n, nrhs
+    in      double  A[n, n]
+    in      int     pivots[n] index(n)
+    inout   double  B[n, nrhs]
+    work    2*n^2*nrhs
+implementation scalapack
+    parallel fortran pdgetrs_('N', n, nrhs, A, 1, 1, desc(A), pivots, B, 1, 1, desc(B), out info) in $scalapack
+    spread  pivots rows of A
 problem ranks "How many ranks an MPI program has"
     out     string  n
 implementation program
@@ -39,10 +48,12 @@ cat >sed.conf <<END
 name = "parallel"
 parent = "$(cat master.address)"
 listen = "127.0.0.1:0"
+http = "127.0.0.1:0"
 address_file = "$work/sed.address"
 log_file = "$work/sed.log"
 log_level = debug
 slots = 2
+state_dir = "$work/state"
 ranks = 4
 grid = 2x2
 block = 2
@@ -79,10 +90,56 @@ check "a problem that only ranks compute is served" served
 wait_until on_ranks
 check "four ranks solve a system whose blocks do not divide it" on_ranks
 check "and the log says on which grid" by psolve 'scalapack on 2 x 2 ranks, blocks of 2'
+
+# So do the client, the trace, and what the server keeps of it; of a small system a worker is told.
+tells_ranks() {
+    espalier call -v psolve 'A=[2,1;1,2]' 'B=[1;1]' >out && cat out &&
+        grep -qx 'Computed  by ranks 0 to 3 as 2 x 2, blocks of 1' out &&
+        espalier trace "$(sed -n 's/.*, session //p' out)" >traced && cat traced &&
+        grep -q 'computed  *psolve on ranks 0 to 3 as 2 x 2, blocks of 1 *$' traced
+}
+tells_json() {
+    espalier call --json psolve 'A=[2,1;1,2]' 'B=[1;1]' >out.json && cat out.json &&
+        jq -e '.session.computed_by == {kind: "ranks", first: 0, last: 3, rows: 2, cols: 2, block: 1}' out.json
+}
+tells_worker() {
+    espalier call -v linsolve 'A=[2,1;1,3]' 'B=[3;4]' >out && cat out && grep -qx 'Computed  by a worker' out &&
+        espalier call --json dgesv 'A=[2,1;1,3]' 'B=[3;4]' >out.json && cat out.json &&
+        jq -e '.session.computed_by == {kind: "worker"}' out.json
+}
+keeps_ranks() { awk -F'\t' '/\tpsolve\t/ { print } $2 == "psolve" && $5 == "ranks 0 to 3 as 2 x 2, blocks of 2" { n++ }
+    END { exit !n }' state/accuracy.tsv && espalier accuracy state/accuracy.tsv >out && cat out && grep -q psolve out; }
+check "the client and the trace name ranks, grid and blocks" tells_ranks
+check "JSON has them as numbers" tells_json
+check "of a worker it is said" tells_worker
+
 check "a singular matrix is told as what it is" singular
 check "a small system of the same kind goes to a worker" small_by_worker
 two_ranks() { espalier call ranks >out 2>&1; cat out; [ "$(grep -o rank out | grep -c .)" -ge 2 ]; }
 check "an MPI program is a command" two_ranks
+
+# Pivots that lead nowhere end the routine, and with it the whole job of MPI: they do not come that far, also
+# where the client does not see them.
+pivots() { printf '%s\n' "$@" >pivots.csv && espalier data put pivots.csv --type int --server parallel; }
+solves() { espalier call "$1" 'A=[2,1;0,3]' "$2=data:$(pivots 1 2)" 'B=[3;3]' -o B=x.csv && printf '1\n1\n' | cmp - x.csv; }
+refuses() { # PROBLEM ARGUMENT MOST PIVOT...: the second one is wrong
+    called=$1 name=$2 most=$3 second=$5
+    shift 3
+    P=$(pivots "$@") || return 1
+    for value in "data:$P" "[$1,$2]"; do
+        ! espalier call "$called" 'A=[2,1;1,2]' "$name=$value" 'B=[1;1]' >out 2>&1 && cat out || return 1
+        grep -qF "$called: $name(2): expected a number from 1 to $most, found $second" out || return 1
+    done
+}
+ended() { grep -c 'the ranks are ended\|crashed' sed.log; }
+before=$(ended)
+check "ranks solve with factors and pivots" solves pback pivots
+check "so does a worker" solves dgetrs ipiv
+for pivot in 77 0 -5; do
+    check "pivot $pivot of 2 does not come to ranks" refuses pback pivots 2 1 "$pivot"
+    check "nor to a worker" refuses dgetrs ipiv 2 1 "$pivot"
+done
+check "and nothing has crashed" [ "$before" = "$(ended)" ]
 
 # Parts are memory, too: of a matrix of 300 x 300 the server has one, and its ranks another.
 awk 'BEGIN { srand(3); n = 300; print "%%MatrixMarket matrix array real general\n" n, n
@@ -94,6 +151,7 @@ counts_parts() {
              END { print mib; exit mib < 1.37 || mib > 1.6 }' sed.log
 }
 check "what ranks take for their parts is reserved" counts_parts
+check "a forecast that is noted says which ranks computed" wait_until keeps_ranks
 
 # A rank is killed while nobody computes.
 kill_one() {
@@ -107,8 +165,51 @@ check "a rank is killed" kill_one
 wait_until on_ranks
 check "and calls go on with new ranks" on_ranks
 
+# A call ends the ranks of one beside it, which is not to blame: it is started again, and its caller sees nothing.
+mkdir beside
+routines=$top_builddir/tests/mpi/.libs/librankroutines.so
+cat >beside/beside.esp <<END
+problem gated "Waits for a file"
+implementation c
+    parallel c gate(communicator) in $routines
+problem gated_once "Waits for a file, and may not do so twice"
+    idempotent no
+implementation c
+    parallel c gate(communicator) in $routines
+problem crash "Ends its rank"
+    in      int     which, how
+implementation c
+    parallel c code = leave(communicator, which, how) in $routines
+END
+ESPALIER_TEST_GATE=$work/gate
+export ESPALIER_TEST_GATE
+sed -e 's/^name.*/name = "two"/' -e 's|sed\.address|two.address|' -e 's|sed\.log|two.log|' -e 's|/state"|/two"|' \
+    -e 's/^ranks.*/ranks = 2/' -e 's/^grid.*/grid = 1x1/' -e 's|/own"|/beside"|' sed.conf >two.conf
+start two espalier-sed --foreground "$work/two.conf"
+wait_until test -s two.address
+wait_until grep -q 'ranks are ready' two.log
+starts() { grep -c "started: $1 by" two.log; }
+has_started() { [ "$(starts "$1")" = "$2" ]; }
+beside_a_crash() { # PROBLEM
+    espalier call "$1" --server two >beside.out 2>&1 &
+    called=$!
+    wait_until has_started "$1" 1
+    ! espalier call crash which=0 how=0 --server two >out 2>&1 && cat out &&
+        grep -q 'was lost: rank . of 2 .* was killed by signal 11' out
+}
+is_computed() { touch gate && wait "$called"; }
+is_lost() { ! wait "$called" && cat beside.out && grep -q 'was lost: rank . of 2 .* was killed by signal 11' beside.out; }
+check "a call crashes beside another one" beside_a_crash gated
+check "which is started again" wait_until has_started gated 2
+check "as the log says" grep -q 'gate on a grid.*started again, as no rank of its own was to blame' two.log
+check "and computed" is_computed
+rm gate
+check "another one crashes beside one that may not be repeated" beside_a_crash gated_once
+check "which is told" is_lost
+stop two
+
 # mpirun is missing: workers do what they can, and the reason is told.
-sed -e 's/^name.*/name = "without"/' -e 's|sed\.address|without.address|' -e 's|sed\.log|without.log|' sed.conf >without.conf
+sed -e 's/^name.*/name = "without"/' -e 's|sed\.address|without.address|' -e 's|sed\.log|without.log|' -e 's|/state"|/alone"|' sed.conf >without.conf
 echo 'mpirun = "no-such-mpirun"' >>without.conf
 start without espalier-sed --foreground "$work/without.conf"
 wait_until test -s without.address
@@ -118,6 +219,10 @@ check "without mpirun workers compute what they can" alone
 check "and what only ranks could is refused with the reason" refused
 
 # What is wrong in a file.
+counted() { curl -sS --max-time 20 "http://$(cat sed.address.http)/metrics" >metrics && cat metrics &&
+    grep -qE '^espalier_server_ranks 4$' metrics && grep -qE '^espalier_server_ranks_busy [0-4]$' metrics &&
+    grep -qE '^espalier_server_rank_jobs_total [1-9]' metrics && grep -qE '^espalier_server_rank_calls_total [1-9]' metrics; }
+check "ranks, their jobs and their calls are counted" wait_until counted
 config_says() { # TEXT LINE...
     text=$1
     shift
@@ -130,6 +235,10 @@ check "a hostfile without ranks is an error" config_says 'expected the key "rank
 check "so is one that is not there" config_says 'cannot read the hostfile' 'ranks = 4' "hostfile = $work/hosts"
 echo 'node1 slots=2' >hosts
 check "and one with too few slots" config_says 'expected slots for ranks = 4, found 2' 'ranks = 4' "hostfile = $work/hosts"
+check "so is an mpirun that is not there" config_says 'mpirun: expected a program, found none at /nowhere/mpirun' \
+    'ranks = 4' 'mpirun = /nowhere/mpirun'
+check "and one that cannot be executed" config_says "mpirun: expected a program, but $work/hosts cannot be executed" \
+    'ranks = 4' "mpirun = $work/hosts"
 check "and a block of 0" config_says 'block' 'ranks = 4' 'block = 0'
 
 stop_all

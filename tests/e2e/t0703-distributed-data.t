@@ -34,6 +34,15 @@ implementation scalapack
     spread  pivots rows of A
     error   info > 0 "U({info},{info}) is exactly zero: the matrix is singular"
 END
+cat >together/ptriangle.esp <<END
+problem ptriangle "The upper triangle of C := A A' + beta C on ranks"
+    in      int     n
+    in      double  A[n, n]
+    in      double  beta
+    inout   double  C[n, n] unread(beta == 0)
+implementation scalapack
+    parallel fortran pdsyrk_('U', 'N', n, n, double 1, A, 1, 1, desc(A), beta, C, 1, 1, desc(C)) in libscalapack-openmpi.so.2.2
+END
 describe smul "fortran dgemm_('N', 'N', m, n, k, double 1, A, m, B, k, double 0, C, m) in libblas.so.3" >alone/smul.esp
 cat >alone/ssolve.esp <<END
 problem sover "Solve A X = B by one worker"
@@ -59,6 +68,11 @@ $3
 END
     start "$1" espalier-sed --foreground "$work/$1.conf"
 }
+# The example of a parallel routine of one's own.
+cp "$top_srcdir/examples/ranks/columns.esp" together
+columns=no
+command -v mpicc && mpicc -shared -fPIC -O2 -I"$top_srcdir/include" "$top_srcdir/examples/ranks/columns.c" \
+    -o together/libcolumns.so -lscalapack-openmpi -lm && columns=yes
 server ranks together 'ranks = 4
 grid = 2x2
 block = 3'
@@ -89,16 +103,29 @@ is_in_pieces() { espalier data info "$1" | grep -q "over $2 ranks ($3)"; }
 check "what it is tells how it lies" is_in_pieces "$A" "2 x 2" "3 x 3"
 map_is_right() {
     espalier data show "$A" --map | head -6 >map
-    printf '%s\n' "10 x 8 in blocks of 3 x 3 over 2 x 2 ranks" "   0 3 6" " 0 0 1 0" " 3 2 3 2" " 6 0 1 0" \
-        " 9 2 3 2" | diff - map
+    printf '%s\n' "10 x 8 in blocks of 3 x 3 over 2 x 2 ranks" "   1 4 7" " 1 0 1 0" " 4 2 3 2" " 7 0 1 0" \
+        "10 2 3 2" | diff - map
 }
 check "the map shows which rank has which block" map_is_right
-zooms() { espalier data show "$A" --zoom 4:6,4:8 >map && grep -q '^3 3 2$' map; }
+zooms() { # what is asked for is what is labelled, and nothing else is shown
+    espalier data show "$A" --zoom 5:6,4:8 >map &&
+        printf '%s\n' "10 x 8 in blocks of 3 x 3 over 2 x 2 ranks" "rows 5 to 6, columns 4 to 8" "  4 7" "5 3 2" | diff - map
+}
+is_whole() {
+    W=$(put a.csv) && espalier data show "$W" >map && cat map && [ "$(cat map)" = "10 x 8, whole (not in pieces), on ranks" ] &&
+        espalier data show "$W" --json | jq -e '.grid == null and .servers == ["ranks"] and .pieces == []' &&
+        ! espalier data show "$W" --zoom 1:2,1:2 2>error && cat error &&
+        grep -q 'expected a datum in pieces, found one that is whole, on ranks' error
+}
+check "what is not in pieces is whole, on its server" is_whole
 check "a zoom shows a part of it" zooms
 draws() { espalier data show "$A" --svg map.svg && [ -s map.svg ] && grep -q '<svg' map.svg && [ -z "$(espalier data show "$A" --svg map.svg)" ]; }
 check "and a picture is written" draws
 costs() { espalier data show "$A" --grid 1x3 --block 2 --json | grep -q '"least_steps"'; }
+moves_only() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && ! grep -q 'in blocks of' out && grep -q '^to 1 x 3 ranks' out &&
+    espalier data show "$A" --grid 1x3 --block 2 --map | grep -q 'in blocks of'; }
 check "what moving it takes is told" costs
+check "without the map, unless that is asked for" moves_only
 
 multiplies() { C=$(espalier call pmul "A=data:$A" "B=data:$B" -o C=data:pieces | grep -o 'ranks:[0-9a-f]*') && same "$C" expected.csv; }
 check "ranks multiply matrices as they lie" multiplies
@@ -106,13 +133,38 @@ check "and leave the result as they have it" is_in_pieces "$C" "2 x 2" "3 x 3"
 matrix 10 10 4 >d.csv
 espalier call smul A=@d.csv B=@expected.csv -o C=further.csv
 D=$(put d.csv --grid 3x1 --block 2x5)
+# leaves_zeros N OUT: of the lower triangle nothing is written, and with beta = 0 nothing of C goes in
+leaves_zeros() {
+    matrix "$1" "$1" 5 >any.csv
+    espalier call ptriangle A=@any.csv C=@any.csv beta=0 -o "C=$2" >said || return 1
+    [ "$2" = got.csv ] || espalier data get "$(grep -o 'ranks:[0-9a-f]*' said)" got.csv || return 1
+    awk -F, '{ for (j = 1; j < NR; j++) lower += $j != 0; for (; j <= NF; j++) upper += $j != 0 }
+        END { print lower + 0, upper; exit !(lower == 0 && upper > NR) }' got.csv
+}
+check "what a routine of ranks only writes does not go in" leaves_zeros 10 got.csv
+check "of whatever size it is" leaves_zeros 60 got.csv
+check "also where it stays in pieces" leaves_zeros 60 data:pieces
 goes_on() { espalier call pmul "A=data:$D" "B=data:$C" -o C=got.csv && cmp got.csv further.csv; }
 own_pieces() { P=$("$top_builddir/tests/e2e/piece_steps" ranks) && is_in_pieces "$P" "2 x 2" "3 x 3"; }
 check "a program puts and takes pieces of its own" own_pieces
 check "which the next call takes, beside one that lies otherwise" goes_on
+normalises() {
+    espalier call normalise "A=data:$A" -o A=n.csv && awk -F, 'NR == FNR { for (j = 1; j <= NF; j++) { a[FNR, j] = $j; s[j] += $j * $j } next }
+        { for (j = 1; j <= NF; j++) if (($j - a[FNR, j] / sqrt(s[j]))^2 > 1e-24) exit 1 } END { exit FNR != 10 }' a.csv n.csv
+}
+if [ "$columns" = yes ]; then
+    check "a routine of one's own lays its matrix otherwise, and back" normalises
+fi
 W=$(put a.csv)
 mixes() { espalier call pmul "A=data:$W" "B=data:$B" -o C=got.csv && cmp got.csv expected.csv; }
 check "and beside one that is in one piece" mixes
+awk -F, -v OFS=, 'NR % 2 { NF = 6; print }' a.csv >part.csv
+espalier data get "$B" whole-b.csv && head -n 6 whole-b.csv >part-b.csv
+espalier call smul A=@part.csv B=@part-b.csv -o C=of-parts.csv
+sections() { espalier call smul "A=data:${A}[1:2:end,1:6]" "B=data:${B}[1:6,:]" -o C=got.csv && cmp got.csv of-parts.csv; }
+check "and so are sections of them" sections
+ranks_too() { espalier call pmul "A=data:${A}[1:2:end,1:6]" "B=data:${B}[1:6,:]" -o C=got.csv && cmp got.csv of-parts.csv; }
+check "also by ranks" ranks_too
 alone() { espalier call smul "A=data:$A" "B=data:$B" -o C=got.csv && cmp got.csv expected.csv; }
 check "a worker of another server takes them as a whole" alone
 
@@ -173,6 +225,68 @@ check "what they measured and what calls took is kept" kept
 tells() { espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks --svg grids.svg >out && grep -q '^fastest: ' out &&
     grep -q '<svg' grids.svg; }
 check "and forecasts for grids go by it" tells
+# Of the blocks that servers choose from, each grid has its best one in the second table, and in JSON.
+shows_blocks() { espalier forecast pdgemm n=1000 --grids 4 --ranks state/ranks --json >out && espalier forecast pdgemm n=1000 --grids 4 --json >guess &&
+    cat out guess && jq -es 'length == 2 and all(.[][]; .block | IN(16, 32, 64, 128))' out guess; }
+check "with blocks that a server chooses from" shows_blocks
+measured() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && grep -q '(at 50 us a step and 1 GB/s, which is assumed):' out &&
+    espalier data show "$A" --grid 1x3 --block 2 --ranks state/ranks >out && cat out && grep -q 'GB/s, as its ranks measured):' out &&
+    espalier data show "$A" --grid 1x3 --block 2 --ranks state/ranks --json | jq -e '.move.measured and .move.byte_seconds > 0'; }
+check "and what moving takes is told by it too" measured
+# The best of 16, 32, 64, 128 is the next one below the root of the derivative, or above it.
+near_root() { espalier forecast pdgetrf n=2000 --grids 3 --json | jq -e 'length == 5 and all(.[];
+    .block_by_derivative > 0.45 * .block and .block_by_derivative < 2.2 * .block)'; }
+check "of an LU with the block size that the derivative of its model asks for" near_root
+says_root() { espalier forecast pdgetrf n=2000 --grids 3 | grep -q '^block size there by the derivative of the model: [0-9]' &&
+    ! espalier forecast pdgemm n=2000 --grids 3 | grep derivative; }
+check "which the table tells too" says_root
+# The nodes and the network of the papers: compact grids win for a product, rows for a triangle from the left.
+seconds() { jq ".[] | select(.rows == $2 and .cols == $3) | .seconds" "$1"; }
+is_less() { awk -v a="$1" -v b="$2" 'BEGIN { print a, b; exit !(a > 0 && a < b) }'; }
+compact_wins() {
+    espalier forecast pdgemm n=2048 --grids 32 --machine paper --json >paper.json &&
+        is_less "$(seconds paper.json 4 8)" "$(seconds paper.json 2 16)" &&
+        is_less "$(seconds paper.json 2 16)" "$(seconds paper.json 1 32)" &&
+        is_less "$(seconds paper.json 8 4)" "$(seconds paper.json 32 1)" &&
+        espalier forecast pdgemm n=2048 --grids 32 --machine paper --svg paper.svg >out && cat out &&
+        grep -q '0.5 Gflop/s, 100 us and 0.0112 GB/s between two (as given)' out && grep -q '<svg' paper.svg
+}
+rows_win() {
+    espalier forecast pdtrsm n=2048 uplo=U side=L transa=N --grids 8 --machine paper --json >trsm.json &&
+        espalier forecast pdtrsm n=2048 uplo=U side=L trans=N --grids 8 --machine paper --json | cmp - trsm.json &&
+        is_less "$(seconds trsm.json 1 8)" "$(seconds trsm.json 8 1)"
+}
+given() { # a bandwidth that nobody waits for: elongated grids are as good
+    espalier forecast pdgemm n=2048 --grids 32 --machine flops=5e8,latency=1e-9,bandwidth=1e15,broadcast=ring --json >fast.json &&
+        is_less "$(seconds fast.json 1 32)" "$(seconds paper.json 4 8)"
+}
+half() { # the same in single precision takes half as long, and so does the triangle of A A'
+    for routine in psgemm pdsyrk; do
+        espalier forecast $routine n=2048 --grids 1 --machine paper --json | jq -e --argjson d "$(seconds paper.json 1 1)" \
+            '.[0].seconds / $d | . > 0.49 and . < 0.51' || return 1
+    done
+    espalier forecast pdgetrf n=2000 --grids 1 --json >lu.json && espalier forecast pdgesv n=2000 nrhs=2000 --grids 1 --json |
+        jq -e --argjson d "$(seconds lu.json 1 1)" '.[0].seconds / $d | . > 3 and . < 5'
+}
+refuses() { # TEXT ARGUMENT...
+    text=$1
+    shift
+    espalier forecast "$@" >out 2>&1
+    code=$?
+    cat out
+    [ $code = 2 ] && grep -qF -e "$text" out
+}
+check "on the machines of the papers compact grids win for a product" compact_wins
+check "and rows of ranks for a triangle" rows_win
+check "constants can be given one by one" given
+check "other types and shapes of a product are a part of it, a solver its factorisation" half
+check "what has no model is refused with what has" refuses 'then gemm, symm, hemm, syrk, herk, trsm, getrf, gesv, potrf, posv, geqrf or gels' \
+    pdsyev n=100 --grids 2
+check "so is a machine that is none" refuses 'broadcast=tree, ring, pipeline or split (any of them), found "speed=3"' \
+    pdgemm n=100 --grids 2 --machine speed=3
+check "and a speed of nothing" refuses 'flops: expected a number above 0, found "0"' pdgemm n=100 --grids 2 --machine flops=0
+check "and both at once" refuses '--ranks (as measured) or --machine (as given), found both' pdgemm n=100 --grids 2 \
+    --machine paper --ranks state/ranks
 exports() { espalier directory export --output site.ldif chooses.conf && grep -q '^espalierRanks::' site.ldif &&
     espalier directory import --url "file:$work/directory.ldif" site.ldif; }
 check "and go to the site's directory" exports
@@ -185,6 +299,6 @@ check "which a server without the file begins with" grep -q "forecasts for 2 ran
 wait_until returns
 check "a persistent datum in pieces is still that when its server comes back" returns
 damaged() { echo rubbish >state/ranks && ! espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks 2>error &&
-    grep -q "espalier-ranks 2" error; }
+    grep -q "espalier-ranks 3" error; }
 check "a file that is none is an error" damaged
 finish

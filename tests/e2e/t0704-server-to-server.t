@@ -81,6 +81,18 @@ check "what is whole is cut on its way" whole
 here() { F=$(espalier data cp "$A" two --grid 1x2 --block 64) && lies "$F" "1 x 2" "64 x 64" && same "$F"; }
 check "a server makes one of its own lie otherwise" here
 
+# Blocks beyond the matrix: one holds all of it, until products of blocks and ranks could not be counted.
+beyond() { G=$(espalier data cp "$A" two --grid 2x2 --block 2305843009213693952) && same "$G" &&
+    G=$(espalier data put a.csv --server two --grid 2x2 --block 2305843009213693952) && same "$G"; }
+check "a block may be larger than the matrix" beyond
+too_large() { ! "$@" --grid 2x2 --block "$block" >out 2>&1 && cat out &&
+    grep -q "rows: expected a block size of at most 2305843009213693952 on 2 ranks (one of 43 holds all), found $block" out; }
+for block in 9223372036854775807 4611686018427387904; do
+    check "a matrix is not put in blocks of $block" too_large espalier data put a.csv --server two
+    check "nor copied into them, by its server" too_large espalier data cp "$A" two
+    check "or by another one" too_large espalier data cp "$A" three
+done
+
 # A on the ranks of one server, B on those of another: B goes to A, A to B, or both to a third grid.
 matrix 29 17 | tr 7 3 >b.csv
 espalier call smul A=@a.csv B=@b.csv -o C=expected.csv
@@ -103,6 +115,21 @@ check "a grid without blocks is refused" says "expected both --grid and --block"
 check "so are too many pieces" says "at most 4096 pieces" "$A" three --grid 100x100 --block 1
 check "and a datum that is not there" says "server two has no datum" "two:00000000000000000000000000000001" three --grid 2x2 --block 1
 
+# A rank that is stopped is told by name, within call_timeout. (The server itself is not.)
+# rank_of SERVER RANK SIZE
+rank_of() { for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ 2>/dev/null); do
+    process=${environ%/environ}
+    grep -sqzx "OMPI_COMM_WORLD_SIZE=$2" "$environ" && grep -sqzx "OMPI_COMM_WORLD_RANK=$1" "$environ" &&
+        [ "$(cat "$process/comm")" = espalier-prd ] && echo "${process#/proc/}" && return
+done; return 1; }
+stopped_is_told() { pid=$(rank_of "$1" "$2") && kill -STOP "$pid" && begun=$(date +%s)
+    says "server $3[:,] rank $1 of $2: it has .* nothing for\|server $3[:,] rank $1 of $2: it has not answered" "$A" three --grid 2x3 --block 3
+    told=$?
+    kill -CONT "$pid"
+    cat error && [ $told -eq 0 ] && [ $(($(date +%s) - begun)) -le 15 ]; }
+check "a rank at the target that is stopped is told" stopped_is_told 1 3 three
+check "and one at the source" stopped_is_told 1 2 two
+
 # The ranks that fetch die in the middle (they are stopped, so that it lasts). signal_ranks SIGNAL SIZE
 signal_ranks() { n_signalled=0; for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ 2>/dev/null); do
     process=${environ%/environ}
@@ -119,7 +146,7 @@ asking=$!
 more_fetch() { [ "$(grep -c "3 porters fetch pieces" three.log)" -gt "$fetching" ]; }
 wait_until more_fetch
 signal_ranks KILL 3
-fails() { ! wait "$asking" && cat error && grep -q "porter [0-2] of 3: it has ended in the middle" error; }
+fails() { ! wait "$asking" && cat error && grep -q "server three: rank [0-2] of 3: it has ended in the middle" error; }
 check "ranks that die in the middle are told" fails
 nothing_left() { [ "$(listed)" -eq "$before" ]; }
 check "and nothing of it is left" nothing_left

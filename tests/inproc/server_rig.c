@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/inproc/server_rig.h"
 
+#include "core/forecast/cost_model.h"
 #include "util/log.h"
 
 #include <math.h>
@@ -115,6 +116,12 @@ static void end_job(struct sim_workers *pool, struct sim_job *job)
     struct sim_job ended = *job;
     struct job_end end = {.error = ended.error, .compute_s = job_flop(&ended.job) / pool->speed_flops};
     end.cpu_s = ended.job.timed ? end.compute_s * pool->cpu_share : 0;
+    if (pool->loses > 0) {
+        pool->loses--;
+        error_set(&end.error, ESP_CRASHED, "its worker was killed");
+        end.lost = true;
+        end.unbegun = pool->unbegun;
+    }
     if (end.error.status == ESP_OK && strcmp(ended.job.problem->name, "copy") == 0 &&
         ended.job.arguments[RIG_X].bytes > 0)
         memcpy(ended.job.arguments[RIG_Y].data, ended.job.arguments[RIG_X].data,
@@ -192,6 +199,7 @@ static void take_report(struct rig *rig, const struct report *report)
         return;
     const struct node_record *record = &report->records[0];
     rig->record = *record;
+    rig->models += extension_find(&record->extensions, EXTENSION_COST_MODELS) != NULL;
     assert_int_equal(record->n_free_in, record->slots);
     rig->first_free_s = record->free_in_s[0];
     if (record->n_marks > 0) {
@@ -336,6 +344,8 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .clock = transport_clock(rig->transport),
         .workers = &rig->pool.workers,
         .store_memory = options->store_memory,
+        .store_disk = options->store_disk,
+        .files = options->files,
         .replicas = options->replicas,
         .replica_asks = 1,
         .replica_rest_ns = (int64_t)(options->replica_rest_s * 1e9),
@@ -554,7 +564,7 @@ enum esp_status rig_put(struct rig *rig, struct session_id session, uint32_t arg
     struct message header = {.kind = MESSAGE_PUT};
     header.chunk =
         (struct chunk){.session = session, .argument = argument, .offset = offset, .length = length};
-    return transport_put(rig->transport, "sed", &header, data, 1000, error);
+    return transport_put(rig->transport, rig->options.name, &header, data, 1000, error);
 }
 
 enum esp_status rig_get(struct rig *rig, struct session_id session, uint32_t argument, uint64_t offset,
@@ -563,5 +573,5 @@ enum esp_status rig_get(struct rig *rig, struct session_id session, uint32_t arg
     struct message header = {.kind = MESSAGE_GET};
     header.chunk =
         (struct chunk){.session = session, .argument = argument, .offset = offset, .length = *length};
-    return transport_get(rig->transport, "sed", &header, data, length, 1000, error);
+    return transport_get(rig->transport, rig->options.name, &header, data, length, 1000, error);
 }

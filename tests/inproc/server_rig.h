@@ -33,6 +33,8 @@ struct sim_workers {
     double least_s;              /* a job takes at least so long, whatever its work */
     enum esp_status start_fails; /* the next start fails so */
     enum esp_status ends_with;   /* all jobs end so */
+    uint32_t loses;              /* the next so many jobs end with their workers, */
+    bool unbegun;                /* before they were begun */
     double progress;             /* that all jobs report */
     bool keeps;                  /* jobs of problems with a state leave one, or keep theirs */
     uint64_t worked_on, dropped; /* states, the newest */
@@ -57,9 +59,9 @@ struct rig {
     struct sim_workers pool;
     /* The parent, played by the test. */
     struct endpoint *parent;
-    unsigned reports, goodbyes;
-    enum esp_status welcomed;  /* what it said to a hello */
-    struct node_record record; /* the newest, without its pointers */
+    unsigned reports, goodbyes, models; /* models: reports that had some */
+    enum esp_status welcomed;           /* what it said to a hello */
+    struct node_record record;          /* the newest, without its pointers */
     double first_free_s;
     uint64_t mark_master, mark_number;
     struct server_estimate estimate;
@@ -88,6 +90,8 @@ struct rig_options {
     bool parent;
     const char *problems;    /* description text; NULL: "copy" and "task" */
     uint64_t store_memory;   /* data live there; 0: none do */
+    uint64_t store_disk;     /* for files of data */
+    struct files *files;     /* where those are, for one life; taken over. NULL: there is no place */
     uint32_t replicas;       /* on other servers; 0: none stay there */
     double replica_rest_s;   /* that other copies stay; 0: for ever */
     const char *name;        /* NULL: "sed" */

@@ -339,11 +339,89 @@ static void the_new_shape_survives_a_restart(void **state)
     assert_string_equal(place_home(&place, "ma"), "");
     place_heed_file(&place, "ma"); /* as it was when it was moved */
     assert_string_equal(place.parent, "la-0");
-    place_heed_file(&place, "la-9"); /* the newer word */
+    place_heed_file(&place, "la-9"); /* the newer word, unless the same one lives there */
+    assert_true(place_is_open(&place, "la-9"));
+    place_heed_name(&place, "la-9", "ma");
+    assert_false(place_is_open(&place, "la-9"));
+    assert_string_equal(place.parent, "la-0");
+    place_heed_name(&place, "la-9", "la-9");
     assert_null(place.parent);
     place_release(&place);
     assert_int_equal(place_load(folder, "la-2", &place, &error), ESP_CONFIG);
     assert_non_null(strstr(error.text, "the state is of the node \"la-1\""));
+    snprintf(path, sizeof path, "%s/place", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* As a daemon does: where its file names that parent. */
+static struct agent *start_kept(const char *folder, const char *name, const char *listen, const char *parent,
+                                uint64_t incarnation)
+{
+    struct agent_options options = platform.agent_options;
+    struct node_place place;
+    struct agent *agent;
+    struct esp_error error;
+    const char *parents[2];
+    assert_int_equal(place_load(folder, name, &place, &error), ESP_OK);
+    place_heed_file(&place, parent);
+    options.name = name;
+    options.listen = listen;
+    options.incarnation = incarnation;
+    options.state_dir = folder;
+    options.file_parent = parent;
+    options.parents = parents;
+    options.n_parents = place_parents(&place, parent, parents);
+    assert_int_equal(agent_create(&options, platform.transport, &agent, &error), ESP_OK);
+    place_release(&place);
+    return agent;
+}
+
+static struct agent *start_at(const char *name, const char *listen, const char *parent, uint64_t incarnation)
+{
+    struct agent_options options = platform.agent_options;
+    struct agent *agent;
+    struct esp_error error;
+    options.name = name;
+    options.listen = listen;
+    options.incarnation = incarnation;
+    options.parents = &parent;
+    options.n_parents = 1;
+    assert_int_equal(agent_create(&options, platform.transport, &agent, &error), ESP_OK);
+    return agent;
+}
+
+/* As when a whole platform is started again and its addresses are chosen freely: names decide. */
+static void a_move_survives_that_all_addresses_change(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_administer.XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    platform_tree(&platform, 2, 1);
+    struct agent *moved = start_kept(folder, "moved", "moved-1", "la-0", 4711);
+    platform_run_ms(&platform, 3000);
+    assert_parent("moved", "la-0");
+    assert_int_equal(order("ma", "moved", "move", "la-1").status, ESP_OK);
+    platform_run_ms(&platform, 2000);
+    assert_parent("moved", "la-1");
+    agent_drop(moved);
+    platform_agent_kill(&platform, 1);
+    platform_agent_kill(&platform, 2);
+    platform_run_ms(&platform, 10000);
+    struct agent *la_0 = start_at("la-0", "new-0", "ma", 4712), *la_1 = start_at("la-1", "new-1", "ma", 4713);
+    for (uint64_t i = 0; i < 2; i++) { /* and at the start after that */
+        moved = start_kept(folder, "moved", "moved-2", "new-0", 4714 + i);
+        platform_run_ms(&platform, 15000);
+        assert_parent("moved", "la-1");
+        agent_drop(moved);
+        platform_run_ms(&platform, 10000);
+    }
+    moved = start_kept(folder, "moved", "moved-3", "ma", 4716); /* another parent is the newer word */
+    platform_run_ms(&platform, 15000);
+    assert_parent("moved", "ma");
+    agent_drop(moved);
+    agent_drop(la_0);
+    agent_drop(la_1);
     snprintf(path, sizeof path, "%s/place", folder);
     unlink(path);
     rmdir(folder);
@@ -500,6 +578,7 @@ int main(void)
         TEST(a_large_subtree_moves_under_calls_and_none_fails),
         TEST(orders_survive_a_network_that_loses_and_reorders),
         TEST(the_new_shape_survives_a_restart),
+        TEST(a_move_survives_that_all_addresses_change),
         TEST(who_found_another_parent_returns_to_the_preferred_one),
         TEST(who_prefers_a_parent_finds_it_at_another_address),
         TEST(a_preferred_parent_that_stays_away_is_told_once),

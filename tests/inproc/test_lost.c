@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is said of problems that nobody solves any more since a node was lost.
+ * What is said of problems that nobody solves, and of nodes that are not there, since a node was lost.
  */
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
@@ -40,6 +40,15 @@ static void expect_missing(struct platform *p, const char *problem, bool missing
     message_clear(&reply);
 }
 
+/* ESP_NO_SERVER: it was there. */
+static void expect_node(struct platform *p, const char *name, enum esp_status status)
+{
+    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = name}}, reply = {0};
+    struct esp_error error;
+    assert_int_equal(transport_call(p->transport, "ma", &request, 5000, &reply, &error), status);
+    message_clear(&reply);
+}
+
 static void a_leader_tells_what_its_lost_servers_solved(void **state)
 {
     (void)state;
@@ -54,6 +63,8 @@ static void a_leader_tells_what_its_lost_servers_solved(void **state)
     for (int restarted = 0; restarted < 2; restarted++) {
         expect_missing(&other, "job", true);
         expect_missing(&other, "jobb", false);
+        expect_node(&other, "s", ESP_NO_SERVER);
+        expect_node(&other, "t", ESP_NOT_FOUND);
         if (restarted)
             break;
         platform_agent_kill(&other, master); /* the next one has never heard of the server */
@@ -64,8 +75,12 @@ static void a_leader_tells_what_its_lost_servers_solved(void **state)
     platform_run_ms(&other, 20000);
     expect_missing(&other, "job", true);
     expect_missing(&other, "jobb", false);
+    expect_node(&other, "s", ESP_NO_SERVER);
+    expect_node(&other, "la", ESP_NO_SERVER);
+    expect_node(&other, "t", ESP_NOT_FOUND);
     platform_run_ms(&other, 600000);
     expect_missing(&other, "job", false);
+    expect_node(&other, "s", ESP_NOT_FOUND);
     platform_close(&other);
 }
 

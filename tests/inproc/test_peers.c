@@ -27,6 +27,7 @@ static void start_master(int i)
     options.incarnation = ++platform.incarnations;
     options.redirectors = redirectors;
     options.n_redirectors = 1;
+    options.freshness_ms = i == 3 ? -1 : 0; /* the last one asks its servers each time */
     assert_int_equal(agent_create(&options, platform.transport, &masters[i], &error), ESP_OK);
 }
 
@@ -141,6 +142,66 @@ static void dead_and_silent_ones_are_gone_past(void **state)
     assert_string_equal(chosen, "s");
 }
 
+static void stop(const char *stopped, bool is)
+{
+    for (int i = 0; i < N_MASTERS; i++)
+        if (strcmp(names[i], stopped) != 0)
+            inproc_partition(platform.transport, names[i], stopped, is);
+}
+
+static int64_t ms_of(const char *master, enum esp_status expected)
+{
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    const int64_t begun_ns = inproc_now_ns(platform.transport);
+    assert_int_equal(submit(master, "", chosen, &error), expected);
+    return (inproc_now_ns(platform.transport) - begun_ns) / NS_PER_MS;
+}
+
+static void who_says_nothing_is_waited_for_once_and_not_for_long(void **state)
+{
+    (void)state;
+    platform_run_ms(&platform, 8000);
+    stop("ma-2", true);
+    assert_in_range(ms_of("ma-0", ESP_UNKNOWN_PROBLEM), 900, 1200);
+    for (int i = 0; i < 3; i++) /* whoever has not noticed does so now */
+        ms_of(i == 2 ? "ma-3" : names[i], ESP_UNKNOWN_PROBLEM);
+    for (int i = 0; i < N_MASTERS; i++)
+        if (i != 2)
+            assert_in_range(ms_of(names[i], ESP_UNKNOWN_PROBLEM), 0, 100);
+}
+
+static void who_was_silent_is_asked_again(void **state)
+{
+    (void)state;
+    platform_server(&platform, "s", "ma-2");
+    platform_run_ms(&platform, 8000);
+    stop("ma-2", true);
+    ms_of("ma-0", ESP_UNKNOWN_PROBLEM);
+    stop("ma-2", false);
+    assert_int_equal(ms_of("ma-2", ESP_OK), 0);
+    platform_run_ms(&platform, 10000); /* what was passed on to it is lost: it cannot tell */
+    ms_of("ma-0", ESP_OK);
+}
+
+/* Its answer waits for a server that has stopped, for longer than it may take to say that it has it. */
+static void who_has_a_request_is_waited_for(void **state)
+{
+    (void)state;
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    platform_server(&platform, "s-1", "ma-3");
+    platform_server(&platform, "s-2", "ma-3");
+    platform_run_ms(&platform, 8000);
+    inproc_partition(platform.transport, "ma-3", "s-1", true);
+    for (int i = 0; i < 2; i++) {
+        const int64_t begun_ns = inproc_now_ns(platform.transport);
+        assert_int_equal(submit("ma-0", "", chosen, &error), ESP_OK);
+        assert_string_equal(chosen, "s-2");
+        assert_true(inproc_now_ns(platform.transport) - begun_ns > 1500 * NS_PER_MS);
+    }
+}
+
 static int64_t never(void *self)
 {
     (void)self;
@@ -181,9 +242,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(what_one_cannot_serve_another_does),
-        TEST(each_is_asked_once_and_the_first_one_tells_why),
-        TEST(dead_and_silent_ones_are_gone_past),
+        TEST(what_one_cannot_serve_another_does), TEST(each_is_asked_once_and_the_first_one_tells_why),
+        TEST(dead_and_silent_ones_are_gone_past), TEST(who_says_nothing_is_waited_for_once_and_not_for_long),
+        TEST(who_was_silent_is_asked_again),      TEST(who_has_a_request_is_waited_for),
         TEST(a_stranger_passes_nothing_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

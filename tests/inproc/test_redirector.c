@@ -276,6 +276,28 @@ static void the_children_of_a_master_find_it_at_another_address(void **state)
     redirector_stop(redirector, "end");
 }
 
+/* There is nobody else to go to: the redirector tells them where it is when they ask. */
+static void the_children_of_the_only_master_find_it_at_another_address(void **state)
+{
+    (void)state;
+    struct redirector *redirector = start_redirector(900);
+    struct agent *a = start_master("ma-a");
+    size_t leader = platform_agent(&platform, "la", "ma-a");
+    platform_server(&platform, "s", "la");
+    platform_run_ms(&platform, 3000);
+    struct agent_figures figures;
+    inproc_kill(platform.transport, "ma-a");
+    agent_drop(a);
+    platform_run_ms(&platform, 20000);
+    a = start_master_at("ma-a", "another-address", 1);
+    platform_run_ms(&platform, 15000);
+    agent_figures(a, &figures);
+    assert_int_equal(figures.nodes, 2);
+    assert_int_equal(nodes(leader), 1); /* who was below the leader stays there */
+    agent_drop(a);
+    redirector_stop(redirector, "end");
+}
+
 static void clients_spread_over_equal_masters(void **state)
 {
     (void)state;
@@ -319,6 +341,7 @@ int main(void)
         TEST(a_redirector_tells_what_lost_masters_solved),
         TEST(a_lost_master_tells_what_those_solved_that_it_lost),
         TEST(the_children_of_a_master_find_it_at_another_address),
+        TEST(the_children_of_the_only_master_find_it_at_another_address),
         TEST(clients_spread_over_equal_masters),
         TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),
     };

@@ -441,6 +441,58 @@ static void a_crash_fails_one_session_and_no_other(void **state)
     assert_int_equal(rig_counts(&rig).completed, 1);
 }
 
+/* A call that loses so many workers. */
+static void call_losing(uint64_t sequence, uint32_t losses, bool unbegun, struct answered *answer)
+{
+    struct rig_call call = {
+        .session = rig_session(1, sequence), .problem = "task", .flop = 1000, .patience_ms = 1000};
+    rig.pool.loses = losses;
+    rig.pool.unbegun = unbegun;
+    rig_call(&rig, &call, answer);
+    rig_run(&rig, 0.1);
+}
+
+static void a_lost_worker_is_replaced_by_another(void **state)
+{
+    (void)state;
+    struct answered answer;
+    call_losing(1, 2, false, &answer);
+    assert_int_equal(answer.state, SESSION_DONE);
+    assert_int_equal(rig.pool.started, 3);
+    assert_int_equal(rig_counts(&rig).failed, 0);
+}
+
+static void a_call_that_loses_many_workers_may_be_to_blame(void **state)
+{
+    (void)state;
+    struct answered answer;
+    call_losing(1, 4, false, &answer);
+    assert_int_equal(answer.state, SESSION_FAILED);
+    assert_int_equal(answer.outcome, ESP_MAYBE);
+    assert_non_null(strstr(answer.why, "its worker was killed, and others before it"));
+    assert_int_equal(rig.pool.started, 4);
+}
+
+static void what_may_have_begun_is_not_begun_again(void **state)
+{
+    (void)state;
+    struct answered answer;
+    open_with((struct rig_options){.problems = "problem task \"not twice\"\n"
+                                               "    in double flop\n"
+                                               "    in int k = 3\n"
+                                               "    out double r\n"
+                                               "    work flop\n"
+                                               "    idempotent no\n"
+                                               "implementation c\n"
+                                               "    c task(flop, k, r) in libtask.so\n"});
+    call_losing(1, 1, false, &answer);
+    assert_int_equal(answer.outcome, ESP_MAYBE);
+    assert_int_equal(rig.pool.started, 1);
+    call_losing(2, 1, true, &answer);
+    assert_int_equal(answer.state, SESSION_DONE);
+    assert_int_equal(rig.pool.started, 3);
+}
+
 /* ---- waiting ---- */
 
 static void patience_ends_a_call_but_not_its_session(void **state)
@@ -684,6 +736,9 @@ int main(void)
         PLAIN(a_worker_that_is_not_ready_is_tried_again),
         PLAIN(a_routine_that_cannot_be_called_fails_its_session),
         PLAIN(a_crash_fails_one_session_and_no_other),
+        PLAIN(a_lost_worker_is_replaced_by_another),
+        PLAIN(a_call_that_loses_many_workers_may_be_to_blame),
+        SPECIAL(what_may_have_begun_is_not_begun_again),
         PLAIN(patience_ends_a_call_but_not_its_session),
         PLAIN(who_waits_hears_how_many_are_before_it),
         PLAIN(an_asker_that_goes_leaves_the_session_in_peace),

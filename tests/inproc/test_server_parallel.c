@@ -4,6 +4,9 @@
  */
 #include "tests/inproc/server_rig.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const char problems[] = "problem task \"Takes a while\"\n"
                                "    in      double  flop\n"
                                "    in      int     k = 0\n"
@@ -12,19 +15,34 @@ static const char problems[] = "problem task \"Takes a while\"\n"
                                "implementation alone\n"
                                "    c task(flop, k, r) in libtask.so\n"
                                "implementation together\n"
-                               "    parallel c task(communicator, flop, k, r) in libtask.so\n";
+                               "    parallel c task(communicator, flop, k, r) in libtask.so\n"
+                               "problem only \"Ranks alone compute it, and not for every k\"\n"
+                               "    in      int     n\n"
+                               "    in      double  x[n, 1]\n"
+                               "    out     double  y[n, 1]\n"
+                               "    work    n\n"
+                               "implementation few\n"
+                               "    parallel c few(n, x, y) in libtask.so\n"
+                               "    suits   n > 2 and n < 10\n"
+                               "implementation many\n"
+                               "    parallel c many(n, x, y) in libtask.so\n"
+                               "    suits   n > 20\n";
 
 static struct rig rig;
 static struct workers_ops ops;
 static bool there, on_ranks;
+static double slower; /* what is proposed takes so many times as long */
+static double busy_s; /* until the ranks are free */
+static char by[40];   /* the symbol that was called last */
 
 /* Four ranks that compute four times as fast as a worker, and take half a millisecond to be woken. */
 static bool propose(struct workers *workers, const struct parallel_question *question,
                     struct parallel_proposal *proposal)
 {
     (void)workers;
-    const double seconds = 5e-4 + question->work_flop / 4e9;
-    *proposal = (struct parallel_proposal){{2, 2, 64}, seconds, seconds};
+    const double seconds = slower * (5e-4 + question->work_flop / 4e9);
+    *proposal = (struct parallel_proposal){
+        .grid = {2, 2, 64}, .seconds = seconds, .model_s = seconds, .wait_s = question->now ? busy_s : 0};
     return there;
 }
 
@@ -32,13 +50,16 @@ static void on_start(void *arg, const struct job *job)
 {
     (void)arg;
     on_ranks = implementation_is_parallel(job->implementation);
+    snprintf(by, sizeof by, "%s", job->implementation->symbol);
 }
 
 static int open_rig(void **state)
 {
     (void)state;
     there = true;
-    rig_open(&rig, &(struct rig_options){.slots = 2, .problems = problems});
+    busy_s = 0;
+    slower = 1;
+    rig_open(&rig, &(struct rig_options){.slots = 2, .problems = problems, .parent = true});
     ops = *rig.pool.workers.ops;
     ops.propose = propose;
     rig.pool.workers.ops = &ops;
@@ -86,6 +107,76 @@ static void who_competes_for_the_processors_changes_nothing_of_that(void **state
     assert_true(goes_to_ranks(1e9));
 }
 
+/* What is left of the calls on the ranks counts; a worker is free. */
+static void a_worker_takes_what_would_wait_longer_for_ranks(void **state)
+{
+    (void)state;
+    busy_s = 10;
+    assert_false(goes_to_ranks(1e9));
+    assert_true(goes_to_ranks(1e11));
+    busy_s = 0.1;
+    assert_true(goes_to_ranks(1e9));
+}
+
+static struct answered call_only(int32_t n)
+{
+    static uint64_t sequence = 1000;
+    static const double x[32];
+    struct answered answered = {0};
+    by[0] = 0;
+    rig_call(&rig,
+             &(struct rig_call){.session = rig_session(1, ++sequence), .problem = "only", .n = n, .x = x},
+             &answered);
+    rig_run(&rig, 100);
+    return answered;
+}
+
+static void what_only_ranks_compute_is_computed_by_what_suits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++, there = false) { /* also while ranks are being started */
+        call_only(5);
+        assert_string_equal(by, "few");
+        call_only(25);
+        assert_string_equal(by, "many");
+    }
+}
+
+static void what_suits_no_implementation_is_refused_with_what_would(void **state)
+{
+    (void)state;
+    const struct answered answered = call_only(15);
+    assert_int_equal(answered.status, ESP_INVALID);
+    assert_non_null(strstr(answered.text, "suits n > 2 and n < 10"));
+    assert_non_null(strstr(answered.text, "found n = 15"));
+    assert_string_equal(by, "");
+}
+
+static void ranks_change(double times)
+{
+    slower = times;
+    atomic_load (&rig.pool.workers.changed)(rig.pool.workers.arg);
+}
+
+/* Not with each of them, and not only when something else is to be told. */
+static void what_ranks_learn_reaches_the_parent_within_seconds(void **state)
+{
+    (void)state;
+    rig_run(&rig, 10);
+    ranks_change(1.5);
+    rig_run(&rig, 0.5);
+    const unsigned before = rig.models;
+    assert_true(before > 0);
+    ranks_change(2);
+    rig_run(&rig, 2);
+    ranks_change(2.5);
+    assert_int_equal(rig.models, before);
+    rig_run(&rig, 0.6);
+    assert_int_equal(rig.models, before + 1);
+    rig_run(&rig, 10);
+    assert_int_equal(rig.models, before + 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
@@ -93,6 +184,10 @@ int main(void)
         TEST(large_calls_go_to_ranks_and_small_ones_to_a_worker),
         TEST(without_ranks_all_go_to_a_worker),
         TEST(who_competes_for_the_processors_changes_nothing_of_that),
+        TEST(a_worker_takes_what_would_wait_longer_for_ranks),
+        TEST(what_only_ranks_compute_is_computed_by_what_suits),
+        TEST(what_ranks_learn_reaches_the_parent_within_seconds),
+        TEST(what_suits_no_implementation_is_refused_with_what_would),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

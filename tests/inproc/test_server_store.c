@@ -528,6 +528,53 @@ static void copies_for_calls_go_unless_their_server_keeps_asking(void **state)
     rig_close(&source);
 }
 
+/* A bit of time, and one errand, which may wait for room for a second of real time. Whether there was one. */
+static bool step(struct rig *with)
+{
+    struct thread_job *job = with->errands.first;
+    if (job) {
+        with->errands.first = job->next;
+        job->run(job->arg);
+    }
+    inproc_run(with->transport, inproc_now_ns(with->transport) + NS_PER_MS / 2);
+    rig_end_jobs(with);
+    return job != NULL;
+}
+
+/* Its store has no room for the copy for a while: the server that gives it counts one ask, and not each try.
+ */
+static void a_call_that_waits_for_room_asks_for_its_copy_once(void **state)
+{
+    (void)state;
+    static struct rig source, asker;
+    struct answered first, second;
+    char text[DATUM_TEXT + 8];
+    rig_open(&source,
+             &(struct rig_options){.store_memory = 64u << 20, .name = "far", .replicas = 1, .beside = &rig});
+    rig_open(&asker, &(struct rig_options){.store_memory = 40000, /* for one */
+                                           .name = "asker",
+                                           .pool_flops = 1.2e12, /* 2.5 ms */
+                                           .replica_rest_s = 10,
+                                           .beside = &rig});
+    struct datum_id here = put("asker"), id = put("far");
+    send_call(&asker, "copy", N, datum_id_text(&here, text), false, 1, &first);
+    step(&asker);
+    assert_int_equal(asker.pool.n_jobs, 1);
+    datum_id_text(&id, text);
+    strcat(text, " far");
+    send_call(&asker, "copy", N, text, false, 2, &second);
+    unsigned tries = 0;
+    while (!first.done)
+        tries += step(&asker);
+    assert_true(tries > 1);
+    rig_run(&asker, 60);
+    assert_int_equal(first.state, SESSION_DONE);
+    assert_int_equal(second.state, SESSION_DONE);
+    assert_int_equal(rig_counts(&asker).store.data, 0); /* who asks for the first time may not keep it */
+    rig_close(&asker);
+    rig_close(&source);
+}
+
 static void a_server_is_told_to_fetch(void **state)
 {
     (void)state;
@@ -700,6 +747,7 @@ int main(void)
         TEST(a_datum_comes_from_another_server_before_the_computation),
         TEST(large_data_are_looked_at_without_the_lock),
         TEST(copies_for_calls_go_unless_their_server_keeps_asking),
+        TEST(a_call_that_waits_for_room_asks_for_its_copy_once),
         TEST(a_server_is_told_to_fetch),
         TEST(a_source_that_does_not_have_it_leaves_no_half_datum),
         TEST(a_transfer_whose_source_dies_goes_on_with_another_holder),

@@ -544,6 +544,21 @@ static void the_speed_is_measured_through_the_workers(void **state)
     assert_true(rig.pool.started - started < 500);
 }
 
+static void ranks_are_not_asked_how_fast_a_worker_is(void **state)
+{
+    (void)state;
+    static const char together[] = "problem dgemm \"C := A B\"\n"
+                                   "    in     int m, n, k\n"
+                                   "    in     double A[m, k], B[k, n]\n"
+                                   "    out    double C[m, n]\n"
+                                   "implementation ranks\n"
+                                   "    parallel c dgemm(communicator, m, n, k, A, B, C) in libblas.so\n";
+    open_with((struct rig_options){.speed_flops = -1, .problems = together});
+    rig_run(&rig, 2);
+    assert_int_equal(rig.pool.started, 0);
+    assert_true(rig_counts(&rig).speed_flops > 0); /* the first guess */
+}
+
 static double thirty_percent(void)
 {
     return 0.3;
@@ -634,6 +649,7 @@ int main(void)
         PLAIN(leaving_stops_what_is_still_there),
         PLAIN(calls_teach_it_its_speed),
         SPECIAL(the_speed_is_measured_through_the_workers),
+        SPECIAL(ranks_are_not_asked_how_fast_a_worker_is),
         SPECIAL(a_quota_counts_also_where_the_measurement_did_not_meet_it),
         SPECIAL(a_quota_counts_once_where_the_measurement_met_it),
         SPECIAL(competitors_count_when_they_stay),

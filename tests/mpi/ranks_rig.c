@@ -25,6 +25,22 @@ static const char description[] =
     "    parallel fortran pdgetrf_(m, n, A, 1, 1, desc(A), ipiv, out info) in libscalapack-openmpi.so.2.2\n"
     "    spread  ipiv rows of A\n"
     "    error   info > 0 \"U({info},{info}) is exactly zero\"\n"
+    "problem dsyrk \"C := A A'\"\n"
+    "    in      int     n, k\n"
+    "    in      double  A[n, k]\n"
+    "    out     double  C[n, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdsyrk_('L', 'N', n, k, double 1, A, 1, 1, desc(A), double 0, C, 1, 1, desc(C)) in "
+    "libscalapack-openmpi.so.2.2\n"
+    "problem dgesv \"A system\"\n"
+    "    in      int     n, nrhs\n"
+    "    inout   double  A[n, n]\n"
+    "    out     int     ipiv[n]\n"
+    "    inout   double  B[n, nrhs]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdgesv_(n, nrhs, A, 1, 1, desc(A), ipiv, B, 1, 1, desc(B), out info) in "
+    "libscalapack-openmpi.so.2.2\n"
+    "    spread  ipiv rows of A\n"
     "problem dpotrf \"Cholesky\"\n"
     "    in      int     n\n"
     "    inout   double  A[n, n]\n"
@@ -50,6 +66,10 @@ static const char description[] =
     "    in      int     n = 1\n"
     "implementation ours\n"
     "    parallel c code = die(communicator, which, x) in librankroutines.so\n"
+    "problem leave \"A rank ends\"\n"
+    "    in      int     which, how\n"
+    "implementation ours\n"
+    "    parallel c code = leave(communicator, which, how) in librankroutines.so\n"
     "problem rest \"Waits\"\n"
     "    in      double  seconds\n"
     "implementation ours\n"
@@ -59,6 +79,18 @@ static const char description[] =
     "implementation ours\n"
     "    parallel c rest(communicator, seconds) in librankroutines.so\n"
     "    limit   \"200 ms\"\n"
+    "problem linger \"Some ranks are through long before others\"\n"
+    "    in      double  seconds\n"
+    "    in      int     n\n"
+    "    inout   double  x[n, 1]\n"
+    "implementation ours\n"
+    "    parallel c linger(communicator, seconds, desc(x), x) in librankroutines.so\n"
+    "problem hold \"Writes to what all ranks have\"\n"
+    "    in      double  seconds\n"
+    "    in      int     n\n"
+    "    inout   double  x[n]\n"
+    "implementation ours\n"
+    "    parallel c rest(communicator, seconds, x) in librankroutines.so\n"
     "problem scale \"A column times a factor\"\n"
     "    in      double  factor\n"
     "    in      int     n\n"
@@ -76,6 +108,17 @@ static const char description[] =
     "    out     double  x[n, 1]\n"
     "implementation ours\n"
     "    parallel c mark(stamp, desc(x), x) in librankroutines.so\n"
+    "problem accumulate \"Sums down the columns\"\n"
+    "    in      int     rows, block, m, n\n"
+    "    inout   double  A[m, n]\n"
+    "implementation ours\n"
+    "    parallel c code = accumulate(communicator, rows, block, desc(A), A) in librankroutines.so\n"
+    "    error   code != 0 \"redistribution: {code}\"\n"
+    "problem misplace \"Layouts that are none\"\n"
+    "    in      int     which\n"
+    "implementation ours\n"
+    "    parallel c code = misplace(communicator, which) in librankroutines.so\n"
+    "    error   code != 0 \"not told\"\n"
     "problem chatter \"Prints\"\n"
     "implementation ours\n"
     "    parallel c chatter(communicator) in librankroutines.so\n"
@@ -170,4 +213,31 @@ void factorises(struct rig *rig, struct process_grid grid)
         }
     free(a);
     free(lu);
+}
+
+pid_t parent_of(pid_t pid)
+{
+    char path[64];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %*s %*c %d", &parent), 1);
+    fclose(file);
+    return parent;
+}
+
+void folder_of_segments(pid_t pid, char folder[256])
+{
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    folder[0] = 0;
+    while (!folder[0] && fgets(line, sizeof line, file)) {
+        const char *begin = strchr(line, '/'), *end = begin ? strstr(begin, "/vader_segment") : NULL;
+        if (end)
+            snprintf(folder, 256, "%.*s", (int)(end - begin), begin);
+    }
+    fclose(file);
 }

@@ -85,7 +85,8 @@ static int64_t move_once(struct random *random, struct shared_slots *slots)
     enum esp_status status =
         redistribution_plan_create(&what, (enum redistribution_schedule)schedule, &costs, &plan, &error);
     if (status == ESP_OK)
-        status = mpi_redistribute(&what, plan, MPI_COMM_WORLD, slots, a, b, sizeof *a, &error);
+        status = mpi_redistribute(&what, plan, MPI_COMM_WORLD, slots,
+                                  &(struct mpi_parts){.from = a, .to = b, .bytes = sizeof *a}, &error);
     int64_t wrong = status == ESP_OK ? visit(&what.to, after, b, true) : 1;
     if (status != ESP_OK)
         printf("# rank %d: %s\n", me, error.text);

@@ -42,7 +42,7 @@ static void write_agent(void)
         "host=$1\n"
         "shift\n"
         "case $host in\n"
-        "gone) echo \"ssh: connect to host $host port 22: No route to host\" >&2; exit 255 ;;\n"
+        "gone*) echo \"ssh: connect to host $host port 22: No route to host\" >&2; exit 255 ;;\n"
         "silent) echo $$ >%s/silent; exec sleep 100 ;;\n"
         "esac\n"
         "exec unshare -m -u sh -c 'hostname \"$0\" && mount -t tmpfs none %s/sockets && exec sh -c \"$1\"' "
@@ -138,7 +138,7 @@ static void straying_is_told_from_another_host_too(void **state)
     assert_non_null(strstr(error.text, "'x'"));
 }
 
-static void a_rank_there_that_cannot_fails_the_call_and_not_the_job(void **state)
+static void a_rank_there_without_memory_fails_the_call_and_is_replaced(void **state)
 {
     (void)state;
     int n = 400, got, works;
@@ -146,19 +146,19 @@ static void a_rank_there_that_cannot_fails_the_call_and_not_the_job(void **state
     struct ranks_counts counts;
     pid_t pid = ranks_pid(rig.workers, 3);
     double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
+    struct esp_error error = rig_call(&rig, "absent", (void *[]){&n}, false);
+    assert_non_null(strstr(error.text, "has no symbol 'not_there'"));
+    ranks_count(rig.workers, &counts);
+    assert_int_equal(counts.started, 1);
     assert_int_equal(prlimit(pid, RLIMIT_AS, NULL, &old), 0);
     little = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = old.rlim_max};
     assert_int_equal(prlimit(pid, RLIMIT_AS, &little, NULL), 0);
     rig.grid = (struct process_grid){2, 2, 32};
-    struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
+    error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
     assert_int_equal(error.status, ESP_SYSTEM);
     assert_non_null(strstr(error.text, "rank 3 of 4: cannot reserve"));
-    assert_int_equal(prlimit(pid, RLIMIT_AS, &old, NULL), 0);
-    error = rig_call(&rig, "absent", (void *[]){&n}, false);
-    assert_non_null(strstr(error.text, "has no symbol 'not_there'"));
+    await_ranks(&rig, 2);
     assert_int_equal(rig_call(&rig, "count", (void *[]){&got, &works}, false).status, ESP_OK);
-    ranks_count(rig.workers, &counts);
-    assert_int_equal(counts.started, 1);
     free(a);
     free(c);
 }
@@ -210,6 +210,34 @@ static void a_rank_killed_there_fails_the_call_and_is_replaced(void **state)
     assert_int_equal(rig_call(&rig, "count", (void *[]){&n, &works}, false).status, ESP_OK);
     assert_int_equal(n, 4);
     free(x);
+}
+
+/* Also with those of MPI that would tidy up. */
+static void what_a_job_shared_there_is_gone_when_the_next_one_has_started(void **state)
+{
+    (void)state;
+    struct ranks_counts counts;
+    char shared[256], next[256];
+    pid_t ranks[4], keepers[4], mpirun = 0;
+    ranks_count(rig.workers, &counts);
+    folder_of_segments(ranks_pid(rig.workers, 0), shared);
+    assert_ptr_equal(strstr(shared, "/dev/shm/espalier-rank-"), shared);
+    for (uint32_t i = 0; i < 4; i++) {
+        ranks[i] = ranks_pid(rig.workers, i);
+        keepers[i] = parent_of(ranks[i]);
+        mpirun = parent_of(keepers[i]);
+    }
+    kill(mpirun, SIGSTOP);
+    for (int i = 0; i < 4; i++) {
+        kill(keepers[i], SIGKILL);
+        kill(ranks[i], SIGKILL);
+    }
+    kill(mpirun, SIGKILL);
+    await_ranks(&rig, counts.started + 1);
+    folder_of_segments(ranks_pid(rig.workers, 0), next);
+    assert_ptr_equal(strstr(next, "/dev/shm/espalier-rank-"), next);
+    assert_string_not_equal(next, shared);
+    assert_int_not_equal(access(shared, F_OK), 0);
 }
 
 static void a_time_limit_stops_a_call_on_several_hosts(void **state)
@@ -279,6 +307,13 @@ static void a_host_that_cannot_be_reached_is_told_with_the_reason(void **state)
                              NULL});
 }
 
+static void hosts_are_reached_by_their_full_names(void **state)
+{
+    (void)state;
+    refuses("gone.example.org slots=2\n", 0,
+            (const char *[]){"connect to host gone.example.org port 22: No route to host", NULL});
+}
+
 /* The process whose number is in that file. */
 static bool has_ended(const char *name)
 {
@@ -322,12 +357,14 @@ int main(void)
         cmocka_unit_test(pivots_of_ranks_on_several_hosts_come_back),
         cmocka_unit_test(info_and_results_of_the_first_rank_come_back),
         cmocka_unit_test(straying_is_told_from_another_host_too),
-        cmocka_unit_test(a_rank_there_that_cannot_fails_the_call_and_not_the_job),
+        cmocka_unit_test(a_rank_there_without_memory_fails_the_call_and_is_replaced),
         cmocka_unit_test(ranks_there_take_no_processor_time_between_calls),
         cmocka_unit_test(a_rank_killed_there_fails_the_call_and_is_replaced),
+        cmocka_unit_test(what_a_job_shared_there_is_gone_when_the_next_one_has_started),
         cmocka_unit_test(a_time_limit_stops_a_call_on_several_hosts),
         cmocka_unit_test(ranks_here_and_there_compute_together),
         cmocka_unit_test(a_host_that_cannot_be_reached_is_told_with_the_reason),
+        cmocka_unit_test(hosts_are_reached_by_their_full_names),
         cmocka_unit_test(a_host_that_does_not_answer_is_given_up),
         cmocka_unit_test(a_hostfile_that_is_not_there_is_told),
     };

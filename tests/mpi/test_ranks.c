@@ -315,16 +315,25 @@ static void triangular_solves_have_a_model_of_their_own(void **state)
 }
 
 /* Nothing declares what it takes: its order tells. */
-static double forecast_of_getrf(int n)
+static double forecast_of_getrf_of(int m, int n, struct process_grid *grid)
 {
     const struct problem *problem = problem_find(rig.problems, "dgetrf");
-    const struct number size = {.kind = NUMBER_INTEGER, .integer = n},
-                        scope[] = {size, size, {.kind = NUMBER_UNKNOWN}, {.kind = NUMBER_UNKNOWN}};
+    const struct number scope[] = {{.kind = NUMBER_INTEGER, .integer = m},
+                                   {.kind = NUMBER_INTEGER, .integer = n},
+                                   {.kind = NUMBER_UNKNOWN},
+                                   {.kind = NUMBER_UNKNOWN}};
     const struct parallel_question question = {
         .problem = problem, .implementation = problem->implementations, .scope = scope};
     struct parallel_proposal proposal;
     assert_true(rig.workers->ops->propose(rig.workers, &question, &proposal));
+    *grid = proposal.grid;
     return proposal.seconds;
+}
+
+static double forecast_of_getrf(int n)
+{
+    struct process_grid grid;
+    return forecast_of_getrf_of(n, n, &grid);
 }
 
 static void an_lu_without_declared_work_is_weighed_by_its_order(void **state)
@@ -333,16 +342,19 @@ static void an_lu_without_declared_work_is_weighed_by_its_order(void **state)
     assert_true(forecast_of_getrf(4000) > 10 * forecast_of_getrf(1000));
 }
 
-/* Blocks have 16 rows and columns or more: ten columns are one column of ranks, and ten rows one row. */
+/* Blocks have 16 rows and columns or more: with at most 16 there is one, and so one rank. */
 static void no_row_or_column_of_the_chosen_grid_is_idle(void **state)
 {
     (void)state;
     struct process_grid grid;
-    for (int n = 500; n <= 8000; n *= 2) {
+    for (int n = 1; n <= 16; n++) {
         forecast_of_trsm('L', n, 10, &grid);
-        assert_int_equal(grid.cols, 1);
-        forecast_of_trsm('R', 10, n, &grid);
         assert_int_equal(grid.rows, 1);
+        assert_int_equal(grid.cols, 1);
+    }
+    for (int m = 500; m <= 8000; m *= 2) { /* of A, which is m x 16 */
+        forecast_of_getrf_of(m, 16, &grid);
+        assert_int_equal(grid.cols, 1);
     }
 }
 
@@ -380,16 +392,64 @@ static void a_rank_killed_during_a_call_fails_it_at_once(void **state)
     free(x);
 }
 
-static pid_t parent_of(pid_t pid)
+static struct rig_job *start_on_first_ranks(const char *problem, void *const *values, bool in_segment)
 {
-    char path[64];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%*d %*s %*c %d", &parent), 1);
-    fclose(file);
-    return parent;
+    rig.grid = (struct process_grid){2, 1, 2};
+    struct rig_job *job = rig_prepare(&rig, problem, values, in_segment);
+    rig_start(&rig, job);
+    return job;
+}
+
+/* What the call beside it is told when a rank that it has no part in is killed. */
+static struct job_end end_beside(struct rig_job *beside)
+{
+    uint64_t before = jobs_started();
+    assert_int_equal(kill(ranks_pid(rig.workers, 3), SIGKILL), 0);
+    const struct job_end end = *rig_wait(&rig, beside, true);
+    rig_finish(beside);
+    works_again(before);
+    assert_int_equal(end.error.status, ESP_CRASHED);
+    assert_non_null(strstr(end.error.text, "was lost: rank 3 of 4 (process "));
+    return end;
+}
+
+static void a_call_beside_the_one_that_ends_the_ranks_may_be_started_again(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    int which = 1, n = 1;
+    double seconds = 60, x = 0;
+    rig.grid = (struct process_grid){1, 2, 1};
+    struct rig_job *beside = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
+    struct rig_job *guilty = rig_prepare(&rig, "die", (void *[]){&which, &x, &n}, false);
+    rig_start(&rig, beside);
+    rig_start(&rig, guilty);
+    assert_int_equal(rig_wait(&rig, guilty, true)->error.status, ESP_CRASHED);
+    assert_false(guilty->end.blameless);
+    assert_int_equal(guilty->end.first_rank, 2);
+    assert_int_equal(rig_wait(&rig, beside, true)->error.status, ESP_CRASHED);
+    assert_true(beside->end.blameless);
+    assert_int_equal(beside->end.first_rank, 0);
+    rig_finish(guilty);
+    rig_finish(beside);
+    works_again(before);
+}
+
+static void a_call_that_has_written_over_its_arguments_may_not(void **state)
+{
+    (void)state;
+    int n = 4;
+    double seconds = 60, x[] = {1, 1, 1, 1};
+    struct rig_job *beside = start_on_first_ranks("linger", (void *[]){&seconds, &n, x}, true);
+    const volatile double *there = (const double *)beside->arguments[2].data;
+    for (int i = 0; i < 3000 && there[0] < 2; i++)
+        usleep(10000);
+    assert_true(there[0] > 1 && there[2] < 2); /* the first rank's part is back */
+    assert_false(end_beside(beside).blameless);
+    beside = start_on_first_ranks("hold", (void *[]){&seconds, &n, x}, true);
+    assert_false(end_beside(beside).blameless);
+    beside = start_on_first_ranks("rest", (void *[]){&seconds}, false);
+    assert_true(end_beside(beside).blameless);
 }
 
 /* mpirun is stopped, so that it does not wait for the dead rank before it was looked at. */
@@ -407,20 +467,46 @@ static void how_a_rank_ended_is_told(void **state)
     works_again(before);
 }
 
-/* The folder of the segments that the process has mapped of MPI's, "" if there are none. */
-static void folder_of_segments(pid_t pid, char folder[256])
+static void a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void **state)
 {
-    char path[64], line[1024];
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    folder[0] = 0;
-    while (!folder[0] && fgets(line, sizeof line, file)) {
-        const char *begin = strchr(line, '/'), *end = begin ? strstr(begin, "/vader_segment") : NULL;
-        if (end)
-            snprintf(folder, 256, "%.*s", (int)(end - begin), begin);
+    (void)state;
+    static struct rig own;
+    int n = 0, works = 0;
+    open_ranks(&own, &(struct ranks_options){.ranks = 2, .still_ns = 2 * NS_PER_S});
+    await_ranks(&own, 1);
+    own.grid = (struct process_grid){1, 2, 1};
+    const int64_t begun = clock_now_ns(&clock_system);
+    assert_int_equal(kill(ranks_pid(own.workers, 1), SIGSTOP), 0);
+    struct esp_error error = rig_call(&own, "count", (void *[]){&n, &works}, false);
+    assert_int_equal(error.status, ESP_CRASHED);
+    assert_non_null(strstr(error.text, "was lost: rank 1 of 2 (process "));
+    assert_non_null(strstr(error.text, "was stopped for "));
+    assert_true(clock_now_ns(&clock_system) - begun >= 2 * NS_PER_S);
+    await_ranks(&own, 2);
+    assert_int_equal(rig_call(&own, "count", (void *[]){&n, &works}, false).status, ESP_OK);
+    assert_int_equal(n, 2);
+    rig_close(&own);
+}
+
+/* And not one of those that mpirun ends then. */
+static void the_rank_that_ended_first_is_told_and_how(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        "was killed by signal 11 (Segmentation fault)", "ended with exit code 3", "ended with exit code 4",
+        "called MPI_Abort() with code 7", "was killed by signal 11 (Segmentation fault)"};
+    rig.grid = (struct process_grid){2, 2, 1};
+    for (int how = 0; how < (int)(sizeof expected / sizeof *expected); how++) {
+        uint64_t before = jobs_started();
+        int which = 3 - how % 4;
+        char who[40];
+        snprintf(who, sizeof who, "was lost: rank %d of 4 (process ", which);
+        struct esp_error error = rig_call(&rig, "leave", (void *[]){&which, &how}, false);
+        assert_int_equal(error.status, ESP_CRASHED);
+        if (!strstr(error.text, who) || !strstr(error.text, expected[how]))
+            fail_msg("expected \"%s\" and \"%s\" in \"%s\"", who, expected[how], error.text);
+        works_again(before);
     }
-    fclose(file);
 }
 
 static unsigned files_in(const char *folder)
@@ -514,24 +600,51 @@ static void a_time_limit_stops_a_call(void **state)
     works_again(before);
 }
 
-static void a_rank_without_memory_fails_the_call_and_not_the_job(void **state)
+static void limit_memory(pid_t pid)
 {
-    (void)state;
-    uint64_t before = jobs_started();
-    int n = 400, got, works;
-    pid_t pid = ranks_pid(rig.workers, 3);
     struct rlimit old, little;
-    double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
     assert_int_equal(prlimit(pid, RLIMIT_AS, NULL, &old), 0);
     little = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = old.rlim_max};
     assert_int_equal(prlimit(pid, RLIMIT_AS, &little, NULL), 0);
+}
+
+/* The limit stays with it: another call would fail as well. */
+static void a_rank_without_memory_fails_the_call_and_is_replaced(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    int n = 400;
+    double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
+    limit_memory(ranks_pid(rig.workers, 3));
     rig.grid = (struct process_grid){2, 2, 32};
     struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
     assert_int_equal(error.status, ESP_SYSTEM);
-    assert_non_null(strstr(error.text, "rank 3 of 4: cannot reserve"));
-    assert_int_equal(prlimit(pid, RLIMIT_AS, &old, NULL), 0);
-    assert_int_equal(rig_call(&rig, "count", (void *[]){&got, &works}, false).status, ESP_OK);
-    assert_int_equal(jobs_started(), before);
+    assert_non_null(strstr(error.text, "rank 3 of 4: cannot reserve addresses for an argument of "));
+    assert_non_null(strstr(error.text, "the ranks are started again"));
+    works_again(before);
+    rig.grid = (struct process_grid){2, 2, 32};
+    assert_int_equal(rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true).status, ESP_OK);
+    assert_int_equal(jobs_started(), before + 1);
+    free(a);
+    free(c);
+}
+
+static void a_rank_without_memory_takes_no_call_beside_with_it(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    int n = 400;
+    double seconds = 0.3, *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
+    limit_memory(ranks_pid(rig.workers, 3));
+    rig.grid = (struct process_grid){1, 2, 1};
+    struct rig_job *beside = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
+    rig_start(&rig, beside);
+    rig.grid = (struct process_grid){1, 2, 32};
+    struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
+    assert_non_null(strstr(error.text, "rank 1 of 2: cannot reserve addresses for an argument of "));
+    assert_int_equal(rig_wait(&rig, beside, true)->error.status, ESP_OK);
+    rig_finish(beside);
+    works_again(before);
     free(a);
     free(c);
 }
@@ -588,9 +701,14 @@ int main(void)
         cmocka_unit_test(an_lu_without_declared_work_is_weighed_by_its_order),
         cmocka_unit_test(no_row_or_column_of_the_chosen_grid_is_idle),
         cmocka_unit_test(idle_ranks_take_no_processor_time),
-        cmocka_unit_test(a_rank_without_memory_fails_the_call_and_not_the_job),
+        cmocka_unit_test(a_rank_without_memory_fails_the_call_and_is_replaced),
+        cmocka_unit_test(a_rank_without_memory_takes_no_call_beside_with_it),
         cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
+        cmocka_unit_test(a_call_beside_the_one_that_ends_the_ranks_may_be_started_again),
+        cmocka_unit_test(a_call_that_has_written_over_its_arguments_may_not),
         cmocka_unit_test(how_a_rank_ended_is_told),
+        cmocka_unit_test(the_rank_that_ended_first_is_told_and_how),
+        cmocka_unit_test(a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while),
         cmocka_unit_test(a_rank_killed_between_calls_is_replaced),
         cmocka_unit_test(what_a_killed_job_shared_goes_with_it),
         cmocka_unit_test(a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later),

@@ -36,5 +36,7 @@ if WITH_MPI
 if !SANITIZER
 unit_tests += tests/problems/test_parallel
 endif
+tests_problems_test_parallel_SOURCES = tests/problems/test_parallel.c tests/problems/alike.h tests/problems/rows_alike.c \
+	tests/problems/rows_alike_values.c
 tests_problems_test_parallel_LDADD = tests/problems/libtrial.la
 endif

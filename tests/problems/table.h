@@ -39,6 +39,9 @@ struct group {
 extern const struct group blas1_group, blas2_group, blas3_group, linear_group, eigen_group, orthogonal_group,
     solvers_group, functions_group;
 
+/* Of problems that ranks compute: against workers. Not one of `groups`. */
+extern const struct group alike_group;
+
 extern const struct group *const groups[];
 extern const size_t n_groups;
 

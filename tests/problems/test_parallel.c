@@ -8,7 +8,6 @@
 #include "sed/ranks/ranks.h"
 #include "sed/pool/workers_joined.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,76 +79,21 @@ static void try_on_grid(void **state)
     try_row_on(&rig, try->row);
 }
 
-/* The greatest difference between what a worker and what ranks give for the same random input. */
-static double difference(const char *problem, void *const *values, double *answer, size_t n_answer,
-                         double *input, size_t n_input)
-{
-    double *alone = malloc(n_answer * sizeof *alone), *before = malloc(n_input * sizeof *before), most = 0;
-    memcpy(before, input, n_input * sizeof *before);
-    rig.grid.rows = 0;
-    assert_string_equal(rig_call(&rig, problem, values, true).text, "");
-    memcpy(alone, answer, n_answer * sizeof *alone);
-    memcpy(input, before, n_input * sizeof *before);
-    rig.grid = (struct process_grid){2, 3, 7};
-    assert_string_equal(rig_call(&rig, problem, values, true).text, "");
-    for (size_t i = 0; i < n_answer; i++)
-        most = fmax(most, fabs(alone[i] - answer[i]));
-    free(alone);
-    free(before);
-    return most;
-}
-
-/* A and B in one piece, A diagonally dominant. */
-static double *random_system(int n, int nrhs)
-{
-    double *a = malloc((size_t)(n * (n + nrhs)) * sizeof *a);
-    for (int i = 0; i < n * (n + nrhs); i++)
-        a[i] = (double)rand() / RAND_MAX - 0.5;
-    for (int i = 0; i < n; i++)
-        a[i + i * n] += n;
-    return a;
-}
-
-static void solutions_are_lapacks(void **state)
+/* With no difference beyond rounding (rows_alike.c). */
+static void all_are_held_against_lapack(void **state)
 {
     (void)state;
-    int n = 83, nrhs = 5, ipiv[83];
-    double *a = random_system(n, nrhs), *b = a + n * n;
-    double most = difference("dgesv", (void *[]){&n, &nrhs, a, ipiv, b}, b, (size_t)(n * nrhs), a,
-                             (size_t)(n * (n + nrhs)));
-    assert_true(most < 1e-14);
-    free(a);
-}
-
-static void factors_and_pivots_are_lapacks(void **state)
-{
-    (void)state;
-    int n = 60, ipiv[60], pivots[60];
-    double *a = random_system(n, 0), *same = malloc((size_t)(n * n) * sizeof *same);
-    for (int i = 0; i < n * n; i++)
-        a[i] = (double)rand() / RAND_MAX - 0.5;
-    memcpy(same, a, (size_t)(n * n) * sizeof *a);
-    rig.grid.rows = 0;
-    assert_string_equal(rig_call(&rig, "dgetrf", (void *[]){&n, &n, a, ipiv}, true).text, "");
-    rig.grid = (struct process_grid){4, 1, 7};
-    assert_string_equal(rig_call(&rig, "dgetrf", (void *[]){&n, &n, same, pivots}, true).text, "");
-    assert_memory_equal(ipiv, pivots, sizeof ipiv);
-    for (int i = 0; i < n * n; i++)
-        assert_true(fabs(a[i] - same[i]) < 1e-11);
-    free(a);
-    free(same);
-}
-
-static void eigenvalues_are_lapacks(void **state)
-{
-    (void)state;
-    int n = 41;
-    char jobz = 'V', uplo = 'L';
-    double *a = random_system(n, 0), w[41];
-    double most =
-        difference("dsyev", (void *[]){&jobz, &uplo, &n, a, w, NULL, NULL}, w, 41, a, (size_t)(n * n));
-    assert_true(most < 1e-12);
-    free(a);
+    for (uint32_t i = 0; i < rig.problems->n_problems; i++) {
+        const struct problem *problem = rig.problems->problems[i];
+        size_t r = 0;
+        while (r < alike_group.n_rows && strcmp(alike_group.rows[r].problem, problem->name) != 0)
+            r++;
+        if (is_parallel(problem) != (r < alike_group.n_rows))
+            fail_msg(
+                "%s: expected a row in rows_alike.c for each problem with a parallel implementation, and "
+                "for no other one",
+                problem->name);
+    }
 }
 
 /* A row meets two of the grids, the next row the next two: so the types of a routine, whose rows follow each
@@ -159,44 +103,64 @@ static bool is_turn_of(size_t grid, size_t row)
     return grid == 2 * row % N_GRIDS || grid == (2 * row + 1) % N_GRIDS;
 }
 
-/* One that is asked for by ONLY=dgesv meets all grids. */
-static size_t collect(struct try *tries, size_t most)
+struct tries {
+    struct try *list;
+    size_t n, most;
+};
+
+static void add(struct tries *tries, const struct row *row, size_t grid, const char *suffix)
 {
-    const char *only = getenv("ONLY"); /* as the tests of workers have it */
+    if (tries->n == tries->most)
+        fail_msg("there are more than %zu tests", tries->most);
+    struct try *try = &tries->list[tries->n++];
+    *try = (struct try){.row = row, .grid = grids[grid]};
+    snprintf(try->name, sizeof try->name, "%s on %u x %u, blocks of %u%s", row->problem, try->grid.rows,
+             try->grid.cols, try->grid.block, suffix);
+}
+
+static bool is_asked_for(const struct row *row)
+{
+    const char *only = getenv("ONLY"); /* as the tests of workers have it: ONLY=dgesv */
+    return !only || strcmp(only, row->problem) == 0;
+}
+
+/* One that is asked for meets all grids. */
+static void collect(struct tries *tries)
+{
     struct problem_set *problems = load_problems();
-    size_t n = 0, turn = 0;
+    size_t turn = 0;
     for (size_t g = 0; g < n_groups; g++)
         for (size_t r = 0; r < groups[g]->n_rows; r++) {
             const struct row *row = &groups[g]->rows[r];
             const struct problem *problem = problem_find(problems, row->problem);
-            if (!problem || !is_parallel(problem) || (only && strcmp(only, row->problem) != 0))
+            if (!problem || !is_parallel(problem) || !is_asked_for(row))
                 continue;
-            for (size_t i = 0; i < N_GRIDS && n < most; i++) {
-                if (!only && !is_turn_of(i, turn))
-                    continue;
-                tries[n] = (struct try){.row = row, .grid = grids[i]};
-                snprintf(tries[n].name, sizeof tries[n].name, "%s on %u x %u, blocks of %u", row->problem,
-                         grids[i].rows, grids[i].cols, grids[i].block);
-                n++;
-            }
+            for (size_t i = 0; i < N_GRIDS; i++)
+                if (getenv("ONLY") || is_turn_of(i, turn))
+                    add(tries, row, i, "");
             turn++;
         }
     problem_set_destroy(problems);
-    return n;
+}
+
+static void collect_against_lapack(struct tries *tries)
+{
+    for (size_t r = 0; r < alike_group.n_rows; r++)
+        for (size_t i = 0; i < N_GRIDS && is_asked_for(&alike_group.rows[r]); i++)
+            add(tries, &alike_group.rows[r], i, ", as LAPACK");
 }
 
 int main(void)
 {
     enum { MOST = 1000 };
-    static struct try tries[MOST];
-    static struct CMUnitTest tests[MOST + 3];
-    size_t n = collect(tries, MOST);
-    for (size_t i = 0; i < n; i++)
+    static struct try list[MOST];
+    static struct CMUnitTest tests[MOST + 1];
+    struct tries tries = {.list = list, .most = MOST};
+    collect(&tries);
+    collect_against_lapack(&tries);
+    for (size_t i = 0; i < tries.n; i++)
         tests[i] =
-            (struct CMUnitTest){.name = tries[i].name, .test_func = try_on_grid, .initial_state = &tries[i]};
-    const struct CMUnitTest against[] = {cmocka_unit_test(solutions_are_lapacks),
-                                         cmocka_unit_test(factors_and_pivots_are_lapacks),
-                                         cmocka_unit_test(eigenvalues_are_lapacks)};
-    memcpy(tests + n, against, sizeof against);
-    return _cmocka_run_group_tests("parallel", tests, n + 3, open_ranks, close_ranks);
+            (struct CMUnitTest){.name = list[i].name, .test_func = try_on_grid, .initial_state = &list[i]};
+    tests[tries.n] = (struct CMUnitTest)cmocka_unit_test(all_are_held_against_lapack);
+    return _cmocka_run_group_tests("parallel", tests, tries.n + 1, open_ranks, close_ranks);
 }

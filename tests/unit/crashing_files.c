@@ -50,6 +50,7 @@ struct disk {
     uint64_t operations, crash_at;
     bool crashed;
     unsigned full, error;
+    uint64_t said_left;
 };
 
 struct mounted {
@@ -205,9 +206,8 @@ static enum esp_status make_folder(struct files *files, const char *name, struct
     return status == ESP_OK && last ? power_is_gone(error) : status;
 }
 
-static enum esp_status list(struct files *files,
-                            enum esp_status (*visit)(void *arg, const char *name, struct esp_error *error),
-                            void *arg, struct esp_error *error)
+static enum esp_status list(struct files *files, const char *folder, files_visit *visit, void *arg,
+                            struct esp_error *error)
 {
     struct disk *disk = of(files);
     bool last;
@@ -215,8 +215,8 @@ static enum esp_status list(struct files *files,
     if (status == ESP_OK && last)
         return power_is_gone(error);
     for (size_t i = 0; status == ESP_OK && i < disk->now.n; i++)
-        if (in_folder(disk->now.items[i].name, ""))
-            status = visit(arg, disk->now.items[i].name, error);
+        if (in_folder(disk->now.items[i].name, folder))
+            status = visit(arg, disk->now.items[i].name + (*folder ? strlen(folder) + 1 : 0), NULL, error);
     return status;
 }
 
@@ -367,6 +367,12 @@ static enum esp_status sync_folder(struct files *files, const char *name, struct
     return ESP_OK;
 }
 
+static bool free_bytes(struct files *files, uint64_t *bytes)
+{
+    *bytes = of(files)->said_left;
+    return *bytes > 0;
+}
+
 static const struct files_ops disk_ops = {
     .destroy = unmount,
     .lock = lock,
@@ -380,6 +386,7 @@ static const struct files_ops disk_ops = {
     .close = close_file,
     .rename = rename_file,
     .remove = remove_file,
+    .free_bytes = free_bytes,
     .sync_folder = sync_folder,
 };
 
@@ -464,6 +471,11 @@ void disk_power_cut(struct disk *disk)
         settle_content(disk, inode, inode->lost ? 0 : contents);
     disk->crashed = false;
     disk->crash_at = 0;
+}
+
+void disk_say_left(struct disk *disk, uint64_t bytes)
+{
+    disk->said_left = bytes;
 }
 
 void disk_fail_some(struct disk *disk, unsigned full_per_mille, unsigned error_per_mille)

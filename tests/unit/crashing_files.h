@@ -31,6 +31,9 @@ void disk_power_cut(struct disk *disk);
 /* About so many of a thousand operations that change something fail: as a full disk, or with an error. */
 void disk_fail_some(struct disk *disk, unsigned full_per_mille, unsigned error_per_mille);
 
+/* That it says to have left. 0: it does not say. */
+void disk_say_left(struct disk *disk, uint64_t bytes);
+
 /* The n-th file, NULL behind the last. */
 const char *disk_name(const struct disk *disk, size_t n);
 /* Turns one bit of a file over, on the disk itself. False: it has no such byte. */

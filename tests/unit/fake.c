@@ -113,6 +113,10 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
         fake_on_list(fake, request, reply);
         return ESP_OK;
     case MESSAGE_TREE:
+        if (fake->faults[at].strayed > 0 && *request->tree.node) {
+            fake->faults[at].strayed--;
+            return fake_fail(error, ESP_NO_SERVER, "no such node; it was there, and cannot be reached");
+        }
         fake_on_tree(at, request, reply);
         return ESP_OK;
     case MESSAGE_GREET:
@@ -162,6 +166,9 @@ static enum esp_status fake_call(struct transport *transport, const char *addres
     reply->kind = message_reply_kind(request->kind);
     bool stopped = at >= 0 && fake->faults[at].stopped;
     fake->counters.unanswered += stopped && request->kind == MESSAGE_CALL;
+    fake->counters.refused +=
+        at >= 0 && fake->faults[at].dead && request->kind == MESSAGE_AWAIT && request->await.n_sessions > 0;
+    fake->counters.undescribed += stopped && request->kind == MESSAGE_DESCRIBE;
     enum esp_status status =
         at < 0 || fake->faults[at].dead ? fake_fail(error, ESP_UNREACHABLE, "connection refused")
         : fake->faults[at].hangs_up     ? fake_fail(error, ESP_MAYBE, "it may have been executed")

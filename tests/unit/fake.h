@@ -25,11 +25,13 @@ struct fake_faults {
     unsigned lose_chunks;   /* so many chunks end in ESP_MAYBE */
     unsigned dies_behind;   /* after so many chunks of results it is dead */
     unsigned wait_first;    /* so many sessions wait for memory before they can receive */
+    unsigned lose_workers;  /* so many calls end with their workers: ESP_MAYBE */
     bool dies_in_call;      /* the next call is answered with ESP_MAYBE, then it is dead */
     unsigned most_sessions; /* not acknowledged, that a server takes; 0: no limit */
     bool full;              /* calls: ESP_LIMIT, because of others */
     unsigned lost;          /* a master: so many submits find nobody below; a redirector: so many locates */
     unsigned strange;       /* a master: so many descriptions it does not know */
+    unsigned strayed;       /* a master: so many questions for a node find that it was lost */
     unsigned unfit;         /* a master: so many submits find servers below that do not fit */
     unsigned far_ms;        /* so long does a greeting take */
     bool silent;            /* takes calls, never reports an end */
@@ -45,6 +47,8 @@ struct fake_counters {
     unsigned threads;              /* most threads in the transport at a time */
     char submitted[16];            /* address of the master that got the last submit */
     unsigned unanswered;           /* calls to servers that are stopped */
+    unsigned refused;              /* polls of servers that are dead */
+    unsigned undescribed;          /* descriptions asked of masters that are stopped */
 };
 
 struct transport *fake_create(void);

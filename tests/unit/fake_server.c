@@ -238,6 +238,11 @@ enum esp_status fake_on_call(struct fake *fake, int server, const struct message
         held = open_session(fake, server, call);
     else if (held->id.secret != call->session.secret)
         return fake_fail(error, ESP_REFUSED, "wrong secret");
+    if (faults->lose_workers > 0) {
+        faults->lose_workers--;
+        held->state = SESSION_FAILED;
+        fake_fail(&held->error, ESP_MAYBE, "its worker was killed");
+    }
     if (faults->lose_replies > 0 || faults->dies_in_call) {
         faults->lose_replies -= faults->lose_replies > 0;
         faults->dead = faults->dies_in_call;

@@ -42,14 +42,16 @@ int set_up_fake(void **state)
 
 void initialize(void)
 {
-    assert_int_equal(grpc_initialize(write_config("redirector = \"red:1\"\nagent_patience = \"150 ms\"\n")),
+    assert_int_equal(grpc_initialize(write_config("redirector = \"red:1\"\nagent_patience = \"150 ms\"\n"
+                                                  "silence_patience = 0\n")),
                      GRPC_NO_ERROR);
 }
 
 void initialize_with_agents(void)
 {
     assert_int_equal(
-        grpc_initialize(write_config("agents = {\"ma1:1\", \"ma2:1\"}\nagent_patience = \"150 ms\"\n")),
+        grpc_initialize(write_config("agents = {\"ma1:1\", \"ma2:1\"}\nagent_patience = \"150 ms\"\n"
+                                     "silence_patience = 0\n")),
         GRPC_NO_ERROR);
 }
 

@@ -20,7 +20,7 @@ int set_up_fake(void **state);
 int set_up_library(void **state);
 int tear_down(void **state);
 
-/* Initializes with a redirector, or with two agents and none. */
+/* Initializes with a redirector, or with two agents and none; without patience for who is silent. */
 void initialize(void);
 void initialize_with_agents(void);
 
@@ -33,5 +33,17 @@ grpc_function_handle_t make_handle(const char *problem);
         if (!strstr(esp_last_error()->text, part))                                                           \
             fail_msg("expected \"%s\" in \"%s\"", part, esp_last_error()->text);                             \
     } while (0)
+
+static inline void set(const char *address, struct fake_faults faults)
+{
+    fake_set(fake, address, &faults);
+}
+
+static inline void call_add(grpc_function_handle_t *add)
+{
+    double c = 0;
+    assert_int_equal(grpc_call(add, 1.0, 2.0, &c), GRPC_NO_ERROR);
+    assert_true(c == 3);
+}
 
 #endif

@@ -20,8 +20,9 @@ static void on_news(void *arg, const struct datum_id *id, uint64_t bytes, enum s
     struct rig *rig = arg;
     (void)bytes;
     rig->arrived += news == STORE_ARRIVED;
-    rig->gone += news == STORE_GONE;
-    if (news == STORE_GONE)
+    rig->gone += news != STORE_ARRIVED;
+    rig->damaged += news == STORE_DAMAGED;
+    if (news != STORE_ARRIVED)
         rig->last_gone = *id;
 }
 
@@ -102,6 +103,13 @@ bool rig_is_content(const struct datum_id *id, const void *data, uint64_t bytes)
     bool same = memcmp(expected, data, bytes) == 0;
     free(expected);
     return same;
+}
+
+void rig_fill_memory(const struct datum_id *id, void *memory, uint64_t bytes)
+{
+    uint8_t *data = content(id, bytes);
+    memcpy(memory, data, bytes);
+    free(data);
 }
 
 enum esp_status rig_begin(struct rig *rig, const struct store_asker *asker, const struct store_new *new_datum,

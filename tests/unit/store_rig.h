@@ -19,7 +19,7 @@ struct rig {
     struct disk *disk;
     struct store_options options;
     struct store *store; /* NULL while it is closed */
-    unsigned changed, arrived, gone;
+    unsigned changed, arrived, gone, damaged;
     struct datum_id last_gone;
 };
 
@@ -36,6 +36,8 @@ void rig_destroy(struct rig *rig);
 struct store_new rig_new(uint64_t bytes, enum datum_mode mode, uint32_t flags);
 enum esp_status rig_begin(struct rig *rig, const struct store_asker *asker, const struct store_new *new_datum,
                           struct datum_id *id, struct esp_error *error);
+/* What is to be in it. */
+void rig_fill_memory(const struct datum_id *id, void *memory, uint64_t bytes);
 /* Writes all of it, in pieces, in an order that follows from its identity. */
 enum esp_status rig_fill(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
                          uint64_t bytes, struct esp_error *error);

@@ -43,10 +43,10 @@ static void short_sessions_count_and_share_a_line(void **state)
     close(mkstemp(path));
     struct accuracy *accuracy = accuracy_open(path);
     assert_non_null(accuracy);
-    accuracy_note(accuracy, "dgesv", 0.009, 0.01);
+    accuracy_note(accuracy, "dgesv", 0.009, 0.01, NULL);
     for (int i = 0; i < ACCURACY_TOGETHER + 100; i++)
-        accuracy_note(accuracy, "dgesv", 90e-6, i % 2 ? 100e-6 : 180e-6); /* 10 and 50 % longer */
-    accuracy_note(accuracy, "ddot", 1e-6, 0);                             /* cannot be */
+        accuracy_note(accuracy, "dgesv", 90e-6, i % 2 ? 100e-6 : 180e-6, NULL); /* 10 and 50 % longer */
+    accuracy_note(accuracy, "ddot", 1e-6, 0, NULL);                             /* cannot be */
     assert_int_equal(lines_of_file(last), 2);
     assert_int_equal(sscanf(last, "%*s dgesv 9e-05 0.00014 %u %lf %*f %*f %lf", &n, &mean, &bias), 3);
     assert_int_equal(n, ACCURACY_TOGETHER);
@@ -65,8 +65,31 @@ static void short_sessions_count_and_share_a_line(void **state)
     unlink(path);
 }
 
+static void what_ranks_computed_names_them_and_counts(void **state)
+{
+    (void)state;
+    char text[1000], last[300];
+    const struct session_ranks ranks = {2, 1, 2, 64}, none = {0};
+    struct accuracy *accuracy = accuracy_open(path);
+    assert_non_null(accuracy);
+    accuracy_note(accuracy, "dgesv", 0.009, 0.01, &ranks);
+    assert_int_equal(lines_of_file(last), 1);
+    assert_string_equal(strstr(last, "\tdgesv"),
+                        "\tdgesv\t0.009\t0.01\tranks 2 to 3 as 1 x 2, blocks of 64\n");
+    accuracy_note(accuracy, "dgesv", 0.009, 0.01, &none);
+    assert_int_equal(lines_of_file(last), 2);
+    assert_string_equal(strstr(last, "\tdgesv"), "\tdgesv\t0.009\t0.01\n");
+    accuracy_close(accuracy);
+    accuracy = accuracy_open(path); /* both are known to the next life */
+    told(accuracy, text);
+    assert_string_equal(text, "dgesv\t2\t0.1\t0.1\t0.1\t0.1\n");
+    accuracy_close(accuracy);
+    unlink(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(short_sessions_count_and_share_a_line)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(short_sessions_count_and_share_a_line),
+                                       cmocka_unit_test(what_ranks_computed_names_them_and_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

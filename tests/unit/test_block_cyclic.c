@@ -104,6 +104,10 @@ static void wrong_layouts_are_refused_by_name(void **state)
                      ESP_OK);
     assert_refused((struct block_cyclic_matrix){{10, 0, 3, 0}, good, false},
                    "A: rows: expected a block size of 1 or more, found 0");
+    assert_refused(
+        (struct block_cyclic_matrix){{10, INT64_MAX, 2, 0}, good, false},
+        "A: rows: expected a block size of at most 2305843009213693952 on 2 ranks (one of 10 holds "
+        "all), found 9223372036854775807");
     assert_refused((struct block_cyclic_matrix){good, {-1, 2, 3, 0}, false},
                    "A: columns: expected 0 or more elements, found -1");
     assert_refused((struct block_cyclic_matrix){good, {10, 2, 0, 0}, false},

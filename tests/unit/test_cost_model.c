@@ -436,6 +436,9 @@ static void damaged_files_are_refused(void **state)
     put_file(path, "espalier-cost-model 7\n", 22);
     assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
     assert_non_null(strstr(f.error.text, "found one of version 7"));
+    put_file(path, "name = \"S\"\nslots = 1\n", 21); /* what it is instead is told in one line */
+    assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
+    assert_non_null(strstr(f.error.text, "found \"name = \"S\"\""));
     unlink(path);
     assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_NOT_FOUND);
     arena_clear(&arena);

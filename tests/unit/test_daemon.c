@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[64], config[80], address_file[80], log_file[80], reloads[80];
+static char folder[64], config[80], address_file[80], lock_file[96], log_file[80], reloads[80];
 
 static int set_up(void **state)
 {
@@ -23,6 +23,7 @@ static int set_up(void **state)
         return -1;
     snprintf(config, sizeof config, "%s/agent.conf", folder);
     snprintf(address_file, sizeof address_file, "%s/address", folder);
+    snprintf(lock_file, sizeof lock_file, "%s.lock", address_file);
     snprintf(log_file, sizeof log_file, "%s/log", folder);
     snprintf(reloads, sizeof reloads, "%s/reloads", folder);
     return 0;
@@ -31,7 +32,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    const char *files[] = {config, address_file, log_file, reloads};
+    /* Who ends without daemon_stop() leaves its lock's file; the kernel lets go of the lock. */
+    const char *files[] = {config, address_file, lock_file, log_file, reloads};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(files[i]);
     return rmdir(folder);

@@ -103,7 +103,10 @@ static void headers_that_make_no_sense_are_refused(void **state)
         {0, 'X', "ESPDATUM"},
         {8, 2, "version 2"},
         {13, 0x20, "header of a multiple"},
-        {32, 4, "expected a file of"},
+        {32, 4, "expected a file of 4100 bytes for a datum of 4, found 4099"},
+        {34, 1, "expected a file of 69635 bytes for a datum of 65539, found 4099"},
+        {39, 0x7f, "expected a file of 9151349352311033859"},
+        {39, 0x80, "expected the bytes of a datum, found 9223372036854775811"},
         {48, 9, "mode 9"},
         {48, 0, "durable"},
         {52, 1, "durable"},
@@ -420,6 +423,64 @@ static void a_deleted_file_is_gone(void **state)
     rig_destroy(&rig);
 }
 
+static bool is_logged(const char *path, const char *words)
+{
+    char line[1024];
+    bool found = false;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (!found && fgets(line, sizeof line, file))
+        found = strstr(line, words);
+    fclose(file);
+    return found;
+}
+
+/* Neither followed nor waited for, and told with their names. */
+static void what_is_no_regular_file_is_left_alone(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"a FIFO", "a symbolic link", "a folder"};
+    static const struct log_options quiet = {.node = "test", .path = "/dev/null", .level = LOG_ERROR_LEVEL};
+    struct rig rig;
+    struct datum_id id;
+    struct store_counts counts;
+    struct file *file;
+    struct esp_error error;
+    uint64_t bytes;
+    char path[128], log[128], names[3][DATUM_FILE_NAME], files[3][256], words[512];
+    snprintf(path, sizeof path, "%s/data", folder);
+    snprintf(log, sizeof log, "%s/log", folder);
+    rig_create(&rig, 1, 1000, 64 << 20);
+    rig_close(&rig);
+    assert_int_equal(open_real(&rig, path, NULL), ESP_OK);
+    assert_int_equal(rig_put(&rig, &rig_alice, 100, DATUM_STICKY, 0, &id, NULL), ESP_OK);
+    rig_close(&rig);
+    for (unsigned i = 0; i < 3; i++) {
+        datum_file_name((struct datum_key){7, i}, i != 2, names[i]);
+        snprintf(files[i], sizeof files[i], "%s/%s", path, names[i]);
+    }
+    assert_int_equal(mkfifo(files[0], 0600), 0);
+    assert_int_equal(symlink("/etc/passwd", files[1]), 0);
+    assert_int_equal(mkdir(files[2], 0700), 0);
+    log_close();
+    log_open(&(struct log_options){.node = "test", .path = log, .level = LOG_WARNING_LEVEL}, NULL);
+    assert_int_equal(open_real(&rig, path, NULL), ESP_OK);
+    store_count(rig.store, &counts);
+    assert_int_equal(counts.data, 1);
+    assert_int_equal(counts.damaged, 0);
+    assert_int_equal(rig_check(&rig, &rig_alice, &id, NULL), ESP_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(words, sizeof words, "%s: expected a regular file, found %s", names[i], kinds[i]);
+        assert_true(is_logged(log, words));
+    }
+    struct files *own = rig.options.files;
+    assert_int_equal(own->ops->open(own, names[0], &file, &bytes, &error), ESP_INVALID);
+    assert_says(&error, "expected a regular file, found a FIFO");
+    rig_destroy(&rig);
+    log_close();
+    log_open(&quiet, NULL);
+}
+
 int main(void)
 {
     struct log_options quiet = {.node = "test", .path = "/dev/null", .level = LOG_ERROR_LEVEL};
@@ -439,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(real_files_keep_data, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_is_told, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_deleted_file_is_gone, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(what_is_no_regular_file_is_left_alone, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

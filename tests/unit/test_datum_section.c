@@ -4,6 +4,8 @@
  */
 #include "tests/unit/unit.h"
 #include "core/data/datum_section.h"
+#include "core/data/datum_pieces.h"
+#include "core/redistribution/pieces.h"
 
 #include <stdio.h>
 
@@ -139,6 +141,25 @@ static void a_packed_datum_is_not_cut(void **state)
     assert_non_null(strstr(error.text, "packed"));
 }
 
+/* They are gathered: what comes is in one piece. */
+static void a_datum_in_pieces_is_cut_as_one_in_one(void **state)
+{
+    (void)state;
+    struct datum_shape whole = {.type = TYPE_DOUBLE, .n_dims = 2, .dims = {30, 20}}, spread, taken, expected;
+    struct section cut, same;
+    struct esp_error error;
+    const struct block_cyclic_matrix layout = pieces_grid(30, 20, 2, 3, 4, 5);
+    assert_int_equal(datum_shape_complete(&whole, &error), ESP_OK);
+    spread = whole;
+    assert_int_equal(datum_shape_spread(&spread, &layout, &error), ESP_OK);
+    assert_int_equal(take("[2:3:20,5:end]", &whole, &expected, &same, &error), ESP_OK);
+    assert_int_equal(take("[2:3:20,5:end]", &spread, &taken, &cut, &error), ESP_OK);
+    assert_int_equal(taken.storage, STORAGE_FULL);
+    assert_int_equal(taken.bytes, expected.bytes);
+    assert_memory_equal(&cut, &same, sizeof cut);
+    assert_int_equal(take("[2:31,:]", &spread, &taken, &cut, &error), ESP_INVALID);
+}
+
 static void a_row_is_a_vector(void **state)
 {
     (void)state;
@@ -161,6 +182,7 @@ int main(void)
         cmocka_unit_test(nothing_may_be_taken_of_what_is_empty),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(a_packed_datum_is_not_cut),
+        cmocka_unit_test(a_datum_in_pieces_is_cut_as_one_in_one),
         cmocka_unit_test(a_row_is_a_vector),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

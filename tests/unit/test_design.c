@@ -77,21 +77,45 @@ static void products_have_no_side_that_is_one_of_many(void **state)
         assert_false(design.is_beside[i]);
 }
 
-/* Of each third of the times. */
-static void square_and_rectangular_ones_are_measured_at_all_times(void **state)
+/* Of each third of the times, on both sides of where routines take another way. */
+static void shapes_of_all_kinds_are_measured_at_all_times(void **state)
 {
     (void)state;
-    unsigned square[3] = {0}, thin[3] = {0};
+    unsigned square[3] = {0}, thin[3] = {0}, near[3][2] = {{0}}, far[3][2] = {{0}};
     begin("lapack/singular-values.esp", "dgesvd");
     draw_all();
     for (int i = 0; i < POINTS; i++) {
-        const double m = points[i].x[0], n = points[i].x[1];
-        square[i % 12 / 4] += m == n;
-        thin[i % 12 / 4] += fmax(m, n) > 4 * fmin(m, n);
+        const double m = points[i].x[0], n = points[i].x[1], aspect = fmax(m, n) / fmin(m, n);
+        const int third = i % 12 / 4;
+        square[third] += m == n;
+        thin[third] += aspect > 8;
+        near[third][m < n] += aspect > 1 && aspect < 1.6;
+        far[third][m < n] += aspect > 1.6 && aspect < 8;
     }
-    for (int third = 0; third < 3; third++)
-        if (square[third] < 3 || square[third] > 8 || thin[third] > 8)
+    for (int third = 0; third < 3; third++) {
+        if (square[third] < 1 || square[third] > 8 || thin[third] > 6)
             fail_msg("%u of 16 are square, %u thin", square[third], thin[third]);
+        for (int wide = 0; wide < 2; wide++)
+            if (near[third][wide] < 2 || far[third][wide] < 2)
+                fail_msg("third %d: %u near a square, %u further off", third, near[third][wide],
+                         far[third][wide]);
+    }
+}
+
+/* The longest take as long as all others together: most rounds are without them, some have them. */
+static void few_of_the_longest_are_measured(void **state)
+{
+    (void)state;
+    unsigned longest = 0, between = 0;
+    begin("lapack/singular-values.esp", "dgesvd");
+    draw_all();
+    for (int i = 0; i < POINTS; i++) {
+        const double seconds = points[i].x[3] / 1e9; /* as draw_all() says how quick it is */
+        longest += seconds > 0.3;
+        between += seconds > 0.005 && seconds < 0.13;
+    }
+    if (longest < 1 || longest > POINTS / 12 || between < 3 * longest)
+        fail_msg("%u of %d take long, %u less", longest, POINTS, between);
 }
 
 /* Where they may be rectangular, those that happen to be square are like the others. */
@@ -165,7 +189,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_right_hand_side_is_measured),
         TEST(products_have_no_side_that_is_one_of_many),
-        TEST(square_and_rectangular_ones_are_measured_at_all_times),
+        TEST(shapes_of_all_kinds_are_measured_at_all_times),
+        TEST(few_of_the_longest_are_measured),
         TEST(square_matrices_are_dominant_by_description_only),
         TEST(tridiagonal_matrices_are_positive_definite),
     };

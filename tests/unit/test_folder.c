@@ -130,6 +130,66 @@ static void a_path_that_is_too_long_and_a_folder_that_is_not_there_are_told(void
     assert_string_equal(path, "");
 }
 
+static void share(const char *key, char *path, int *lock)
+{
+    struct esp_error error;
+    if (folder_share(where, "job", key, path, LENGTH, lock, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+}
+
+static void a_shared_folder_stays_until_the_last_one_leaves(void **state)
+{
+    (void)state;
+    char first[LENGTH], second[LENGTH], other[LENGTH];
+    int locks[3];
+    share("one", first, &locks[0]);
+    put_file(first, "segment");
+    share("one", second, &locks[1]);
+    assert_string_equal(first, second);
+    share("two", other, &locks[2]); /* which looks for what is left */
+    assert_true(is_there(first));
+    folder_leave(first, locks[0]);
+    assert_true(is_there(first));
+    folder_leave(second, locks[1]);
+    assert_false(is_there(first));
+    assert_true(is_there(other));
+    folder_leave(other, locks[2]);
+    assert_false(is_there(other));
+}
+
+static void what_all_have_left_without_a_word_goes_with_the_next_job(void **state)
+{
+    (void)state;
+    char left[LENGTH], next[LENGTH];
+    int locks[3];
+    for (int i = 0; i < 2; i++)
+        share("killed", left, &locks[i]);
+    put_file(left, "segment");
+    close(locks[0]);
+    share("later", next, &locks[2]);
+    assert_true(is_there(left)); /* one of them lives */
+    folder_leave(next, locks[2]);
+    close(locks[1]);
+    share("last", next, &locks[2]);
+    assert_false(is_there(left));
+    folder_leave(next, locks[2]);
+}
+
+/* Somebody who waits for what comes into it. */
+static void a_folder_that_others_may_use_is_not_shared(void **state)
+{
+    (void)state;
+    char path[LENGTH];
+    struct esp_error error;
+    int lock;
+    share("wide", path, &lock);
+    folder_leave(path, lock);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(folder_share(where, "job", "wide", path, LENGTH, &lock, &error), ESP_SYSTEM);
+    assert_true(lock < 0);
+}
+
 static int remove_all(void **state)
 {
     (void)state;
@@ -143,6 +203,9 @@ int main(void)
         cmocka_unit_test(the_folder_of_a_daemon_that_was_killed_goes),
         cmocka_unit_test(folders_in_use_stay),
         cmocka_unit_test(what_is_not_known_to_be_left_stays),
+        cmocka_unit_test(a_shared_folder_stays_until_the_last_one_leaves),
+        cmocka_unit_test(what_all_have_left_without_a_word_goes_with_the_next_job),
+        cmocka_unit_test(a_folder_that_others_may_use_is_not_shared),
         cmocka_unit_test(a_path_that_is_too_long_and_a_folder_that_is_not_there_are_told),
     };
     return mkdtemp(where) ? cmocka_run_group_tests(tests, NULL, remove_all) : 1;

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the client does when nodes are gone, refuse, lose replies or forget, and how large values travel.
+ * What the client does when nodes are gone, refuse, lose replies or forget.
  */
 #include "tests/unit/grpc_fixture.h"
+
+#include "client/session/link.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static void set(const char *address, struct fake_faults faults)
-{
-    fake_set(fake, address, &faults);
-}
 
 static const char *last_server(void)
 {
@@ -21,13 +18,6 @@ static const char *last_server(void)
     strcpy(name, info->server);
     esp_session_info_free(info);
     return name;
-}
-
-static void call_add(grpc_function_handle_t *add)
-{
-    double c = 0;
-    assert_int_equal(grpc_call(add, 1.0, 2.0, &c), GRPC_NO_ERROR);
-    assert_true(c == 3);
 }
 
 /* ---- agents ---- */
@@ -126,7 +116,8 @@ static void what_is_no_node_is_told_as_that(void **state)
         size_t n;
         set(at, strangers[i % 2]);
         assert_int_equal(
-            grpc_initialize(write_config(i < 2 ? "redirector = \"red:1\"\n" : "agents = {\"ma1:1\"}\n")),
+            grpc_initialize(write_config(i < 2 ? "redirector = \"red:1\"\nsilence_patience = 0\n"
+                                               : "agents = {\"ma1:1\"}\nsilence_patience = 0\n")),
             GRPC_NO_ERROR);
         assert_int_equal(grpc_function_handle_default(&handle, "add"), GRPC_SERVER_NOT_FOUND);
         assert_told(i < 2 ? "no Espalier daemon answers at red:1" : "no Espalier daemon answers at ma1:1");
@@ -432,6 +423,36 @@ static void a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless(void **
     assert_int_equal(fake_counters(fake).executions, before + 1);
 }
 
+static void a_worker_that_is_lost_is_as_a_server_that_is(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep"), once = make_handle("once");
+    int waited = 0;
+    set("s1:1", (struct fake_faults){.lose_workers = 1});
+    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
+    assert_int_equal(waited, 1);
+    assert_string_equal(last_server(), "s2");
+    set("s1:1", (struct fake_faults){.lose_workers = 1});
+    assert_int_equal(grpc_call(&once, 1, &waited), GRPC_COMMUNICATION_FAILED);
+    assert_told("its worker was killed");
+    assert_told("idempotent");
+    assert_int_equal(fake_counters(fake).executions, 3);
+}
+
+static void a_call_whose_workers_are_lost_everywhere_ends(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep");
+    int waited = 0;
+    for (int i = 0; i < 3; i++)
+        set((const char *[]){"s1:1", "s2:1", "s3:1"}[i], (struct fake_faults){.lose_workers = 1000});
+    assert_int_not_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
+    assert_told("its worker was killed");
+    assert_true(fake_counters(fake).executions <= 4);
+}
+
 static void a_state_of_a_call_that_went_elsewhere_is_given_up(void **state)
 {
     (void)state;
@@ -451,7 +472,7 @@ static void a_state_of_a_call_that_went_elsewhere_is_given_up(void **state)
 static void initialize_with_patience(void)
 {
     assert_int_equal(grpc_initialize(write_config("redirector = \"red:1\"\nanswer_patience = \"200 ms\"\n"
-                                                  "agent_patience = \"100 ms\"\n")),
+                                                  "agent_patience = \"100 ms\"\nsilence_patience = 0\n")),
                      GRPC_NO_ERROR);
 }
 
@@ -506,6 +527,96 @@ static void a_server_that_dies_while_it_computes(void **state)
     assert_int_equal(grpc_get_error(ids[1]), GRPC_COMMUNICATION_FAILED);
 }
 
+/* What no other may have is polled for as long as if it were silent. */
+static void a_refused_connection_is_no_reason_to_wait_long(void **state)
+{
+    (void)state;
+    int64_t refused_ms = 0, silent_ms = 0;
+    for (unsigned failures = 1; failures < 4; failures++) {
+        refused_ms += link_pause_ms(failures, true);
+        silent_ms += link_pause_ms(failures, false);
+    }
+    assert_true(refused_ms <= 300);
+    assert_true(silent_ms >= 1500);
+    assert_true(refused_ms + link_pause_ms(4, true) + link_pause_ms(5, true) >= silent_ms);
+}
+
+static void what_may_move_does_not_wait_for_what_may_not(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep"), once = make_handle("once");
+    grpc_sessionid_t ids[2];
+    int waited[2] = {0};
+    assert_int_equal(grpc_call_async(&sleep, &ids[0], 60000, &waited[0]), GRPC_NO_ERROR);
+    while (fake_counters(fake).executions < 1)
+        usleep(1000);
+    assert_int_equal(grpc_call_async(&once, &ids[1], 60000, &waited[1]), GRPC_NO_ERROR);
+    while (fake_counters(fake).awaits < 1 || fake_counters(fake).executions < 2)
+        usleep(1000);
+    set("s1:1", (struct fake_faults){.dead = true});
+    while (fake_counters(fake).executions < 3) /* elsewhere */
+        usleep(1000);
+    assert_int_equal(grpc_wait(ids[1]), GRPC_SESSION_FAILED);
+    assert_int_equal(fake_counters(fake).refused, 5); /* of which the first three were for both */
+    assert_int_equal(grpc_cancel(ids[0]), GRPC_NO_ERROR);
+}
+
+/* s1 dies as it computes, and comes back if so wanted. */
+static void *die(void *comes_back)
+{
+    while (fake_counters(fake).awaits < 1)
+        usleep(1000);
+    fake_forget(fake, "s1:1");
+    set("s1:1", (struct fake_faults){.dead = true});
+    /* A client that hears elsewhere that it is gone may not ask it again by itself. */
+    for (int i = 0; comes_back && i < 300 && fake_counters(fake).refused < 1; i++)
+        usleep(1000);
+    if (comes_back)
+        set("s1:1", (struct fake_faults){0});
+    return NULL;
+}
+
+static grpc_error_t call_bound(const char *problem, bool comes_back)
+{
+    grpc_function_handle_t handle;
+    pthread_t thread;
+    int waited = 0;
+    assert_int_equal(grpc_function_handle_init(&handle, "s1", (char *)problem), GRPC_NO_ERROR);
+    assert_int_equal(pthread_create(&thread, NULL, die, comes_back ? &thread : NULL), 0);
+    grpc_error_t code = grpc_call(&handle, 1000, &waited);
+    pthread_join(thread, NULL);
+    return code;
+}
+
+static void a_server_that_was_named_and_comes_back_is_called_again(void **state)
+{
+    (void)state;
+    initialize_patiently();
+    assert_int_equal(call_bound("sleep", true), GRPC_NO_ERROR);
+    assert_int_equal(fake_counters(fake).executions, 2);
+}
+
+static void a_server_that_was_named_and_is_gone_is_told_of(void **state)
+{
+    (void)state;
+    initialize();
+    assert_int_equal(call_bound("sleep", false), GRPC_SERVER_NOT_FOUND);
+    assert_int_equal(fake_counters(fake).executions, 1);
+    assert_told("was lost in the middle of the call");
+    assert_told("to repeat it does no harm");
+    assert_told("connection refused");
+}
+
+static void what_is_not_idempotent_is_not_called_again_on_its_server(void **state)
+{
+    (void)state;
+    initialize_patiently();
+    assert_int_equal(call_bound("once", true), GRPC_COMMUNICATION_FAILED);
+    assert_told("not declared idempotent");
+    assert_int_equal(fake_counters(fake).executions, 1);
+}
+
 static void *forget_later(void *arg)
 {
     (void)arg;
@@ -552,181 +663,6 @@ static void a_deadline_ends_the_session_and_the_computation(void **state)
     assert_int_equal(esp_handle_set_deadline(&sleep, -1), ESP_INVALID);
 }
 
-/* ---- large values ---- */
-
-enum { LARGE = 3 << 20 }; /* doubles: 24 MB, six chunks */
-
-static void large_values_travel_in_chunks(void **state)
-{
-    (void)state;
-    initialize();
-    grpc_function_handle_t copy = make_handle("copy");
-    double *x = malloc(LARGE * sizeof *x), *y = calloc(LARGE, sizeof *y), sum = 0, expected = 0;
-    for (int i = 0; i < LARGE; i++)
-        expected += x[i] = i % 1000;
-    set("s1:1", (struct fake_faults){.lose_chunks = 3, .wait_first = 1});
-    assert_int_equal(grpc_call(&copy, (int)LARGE, x, y, &sum), GRPC_NO_ERROR);
-    assert_memory_equal(x, y, LARGE * sizeof *x);
-    assert_true(sum == expected);
-    struct fake_counters counters = fake_counters(fake);
-    assert_in_range(counters.puts, 6, 40); /* of 4 MiB to 1, as the link lets them, and some short ones */
-    assert_in_range(counters.gets, 6, 40);
-    assert_int_equal(counters.executions, 1);
-    assert_int_equal(counters.sessions, 0); /* acknowledged at once */
-    free(x);
-    free(y);
-}
-
-/* Its first chunks arrive, and then its server is gone. */
-static grpc_error_t copy_from_a_dying_server(double *x, double *y)
-{
-    double sum = 0;
-    grpc_function_handle_t copy = make_handle("copy");
-    fake_set_inline(fake, 0);
-    set("s1:1", (struct fake_faults){.dies_behind = 2});
-    grpc_error_t code = grpc_call(&copy, (int)LARGE, x, y, &sum);
-    set("s1:1", (struct fake_faults){0});
-    return code;
-}
-
-static void a_result_that_overwrote_its_input_is_not_computed_elsewhere(void **state)
-{
-    (void)state;
-    initialize();
-    grpc_function_handle_t scale = make_handle("scale");
-    double *x = calloc(2 * LARGE, sizeof *x), *same = malloc(LARGE * sizeof *same);
-    for (int i = 0; i < LARGE; i++)
-        same[i] = x[i] = i;
-    fake_set_inline(fake, 0);
-    set("s1:1", (struct fake_faults){.dies_behind = 2});
-    assert_int_equal(grpc_call(&scale, (int)LARGE, 2.0, x), GRPC_COMMUNICATION_FAILED);
-    assert_told("results had taken the place of its inputs");
-    assert_int_equal(fake_counters(fake).executions, 1);
-    /* An input and an output of which the program has made one array, or two that overlap. */
-    memcpy(x, same, LARGE * sizeof *x);
-    assert_int_equal(copy_from_a_dying_server(x, x + LARGE / 2), GRPC_COMMUNICATION_FAILED);
-    assert_told("results had taken the place of its inputs");
-    assert_int_equal(fake_counters(fake).executions, 2);
-    /* What lies elsewhere can be computed again. */
-    memcpy(x, same, LARGE * sizeof *x);
-    assert_int_equal(copy_from_a_dying_server(x, x + LARGE), GRPC_NO_ERROR);
-    assert_memory_equal(x + LARGE, same, LARGE * sizeof *x);
-    assert_int_equal(fake_counters(fake).executions, 4);
-    free(x);
-    free(same);
-}
-
-/* ---- many sessions, few threads ---- */
-
-static void one_poll_waits_for_all_sessions_of_a_server(void **state)
-{
-    (void)state;
-    enum { N = 200 };
-    initialize();
-    grpc_function_handle_t sleep = make_handle("sleep");
-    grpc_sessionid_t ids[N];
-    int waited[N];
-    for (int i = 0; i < N; i++)
-        assert_int_equal(grpc_call_async(&sleep, &ids[i], 300 + i, &waited[i]), GRPC_NO_ERROR);
-    assert_int_equal(grpc_wait_all(), GRPC_NO_ERROR);
-    for (int i = 0; i < N; i++)
-        assert_int_equal(waited[i], 300 + i);
-    struct fake_counters counters = fake_counters(fake);
-    assert_int_equal(counters.executions, N);
-    assert_true(counters.polls_at_once <= 3);
-    assert_true(counters.threads <= 24);
-}
-
-static void a_server_that_does_not_end_older_polls_is_borne(void **state)
-{
-    (void)state;
-    enum { N = 30 };
-    initialize();
-    set("s1:1", (struct fake_faults){.never_supersede = true});
-    grpc_function_handle_t sleep = make_handle("sleep");
-    grpc_sessionid_t ids[N];
-    int waited[N];
-    for (int i = 0; i < N; i++) {
-        assert_int_equal(grpc_call_async(&sleep, &ids[i], 150, &waited[i]), GRPC_NO_ERROR);
-        usleep(2000);
-    }
-    assert_int_equal(grpc_wait_all(), GRPC_NO_ERROR);
-    assert_true(fake_counters(fake).polls_at_once <= 4);
-}
-
-static void *sleep_once(void *arg)
-{
-    int waited = 0;
-    assert_int_equal(grpc_call(arg, 250, &waited), GRPC_NO_ERROR);
-    assert_int_equal(waited, 250);
-    return NULL;
-}
-
-static void blocking_threads_share_a_poll_too(void **state)
-{
-    (void)state;
-    initialize();
-    grpc_function_handle_t sleep = make_handle("sleep");
-    pthread_t threads[12];
-    grpc_sessionid_t id;
-    int waited;
-    for (int i = 0; i < 12; i++)
-        pthread_create(&threads[i], NULL, sleep_once, &sleep);
-    assert_int_equal(grpc_call_async(&sleep, &id, 400, &waited), GRPC_NO_ERROR);
-    for (int i = 0; i < 12; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(grpc_wait(id), GRPC_NO_ERROR);
-    assert_true(fake_counters(fake).polls_at_once <= 3);
-}
-
-/* More of them than there are threads that do the library's work. */
-static void followed_sessions_hold_up_no_others(void **state)
-{
-    (void)state;
-    enum { N = 100 };
-    initialize();
-    grpc_function_handle_t sleep = make_handle("sleep"), add = make_handle("add");
-    const struct esp_call_options follow = {.follow = 1};
-    grpc_sessionid_t ids[N], id;
-    int ms = 3600000, waited[N];
-    double c = 0;
-    for (int i = 0; i < N; i++) {
-        const struct esp_argument arguments[] = {{.data = &ms}, {.data = &waited[i]}};
-        assert_int_equal(esp_call_async(&sleep, arguments, 2, &follow, &ids[i]), ESP_OK);
-    }
-    assert_int_equal(grpc_call_async(&add, &id, 1.0, 2.0, &c), GRPC_NO_ERROR);
-    assert_int_equal(grpc_wait(id), GRPC_NO_ERROR);
-    assert_true(c == 3);
-    while (fake_counters(fake).executions < N + 1)
-        usleep(1000); /* all of them compute */
-    assert_true(fake_counters(fake).threads <= 64 + 16 + 3);
-    assert_int_equal(grpc_cancel_all(), GRPC_NO_ERROR);
-    assert_int_equal(grpc_wait_all(), GRPC_SESSION_FAILED);
-}
-
-static void servers_forget_what_was_received(void **state)
-{
-    (void)state;
-    initialize();
-    grpc_function_handle_t add = make_handle("add"), sleep = make_handle("sleep");
-    grpc_sessionid_t id;
-    int waited;
-    /* A session that waits elsewhere holds nobody back. */
-    grpc_function_handle_t elsewhere;
-    assert_int_equal(grpc_function_handle_init(&elsewhere, "s3", "sleep"), GRPC_NO_ERROR);
-    assert_int_equal(grpc_call_async(&elsewhere, &id, 3600000, &waited), GRPC_NO_ERROR);
-    while (fake_counters(fake).awaits < 1)
-        usleep(1000);
-    for (int i = 0; i < 100; i++)
-        call_add(&add);
-    assert_true(fake_counters(fake).sessions <= 3);
-    assert_int_equal(grpc_function_handle_destruct(&sleep), GRPC_NO_ERROR);
-    assert_int_equal(grpc_cancel_all(), GRPC_NO_ERROR);
-    assert_int_equal(grpc_wait_all(), GRPC_SESSION_FAILED);
-    assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
-    assert_int_equal(fake_counters(fake).sessions, 0);
-}
-
 #define in_library(test) cmocka_unit_test_setup_teardown(test, set_up_fake, tear_down)
 
 int main(void)
@@ -753,20 +689,20 @@ int main(void)
         in_library(a_bound_handle_waits_for_its_server),
         in_library(closing_the_library_ends_a_wait),
         in_library(a_lost_reply_is_asked_for_and_nothing_runs_twice),
+        in_library(a_worker_that_is_lost_is_as_a_server_that_is),
+        in_library(a_call_whose_workers_are_lost_everywhere_ends),
         in_library(a_state_of_a_call_that_went_elsewhere_is_given_up),
         in_library(a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless),
         in_library(a_stopped_server_is_waited_for_once),
         in_library(a_stopped_server_that_is_the_only_one_is_waited_for_once),
         in_library(a_server_that_dies_while_it_computes),
+        in_library(a_refused_connection_is_no_reason_to_wait_long),
+        in_library(what_may_move_does_not_wait_for_what_may_not),
+        in_library(a_server_that_was_named_and_comes_back_is_called_again),
+        in_library(a_server_that_was_named_and_is_gone_is_told_of),
+        in_library(what_is_not_idempotent_is_not_called_again_on_its_server),
         in_library(a_server_that_forgot_is_taken_for_dead),
         in_library(a_deadline_ends_the_session_and_the_computation),
-        in_library(large_values_travel_in_chunks),
-        in_library(a_result_that_overwrote_its_input_is_not_computed_elsewhere),
-        in_library(one_poll_waits_for_all_sessions_of_a_server),
-        in_library(a_server_that_does_not_end_older_polls_is_borne),
-        in_library(blocking_threads_share_a_poll_too),
-        in_library(followed_sessions_hold_up_no_others),
-        in_library(servers_forget_what_was_received),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,14 +111,14 @@ static void soundings_are_for_an_hour(void **state)
 /* A link of 20 MB/s and 2 ms there and back, on which each greeting of a bad turn is held up. */
 struct simulated {
     unsigned greetings, bad, deaf; /* bad: bits, by the turn; deaf: from this turn on, 0: never */
-    double held_up_s, spent_s, bps;
+    double held_up_s, spent_s, bps, far_s;
 };
 
 static bool greet(void *arg, uint32_t bytes, double *seconds)
 {
     struct simulated *link = arg;
     const unsigned turn = link->greetings++;
-    *seconds = 0.002 + bytes / link->bps + (link->bad >> turn & 1 ? link->held_up_s : 0);
+    *seconds = 0.002 + link->far_s + bytes / link->bps + (link->bad >> turn & 1 ? link->held_up_s : 0);
     link->spent_s += *seconds;
     return link->deaf == 0 || turn < link->deaf;
 }
@@ -135,6 +135,27 @@ static void one_greeting_that_is_held_up_makes_no_link_slow(void **state)
         if (!(bps > 15e6 && bps < 30e6))
             fail_msg("greeting %u held up: %g bytes a second", bad, bps);
     }
+}
+
+/* On one host a greeting takes 0.2 ms, and 1 MiB less than slow start over that would: the way of the agents
+ * must not be taken for such a link. */
+static void a_link_that_is_too_quick_to_tell_is_known_to_be_quick(void **state)
+{
+    (void)state;
+    struct simulated link = {.bps = 1e9};
+    double trip_s, bps;
+    assert_true(sounding_measure(greet, &link, 2, &trip_s, &bps));
+    assert_true(bps > 250e6 && bps <= 1e9);
+}
+
+/* 60 ms there and back: a ballast of 64 KiB tells nothing of its rate, and the heavy one is not left out. */
+static void a_long_way_does_not_hide_the_rate(void **state)
+{
+    (void)state;
+    struct simulated link = {.bps = 2e6, .far_s = 0.06};
+    double trip_s, bps;
+    assert_true(sounding_measure(greet, &link, 2, &trip_s, &bps));
+    assert_true(bps > 1.5e6 && bps < 5e6);
 }
 
 static void a_slow_link_is_not_filled_with_greetings(void **state)
@@ -226,6 +247,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clock_that_went_back_loses_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(soundings_are_for_an_hour, set_up, tear_down),
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
+        cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),
+        cmocka_unit_test(a_long_way_does_not_hide_the_rate),
         cmocka_unit_test(a_slow_link_is_not_filled_with_greetings),
         cmocka_unit_test(a_server_that_is_deaf_leaves_nothing),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_set_aside, set_up, tear_down),

@@ -235,10 +235,11 @@ struct heard {
 static void transfers_count_as_measurements(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/espalier-links-XXXXXX", file[100];
+    char folder[] = "/tmp/espalier-links-XXXXXX", state_dir[64], file[100];
     assert_non_null(mkdtemp(folder));
+    snprintf(state_dir, sizeof state_dir, "%s/state", folder); /* which is not there yet */
     const struct links_options options = {
-        .name = "here", .listen = "127.0.0.1:0", .state_dir = folder, .every_ns = 1, .learns = true};
+        .name = "here", .listen = "127.0.0.1:0", .state_dir = state_dir, .every_ns = 1, .learns = true};
     const struct links_options agent = {.name = "agent", .listen = "127.0.0.1:0", .every_ns = 1};
     const struct links_ops ops = {.self = NULL};
     struct links *links;
@@ -260,13 +261,14 @@ static void transfers_count_as_measurements(void **state)
         links_destroy(links);
     }
     assert_false(links_learn(NULL, "there", 50000000, 0.5, &path));
-    snprintf(file, sizeof file, "%s/links/there.ring", folder);
+    snprintf(file, sizeof file, "%s/links/there.ring", state_dir);
     struct stat ring_file; /* the second life goes on with the first one's series */
     assert_int_equal(stat(file, &ring_file), 0);
     assert_int_equal(ring_file.st_size, SERIES_HEADER + 11 * 48); /* numbers begin with 1 */
     assert_int_equal(unlink(file), 0);
-    snprintf(file, sizeof file, "%s/links", folder);
+    snprintf(file, sizeof file, "%s/links", state_dir);
     assert_int_equal(rmdir(file), 0);
+    assert_int_equal(rmdir(state_dir), 0);
     assert_int_equal(rmdir(folder), 0);
 }
 

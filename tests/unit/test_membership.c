@@ -18,6 +18,7 @@ struct child {
     uint64_t last_number;
     int changes, ancestor_changes;
     bool joined;
+    int64_t soon_ms; /* after its next report there is to be another one; 0: as always */
     char why[128];
 };
 
@@ -45,9 +46,12 @@ static void on_post(void *self, const char *address, uint64_t to_incarnation, co
 
 static void on_report(void *self, bool complete, struct message *report)
 {
-    (void)self;
+    struct child *child = self;
     (void)complete;
     report->report.oldest_s = 0;
+    if (child->soon_ms)
+        membership_touch(child->membership, child->soon_ms);
+    child->soon_ms = 0;
 }
 
 static void on_changed(void *self, bool joined, const char *parent, const char *why)
@@ -202,6 +206,26 @@ static void reports_all_then_changes_then_heartbeats(void **state)
     }
     assert_int_equal(child.reports, 12);
     assert_int_equal(child.complete_reports, 1);
+    membership_destroy(child.membership);
+}
+
+/* Of what does not go into a report the owner says so while it fills it. */
+static void a_report_may_ask_for_the_next_one(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1);
+    pass_ms(&child, 1);
+    pulse(&child, "ma", 5);
+    child.soon_ms = 300;
+    membership_touch(child.membership, 0);
+    pass_ms(&child, 299);
+    assert_int_equal(child.reports, 2);
+    pulse(&child, "ma", 5);
+    pass_ms(&child, 2);
+    assert_int_equal(child.reports, 3);
     membership_destroy(child.membership);
 }
 
@@ -458,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tries_quietly_until_the_parent_is_there),
         cmocka_unit_test(reports_all_then_changes_then_heartbeats),
+        cmocka_unit_test(a_report_may_ask_for_the_next_one),
         cmocka_unit_test(an_unconfirmed_report_is_followed_by_a_complete_one),
         cmocka_unit_test(who_was_held_up_itself_hears_the_parent_first),
         cmocka_unit_test(a_silent_parent_is_lost_and_found_again),

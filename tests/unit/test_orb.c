@@ -5,6 +5,7 @@
  */
 #include "tests/unit/unit.h"
 #include "orb/orb.h"
+#include "util/clock.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -298,6 +299,32 @@ static void interrupting_ends_calls_under_way(void **state)
     transport_destroy(transport);
 }
 
+/* The kernel takes connections for who is stopped. Each call after the first needs a new one, as that of the
+ * call before was given up. */
+static void what_is_left_for_connecting_does_not_prolong_a_call(void **state)
+{
+    (void)state;
+    const struct orb_options options = {.connect_timeout_ms = 600000};
+    struct transport *transport = open_with(&options);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    const int mute = socket(AF_INET, SOCK_STREAM, 0);
+    char address[32];
+    assert_int_equal(bind(mute, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(mute, 8), 0);
+    assert_int_equal(getsockname(mute, (struct sockaddr *)&at, &length), 0);
+    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(at.sin_port));
+    for (int i = 0; i < 3; i++) {
+        struct message request = {.kind = MESSAGE_GREET}, reply;
+        const int64_t begun_ns = clock_now_ns(&clock_system);
+        assert_int_equal(transport_call(transport, address, &request, 200, &reply, NULL), ESP_TIMEOUT);
+        assert_true(clock_now_ns(&clock_system) - begun_ns < 300 * NS_PER_S);
+        message_clear(&reply);
+    }
+    close(mute);
+    transport_destroy(transport);
+}
+
 static void beyond_loopback_it_wants_certificates(void **state)
 {
     (void)state;
@@ -516,6 +543,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_begins_to_listen_removes_what_killed_daemons_left),
         cmocka_unit_test(a_socket_of_somebody_else_is_not_trusted),
         cmocka_unit_test(interrupting_ends_calls_under_way),
+        cmocka_unit_test(what_is_left_for_connecting_does_not_prolong_a_call),
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
         cmocka_unit_test(a_port_in_use_is_told),
         cmocka_unit_test(nonsense_does_not_disturb),

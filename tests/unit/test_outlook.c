@@ -35,6 +35,30 @@ static void a_gauge_shows_what_was_measured(void **state)
     gauge_destroy(NULL);
 }
 
+static void one_measurement_is_no_forecast(void **state)
+{
+    (void)state;
+    struct gauge *gauge;
+    struct outlook outlook = {.resource = "latencyTcp"};
+    assert_int_equal(gauge_create(1, &gauge, NULL), ESP_OK);
+    gauge_add(gauge, 7, 1000);
+    assert_true(gauge_outlook(gauge, 1, 1000, &outlook));
+    assert_true(outlook_is_single(&outlook));
+    gauge_add(gauge, 7, 1001); /* it was forecast, and rightly */
+    assert_true(gauge_outlook(gauge, 1, 1001, &outlook));
+    assert_true(outlook.error == 0 && !outlook_is_single(&outlook));
+    gauge_destroy(gauge);
+    /* Of a machine's readings five make a value. */
+    outlook.step_s = 5;
+    assert_int_equal(gauge_create(5, &gauge, NULL), ESP_OK);
+    for (int i = 0; i < 5; i++) {
+        gauge_add(gauge, 3, 1000 + i);
+        assert_true(gauge_outlook(gauge, 1, 1000 + i, &outlook));
+        assert_true(outlook_is_single(&outlook) == (i < 4));
+    }
+    gauge_destroy(gauge);
+}
+
 static void what_is_told_is_read(void **state)
 {
     (void)state;
@@ -127,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gauge_shows_what_was_measured),
+        cmocka_unit_test(one_measurement_is_no_forecast),
         cmocka_unit_test(what_is_told_is_read),
         cmocka_unit_test(pages_follow_each_other),
         cmocka_unit_test(nonsense_is_no_weather),

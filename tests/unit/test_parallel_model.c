@@ -67,18 +67,6 @@ static void broadcasts_have_their_terms(void **state)
     assert_null(parallel_broadcast_find("smoke signals"));
 }
 
-static void gemm_is_equation_4_4(void **state)
-{
-    (void)state;
-    struct parallel_machine machine = i_cluster();
-    double m = 1000, n = 600, k = 330, tau = machine.element_s, lambda = machine.latency_s;
-    double expected = 5 * (2 * 250 * 200 * 64 / 5e8 + 1e-6) + (2 * 250 * 200 * 10 / 5e8 + 1e-6) +
-                      (2 * m * k / 4 + 2 * k * n / 3) * tau + 6 * (2 + 2) * lambda;
-    assert_close(parallel_gemm_s(&machine, (struct parallel_grid){4, 3}, 64, 1000, 600, 330), expected);
-    assert_close(parallel_gemm_s(&machine, (struct parallel_grid){1, 1}, 64, 128, 128, 128),
-                 2 * (2 * 128. * 128 * 64 / 5e8 + 1e-6));
-}
-
 /* Figure 4.2 and section 4.3: 2048 x 2048, blocks of 64, all grids of up to 32 ranks. */
 static void compact_grids_beat_elongated_ones(void **state)
 {
@@ -369,7 +357,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broadcasts_have_their_terms),
-        cmocka_unit_test(gemm_is_equation_4_4),
         cmocka_unit_test(compact_grids_beat_elongated_ones),
         cmocka_unit_test(trsm_has_the_cases_of_figure_4_3),
         cmocka_unit_test(rows_beat_columns_in_cases_1_and_3_of_trsm),

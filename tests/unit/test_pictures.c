@@ -64,10 +64,10 @@ static void the_map_has_a_number_per_block(void **state)
     text_open(&text, buffer, ROOM);
     block_map_text(&small, &all, 80, 20, &text);
     assert_string_equal(buffer, "10 x 9 in blocks of 4 x 3 over 2 x 2 ranks\n"
-                                "   0 3 6\n"
-                                " 0 1 0 1\n"
-                                " 4 3 2 3\n"
-                                " 8 1 0 1\n"
+                                "   1 4 7\n"
+                                " 1 1 0 1\n"
+                                " 5 3 2 3\n"
+                                " 9 1 0 1\n"
                                 "rank 0 (0, 0): 6 x 3, 20.0 %\n"
                                 "rank 1 (0, 1): 6 x 6, 40.0 %\n"
                                 "rank 2 (1, 0): 4 x 3, 13.3 %\n"
@@ -81,7 +81,11 @@ static void a_window_shows_the_blocks_it_cuts(void **state)
     struct text text;
     text_open(&text, buffer, ROOM);
     block_map_text(&small, &(struct block_map_window){5, 2, 4, 3}, 80, 20, &text);
-    assert_non_null(strstr(buffer, "\n  2 3\n5 3 2\n8 1 0\nrank 0"));
+    assert_string_equal(buffer, "10 x 9 in blocks of 4 x 3 over 2 x 2 ranks\n"
+                                "rows 6 to 9, columns 3 to 5\n"
+                                "  3 4\n"
+                                "6 3 2\n"
+                                "9 1 0\n");
 }
 
 static void what_does_not_fit_is_told(void **state)
@@ -120,7 +124,7 @@ static void few_blocks_are_drawn_one_by_one(void **state)
     assert_well_formed(buffer);
     assert_int_equal(count(buffer, "<rect "), 1 + 9);
     assert_non_null(strstr(buffer, "<title>A &lt; B &amp; &quot;C&quot;</title>"));
-    assert_non_null(strstr(buffer, "<title>rank 2 (1, 0): rows 4 to 7, columns 3 to 5</title>"));
+    assert_non_null(strstr(buffer, "<title>rank 2 (1, 0): rows 5 to 8, columns 4 to 6</title>"));
 }
 
 static void many_blocks_are_a_repeated_period(void **state)
@@ -216,13 +220,32 @@ static void the_table_has_all_grids(void **state)
     struct parallel_forecast *made = forecasts(4, 0, &n);
     text_open(&text, buffer, ROOM);
     grid_table_text(made, n, 80, &text);
+    /* Of 32 blocks, the busiest of 3 ranks has 11. */
     assert_string_equal(buffer, "    p \\ q        1        2        3        4\n"
-                                "        1    34.36    20.18    17.46    14.59\n"
+                                "        1    34.36    20.18    17.81    14.59\n"
                                 "        2    20.18   11.59*\n"
-                                "        3    17.46\n"
+                                "        3    17.81\n"
                                 "        4    14.59\n"
                                 "fastest: 2 x 2 ranks, blocks of 64, 11.59 s\n");
     free(made);
+}
+
+static void the_table_has_the_block_of_each_grid(void **state)
+{
+    (void)state;
+    static const struct parallel_forecast made[] = {
+        {{1, 2}, 32, 2.5, 0}, {{1, 1}, 128, 4, 0}, {{2, 1}, 16, INFINITY, 0}};
+    struct text text;
+    text_open(&text, buffer, ROOM);
+    grid_table_text(made, 3, 80, &text);
+    assert_string_equal(buffer, "    p \\ q        1        2\n"
+                                "        1        4     2.5*\n"
+                                "        2        -\n"
+                                "with blocks of:\n"
+                                "    p \\ q        1        2\n"
+                                "        1      128      32*\n"
+                                "        2        -\n"
+                                "fastest: 1 x 2 ranks, blocks of 32, 2.5 s\n");
 }
 
 static void wide_tables_are_thinned_out(void **state)
@@ -288,6 +311,7 @@ int main(void)
         cmocka_unit_test(windows_beside_the_matrix_are_refused),
         cmocka_unit_test(moving_is_told_with_its_bounds),
         cmocka_unit_test(the_table_has_all_grids),
+        cmocka_unit_test(the_table_has_the_block_of_each_grid),
         cmocka_unit_test(wide_tables_are_thinned_out),
         cmocka_unit_test(grids_without_memory_have_a_dash),
         cmocka_unit_test(the_picture_has_a_square_per_grid),

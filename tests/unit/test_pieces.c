@@ -17,13 +17,18 @@ static const struct block_cyclic_matrix layouts[] = {
     {{13, 2, 11, 0}, {17, 1, 12, 0}, false}};
 #define N_LAYOUTS (sizeof layouts / sizeof *layouts)
 
+static int32_t number_at(int64_t i, int64_t j)
+{
+    return (int32_t)(1000 * i + j);
+}
+
 static void deal_out(const struct block_cyclic_matrix *layout, int32_t *pieces)
 {
     for (int64_t j = 0; j < layout->cols.n; j++)
         for (int64_t i = 0; i < layout->rows.n; i++) {
             int64_t rank = block_cyclic_matrix_owner(layout, i, j);
             pieces[pieces_before(layout, rank) + (uint64_t)block_cyclic_matrix_local(layout, i, j)] =
-                (int32_t)(1000 * i + j);
+                number_at(i, j);
         }
 }
 
@@ -40,6 +45,35 @@ static void pieces_hold_each_element_where_its_owner_has_it(void **state)
         pieces_join(&layouts[i], pieces, joined, sizeof *pieces);
         assert_memory_equal(joined, whole, 13 * 17 * sizeof *pieces);
     }
+}
+
+/* Blocks around all numbers at which a product could overflow: what is accepted is laid out, the rest
+ * refused. */
+static void blocks_of_any_size_are_laid_out_or_refused(void **state)
+{
+    (void)state;
+    int32_t whole[MOST], expected[MOST], pieces[MOST], joined[MOST];
+    const struct block_cyclic_matrix one = pieces_whole(13, 17);
+    int accepted = 0, refused = 0;
+    deal_out(&one, whole);
+    for (int shift = 3; shift < 64; shift++)
+        for (int64_t ranks = 1; ranks <= 5; ranks++)
+            for (int64_t less = -1; less <= 1; less++) {
+                int64_t block = (int64_t)(((UINT64_C(1) << shift) - (uint64_t)(shift == 63)) -
+                                          (uint64_t)less * (shift < 63));
+                struct block_cyclic_matrix layout = pieces_grid(13, 17, ranks, 2, block, block / ranks + 1);
+                bool holds = block <= (INT64_C(1) << 62) / ranks && block / ranks + 1 <= INT64_C(1) << 61;
+                assert_int_equal(block_cyclic_matrix_check(&layout, "A", NULL) == ESP_OK, holds);
+                *(holds ? &accepted : &refused) += 1;
+                if (!holds)
+                    continue;
+                deal_out(&layout, expected);
+                pieces_cut(&layout, whole, pieces, sizeof *pieces);
+                assert_memory_equal(pieces, expected, 13 * 17 * sizeof *pieces);
+                pieces_join(&layout, pieces, joined, sizeof *pieces);
+                assert_memory_equal(joined, whole, 13 * 17 * sizeof *pieces);
+            }
+    assert_true(accepted > 800 && refused > 10);
 }
 
 /* Every rank's part of every layout out of the pieces of every other one, with columns farther apart too. */
@@ -64,6 +98,29 @@ static void a_rank_takes_its_part_out_of_any_pieces(void **state)
                     if (apart)
                         assert_int_equal(part[j * (rows + apart) + rows], -1);
                 }
+            }
+}
+
+/* Every other one, a corner, a row, nothing: as out of the whole matrix. */
+static void sections_come_out_of_any_pieces(void **state)
+{
+    (void)state;
+    static const struct pieces_range rows[] = {{0, 1, 13}, {1, 2, 6},  {5, 1, 7},
+                                               {12, 1, 1}, {0, 12, 2}, {3, 1, 0}},
+                                     cols[] = {{0, 1, 17}, {0, 3, 6}, {9, 1, 2}, {16, 5, 1}, {4, 1, 0}};
+    int32_t from[MOST], got[MOST + 1];
+    for (size_t a = 0; a < N_LAYOUTS; a++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+            for (size_t c = 0; c < sizeof cols / sizeof *cols; c++) {
+                int64_t n = 0;
+                deal_out(&layouts[a], from);
+                memset(got, 0xff, sizeof got);
+                pieces_gather(&layouts[a], from, rows[r], cols[c], got, sizeof *got);
+                for (int64_t j = 0; j < cols[c].count; j++)
+                    for (int64_t i = 0; i < rows[r].count; i++)
+                        assert_int_equal(got[n++], number_at(rows[r].start + i * rows[r].skip,
+                                                             cols[c].start + j * cols[c].skip));
+                assert_int_equal(got[n], -1);
             }
 }
 
@@ -143,7 +200,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_hold_each_element_where_its_owner_has_it),
+        cmocka_unit_test(blocks_of_any_size_are_laid_out_or_refused),
         cmocka_unit_test(a_rank_takes_its_part_out_of_any_pieces),
+        cmocka_unit_test(sections_come_out_of_any_pieces),
         cmocka_unit_test(layouts_are_alike_when_all_elements_lie_alike),
         cmocka_unit_test(a_datum_in_pieces_says_how_it_lies),
         cmocka_unit_test(layouts_that_cannot_be_are_refused),

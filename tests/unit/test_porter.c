@@ -2,11 +2,9 @@
  *
  * Matrices in pieces carried between porters: every element to its place, and every way in which it fails.
  */
-#include "tests/unit/unit.h"
+#include "tests/unit/porter_rig.h"
 
 #include "core/redistribution/pieces.h"
-#include "sed/porter/porter_internal.h"
-#include "sed/porter/porter_order.h"
 #include "util/clock.h"
 
 #include <endian.h>
@@ -15,141 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
-
-#define MOST 6
-
-/* Porters of one server, and the memory of its store. */
-struct side {
-    struct porter *porters[MOST];
-    struct porter_list list;
-    int loans[MOST];
-    int fd;
-    double *pieces;
-    uint64_t bytes;
-};
-
-static char folder[] = "/tmp/porters-XXXXXX";
-static const struct datum_key key = {11, 22};
-
-static void open_side(struct side *side, const char *name, uint32_t n, uint64_t elements)
-{
-    struct esp_error error;
-    *side = (struct side){.bytes = elements * sizeof(double)};
-    for (uint32_t i = 0; i < n; i++) {
-        side->loans[i] = -1;
-        snprintf(side->list.paths[i], PORTER_PATH, "%s/%s%u", folder, name, i);
-        if (porter_create(side->list.paths[i], NULL, &side->porters[i], &error) != ESP_OK)
-            fail_msg("%s", error.text);
-    }
-    side->list.n = n;
-    side->fd = memfd_create(name, MFD_CLOEXEC);
-    assert_int_equal(ftruncate(side->fd, (off_t)side->bytes), 0);
-    side->pieces = mmap(NULL, side->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, side->fd, 0);
-    assert_ptr_not_equal(side->pieces, MAP_FAILED);
-}
-
-static void close_side(struct side *side)
-{
-    for (uint32_t i = 0; i < side->list.n; i++) {
-        if (side->loans[i] >= 0)
-            close(side->loans[i]);
-        porter_destroy(side->porters[i]);
-    }
-    munmap(side->pieces, side->bytes);
-    close(side->fd);
-}
-
-static struct porter_order order_of(const struct block_cyclic_matrix *from,
-                                    const struct block_cyclic_matrix *to, uint64_t bytes)
-{
-    struct porter_order order = {.kind = PORTER_LEND,
-                                 .version = PORTER_VERSION,
-                                 .ticket = 4711,
-                                 .key = key,
-                                 .from = *from,
-                                 .to = *to,
-                                 .element_bytes = sizeof(double),
-                                 .bytes = bytes};
-    snprintf(order.host, sizeof order.host, "127.0.0.1");
-    return order;
-}
-
-static void lend(struct side *side, struct porter_order *order)
-{
-    struct esp_error error;
-    for (uint32_t i = 0; i < side->list.n; i++)
-        if (porter_lend(side->list.paths[i], order, side->fd, &side->loans[i], &order->ports[i], &error) !=
-            ESP_OK)
-            fail_msg("%s", error.text);
-    order->n_ports = side->list.n;
-}
-
-struct told {
-    uint64_t bytes;
-    bool stop;
-};
-
-static void moved(void *arg, uint64_t bytes)
-{
-    struct told *told = arg;
-    told->bytes += bytes;
-}
-
-static bool stopped(void *arg)
-{
-    return ((struct told *)arg)->stop;
-}
-
-static enum esp_status fetch(struct side *side, const struct porter_order *order, struct told *told,
-                             struct esp_error *error)
-{
-    bool let_go;
-    const struct porter_watch watch = {moved, stopped, told};
-    enum esp_status status = porter_fetch_all(&side->list, order, side->fd, &watch, &let_go, error);
-    assert_true(let_go);
-    return status;
-}
-
-static void fill(const struct block_cyclic_matrix *layout, double *pieces, bool check)
-{
-    int64_t m = layout->rows.n, n = layout->cols.n;
-    double *whole = malloc((size_t)(m * n) * sizeof *whole);
-    if (check)
-        pieces_join(layout, pieces, whole, sizeof *whole);
-    for (int64_t i = 0; i < m * n; i++) {
-        if (check)
-            assert_true(whole[i] == (double)(3 * i + 1));
-        whole[i] = (double)(3 * i + 1);
-    }
-    if (!check)
-        pieces_cut(layout, whole, pieces, sizeof *whole);
-    free(whole);
-}
-
-static void carries(struct block_cyclic_matrix from, struct block_cyclic_matrix to, uint32_t here,
-                    uint32_t there, const char *host)
-{
-    struct side source, target;
-    struct told told = {0};
-    struct esp_error error = {.text = ""};
-    uint64_t elements = (uint64_t)(from.rows.n * from.cols.n);
-    open_side(&source, "from", here, elements);
-    open_side(&target, "to", there, elements);
-    struct porter_order order = order_of(&from, &to, source.bytes);
-    snprintf(order.host, sizeof order.host, "%s", host);
-    fill(&from, source.pieces, false);
-    lend(&source, &order);
-    enum esp_status status = fetch(&target, &order, &told, &error);
-    assert_string_equal(error.text, "");
-    assert_int_equal(status, ESP_OK);
-    assert_int_equal(told.bytes, source.bytes);
-    fill(&to, target.pieces, true);
-    close_side(&source);
-    close_side(&target);
-}
 
 static void every_element_comes_to_its_place(void **state)
 {
@@ -164,13 +30,13 @@ static void every_element_comes_to_its_place(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         carries(pieces_grid(cases[i].m, cases[i].n, cases[i].p, cases[i].q, cases[i].rb, cases[i].cb),
                 pieces_grid(cases[i].m, cases[i].n, cases[i].p2, cases[i].q2, cases[i].rb2, cases[i].cb2),
-                cases[i].here, cases[i].there, "127.0.0.1");
+                cases[i].here, cases[i].there, "127.0.0.1", false);
 }
 
 static void between_hosts_elements_are_checked(void **state)
 {
     (void)state;
-    carries(pieces_grid(300, 200, 2, 2, 7, 5), pieces_grid(300, 200, 3, 2, 8, 8), 4, 6, "127.0.0.2");
+    carries(pieces_grid(300, 200, 2, 2, 7, 5), pieces_grid(300, 200, 3, 2, 8, 8), 4, 6, "127.0.0.2", false);
 }
 
 /* ---- what goes wrong ---- */
@@ -340,6 +206,67 @@ static void who_stops_it_does_not_wait_for_a_silent_source(void **state)
     assert_true(clock_now_ns(&clock_system) - begun < 20 * NS_PER_S); /* 30 s without a byte are let pass */
 }
 
+static void a_source_that_sends_nothing_for_long_is_told(void **state)
+{
+    (void)state;
+    struct told told = {0};
+    order.stall_ms = 300;
+    lie_to(IS_SILENT, &told, ESP_TIMEOUT, "(porter 0 of 1 there): nothing moved for 0.3 s");
+}
+
+/* As the porter of a process that is stopped: who comes is let in by the system, and hears nothing. */
+static int stand_still_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 16), 0);
+    return listener;
+}
+
+static void a_porter_that_stands_still_is_told_before_it_lets_go(void **state)
+{
+    (void)state;
+    struct told told = {.patience_ms = 600};
+    struct esp_error error;
+    int64_t begun = clock_now_ns(&clock_system);
+    porter_destroy(target.porters[1]);
+    target.porters[1] = NULL;
+    target.list.of_ranks = true;
+    told.heal = stand_still_at(target.list.paths[1]);
+    assert_int_equal(fetch(&target, &order, &told, &error), ESP_TIMEOUT);
+    assert_true(clock_now_ns(&clock_system) - begun < 20 * NS_PER_S); /* 30 s are given for letting go */
+    assert_int_equal(told.silent.status, ESP_TIMEOUT);
+    assert_non_null(strstr(told.silent.text, "rank 1 of 3: it has said nothing for 0."));
+    unlink(target.list.paths[1]);
+}
+
+static void a_porter_that_waits_for_its_source_is_not_silent(void **state)
+{
+    (void)state;
+    struct told told = {.patience_ms = 1000};
+    order.stall_ms = 3000;
+    lie_to(IS_SILENT, &told, ESP_TIMEOUT, "nothing moved for 3 s");
+    assert_int_equal(told.silent.status, ESP_OK);
+}
+
+static void a_lender_that_stands_still_is_told(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    int socket;
+    uint16_t port;
+    porter_destroy(target.porters[0]);
+    target.porters[0] = NULL;
+    int listener = stand_still_at(target.list.paths[0]);
+    assert_int_equal(porter_lend(target.list.paths[0], &order, source.fd, 200, &socket, &port, &error),
+                     ESP_TIMEOUT);
+    assert_non_null(strstr(error.text, "it has not answered for 0.2 s"));
+    close(listener);
+    unlink(target.list.paths[0]);
+}
+
 static void a_malformed_order_is_refused(void **state)
 {
     (void)state;
@@ -347,21 +274,9 @@ static void a_malformed_order_is_refused(void **state)
     int socket;
     uint16_t port;
     order.bytes--;
-    assert_int_equal(porter_lend(source.list.paths[0], &order, source.fd, &socket, &port, &error),
+    assert_int_equal(porter_lend(source.list.paths[0], &order, source.fd, 5000, &socket, &port, &error),
                      ESP_PROTOCOL);
     assert_string_equal(error.text, "the porter was handed a malformed order");
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : 1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return rmdir(folder); /* no socket is left in it */
 }
 
 int main(void)
@@ -378,6 +293,10 @@ int main(void)
         FAULT(a_source_that_ends_in_the_middle_is_told),
         FAULT(damaged_elements_are_not_taken),
         FAULT(who_stops_it_does_not_wait_for_a_silent_source),
+        FAULT(a_source_that_sends_nothing_for_long_is_told),
+        FAULT(a_porter_that_stands_still_is_told_before_it_lets_go),
+        FAULT(a_porter_that_waits_for_its_source_is_not_silent),
+        FAULT(a_lender_that_stands_still_is_told),
         FAULT(a_malformed_order_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -50,20 +50,24 @@ static void assert_fails(struct bound *bound, const char *text)
 static void the_canonical_form_tells_the_storage(void **state)
 {
     (void)state;
-    static const char canonical[] = "problem p \"t\"\n"
-                                    "in char uplo = 'U'\n"
-                                    "in int n\n"
-                                    "in int kl\n"
-                                    "out int m\n"
-                                    "in double A[n, n] symmetric finite packed(uplo)\n"
-                                    "in complex B[n, n] hermitian packed\n"
-                                    "inout double C[n, n] banded(kl, kl + 1, kl)\n"
-                                    "in int ptr[n + 1]\n"
-                                    "in int idx[kl]\n"
-                                    "in double D[n, n] csc(ptr, idx)\n"
-                                    "in double E[n, n] csr(ptr, idx, 1)\n"
-                                    "out double Z[n, n] count(m)\n"
-                                    "in double y[n] = 0.5 \"all of it\"\n";
+    static const char canonical[] =
+        "problem p \"t\"\n"
+        "in char uplo = 'U'\n"
+        "in int n\n"
+        "in int kl\n"
+        "out int m\n"
+        "in double A[n, n] symmetric finite packed(uplo)\n"
+        "in complex B[n, n] hermitian packed\n"
+        "inout double C[n, n] banded(kl, kl + 1, kl)\n"
+        "in int ptr[n + 1]\n"
+        "in int idx[kl]\n"
+        "in double D[n, n] csc(ptr, idx)\n"
+        "in double E[n, n] csr(ptr, idx, 1)\n"
+        "out double Z[n, n] count(m)\n"
+        "inout double U[n, n] symmetric finite packed(uplo) unread(n > 2 and is(uplo, 'U')) = 1\n"
+        "in int v[n] index(n + 1) \"pivots\"\n"
+        "inout int64 w[n] signed-index(n) unread(n > 2) = 1\n"
+        "in double y[n] = 0.5 \"all of it\"\n";
     struct problem_set *set = parse(canonical);
     assert_string_equal(set->problems[0]->source, canonical);
     problem_set_destroy(set);
@@ -208,6 +212,45 @@ static void numbers_that_have_to_be_finite_are_looked_at(void **state)
     problem_set_destroy(bound.set);
 }
 
+static void indices_lead_where_they_may(void **state)
+{
+    (void)state;
+    struct bound bound;
+    int scalars[] = {3, 0, 0}, pivots[] = {3, 1, 2}, blocks[] = {-3, 3, -1};
+    int64_t wide[] = {1, 6, 2, 3, 4, 5};
+    bound.set = parse(P "in int p[n] index(n)\nin int s[n] signed-index(n)\nin int64 w[2, n] index(2*n)\n");
+    bound.problem = bound.set->problems[0];
+    const void *data[PROBLEM_MAX_ARGUMENTS] = {&scalars[0], &scalars[1], &scalars[2], pivots, blocks, wide};
+    assert_int_equal(problem_bind(bound.problem, data, bound.scope, bound.shapes, &bound.error), ESP_OK);
+    assert_int_equal(contents(&bound, data), ESP_OK);
+    pivots[1] = 4;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(bound.error.text, "p: p(2): expected a number from 1 to 3, found 4");
+    pivots[1] = -1;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(bound.error.text, "p: p(2): expected a number from 1 to 3, found -1");
+    pivots[1] = 0;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    pivots[1] = 1;
+    static const int wrong[] = {0, 4, -4, INT32_MIN, INT32_MAX};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char expected[100];
+        blocks[2] = wrong[i];
+        snprintf(expected, sizeof expected,
+                 "p: s(3): expected a number from 1 to 3 or from -1 to -3, found %d", wrong[i]);
+        assert_int_equal(contents(&bound, data), ESP_INVALID);
+        assert_string_equal(bound.error.text, expected);
+    }
+    blocks[2] = 2;
+    wide[5] = INT64_MIN;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(bound.error.text,
+                        "p: w(2,3): expected a number from 1 to 6, found -9223372036854775808");
+    data[5] = NULL; /* not looked at */
+    assert_int_equal(contents(&bound, data), ESP_OK);
+    problem_set_destroy(bound.set);
+}
+
 static void compressed_columns_are_looked_at(void **state)
 {
     (void)state;
@@ -257,6 +300,55 @@ static void results_are_cut_to_what_was_found(void **state)
     problem_set_destroy(bound.set);
 }
 
+/* Of every type that `beta` may have: what is 0, what is not, and what only a complex number can be. */
+static void an_array_is_unread_where_the_condition_holds(void **state)
+{
+    (void)state;
+    static const float narrow[][2] = {{0, 0}, {2, 0}, {0, 1}};
+    static const double wide[][2] = {{0, 0}, {2, 0}, {0, 1}};
+    static const struct {
+        const char *text;
+        const void *betas[3];
+    } rows[] = {
+        {"problem p \"t\"\nin float beta\ninout float C[2] unread(beta == 0)\n",
+         {narrow[0], narrow[1], NULL}},
+        {"problem p \"t\"\nin double beta\ninout float C[2] unread(beta == 0)\n", {wide[0], wide[1], NULL}},
+        {"problem p \"t\"\nin complex beta\ninout float C[2] unread(beta == 0)\n",
+         {narrow[0], narrow[1], narrow[2]}},
+        {"problem p \"t\"\nin double complex beta\ninout float C[2] unread(beta == 0)\n",
+         {wide[0], wide[1], wide[2]}},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct problem_set *set = parse(rows[i].text);
+        for (unsigned k = 0; k < 3 && rows[i].betas[k]; k++) {
+            struct number scope[2];
+            struct shape shapes[2];
+            const void *values[] = {rows[i].betas[k], NULL};
+            assert_int_equal(problem_bind(set->problems[0], values, scope, shapes, NULL), ESP_OK);
+            assert_int_equal(shapes[1].unread, k == 0);
+            assert_false(shapes[0].unread);
+        }
+        problem_set_destroy(set);
+    }
+}
+
+static void a_default_counts_for_what_is_unread(void **state)
+{
+    (void)state;
+    struct bound bound;
+    assert_int_equal(
+        bind(&bound,
+             "problem p \"t\"\nin complex beta = 0, gamma = 1\n"
+             "inout double C[2] unread(beta == 0), D[2] unread(gamma == 0), E[2] unread(1/gamma == 1)\n",
+             NULL, 0),
+        ESP_OK);
+    assert_true(bound.shapes[2].unread);
+    assert_false(bound.shapes[3].unread);
+    assert_true(bound.shapes[4].unread);
+    assert_int_equal(bound.shapes[2].bytes, 16); /* it comes back */
+    problem_set_destroy(bound.set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,8 +358,11 @@ int main(void)
         cmocka_unit_test(places_are_those_of_lapack),
         cmocka_unit_test(sizes_that_do_not_go_together_are_told),
         cmocka_unit_test(numbers_that_have_to_be_finite_are_looked_at),
+        cmocka_unit_test(indices_lead_where_they_may),
         cmocka_unit_test(compressed_columns_are_looked_at),
         cmocka_unit_test(results_are_cut_to_what_was_found),
+        cmocka_unit_test(an_array_is_unread_where_the_condition_holds),
+        cmocka_unit_test(a_default_counts_for_what_is_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void a_regular_file_is_opened(void **state)
 static void nothing_else_is(void **state)
 {
     (void)state;
-    static const char *const modes[] = {"r", "r+", "a"};
+    static const char *const modes[] = {"r", "r+", "a", "w"};
     static const char *const names[][2] = {
         {"fifo", "a FIFO"}, {"folder", "a folder"}, {"socket", "a socket"}};
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -156,6 +156,33 @@ static void clients_without_sessions_are_capped(void **state)
     assert_null(client_find(&sessions, 100, 7));
 }
 
+/* Whether an array need not come is for the description to say, and not for who calls. */
+static void only_what_is_not_read_may_stay_away(void **state)
+{
+    (void)state;
+    static const char signature[] =
+        "problem p \"t\"\nin int beta\ninout double C[2] unread(beta == 0) finite\n";
+    struct problem_set *own = NULL;
+    struct esp_error error = {0};
+    struct call_plan plan;
+    assert_int_equal(problem_parse(signature, strlen(signature), "p.esp", &own, &error), ESP_OK);
+    for (int32_t beta = 0; beta < 2; beta++)
+        for (uint32_t kind = KIND_ABSENT; kind <= KIND_WANTED; kind += KIND_WANTED - KIND_ABSENT) {
+            struct call_argument arguments[] = {{0, KIND_INLINE, 4, (const uint8_t *)&beta, 4},
+                                                {1, kind, 0, NULL, 0}};
+            struct call_request call = {.arguments = arguments, .n_arguments = 2};
+            enum esp_status status = call_plan_make(own->problems[0], &call, &plan, &error);
+            assert_int_equal(status, beta == 0 ? ESP_OK : ESP_INVALID);
+            if (beta != 0) {
+                assert_string_equal(error.text, "p: the input C (16 bytes) is missing");
+                continue;
+            }
+            assert_true(plan.arguments[1].blank);
+            assert_int_equal(plan.arguments[1].bytes, 16);
+        }
+    problem_set_destroy(own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +192,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(large_values_lie_in_a_segment, open_set, close_set),
         cmocka_unit_test_setup_teardown(clients_that_are_gone_are_forgotten, open_set, close_set),
         cmocka_unit_test_setup_teardown(clients_without_sessions_are_capped, open_set, close_set),
+        cmocka_unit_test(only_what_is_not_read_may_stay_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,6 +353,23 @@ static void a_full_disk_loses_nothing(void **state)
     assert_int_equal(rig_check(rig, &rig_alice, &b, NULL), ESP_OK);
 }
 
+static void a_disk_known_to_be_full_takes_nothing_and_nothing_goes_for_it(void **state)
+{
+    struct rig *rig = *state;
+    struct datum_id volatile_one, durable;
+    struct esp_error error;
+    disk_say_left(rig->disk, 8 * RIG_PAGE);
+    assert_int_equal(rig_put(rig, &rig_alice, 9 * RIG_PAGE, DATUM_VOLATILE, 0, &volatile_one, NULL), ESP_OK);
+    assert_int_equal(rig_put(rig, &rig_alice, 9 * RIG_PAGE, DATUM_PERSISTENT, 0, &durable, &error),
+                     ESP_NO_MEMORY);
+    assert_says(&error, "no disk for a datum of 36.9 kB: the disk is full but for 32.8 kB (");
+    assert_true(store_has(rig->store, volatile_one.key));
+    assert_int_equal(counts_of(rig).unfinished, 0);
+    assert_int_equal(counts_of(rig).disk_bytes, 0);
+    disk_say_left(rig->disk, 10 * RIG_PAGE); /* with its header */
+    assert_int_equal(rig_put(rig, &rig_alice, 9 * RIG_PAGE, DATUM_PERSISTENT, 0, &durable, NULL), ESP_OK);
+}
+
 static void without_a_folder_nothing_is_durable(void **state)
 {
     struct rig rig;
@@ -699,6 +716,7 @@ int main(void)
         RIG_TEST(replicas_and_volatile_data_go_first_least_recently_used_first),
         RIG_TEST(the_disk_has_a_limit),
         RIG_TEST(a_full_disk_loses_nothing),
+        RIG_TEST(a_disk_known_to_be_full_takes_nothing_and_nothing_goes_for_it),
         cmocka_unit_test(without_a_folder_nothing_is_durable),
         RIG_TEST(only_the_owner_uses_what_is_not_shared),
         RIG_TEST(a_deleted_datum_lives_as_long_as_it_is_pinned),

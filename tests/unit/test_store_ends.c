@@ -40,7 +40,7 @@ static void what_was_deleted_is_taken_from_nobody(void **state)
     assert_false(store_is_barred(rig.store, id.key, "alice", 0));
     assert_int_equal(store_delete(rig.store, &rig_alice, &id, NULL), ESP_OK);
     assert_true(store_is_barred(rig.store, id.key, "alice", 0));
-    assert_true(store_let_go(rig.store, id.key));
+    assert_true(store_was_deleted(rig.store, id.key));
 }
 
 static void who_may_not_delete_a_datum_keeps_nobody_from_it(void **state)
@@ -52,6 +52,7 @@ static void who_may_not_delete_a_datum_keeps_nobody_from_it(void **state)
     assert_true(store_is_barred(rig.store, coming.key, "alice", DATUM_SHARED));
     store_bar(rig.store, &rig_alice, coming.key);
     assert_true(store_is_barred(rig.store, coming.key, "alice", 0));
+    assert_false(store_was_deleted(rig.store, coming.key)); /* it was never here */
 }
 
 static void what_has_moved_away_may_come_back(void **state)
@@ -59,23 +60,62 @@ static void what_has_moved_away_may_come_back(void **state)
     (void)state;
     struct datum_id id = put(DATUM_PERSISTENT, 0);
     struct esp_error error;
-    assert_int_equal(store_depart(rig.store, &rig_alice, &id, NULL), ESP_OK);
+    assert_int_equal(store_depart(rig.store, &rig_alice, &id, "node9", NULL), ESP_OK);
     assert_int_equal(rig_check(&rig, &rig_alice, &id, &error), ESP_NOT_FOUND);
-    assert_says(&error, "it was moved to another server");
-    assert_true(store_let_go(rig.store, id.key));
+    assert_string_equal(store_moved_to(rig.store, id.key), "node9");
+    assert_says(&error, "it was moved to server node9");
+    assert_false(store_was_deleted(rig.store, id.key));
     assert_false(store_is_barred(rig.store, id.key, "alice", 0));
     rig_close(&rig);
     assert_int_equal(rig_open(&rig, NULL), ESP_OK);
     assert_int_equal(rig_check(&rig, &rig_alice, &id, NULL), ESP_NOT_FOUND);
 }
 
-static void what_was_dropped_to_make_room_was_not_let_go(void **state)
+static void assert_places(struct datum_key key, const char *expected, size_t expected_bytes)
+{
+    size_t bytes;
+    const char *places = store_places(rig.store, key, &bytes);
+    assert_int_equal(bytes, expected_bytes);
+    if (bytes > 0)
+        assert_memory_equal(places, expected, bytes);
+}
+
+static enum esp_status note_places(const struct store_asker *asker, const struct datum_id *id,
+                                   const char *names, size_t bytes)
+{
+    return store_note_places(rig.store, asker, id->key, names, bytes, NULL);
+}
+
+static void other_places_of_a_datum_are_remembered_as_long_as_it_is(void **state)
+{
+    (void)state;
+    static const char two[] = "node8\0node9", more[] = "node9\0node10", all[] = "node8\0node9\0node10";
+    struct datum_id durable = put(DATUM_PERSISTENT, 0), other = put(DATUM_VOLATILE, 0);
+    const struct datum_id *both[] = {&durable, &other};
+    for (int i = 0; i < 2; i++) {
+        assert_places(both[i]->key, "", 0);
+        assert_int_equal(note_places(&rig_bob, both[i], two, sizeof two), ESP_REFUSED);
+        assert_int_equal(note_places(&rig_alice, both[i], two, sizeof two), ESP_OK);
+        assert_int_equal(note_places(&rig_alice, both[i], more, sizeof more), ESP_OK);
+        assert_places(both[i]->key, all, sizeof all);
+    }
+    assert_int_equal(note_places(&rig_alice, &durable, "node8", 5), ESP_PROTOCOL);
+    assert_int_equal(note_places(&rig_alice, &durable, "no\nde", 6), ESP_PROTOCOL);
+    rig_close(&rig);
+    assert_int_equal(rig_open(&rig, NULL), ESP_OK);
+    assert_places(durable.key, all, sizeof all);
+    assert_int_equal(store_delete(rig.store, &rig_alice, &durable, NULL), ESP_OK);
+    assert_places(durable.key, "", 0);
+    assert_int_equal(note_places(&rig_alice, &durable, two, sizeof two), ESP_NOT_FOUND);
+}
+
+static void what_was_dropped_to_make_room_was_not_deleted(void **state)
 {
     (void)state;
     struct datum_id first = put(DATUM_VOLATILE, 0);
     while (store_has(rig.store, first.key))
         put(DATUM_VOLATILE, 0);
-    assert_false(store_let_go(rig.store, first.key));
+    assert_false(store_was_deleted(rig.store, first.key));
     assert_false(store_is_barred(rig.store, first.key, "alice", 0));
 }
 
@@ -95,6 +135,43 @@ static void a_file_found_damaged_at_the_start_is_told_of(void **state)
         rig_close(&rig);
     }
     assert_int_equal(rig_open(&rig, NULL), ESP_OK);
+}
+
+static void note(void *arg, struct datum_key key)
+{
+    struct datum_key *seen = arg;
+    assert_true(datum_key_is_none(*seen));
+    *seen = key;
+}
+
+static struct datum_key set_aside(void)
+{
+    struct datum_key seen = {0};
+    assert_int_equal(store_each_damaged(rig.store, note, &seen, NULL), ESP_OK);
+    return seen;
+}
+
+/* Whoever looks for a copy of it elsewhere hears of it then, and from the folder after each start. */
+static void an_original_that_is_lost_is_told_of_as_such(void **state)
+{
+    (void)state;
+    struct datum_id id = put(DATUM_PERSISTENT, 0), other = put(DATUM_PERSISTENT, 0);
+    char name[DATUM_FILE_NAME];
+    rig_close(&rig);
+    assert_int_equal(rig_open(&rig, NULL), ESP_OK);
+    assert_true(datum_key_is_none(set_aside()));
+    assert_true(disk_flip(rig.disk, datum_file_name(id.key, true, name), datum_header_bytes(5000) + 1));
+    assert_int_equal(rig_check(&rig, &rig_alice, &id, NULL), ESP_NOT_FOUND);
+    assert_int_equal(rig.damaged, 1);
+    assert_true(datum_key_equal(rig.last_gone.key, id.key));
+    assert_true(store_has_lost(rig.store, id.key));
+    assert_int_equal(store_delete(rig.store, &rig_alice, &other, NULL), ESP_OK);
+    assert_int_equal(rig.damaged, 1);
+    assert_false(store_has_lost(rig.store, other.key));
+    assert_true(datum_key_equal(set_aside(), id.key));
+    rig_close(&rig);
+    assert_int_equal(rig_open(&rig, NULL), ESP_OK);
+    assert_true(datum_key_equal(set_aside(), id.key));
 }
 
 static void keep(const struct datum_id *id, enum datum_mode mode, enum esp_status expected)
@@ -137,8 +214,10 @@ int main(void)
         RIG_TEST(what_was_deleted_is_taken_from_nobody),
         RIG_TEST(who_may_not_delete_a_datum_keeps_nobody_from_it),
         RIG_TEST(what_has_moved_away_may_come_back),
-        RIG_TEST(what_was_dropped_to_make_room_was_not_let_go),
+        RIG_TEST(other_places_of_a_datum_are_remembered_as_long_as_it_is),
+        RIG_TEST(what_was_dropped_to_make_room_was_not_deleted),
         RIG_TEST(a_file_found_damaged_at_the_start_is_told_of),
+        RIG_TEST(an_original_that_is_lost_is_told_of_as_such),
         RIG_TEST(what_is_volatile_can_be_kept_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

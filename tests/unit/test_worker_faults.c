@@ -458,7 +458,10 @@ static void kill_9_from_outside_fails_the_job_it_hits(void **state)
     rig_start(&rig, other);
     struct rig_job *job = start_filling(x, 1000);
     kill(processes_pid(rig.workers, job->job.id), SIGKILL);
-    assert_error(rig_wait(&rig, job, true)->error, ESP_CRASHED, "killed by signal 9");
+    const struct job_end *end = rig_wait(&rig, job, true);
+    assert_error(end->error, ESP_CRASHED, "killed by signal 9");
+    assert_true(end->lost);
+    assert_false(end->unbegun);
     assert_error(rig_wait(&rig, other, true)->error, ESP_OK, "");
     assert_int_equal(done, 1);
 }
@@ -701,7 +704,11 @@ static void a_pool_survives_the_death_of_its_spawner(void **state)
     struct rig_job *job = start_filling(x, 1000); /* one that was not begun would begin anew elsewhere */
     pid_t worker = processes_pid(rig.workers, job->job.id);
     kill(counts.spawner, SIGKILL);
-    assert_int_not_equal(rig_wait(&rig, job, true)->error.status, ESP_OK);
+    const struct job_end *end = rig_wait(&rig, job, true);
+    assert_error(end->error, ESP_SYSTEM,
+                 "lost in the middle of it: the process that starts workers has ended");
+    assert_true(end->lost);
+    assert_false(end->unbegun);
     assert_gone(worker);
     settle(&rig, 4);
     assert_works(&rig);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/patience.h"
+#include "util/clock.h"
+
+struct patience patience_begin(int64_t gone_ms, int64_t silent_ms, int64_t now_ns)
+{
+    return (struct patience){.gone_ns = gone_ms * NS_PER_MS,
+                             .silent_ns = (silent_ms > gone_ms ? silent_ms : gone_ms) * NS_PER_MS,
+                             .begun_ns = now_ns,
+                             .silence_ns = now_ns};
+}
+
+bool patience_lasts(struct patience *patience, bool silent, int64_t now_ns)
+{
+    if (silent) {
+        patience->silence_ns = now_ns;
+        return now_ns - patience->begun_ns < patience->silent_ns;
+    }
+    return now_ns - patience->silence_ns < patience->gone_ns;
+}

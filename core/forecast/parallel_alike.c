@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/forecast/parallel_alike.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct row {
+    const char *name, *model;
+    double part;
+} rows[] = {
+    {"gemm", "pdgemm", 1},   {"symm", "pdgemm", 1},  {"hemm", "pdgemm", 1},   {"syrk", "pdgemm", 0.5},
+    {"herk", "pdgemm", 0.5}, {"trsm", "pdtrsm", 1},  {"getrf", "pdgetrf", 1}, {"gesv", "pdgetrf", 1},
+    {"potrf", "pdpotrf", 1}, {"posv", "pdpotrf", 1}, {"geqrf", "pdgeqrf", 1}, {"gels", "pdgeqrf", 1},
+};
+#define ROWS (sizeof rows / sizeof *rows)
+
+static double type_of(char letter)
+{
+    return letter == 's' ? 0.5 : letter == 'c' ? 2 : letter == 'z' ? 4 : 1;
+}
+
+static bool is_named(const char *rest, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(rest, name, length) == 0 && (!rest[length] || strcmp(rest + length, "_") == 0);
+}
+
+bool parallel_alike(const char *name, struct parallel_alike *alike)
+{
+    *alike = (struct parallel_alike){"pdgetrf", 1, name[0] == 'p' ? type_of(name[1]) : 1};
+    if (name[0] != 'p' || !name[1] || !strchr("sdcz", name[1]))
+        return false;
+    for (size_t i = 0; i < ROWS; i++)
+        if (is_named(name + 2, rows[i].name)) {
+            alike->model = rows[i].model;
+            alike->part = rows[i].part;
+            return true;
+        }
+    return false;
+}
+
+const char *parallel_alike_names(char *text, unsigned size)
+{
+    unsigned at = 0;
+    *text = 0;
+    for (size_t i = 0; i < ROWS && at < size; i++) {
+        const char *joint = i == 0 ? "" : i + 1 < ROWS ? ", " : " or ";
+        at += (unsigned)snprintf(text + at, size - at, "%s%s", joint, rows[i].name);
+    }
+    return text;
+}

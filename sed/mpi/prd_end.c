@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A rank's last word. mpirun ends all ranks when one ends, and keeps to itself which that was and why: so
+ * each says to the daemon how it ends, as far as the system lets it. Who is killed by SIGKILL says nothing.
+ */
+#include "sed/mpi/prd.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM};
+#define FATAL (sizeof fatal / sizeof *fatal)
+
+static int link_socket = -1;
+static pid_t started_by, own;
+static atomic_flag said = ATOMIC_FLAG_INIT;
+static struct sigaction before[FATAL];
+
+/* Also in a handler of signals. What a routine has forked says nothing. */
+static void say(enum rank_end how, int code)
+{
+    const struct rank_message last = {.kind = RANK_LAST_WORD, .end = how, .code = code};
+    if (link_socket >= 0 && getpid() == own && !atomic_flag_test_and_set(&said))
+        rank_link_send(link_socket, &last, NULL, 0, MSG_DONTWAIT);
+}
+
+/* Then it goes as it would have gone: OpenMPI prints where it was. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    const bool by_mpirun = info->si_code <= 0 && info->si_pid == started_by;
+    say(by_mpirun ? RANK_ENDED_BY_MPIRUN : RANK_KILLED, number);
+    for (size_t i = 0; i < FATAL; i++)
+        if (fatal[i] == number)
+            sigaction(number, &before[i], NULL);
+    raise(number); /* blocked until the handler returns */
+}
+
+static void on_exit_code(int code, void *arg)
+{
+    (void)arg;
+    say(RANK_EXITED, code);
+}
+
+/* In place of the C library's and MPI's, also for the libraries of routines. */
+void _exit(int code)
+{
+    say(RANK_EXITED, code);
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
+int MPI_Abort(MPI_Comm communicator, int code)
+{
+    say(RANK_ABORTED, code);
+    return PMPI_Abort(communicator, code);
+}
+
+void rank_tells_its_end(int socket)
+{
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    link_socket = socket;
+    started_by = getppid();
+    own = getpid();
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < FATAL; i++)
+        sigaction(fatal[i], &action, &before[i]);
+    on_exit(on_exit_code, NULL);
+}
+
+void rank_end_as_told(void)
+{
+    say(RANK_ENDED_AS_TOLD, 0);
+    _exit(0);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What parallel routines find in the rank that calls them (espalier_server.h).
+ */
+#include "config.h"
+
+#include "espalier_server.h"
+#include "sed/mpi/redistribute.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdlib.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+/* As the links of a host or a cluster are; what the order of the messages hangs on is the ratio of the two.
+ */
+static const struct redistribution_costs costs = {2e-5, 8 / 3e9};
+
+/* ---- what workers have: here nobody follows a call, and no state is kept ---- */
+
+SHOWN void esp_progress(double fraction)
+{
+    (void)fraction;
+}
+
+SHOWN int esp_checkpoint_save(const void *state, size_t bytes)
+{
+    (void)state;
+    (void)bytes;
+    return ENOENT;
+}
+
+SHOWN size_t esp_checkpoint_load(void *state, size_t capacity)
+{
+    (void)state;
+    (void)capacity;
+    return 0;
+}
+
+void esp_checkpoint_save_(const void *state, const int *bytes, int *status);
+void esp_checkpoint_load_(void *state, const int *capacity, int *bytes);
+
+SHOWN void esp_checkpoint_save_(const void *state, const int *bytes, int *status)
+{
+    *status = esp_checkpoint_save(state, (size_t)*bytes);
+}
+
+SHOWN void esp_checkpoint_load_(void *state, const int *capacity, int *bytes)
+{
+    (void)state;
+    (void)capacity;
+    *bytes = 0;
+}
+
+/* ---- our own way between the ranks of a communicator ---- */
+
+/* Kept with it: messages that are not the routine's, and memory in which ranks of one host pack them. */
+struct own_way {
+    MPI_Comm communicator;
+    struct shared_slots *slots;
+};
+
+static int forget_way(MPI_Comm communicator, int key, void *value, void *more)
+{
+    struct own_way *way = value;
+    (void)communicator;
+    (void)key;
+    (void)more;
+    shared_slots_destroy(way->slots);
+    MPI_Comm_free(&way->communicator);
+    free(way);
+    return MPI_SUCCESS;
+}
+
+/* All ranks at the same time. NULL: there is no memory on this one. */
+static struct own_way *way_of(MPI_Comm communicator)
+{
+    static int key = MPI_KEYVAL_INVALID;
+    struct own_way *way = NULL;
+    int known = 0;
+    if (key == MPI_KEYVAL_INVALID)
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_way, &key, NULL);
+    MPI_Comm_get_attr(communicator, key, &way, &known);
+    if (known)
+        return way;
+    MPI_Comm own;
+    if (MPI_Comm_dup(communicator, &own) != MPI_SUCCESS)
+        return NULL;
+    struct shared_slots *slots = shared_slots_create(own);
+    way = malloc(sizeof *way);
+    if (!way)
+        MPI_Abort(MPI_COMM_WORLD, 1); /* the others believe that they have it */
+    *way = (struct own_way){own, slots};
+    MPI_Comm_set_attr(communicator, key, way);
+    return way;
+}
+
+/* ---- the layouts ---- */
+
+static struct block_cyclic_matrix layout_of(const struct esp_layout *layout, int m, int n)
+{
+    return (struct block_cyclic_matrix){{m, layout->row_block, layout->rows, layout->source_row},
+                                        {n, layout->col_block, layout->cols, layout->source_col},
+                                        false};
+}
+
+/* Whether this rank's part has columns that are far enough apart. */
+static bool is_wide(const struct esp_layout *layout, const struct block_cyclic_matrix *matrix, int rank)
+{
+    int64_t rows = 0, cols;
+    if (rank >= layout->first && rank < layout->first + block_cyclic_matrix_ranks(matrix))
+        block_cyclic_matrix_shape(matrix, rank - layout->first, &rows, &cols);
+    return layout->leading == 0 || layout->leading >= rows;
+}
+
+static bool is_sound(const struct esp_layout *layout, const struct block_cyclic_matrix *matrix, int rank,
+                     int size)
+{
+    return layout->first >= 0 && block_cyclic_matrix_check(matrix, "the matrix", NULL) == ESP_OK &&
+           layout->first + block_cyclic_matrix_ranks(matrix) <= size && is_wide(layout, matrix, rank);
+}
+
+static int64_t *ids_of(const struct esp_layout *layout, const struct block_cyclic_matrix *matrix)
+{
+    const int64_t n = block_cyclic_matrix_ranks(matrix);
+    int64_t *ids = malloc((size_t)n * sizeof *ids);
+    for (int64_t i = 0; ids && i < n; i++)
+        ids[i] = layout->first + i;
+    return ids;
+}
+
+/* ---- moving ---- */
+
+/* Nobody begins what not all can. */
+static int worst(MPI_Comm communicator, int mine)
+{
+    int all = mine;
+    return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, communicator) == MPI_SUCCESS ? all : EIO;
+}
+
+static int move(struct own_way *way, struct redistribution *what, const struct esp_layout *from,
+                const struct esp_layout *to, const struct mpi_parts *parts)
+{
+    struct redistribution_plan *plan = NULL;
+    int64_t *from_ids = ids_of(from, &what->from), *to_ids = ids_of(to, &what->to);
+    what->from_ids = from_ids;
+    what->to_ids = to_ids;
+    int status = from_ids && to_ids ? 0 : ENOMEM;
+    if (status == 0 && redistribution_plan_create(what, REDISTRIBUTION_BEST, &costs, &plan, NULL) != ESP_OK)
+        status = ENOMEM;
+    status = worst(way->communicator, status);
+    if (status == 0 && mpi_redistribute(what, plan, way->communicator, way->slots, parts, NULL) != ESP_OK)
+        status = EIO;
+    redistribution_plan_destroy(plan);
+    free(from_ids);
+    free(to_ids);
+    return status;
+}
+
+SHOWN int esp_redistribute(int communicator, int m, int n, size_t element_bytes,
+                           const struct esp_layout *from, const void *before, const struct esp_layout *to,
+                           void *after)
+{
+    const MPI_Comm comm = MPI_Comm_f2c(communicator);
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    struct own_way *way = way_of(comm);
+    struct redistribution what = {.from = layout_of(from, m, n), .to = layout_of(to, m, n)};
+    const struct mpi_parts parts = {before, after, from->leading, to->leading, element_bytes};
+    if (!way)
+        return EIO;
+    const bool sound =
+        element_bytes > 0 && is_sound(from, &what.from, rank, size) && is_sound(to, &what.to, rank, size);
+    const int status = worst(way->communicator, sound ? 0 : EINVAL);
+    return status == 0 ? move(way, &what, from, to, &parts) : status;
+}
+
+void esp_redistribute_(const int *communicator, const int *m, const int *n, const int *bytes,
+                       const struct esp_layout *from, const void *before, const struct esp_layout *to,
+                       void *after, int *status);
+
+SHOWN void esp_redistribute_(const int *communicator, const int *m, const int *n, const int *bytes,
+                             const struct esp_layout *from, const void *before, const struct esp_layout *to,
+                             void *after, int *status)
+{
+    *status =
+        esp_redistribute(*communicator, *m, *n, (size_t)(*bytes > 0 ? *bytes : 0), from, before, to, after);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/directory/ldap_session.h"
+
+#include <sasl/sasl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors ---- */
+
+static enum esp_status status_of(int code)
+{
+    switch (code) {
+    case LDAP_SERVER_DOWN:
+    case LDAP_CONNECT_ERROR:
+    case LDAP_UNAVAILABLE:
+    case LDAP_BUSY:
+        return ESP_UNREACHABLE;
+    case LDAP_TIMEOUT:
+    case LDAP_TIMELIMIT_EXCEEDED:
+        return ESP_TIMEOUT;
+    case LDAP_NO_SUCH_OBJECT:
+        return ESP_NOT_FOUND;
+    case LDAP_NO_MEMORY:
+        return ESP_NO_MEMORY;
+    case LDAP_SIZELIMIT_EXCEEDED:
+    case LDAP_ADMINLIMIT_EXCEEDED:
+        return ESP_LIMIT;
+    default:
+        return ESP_REFUSED;
+    }
+}
+
+enum esp_status ldap_failed(const struct ldap_session *session, int code, const char *what)
+{
+    char *detail = NULL;
+    if (session->ld)
+        ldap_get_option(session->ld, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
+    if (session->patience.runs && patience_is_over((struct patience *)&session->patience))
+        code = LDAP_TIMEOUT;
+    enum esp_status status =
+        error_set(session->error, status_of(code), "%.150s: %s: %s%s%.150s", session->options->url, what,
+                  ldap_err2string(code), detail && *detail ? ": " : "", detail ? detail : "");
+    ldap_memfree(detail);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static enum esp_status read_password(struct ldap_session *session)
+{
+    const char *path = session->options->password_file;
+    if (!path)
+        return ESP_OK;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_errno(session->error, "directory_password_file: %s", path);
+    const bool read = fgets(session->password, sizeof session->password, file) != NULL;
+    fclose(file);
+    session->password[strcspn(session->password, "\r\n")] = 0;
+    return read && *session->password
+               ? ESP_OK
+               : error_set(session->error, ESP_CONFIG,
+                           "%s: expected a password in the first line, found none", path);
+}
+
+/* Fills what a SASL mechanism asks for. */
+static int interact(LDAP *ld, unsigned flags, void *defaults, void *questions)
+{
+    (void)ld;
+    (void)flags;
+    const struct ldap_session *session = defaults;
+    for (sasl_interact_t *question = questions; question->id != SASL_CB_LIST_END; question++) {
+        const char *user = session->options->sasl_user;
+        const char *answer = question->id == SASL_CB_PASS ? session->password
+                             : user && (question->id == SASL_CB_AUTHNAME || question->id == SASL_CB_USER)
+                                 ? user
+                                 : "";
+        question->result = answer;
+        question->len = (unsigned)strlen(answer);
+    }
+    return LDAP_SUCCESS;
+}
+
+static int bind_to(struct ldap_session *session)
+{
+    const struct directory_options *options = session->options;
+    struct berval password = {strlen(session->password), session->password};
+    if (options->sasl)
+        return ldap_sasl_interactive_bind_s(session->ld, options->bind, options->sasl, NULL, NULL,
+                                            LDAP_SASL_QUIET, interact, session);
+    return ldap_sasl_bind_s(session->ld, options->bind ? options->bind : "", LDAP_SASL_SIMPLE, &password,
+                            NULL, NULL, NULL);
+}
+
+static int set_up_tls(struct ldap_session *session)
+{
+    const int zero = 0;
+    if (session->options->ca &&
+        ldap_set_option(session->ld, LDAP_OPT_X_TLS_CACERTFILE, session->options->ca) != LDAP_SUCCESS)
+        return LDAP_LOCAL_ERROR;
+    return ldap_set_option(session->ld, LDAP_OPT_X_TLS_NEWCTX, &zero);
+}
+
+/* Connected: from here on our patience is what ends waiting. With a timeout of its own for the network
+ * libldap would do the handshake of TLS without blocking, and spin where GnuTLS is below it. */
+static int on_open(LDAP *ld, Sockbuf *socket, LDAPURLDesc *url, struct sockaddr *address,
+                   struct ldap_conncb *callback)
+{
+    struct ldap_session *session = callback->lc_arg;
+    int fd = -1;
+    (void)url;
+    (void)address;
+    ber_sockbuf_ctrl(socket, LBER_SB_OPT_GET_FD, &fd);
+    patience_watch(&session->patience, fd);
+    ldap_set_option(ld, LDAP_OPT_NETWORK_TIMEOUT, NULL);
+    return 0;
+}
+
+static void on_close(LDAP *ld, Sockbuf *socket, struct ldap_conncb *callback)
+{
+    struct ldap_session *session = callback->lc_arg;
+    (void)ld;
+    (void)socket;
+    patience_watch(&session->patience, -1);
+}
+
+/* No wait without a deadline; no referrals to servers that nobody named. */
+static void set_limits(struct ldap_session *session)
+{
+    const int version = LDAP_VERSION3;
+    const struct timeval patience = {session->options->timeout_ms / 1000,
+                                     session->options->timeout_ms % 1000 * 1000};
+    ldap_set_option(session->ld, LDAP_OPT_PROTOCOL_VERSION, &version);
+    ldap_set_option(session->ld, LDAP_OPT_NETWORK_TIMEOUT, &patience);
+    ldap_set_option(session->ld, LDAP_OPT_TIMEOUT, &patience);
+    ldap_set_option(session->ld, LDAP_OPT_REFERRALS, LDAP_OPT_OFF);
+    ldap_set_option(session->ld, LDAP_OPT_RESTART, LDAP_OPT_OFF);
+    session->opened = (struct ldap_conncb){on_open, on_close, session};
+    ldap_set_option(session->ld, LDAP_OPT_CONNECT_CB, &session->opened);
+}
+
+static enum esp_status take_url(struct ldap_session *session)
+{
+    LDAPURLDesc *url = NULL;
+    char server[512];
+    if (ldap_url_parse(session->options->url, &url) != LDAP_URL_SUCCESS || !url->lud_dn || !*url->lud_dn) {
+        ldap_free_urldesc(url);
+        return error_set(session->error, ESP_CONFIG,
+                         "directory: expected \"ldap://HOST/BASE\", such as "
+                         "\"ldap://ldap.example.org/ou=espalier,dc=example,dc=org\", found \"%.150s\"",
+                         session->options->url);
+    }
+    session->base = strdup(url->lud_dn);
+    free(url->lud_dn);
+    url->lud_dn = NULL;
+    url->lud_scope = LDAP_SCOPE_DEFAULT;
+    char *text = ldap_url_desc2str(url);
+    snprintf(server, sizeof server, "%s", text ? text : "");
+    ldap_memfree(text);
+    ldap_free_urldesc(url);
+    const int code = ldap_initialize(&session->ld, server);
+    return code == LDAP_SUCCESS && session->base ? ESP_OK : ldap_failed(session, code, "it is no address");
+}
+
+enum esp_status ldap_session_open(struct ldap_session *session, const struct directory_options *options,
+                                  struct esp_error *error)
+{
+    *session = (struct ldap_session){.options = options, .error = error};
+    if (!patience_begin(&session->patience, options->timeout_ms))
+        return error_set(error, ESP_SYSTEM, "no thread for the deadline of the directory");
+    enum esp_status status = take_url(session);
+    if (status == ESP_OK)
+        status = read_password(session);
+    if (status != ESP_OK)
+        return status;
+    set_limits(session);
+    int code = set_up_tls(session);
+    if (code != LDAP_SUCCESS)
+        return error_set(error, ESP_SECURITY, "%.150s: the authority %.150s is not usable", options->url,
+                         options->ca ? options->ca : "");
+    if (options->starttls && (code = ldap_start_tls_s(session->ld, NULL, NULL)) != LDAP_SUCCESS) {
+        ldap_failed(session, code, "StartTLS");
+        if (error && error->status != ESP_TIMEOUT && code != LDAP_SERVER_DOWN)
+            error->status = ESP_SECURITY;
+        return error ? error->status : ESP_SECURITY;
+    }
+    patience_renew(&session->patience);
+    code = bind_to(session);
+    return code == LDAP_SUCCESS ? ESP_OK : ldap_failed(session, code, "bind");
+}
+
+void ldap_session_close(struct ldap_session *session)
+{
+    /* Its good-bye may wait too. */
+    patience_renew(&session->patience);
+    if (session->ld)
+        ldap_unbind_ext(session->ld, NULL, NULL);
+    patience_end(&session->patience);
+    free(session->base);
+    explicit_bzero(session->password, sizeof session->password);
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Whatever of a platform was killed, its file brings it back whole: the only redirector, the only master agent (which comes
+# back at another address), both, and everything. Nodes that run are not started a second time.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed timeout
+XDG_RUNTIME_DIR=$work/run
+export XDG_RUNTIME_DIR
+mkdir -m 700 run
+at_exit() {
+    espalier down here >down.out 2>&1
+}
+mkdir problems
+printf 'problem one "Say it"\n    out int j\nimplementation sh\n    command sh "-c" "echo 1"\n    stdout j\n' >problems/one.esp
+printf '%s\n' "problems = { \"$work/problems\" }" 'redirector { }' 'master "MA" { }' 'leader "LA" { parent = "MA" }' \
+    'server "S1" { parent = "LA" slots = 1 }' 'server "S2" { parent = "MA" slots = 1 }' >here.conf
+check "a platform" espalier up here.conf
+folder=$work/run/espalier/here
+ESPALIER_CONFIG=$folder/client.conf
+export ESPALIER_CONFIG
+process_of() { # process_of NAME: the newest
+    grep -o 'ready address=[^ ]* pid=[0-9]*' "$folder/$1.log" | tail -n 1 | sed 's/.*pid=//'
+}
+is_gone() {
+    ! alive "$1"
+}
+kill_nodes() { # what has been killed may be there for a moment yet
+    for victim; do
+        kill -9 "$(process_of "$victim")"
+    done
+    for victim; do
+        wait_until is_gone "$(process_of "$victim")"
+    done
+}
+below() { # below NODE PARENT
+    espalier tree --json | tr -d ' \n' | grep -o "{[^}]*\"name\":\"$1\"[^}]*}" | grep "\"parent\":\"$2\"" | grep -q '"unreachable":false'
+}
+whole() {
+    below LA MA && below S1 LA && below S2 MA && espalier call one
+}
+same() { # same NAME...: they are the processes that they were
+    for node; do
+        eval "before=\$before_$node"
+        # shellcheck disable=SC2154
+        [ "$(process_of "$node")" = "$before" ] || return 1
+    done
+}
+remember() {
+    for node in LA S1 S2; do
+        eval "before_$node=$(process_of $node)"
+    done
+}
+check "which is whole" whole
+remember
+
+kill_nodes redirector
+check "without its redirector" timeout 120 espalier admin apply here.conf
+check_says "there is nothing but that to do" 'redirector: started at .*, where it was' '^The tree is as the file says'
+check "it is whole" whole
+check "with the daemons that it had" same LA S1 S2
+
+address=$(cat "$folder/MA.address")
+kill_nodes MA
+check "without its master agent" timeout 120 espalier admin apply here.conf
+check_says "that is started, and the others return" '^MA: started$' '^LA: has returned below MA' '^S1: has returned below LA' '^S2: has returned below MA'
+check "it is whole" whole
+check "with the daemons that it had" same LA S1 S2
+check "and the master agent at another address" test "$(cat "$folder/MA.address")" != "$address"
+
+kill_nodes redirector MA
+check "without both" timeout 120 espalier admin apply here.conf
+check "it is whole" whole
+check "with the daemons that it had" same LA S1 S2
+
+kill_nodes redirector MA LA S1 S2
+check "without anything" timeout 120 espalier admin apply here.conf
+check_says "all is started" '^MA: started$' '^LA: started below MA$' '^S1: started below LA$' '^S2: started below MA$'
+check "it is whole" whole
+printf '%s\n' 'redirector { }' 'master "MB" { }' >other.conf
+check_fails 1 "the file of another platform" espalier admin apply other.conf --platform here
+check_says "is refused" 'not one node of the file is in the running tree'
+finish

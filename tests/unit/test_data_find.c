@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking for a datum in a time: a master agent and two servers, of which some are stopped. Who is stopped
+ * takes all the time that it is given, on a clock that only they move.
+ */
+#include "tests/unit/unit.h"
+
+#include "client/data/data.h"
+#include "client/session/deadline.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+
+#define DATUM "s1:0123456789abcdef0123456789abcdef"
+
+enum { MASTER, MAKER, OTHER, N_NODES };
+
+static const char *const addresses[N_NODES] = {"ma:1", "s1:1", "s2:1"};
+static bool stopped[N_NODES], has[N_NODES];
+static struct manual_clock now;
+static struct engine *engine;
+
+static void tell_tree(struct message *reply)
+{
+    struct node_record *record = arena_alloc(&reply->arena, sizeof *record);
+    *record = (struct node_record){.name = "s1", .address = addresses[MAKER], .role = ROLE_SERVER};
+    reply->tree_reply.records = record;
+    reply->tree_reply.n_records = 1;
+}
+
+static void tell_datum(int node, struct message *reply)
+{
+    struct datum_info *info = arena_alloc(&reply->arena, sizeof *info);
+    *info = (struct datum_info){.datum = DATUM, .server = "", .address = "", .owner = ""};
+    if (node == MASTER) {
+        info->server = "s2";
+        info->address = addresses[OTHER];
+    }
+    reply->data_reply.items = info;
+    reply->data_reply.n = node == MASTER || has[node];
+}
+
+static enum esp_status answer(struct transport *transport, const char *address, const struct message *request,
+                              int64_t timeout_ms, struct message *reply, struct esp_error *error)
+{
+    int node = 0;
+    (void)transport;
+    while (strcmp(addresses[node], address) != 0)
+        node++;
+    memset(reply, 0, sizeof *reply);
+    if (stopped[node]) {
+        now.time_ns += timeout_ms * NS_PER_MS;
+        return error_set(error, ESP_TIMEOUT, "%s: %s: no answer in time", address,
+                         message_name(request->kind));
+    }
+    reply->kind = message_reply_kind(request->kind);
+    if (request->kind == MESSAGE_GREET)
+        reply->greet_reply.role = ROLE_MASTER, reply->greet_reply.name = "ma";
+    else if (request->kind == MESSAGE_TREE)
+        tell_tree(reply);
+    else if (request->kind == MESSAGE_DATA)
+        tell_datum(node, reply);
+    else
+        fail_msg("nobody asks for %s", message_name(request->kind));
+    return ESP_OK;
+}
+
+static const struct transport_ops ops = {.call = answer};
+static struct transport transport = {&ops, &now.clock};
+
+static int setup(void **state)
+{
+    static const char *const agents[] = {"ma:1"};
+    const struct engine_options options = {
+        .transport = &transport, .agents = agents, .n_agents = 1, .call_timeout_ms = 3600 * 1000};
+    (void)state;
+    memset(stopped, 0, sizeof stopped);
+    memset(has, 0, sizeof has);
+    manual_clock_init(&now, NS_PER_S);
+    return engine_create(&options, &engine, NULL) == ESP_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    engine_destroy(engine);
+    return 0;
+}
+
+static struct data_holder holders[DATA_MOST_HOLDERS];
+static size_t n;
+static struct esp_error error;
+
+/* In at most a second. */
+static enum esp_status look(bool all)
+{
+    const int64_t until_ns = now.time_ns + NS_PER_S;
+    const int64_t before_ns = deadline_begin(until_ns);
+    enum esp_status status = data_find(engine, DATUM, all, holders, &n, &error);
+    deadline_end(before_ns);
+    if (now.time_ns > until_ns)
+        fail_msg("it took %.3f s longer", (double)(now.time_ns - until_ns) / NS_PER_S);
+    return status;
+}
+
+static void its_maker_has_it(void **state)
+{
+    (void)state;
+    has[MAKER] = true;
+    assert_int_equal(look(false), ESP_OK);
+    assert_int_equal(n, 1);
+    assert_string_equal(holders[0].server, "s1");
+}
+
+static void beside_a_stopped_maker_the_time_is_kept(void **state)
+{
+    (void)state;
+    stopped[MAKER] = true;
+    assert_int_equal(look(false), ESP_TIMEOUT);
+    assert_non_null(strstr(error.text, "datum s1:01234567"));
+    assert_non_null(strstr(error.text, "s1:1: data: no answer in time"));
+    assert_non_null(strstr(error.text, "give it more time"));
+}
+
+static void a_stopped_maker_leaves_others_time_to_tell(void **state)
+{
+    (void)state;
+    stopped[MAKER] = has[OTHER] = true;
+    assert_int_equal(look(true), ESP_OK);
+    assert_int_equal(n, 1);
+    assert_string_equal(holders[0].server, "s2");
+}
+
+static void beside_a_stopped_master_the_time_is_kept(void **state)
+{
+    (void)state;
+    stopped[MASTER] = has[MAKER] = true;
+    assert_int_not_equal(look(true), ESP_OK);
+    assert_non_null(strstr(error.text, "who has a datum"));
+    assert_non_null(strstr(error.text, "ma"));
+}
+
+static void when_all_are_stopped_the_time_is_kept(void **state)
+{
+    (void)state;
+    stopped[MASTER] = stopped[MAKER] = stopped[OTHER] = true;
+    assert_int_not_equal(look(true), ESP_OK);
+}
+
+static void without_a_limit_each_has_the_time_of_a_call(void **state)
+{
+    (void)state;
+    const int64_t begun_ns = now.time_ns;
+    stopped[MAKER] = has[OTHER] = true;
+    assert_int_equal(data_find(engine, DATUM, true, holders, &n, &error), ESP_OK);
+    assert_int_equal(now.time_ns - begun_ns, 3600 * NS_PER_S);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(its_maker_has_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(beside_a_stopped_maker_the_time_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_stopped_maker_leaves_others_time_to_tell, setup, teardown),
+        cmocka_unit_test_setup_teardown(beside_a_stopped_master_the_time_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(when_all_are_stopped_the_time_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_limit_each_has_the_time_of_a_call, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
