@@ -15,7 +15,8 @@ extern "C" {
 #endif
 
 /* Tells how far the routine that is being called has come, from 0 to 1; what is outside counts as the nearest
- * of the two, NaN as nothing. Costs a few nanoseconds: call it as often as you like. Any thread. */
+ * of the two, NaN as nothing. Costs a few nanoseconds: call it as often as you like. Any thread. Of the ranks
+ * that compute a call together the first one tells it for all; what others tell is not heard. */
 void esp_progress(double fraction);
 
 /* ---- checkpoints: of problems whose description says "checkpoint yes" ---- */

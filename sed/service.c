@@ -62,6 +62,14 @@ static void output(void *arg, uint64_t job_id, const char *line)
         log_notice("a worker printed: %.*s", (int)strcspn(line, "\n"), line);
 }
 
+/* Through mpirun, which does not say of which rank; it has words of its own, too. */
+static void ranks_output(void *arg, uint64_t job_id, const char *line)
+{
+    (void)arg;
+    (void)job_id;
+    log_notice("the ranks, or mpirun for them, printed: %.*s", (int)strcspn(line, "\n"), line);
+}
+
 static enum esp_status create_workers(struct service *service, struct esp_error *error)
 {
     const struct settings_sed *settings = service->settings;
@@ -99,8 +107,7 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
         .mpirun = settings->mpirun,
         .hostfile = settings->hostfile,
         .host = service->host,
-        .output = output,
-        .output_arg = service};
+        .output = ranks_output};
     if (settings->hostfile && settings->node.tls.certificate)
         log_warning("hostfile: what ranks on other hosts are sent is not encrypted, nor is what MPI sends");
     struct workers *both = NULL;

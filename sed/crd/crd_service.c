@@ -18,12 +18,8 @@ void service_install(struct ring *ring)
 
 __attribute__((visibility("default"))) void esp_progress(double fraction)
 {
-    if (our_ring && fraction == fraction)
-        atomic_store_explicit(&our_ring->progress,
-                              fraction < 0   ? 0
-                              : fraction > 1 ? 1
-                                             : fraction,
-                              memory_order_relaxed);
+    if (our_ring)
+        ring_tell_progress(our_ring, fraction);
 }
 
 /* ---- checkpoints ---- */

@@ -106,6 +106,13 @@ int far_connect(const char *at, uint32_t rank, uint32_t size, struct esp_error *
 /* Measures how fast the rank is, then serves calls until the connection ends. */
 void far_serve(int socket, uint32_t rank);
 
+/* ---- what routines find in it (prd_service.c) ---- */
+
+/* From now on esp_progress() tells of the call in that ring; `socket`: to its envoy, -1: the daemon sees the
+ * ring. Until service_end(), after which nothing is written to either any more. */
+void service_begin(struct ring *ring, int socket);
+void service_end(void);
+
 /* ---- its end (prd_end.c) ---- */
 
 /* From now on the daemon at the other end of the socket is told how this process ends, before it does. After

@@ -253,7 +253,11 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
     enum esp_status status = share(state, descriptors, n_descriptors, &error);
     if (status == ESP_OK)
         status = bind(state, &invocation, operands, &error);
-    if (all_can(state, 1, status, &error) && compute(state, invocation, operands))
+    if (state->place == 0)
+        service_begin(ring, -1);
+    bool returned = all_can(state, 1, status, &error) && compute(state, invocation, operands);
+    service_end();
+    if (returned)
         put_back(state);
     fflush(stdout);
     areas_unmap(&state->areas);
@@ -273,7 +277,10 @@ bool rank_call_far(struct ring *ring, uint32_t rank, int socket)
         return false;
     if (status == ESP_OK)
         status = bind(state, &invocation, operands, &error);
+    if (state->place == 0)
+        service_begin(ring, socket);
     bool returned = all_can(state, 1, status, &error) && compute(state, invocation, operands);
+    service_end();
     fflush(stdout);
     bool told = far_give_back(state, socket, returned);
     areas_unmap(&state->areas);

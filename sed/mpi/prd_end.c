@@ -46,15 +46,23 @@ static void on_exit_code(int code, void *arg)
     say(RANK_EXITED, code);
 }
 
-/* In place of the C library's and MPI's, also for the libraries of routines. */
-void _exit(int code)
+/* In place of the C library's and MPI's, also for the libraries of routines: hidden, they would find the C
+ * library's all the same. */
+#define SHOWN __attribute__((visibility("default")))
+
+SHOWN void _exit(int code)
 {
     say(RANK_EXITED, code);
     for (;;)
         syscall(SYS_exit_group, code);
 }
 
-int MPI_Abort(MPI_Comm communicator, int code)
+SHOWN void _Exit(int code)
+{
+    _exit(code);
+}
+
+SHOWN int MPI_Abort(MPI_Comm communicator, int code)
 {
     say(RANK_ABORTED, code);
     return PMPI_Abort(communicator, code);

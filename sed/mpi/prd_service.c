@@ -5,10 +5,14 @@
 #include "config.h"
 
 #include "espalier_server.h"
+#include "sed/mpi/prd.h"
 #include "sed/mpi/redistribute.h"
+#include "sed/porter/porter_stream.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #define SHOWN __attribute__((visibility("default")))
@@ -17,12 +21,60 @@
  */
 static const struct redistribution_costs costs = {2e-5, 8 / 3e9};
 
-/* ---- what workers have: here nobody follows a call, and no state is kept ---- */
+/* ---- how far it is: the first rank tells it for all of them ---- */
+
+#define TELL_NS (10 * NS_PER_MS) /* at least, between two messages to another host */
+
+/* Threads of the routine may tell it too, and still do when the routine has returned. */
+static struct {
+    pthread_mutex_t lock;
+    struct ring *ring; /* NULL: nobody asks */
+    int socket;
+    double told; /* to the envoy, at told_ns */
+    int64_t told_ns;
+} call = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void service_begin(struct ring *ring, int socket)
+{
+    pthread_mutex_lock(&call.lock);
+    call.ring = ring;
+    call.socket = socket;
+    call.told = -1;
+    pthread_mutex_unlock(&call.lock);
+}
+
+void service_end(void)
+{
+    pthread_mutex_lock(&call.lock);
+    call.ring = NULL;
+    pthread_mutex_unlock(&call.lock);
+}
+
+/* The end is told at once, once. A connection that is lost is noticed when the call is. */
+static void tell_envoy(double fraction)
+{
+    static const struct porter_end nobody = {.stop = -1, .order = -1};
+    const double reached = fraction < 1 ? fraction : 1;
+    const struct far_message message = {.kind = FAR_PROGRESS, .progress = reached};
+    const int64_t now = clock_now_ns(&clock_system);
+    if (reached == call.told || (call.told >= 0 && reached < 1 && now - call.told_ns < TELL_NS))
+        return;
+    call.told = reached;
+    call.told_ns = now;
+    porter_say(call.socket, &message, sizeof message, &nobody, NULL);
+}
 
 SHOWN void esp_progress(double fraction)
 {
-    (void)fraction;
+    pthread_mutex_lock(&call.lock);
+    if (call.ring && call.socket < 0)
+        ring_tell_progress(call.ring, fraction);
+    else if (call.ring && fraction == fraction)
+        tell_envoy(fraction < 0 ? 0 : fraction);
+    pthread_mutex_unlock(&call.lock);
 }
+
+/* ---- what workers have besides: here no state is kept ---- */
 
 SHOWN int esp_checkpoint_save(const void *state, size_t bytes)
 {

@@ -116,10 +116,9 @@ double pool_progress(struct workers *workers, uint64_t job_id)
     struct pool *pool = (struct pool *)workers;
     pthread_mutex_lock(&pool->lock);
     struct worker *worker = pool_find_job(pool, job_id);
-    double progress = worker ? atomic_load_explicit(&worker->ring->progress, memory_order_relaxed) : -1;
+    double progress = worker ? ring_progress(worker->ring) : -1;
     pthread_mutex_unlock(&pool->lock);
-    /* A routine that scribbled over the ring may have left anything. */
-    return progress >= 0 && progress <= 1 ? progress : -1;
+    return progress;
 }
 
 /* ---- questions of routines to their callers ---- */

@@ -112,3 +112,19 @@ int64_t ring_fence_damage(const unsigned char *from, uint64_t bytes)
             return (int64_t)i;
     return -1;
 }
+
+double ring_progress(const struct ring *ring)
+{
+    const double progress = atomic_load_explicit(&ring->progress, memory_order_relaxed);
+    return progress >= 0 && progress <= 1 ? progress : -1;
+}
+
+void ring_tell_progress(struct ring *ring, double fraction)
+{
+    if (fraction == fraction)
+        atomic_store_explicit(&ring->progress,
+                              fraction < 0   ? 0
+                              : fraction > 1 ? 1
+                                             : fraction,
+                              memory_order_relaxed);
+}

@@ -315,6 +315,12 @@ enum esp_status ring_create(struct ring **ring, int *fd, struct esp_error *error
 struct ring *ring_map_guarded(int fd);
 void ring_unmap(struct ring *ring);
 
+/* For the daemon: how far the routine has said it is, from 0 to 1; -1: it has not. One that scribbled over
+ * the ring may have left anything there. */
+double ring_progress(const struct ring *ring);
+/* For the routine: notes what is outside as the nearest of the two, and NaN not at all. */
+void ring_tell_progress(struct ring *ring, double fraction);
+
 /* Sleeps while *word == value, at most until `until_ns` (CLOCK_MONOTONIC; CLOCK_NEVER: for ever).
  * Returns for any reason or none. */
 void ring_sleep(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);

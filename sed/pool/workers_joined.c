@@ -70,7 +70,8 @@ static void drop(struct workers *workers, uint64_t state)
 static double progress(struct workers *workers, uint64_t job_id)
 {
     const struct joined *joined = (struct joined *)workers;
-    return joined->processes->ops->progress(joined->processes, job_id);
+    const double of_worker = joined->processes->ops->progress(joined->processes, job_id);
+    return of_worker >= 0 ? of_worker : joined->ranks->ops->progress(joined->ranks, job_id);
 }
 
 static bool question(struct workers *workers, uint64_t job_id, struct job_question *asks, void *data)

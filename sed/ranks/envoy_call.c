@@ -49,6 +49,19 @@ static enum esp_status await(const struct envoy_call *call, struct far_message *
     return status;
 }
 
+/* Its last one of this call, noting what comes before. */
+static enum esp_status await_end(const struct envoy_call *call, struct far_message *message,
+                                 struct esp_error *error)
+{
+    enum esp_status status = await(call, message, error);
+    while (status == ESP_OK && message->kind == FAR_PROGRESS) {
+        if (call->rank == call->job->first_rank)
+            ring_tell_progress(call->ring, message->progress);
+        status = await(call, message, error);
+    }
+    return status;
+}
+
 static enum esp_status finish(const struct envoy_call *call, const struct far_message *done,
                               struct esp_error *error)
 {
@@ -96,7 +109,7 @@ enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error
     else if (status == ESP_OK && message.kind != FAR_CANNOT)
         status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
     if (status == ESP_OK)
-        status = await(call, &message, error);
+        status = await_end(call, &message, error);
     if (status == ESP_OK && message.kind != FAR_DONE)
         status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
     if (status == ESP_OK)

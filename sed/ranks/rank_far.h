@@ -13,6 +13,7 @@
  *                                   <- FAR_CALL, the job, the small values
  *     FAR_WANTS                     ->    unless FAR_CANNOT: no arguments follow
  *                                   <- each whole array that goes in, and each part of this rank
+ *     FAR_PROGRESS                  ->    of the first rank, as often as it tells something new, but seldom
  *     FAR_DONE                      ->    with what the first rank puts back, and its own parts
  *                                   <- FAR_THROUGH: no rank of the grid is in the routine any more
  *
@@ -59,7 +60,16 @@ struct far_signed {
     unsigned char nonce[RANK_NONCE_BYTES];
 };
 
-enum far_kind { FAR_WELCOME = 1, FAR_READY, FAR_CALL, FAR_WANTS, FAR_CANNOT, FAR_DONE, FAR_THROUGH };
+enum far_kind {
+    FAR_WELCOME = 1,
+    FAR_READY,
+    FAR_CALL,
+    FAR_WANTS,
+    FAR_CANNOT,
+    FAR_DONE,
+    FAR_THROUGH,
+    FAR_PROGRESS
+};
 
 struct far_message {
     uint32_t kind;
@@ -68,6 +78,7 @@ struct far_message {
     uint32_t starved;    /* FAR_DONE: as it has no memory left for that */
     int32_t strayed;     /* FAR_DONE: the argument beside whose part was written; -1: none */
     uint64_t compute_ns; /* FAR_DONE */
+    double progress;     /* FAR_PROGRESS: from 0 to 1 */
     struct parallel_speed speed; /* FAR_READY */
     char text[RING_ANSWER_TEXT];
 };

@@ -233,6 +233,16 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
 
 /* ---- looking at it ---- */
 
+static double pool_progress(struct workers *workers, uint64_t job_id)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    const struct gang *gang = find(pool, job_id);
+    double progress = gang ? ring_progress(gang->ring) : -1;
+    pthread_mutex_unlock(&pool->lock);
+    return progress;
+}
+
 void ranks_count(struct workers *workers, struct ranks_counts *counts)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
@@ -271,5 +281,6 @@ int32_t ranks_pid(struct workers *workers, uint32_t rank)
 const struct workers_ops ranks_ops = {.start = pool_start,
                                       .cancel = pool_cancel,
                                       .help = pool_help,
+                                      .progress = pool_progress,
                                       .propose = ranks_propose,
                                       .destroy = ranks_destroy};

@@ -23,9 +23,23 @@ static void note_words(struct rank_pool *pool)
              (int)strcspn(line, "\n"), line);
 }
 
+/* Lines that ranks print come from a terminal of mpirun's, with a carriage return. */
+static void cut_return(struct rank_pool *pool)
+{
+    size_t *n = &pool->line_length;
+    const bool ends = *n > 0 && pool->line[*n - 1] == '\n';
+    if (ends)
+        --*n;
+    while (*n > 0 && pool->line[*n - 1] == '\r')
+        --*n;
+    if (ends)
+        pool->line[(*n)++] = '\n';
+    pool->line[*n] = 0;
+}
+
 static void hand_on(struct rank_pool *pool)
 {
-    pool->line[pool->line_length] = 0;
+    cut_return(pool);
     if (pool->line_length == 0 || (pool->line_length == 1 && pool->line[0] == '\n')) {
         pool->line_length = 0;
         return;

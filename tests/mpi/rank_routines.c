@@ -16,6 +16,7 @@ void count_ranks(MPI_Comm ranks, int *n, int *has_context, int context);
 int die(MPI_Comm ranks, int which);
 int leave(MPI_Comm ranks, int which, int how);
 void rest(MPI_Comm ranks, double seconds);
+void tell(MPI_Comm ranks, double fraction, double seconds);
 void linger(MPI_Comm ranks, double seconds, const int *desc, double *part);
 void scale(double factor, const int *desc, double *part);
 void gate(MPI_Comm ranks);
@@ -58,12 +59,24 @@ int leave(MPI_Comm ranks, int which, int how)
         MPI_Abort(ranks, 7);
     if (rank == which && how == 4)
         *(volatile int *)0 = 1;
+    if (rank == which && how == 5)
+        _Exit(5);
     MPI_Barrier(ranks);
     return 0;
 }
 
 void rest(MPI_Comm ranks, double seconds)
 {
+    usleep((useconds_t)(seconds * 1e6));
+    MPI_Barrier(ranks);
+}
+
+/* The first rank tells how far it is, others that they are through; then all go on for so long. */
+void tell(MPI_Comm ranks, double fraction, double seconds)
+{
+    int rank;
+    MPI_Comm_rank(ranks, &rank);
+    esp_progress(rank == 0 ? fraction : 1);
     usleep((useconds_t)(seconds * 1e6));
     MPI_Barrier(ranks);
 }

@@ -74,6 +74,10 @@ static const char description[] =
     "    in      double  seconds\n"
     "implementation ours\n"
     "    parallel c rest(communicator, seconds) in librankroutines.so\n"
+    "problem tell \"Tells how far it is, and waits\"\n"
+    "    in      double  fraction, seconds\n"
+    "implementation ours\n"
+    "    parallel c tell(communicator, fraction, seconds) in librankroutines.so\n"
     "problem limited \"Waits\"\n"
     "    in      double  seconds\n"
     "implementation ours\n"
@@ -213,6 +217,37 @@ void factorises(struct rig *rig, struct process_grid grid)
         }
     free(a);
     free(lu);
+}
+
+static void hears(struct rig *rig, const struct rig_job *job, double expected)
+{
+    double heard = -1;
+    for (int i = 0; i < 3000 && heard < 0; i++) {
+        heard = rig->workers->ops->progress(rig->workers, job->job.id);
+        usleep(heard < 0 ? 10000 : 0);
+    }
+    assert_true(heard == expected);
+}
+
+void tells_how_far_it_is(struct rig *rig, struct process_grid grid)
+{
+    double fractions[] = {0.25, 0.5}, long_s = 60, short_s = 0;
+    struct rig_job *jobs[2];
+    rig->grid = grid;
+    assert_string_equal(rig_call(rig, "tell", (void *[]){&fractions[0], &short_s}, false).text, "");
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = rig_prepare(rig, "tell", (void *[]){&fractions[i], &long_s}, false);
+        rig_start(rig, jobs[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        hears(rig, jobs[i], fractions[i]);
+    for (int i = 0; i < 2; i++)
+        rig->workers->ops->cancel(rig->workers, jobs[i]->job.id);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rig_wait(rig, jobs[i], false)->error.status, ESP_CANCELLED);
+        assert_true(rig->workers->ops->progress(rig->workers, jobs[i]->job.id) < 0);
+        rig_finish(jobs[i]);
+    }
 }
 
 pid_t parent_of(pid_t pid)

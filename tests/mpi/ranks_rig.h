@@ -21,6 +21,9 @@ void multiplies(struct rig *rig, struct process_grid grid, int m, int n, int k, 
 /* dgetrf of a matrix of order 50: with the pivots that came back, P A = L U. */
 void factorises(struct rig *rig, struct process_grid grid);
 
+/* Two calls at a time tell how far they are, and are cancelled, which ends the job. */
+void tells_how_far_it_is(struct rig *rig, struct process_grid grid);
+
 pid_t parent_of(pid_t pid);
 /* The folder of the segments that the process has mapped of MPI's, "" if there are none. */
 void folder_of_segments(pid_t pid, char folder[256]);

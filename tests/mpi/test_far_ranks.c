@@ -314,6 +314,15 @@ static void hosts_are_reached_by_their_full_names(void **state)
             (const char *[]){"connect to host gone.example.org port 22: No route to host", NULL});
 }
 
+static void a_first_rank_there_tells_how_far_it_is(void **state)
+{
+    (void)state;
+    struct ranks_counts counts;
+    ranks_count(rig.workers, &counts);
+    tells_how_far_it_is(&rig, (struct process_grid){2, 1, 1});
+    await_ranks(&rig, counts.started + 1);
+}
+
 /* The process whose number is in that file. */
 static bool has_ended(const char *name)
 {
@@ -362,6 +371,7 @@ int main(void)
         cmocka_unit_test(a_rank_killed_there_fails_the_call_and_is_replaced),
         cmocka_unit_test(what_a_job_shared_there_is_gone_when_the_next_one_has_started),
         cmocka_unit_test(a_time_limit_stops_a_call_on_several_hosts),
+        cmocka_unit_test(a_first_rank_there_tells_how_far_it_is),
         cmocka_unit_test(ranks_here_and_there_compute_together),
         cmocka_unit_test(a_host_that_cannot_be_reached_is_told_with_the_reason),
         cmocka_unit_test(hosts_are_reached_by_their_full_names),

@@ -88,12 +88,20 @@ static void layouts_that_cannot_be_are_told_to_all_ranks(void **state)
     sums_down(rig.grid, 20, 20, 2); /* and the ranks go on */
 }
 
+static void what_the_first_rank_tells_of_its_progress_is_heard_of_its_call(void **state)
+{
+    (void)state;
+    tells_how_far_it_is(&rig, (struct process_grid){1, 2, 1});
+    await_ranks(&rig, 2);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_routine_lays_its_matrix_otherwise_and_back),
         cmocka_unit_test(what_ranks_share_for_it_is_in_the_folder_of_the_job),
         cmocka_unit_test(layouts_that_cannot_be_are_told_to_all_ranks),
+        cmocka_unit_test(what_the_first_rank_tells_of_its_progress_is_heard_of_its_call),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

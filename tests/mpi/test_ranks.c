@@ -153,6 +153,7 @@ static void what_ranks_print_is_handed_on(void **state)
     for (int i = 0; i < 500 && strstr(rig.last_line, "is here") == NULL; i++)
         usleep(10000);
     assert_non_null(strstr(rig.last_line, "is here"));
+    assert_null(strchr(rig.last_line, '\r'));
 }
 
 static void a_routine_that_is_not_there_is_told_and_harms_nobody(void **state)
@@ -492,9 +493,12 @@ static void a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void *
 static void the_rank_that_ended_first_is_told_and_how(void **state)
 {
     (void)state;
-    static const char *const expected[] = {
-        "was killed by signal 11 (Segmentation fault)", "ended with exit code 3", "ended with exit code 4",
-        "called MPI_Abort() with code 7", "was killed by signal 11 (Segmentation fault)"};
+    static const char *const expected[] = {"was killed by signal 11 (Segmentation fault)",
+                                           "ended with exit code 3",
+                                           "ended with exit code 4",
+                                           "called MPI_Abort() with code 7",
+                                           "was killed by signal 11 (Segmentation fault)",
+                                           "ended with exit code 5"};
     rig.grid = (struct process_grid){2, 2, 1};
     for (int how = 0; how < (int)(sizeof expected / sizeof *expected); how++) {
         uint64_t before = jobs_started();
