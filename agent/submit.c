@@ -361,6 +361,7 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
         agent_refuse(agent, call, submit, &error);
         return;
     }
+    trace_note_again(&agent->duty.trace, &request->session, &request->extensions, agent_now(agent));
     struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
     const bool stranger = *request->server && !knowledge_find(agent->knowledge, request->server);
     if ((!variant || stranger) && learning_keeps(agent, call, submit))

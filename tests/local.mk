@@ -532,6 +532,7 @@ e2e_tests += tests/e2e/t0505-worker-limits.t
 e2e_tests += tests/e2e/t0510-abstract.t
 e2e_tests += tests/e2e/t0600-calibrate.t
 e2e_tests += tests/e2e/t0620-forecast.t
+e2e_tests += tests/e2e/t0621-trace.t
 e2e_tests += tests/e2e/t0630-choice.t tests/e2e/t0631-rivals.t tests/e2e/t0632-weather.t
 e2e_tests += tests/e2e/t0511-sparse-states.t
 e2e_tests += tests/e2e/t0521-plain-names.t

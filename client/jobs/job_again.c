@@ -6,6 +6,7 @@
 #include "client/arguments/invocation_data.h"
 #include "client/jobs/job.h"
 #include "client/jobs/job_call.h"
+#include "client/session/attempt_parts.h"
 #include "client/session/session.h"
 
 #include <fcntl.h>
@@ -114,6 +115,7 @@ static enum esp_status begin(struct engine *engine, const struct job_record *rec
     if (status != ESP_OK)
         return status;
     (*session)->origin = record->origin;
+    attempt_note_again(*session, record->server, " was lost");
     /* Who looks after it comes again. */
     (*session)->absence = patience_begin(0, 0, (*session)->started_ns);
     if (record->keepers && !((*session)->keepers = calloc(1, KEEPERS_BYTES)))

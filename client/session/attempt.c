@@ -135,6 +135,7 @@ static enum esp_status build_call(struct session *session, const struct session_
     if (lend_is_wanted(session, link->address))
         add_extension(request, EXTENSION_LENDS, (const uint8_t *)"", 0);
     tell_checkpoints(session, request);
+    attempt_tell_again(session, &request->call.extensions, &request->arena); /* best effort */
     return invocation_arguments(&session->invocation, request, error);
 }
 

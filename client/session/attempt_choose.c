@@ -55,6 +55,8 @@ static enum esp_status submit_once(struct session *session, bool *silent, struct
         links_sound(engine, &request);
     if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
         status = error_no_memory(error, "a request");
+    if (status == ESP_OK && !attempt_tell_again(session, &request.submit.request.extensions, &request.arena))
+        status = error_no_memory(error, "a request");
     const struct ahead_wish ahead = status == ESP_OK ? ahead_wanted(session) : (struct ahead_wish){0};
     if (ahead.n > 0 && !ahead_ask(&request.submit.request, &ahead, &request.arena))
         status = error_no_memory(error, "a request");

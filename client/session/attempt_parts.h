@@ -31,4 +31,9 @@ void attempt_set_server(struct session *session, struct link *link, const char *
 /* A new identity: the old one may still be computing somewhere. False: it has ended (no random numbers). */
 bool attempt_begin_again(struct session *session);
 
+/* For those who look at its way afterwards: why the session is to begin again (`server`, and what of it), and
+ * that in a message about the next one. False without memory. */
+void attempt_note_again(struct session *session, const char *server, const char *why);
+bool attempt_tell_again(const struct session *session, struct extensions *extensions, struct arena *arena);
+
 #endif

@@ -10,6 +10,7 @@
 #include "client/session/link.h"
 #include "util/clock.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,22 @@ static void give_up(struct session *session)
     session->given_up = session->link;
     session->given_up_id = session->id;
     session_tell_given_up(session);
+}
+
+void attempt_note_again(struct session *session, const char *server, const char *why)
+{
+    session->again_ns = clock_now_ns(session->engine->clock);
+    snprintf(session->again, sizeof session->again, "%.32s%.31s", server, why);
+}
+
+bool attempt_tell_again(const struct session *session, struct extensions *extensions, struct arena *arena)
+{
+    uint8_t bytes[AGAIN_BYTES];
+    if (session->again_ns == 0)
+        return true;
+    const int64_t age_ns = clock_now_ns(session->engine->clock) - session->again_ns;
+    return extension_add(extensions, EXTENSION_AGAIN, bytes,
+                         again_put(&session->origin, age_ns, session->again, bytes), arena);
 }
 
 bool attempt_begin_again(struct session *session)
@@ -161,6 +178,7 @@ void attempt_recover(struct session *session)
     if (!session->bound)
         exclude(session, session->server, error->status);
     note_loss(session);
+    attempt_note_again(session, session->server, " was lost");
     if (session->bound)
         await_again(session);
     if (!attempt_begin_again(session))
@@ -191,6 +209,7 @@ bool attempt_finds_data(struct session *session)
         return false;
     invocation_split(&session->invocation, session->engine->inline_bytes);
     session->rounds = 0;
+    attempt_note_again(session, session->server, " had not all of its data");
     return attempt_begin_again(session);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/backlog.h"
+#include "client/session/attempt_parts.h"
 #include "client/session/excluded.h"
 #include "client/session/link.h"
 #include "util/clock.h"
@@ -325,6 +326,7 @@ static void lay_down(struct session *session)
     session->holding = false;
     session->rounds = 0;
     excluded_forget(session);
+    attempt_note_again(session, "", "no server had room");
     engine_retire(session->engine, session);
 }
 

@@ -120,6 +120,8 @@ struct session {
     uint32_t data_losses; /* times that data of its sequence were gone */
     char *loss;           /* how the last of them did, and when; NULL: none has */
     int64_t loss_ns;
+    char again[AGAIN_WHY + 1]; /* why the attempt before was given up, and when */
+    int64_t again_ns;
     struct link *given_up;         /* the last of them may have opened a state, */
     struct session_id given_up_id; /* as this session: it was not reached to close it. Or NULL */
     double forecast_s, forecast_compute_s, forecast_error_s;

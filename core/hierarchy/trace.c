@@ -10,10 +10,11 @@
 #define LINE_BYTES   120
 
 static const char *const names[TRACE_KINDS] = {
-    [TRACE_CHOSEN] = "chosen",     [TRACE_REFUSED] = "refused",     [TRACE_ASKED] = "asked",
-    [TRACE_PLACED] = "placed",     [TRACE_PROMISED] = "promised",   [TRACE_WAITED] = "waited for memory",
-    [TRACE_RECEIVED] = "received", [TRACE_QUEUED] = "queued",       [TRACE_COMPUTED] = "computed",
-    [TRACE_FAILED] = "failed",     [TRACE_DELIVERED] = "delivered", [TRACE_SENT] = "sent to",
+    [TRACE_CHOSEN] = "chosen",      [TRACE_REFUSED] = "refused",     [TRACE_ASKED] = "asked",
+    [TRACE_PLACED] = "placed",      [TRACE_PROMISED] = "promised",   [TRACE_WAITED] = "waited for memory",
+    [TRACE_RECEIVED] = "received",  [TRACE_QUEUED] = "queued",       [TRACE_COMPUTED] = "computed",
+    [TRACE_FAILED] = "failed",      [TRACE_DELIVERED] = "fetched",   [TRACE_SENT] = "sent to",
+    [TRACE_AGAIN] = "called again", [TRACE_LATER] = "later attempt", [TRACE_FIRST] = "first attempt",
 };
 
 const char *trace_what_name(enum trace_what what)
@@ -51,6 +52,19 @@ void trace_note(struct trace *trace, const struct session_id *session, enum trac
     const size_t length = strnlen(detail, sizeof event->detail - 1);
     memcpy(event->detail, detail, length);
     event->detail[length] = '\0';
+}
+
+/* Both ways, as whoever asks may know any of the attempts. */
+void trace_note_again(struct trace *trace, const struct session_id *session,
+                      const struct extensions *extensions, int64_t now_ns)
+{
+    struct told_again told;
+    char text[SESSION_TEXT];
+    if (!again_get(extensions, &told))
+        return;
+    trace_note(trace, &told.first, TRACE_LATER, now_ns, now_ns, session_id_text(session, text));
+    trace_note(trace, session, TRACE_FIRST, now_ns, now_ns, session_id_text(&told.first, text));
+    trace_note(trace, session, TRACE_AGAIN, now_ns - told.age_ns, now_ns, told.why);
 }
 
 void trace_release(struct trace *trace)

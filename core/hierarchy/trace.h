@@ -24,8 +24,11 @@ enum trace_what {
     TRACE_QUEUED,    /* for a slot */
     TRACE_COMPUTED,  /* ran `detail`, a problem; by a worker unless ranks are named */
     TRACE_FAILED,    /* ended otherwise: `detail` */
-    TRACE_DELIVERED, /* its client acknowledged the result */
+    TRACE_DELIVERED, /* its client was told how it ended, or took the result `detail` */
     TRACE_SENT,      /* a redirector sent its client to `detail`, with this session and all later ones */
+    TRACE_AGAIN,     /* its client had given up the attempt before: `detail` */
+    TRACE_LATER,     /* it was the first attempt of a call, of which `detail` is a later one */
+    TRACE_FIRST,     /* the first attempt of this call was `detail` */
     TRACE_KINDS
 };
 const char *trace_what_name(enum trace_what what); /* "chosen", "computed", ... */
@@ -46,6 +49,9 @@ struct trace {
 /* Without memory the event is not noted. `detail` is cut. */
 void trace_note(struct trace *trace, const struct session_id *session, enum trace_what what, int64_t from_ns,
                 int64_t to_ns, const char *detail);
+/* Notes what a submit or a call tells of earlier attempts, if it tells of any (EXTENSION_AGAIN). */
+void trace_note_again(struct trace *trace, const struct session_id *session,
+                      const struct extensions *extensions, int64_t now_ns);
 void trace_release(struct trace *trace);
 
 /* The events of the session that is called so in logs ("c0ffee12-7"), the oldest first, one a line: how long

@@ -388,6 +388,14 @@ struct call_argument {
 #define KEEPERS_MOST      4
 #define KEEPERS_BYTES     (KEEPERS_MOST * (CAP_NAME + CAP_ADDRESS + 2))
 
+/* Tag in a submit and a call of a session that is not the first one in which its client wants this call: two
+ * little-endian 64-bit numbers that are the first one (of the client's id the high part, its sequence
+ * number), another with the nanoseconds since the one before was given up, and why that was, up to AGAIN_WHY
+ * bytes of text. For those who look at its way afterwards. */
+#define EXTENSION_AGAIN 87
+#define AGAIN_WHY       63
+#define AGAIN_BYTES     (24 + AGAIN_WHY)
+
 struct call_request {
     struct session_id session;
     uint64_t oldest_unacknowledged; /* below it, the server forgets and refuses */
@@ -768,6 +776,16 @@ void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES]);
 void origin_put(const struct session_id *origin, uint8_t bytes[ORIGIN_BYTES]);
 bool origin_get(const struct extensions *extensions, struct session_id *origin);
 bool asker_get(const struct extensions *extensions, struct session_id *first);
+/* What EXTENSION_AGAIN carries. Returns its length; `why` is cut. Reading: false when it is not there; of
+ * `first` the other parts are 0, and `why` has no control characters. */
+struct told_again {
+    struct session_id first;
+    int64_t age_ns;
+    char why[AGAIN_WHY + 1];
+};
+uint32_t again_put(const struct session_id *first, int64_t age_ns, const char *why,
+                   uint8_t bytes[AGAIN_BYTES]);
+bool again_get(const struct extensions *extensions, struct told_again *told);
 
 /* Between these and what they carry, which is borrowed. False: such a message is not passed on. */
 bool pass_put(struct pass *pass, const struct message *request);

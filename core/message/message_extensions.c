@@ -68,6 +68,39 @@ bool origin_get(const struct extensions *extensions, struct session_id *origin)
     return true;
 }
 
+uint32_t again_put(const struct session_id *first, int64_t age_ns, const char *why,
+                   uint8_t bytes[AGAIN_BYTES])
+{
+    const uint64_t numbers[] = {htole64(first->client_high), htole64(first->sequence),
+                                htole64((uint64_t)(age_ns > 0 ? age_ns : 0))};
+    const size_t length = strnlen(why, AGAIN_WHY);
+    memcpy(bytes, numbers, sizeof numbers);
+    memcpy(bytes + sizeof numbers, why, length);
+    return (uint32_t)(sizeof numbers + length);
+}
+
+/* No clock says so much: it is believed up to a day. */
+#define AGAIN_MOST_NS (INT64_C(86400) * 1000000000)
+
+bool again_get(const struct extensions *extensions, struct told_again *told)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_AGAIN);
+    uint64_t numbers[3];
+    if (!extension || extension->length < sizeof numbers || extension->length > AGAIN_BYTES)
+        return false;
+    memcpy(numbers, extension->value, sizeof numbers);
+    const uint64_t age_ns = le64toh(numbers[2]);
+    *told =
+        (struct told_again){.first = {.client_high = le64toh(numbers[0]), .sequence = le64toh(numbers[1])},
+                            .age_ns = age_ns < (uint64_t)AGAIN_MOST_NS ? (int64_t)age_ns : AGAIN_MOST_NS};
+    const uint32_t length = extension->length - (uint32_t)sizeof numbers;
+    for (uint32_t i = 0; i < length; i++) {
+        const uint8_t c = extension->value[sizeof numbers + i];
+        told->why[i] = c < ' ' || c == 0x7f ? '?' : (char)c;
+    }
+    return true;
+}
+
 void lease_put(uint64_t left_ms, uint8_t bytes[LEASE_BYTES])
 {
     left_ms = htole64(left_ms);

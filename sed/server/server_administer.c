@@ -280,3 +280,19 @@ void server_trace_end(struct server *server, const struct session *session)
                    session->started_ns ? session->started_ns : ended_ns, ended_ns,
                    with_ranks(session, esp_status_string(session->error.status), text));
 }
+
+void server_trace_told(struct server *server, struct session *session)
+{
+    const int64_t now_ns = server_now(server);
+    if (!session->told)
+        trace_note(&server->duty.trace, &session->id, TRACE_DELIVERED, now_ns, now_ns, "how it ended");
+    session->told = true;
+}
+
+void server_trace_fetched(struct server *server, const struct session *session, uint32_t argument,
+                          uint64_t end)
+{
+    if (end == session->job.arguments[argument].bytes)
+        note(server, session, TRACE_DELIVERED, session->arguments[argument].asked_ns, server_now(server),
+             session->problem->arguments[argument].name);
+}

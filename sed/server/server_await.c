@@ -94,6 +94,8 @@ static bool fill_report(struct server *server, struct session *session, struct a
         return false;
     if (session->state == SESSION_WAITING || session->state == SESSION_QUEUED)
         report->ahead = ahead(server, session);
+    if (session_has_ended(session))
+        server_trace_told(server, session);
     if (session->state == SESSION_DONE)
         return add_results(server, session, arena, budget, report);
     if (session_has_ended(session) && session->error.text[0])

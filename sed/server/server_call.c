@@ -328,6 +328,7 @@ static enum esp_status open_session(struct server *server, struct client *client
     session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
     session->bulk |= extension_find(&call->extensions, EXTENSION_LENDS) != NULL;
     server_checkpoint_begin(server, session, call);
+    trace_note_again(&server->duty.trace, &session->id, &call->extensions, session->arrived_ns);
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);
     server_work_comes(server);

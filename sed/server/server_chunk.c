@@ -104,6 +104,8 @@ void server_on_chunk(void *self, const struct message *header, bool write, struc
     }
     area->data = session_argument_data(session, chunk->argument) + chunk->offset;
     area->hold = session;
+    if (!write && session->arguments[chunk->argument].asked_ns == 0)
+        session->arguments[chunk->argument].asked_ns = server_now(server);
     area->fresh = session->segment && session->segment->fresh;
     session->moving++;
 }
@@ -130,6 +132,8 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
         ranges_add(&session->arguments[chunk->argument].arrived, chunk->offset, chunk->offset + area->length,
                    NULL); /* what cannot be counted is missing at run, which says so */
     }
+    if (!write && complete)
+        server_trace_fetched(server, session, chunk->argument, chunk->offset + area->length);
     if (session->moving > 0)
         return;
     if (!session->client && session_has_ended(session)) {

@@ -239,6 +239,11 @@ void server_on_administer(struct server *server, struct call *call, const struct
 void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order);
 /* A session has ended: where its time went is remembered. */
 void server_trace_end(struct server *server, const struct session *session);
+/* Its client is told how it ended; what was said before is not noted. */
+void server_trace_told(struct server *server, struct session *session);
+/* Its client has fetched an argument up to `end` bytes. */
+void server_trace_fetched(struct server *server, const struct session *session, uint32_t argument,
+                          uint64_t end);
 /* How its tie to a parent is made. */
 void server_membership(const struct server *server, struct membership_options *options,
                        const struct membership_ops **ops);

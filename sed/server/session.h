@@ -76,7 +76,8 @@ struct session_argument {
     bool was_lent;     /* it lies in the client's own memory (server_lend.c), */
     struct lent *lent; /* as long as the session has not ended */
     struct ranges arrived;
-    bool suspect; /* a piece had a number in it that is not finite, or could not be told by itself */
+    int64_t asked_ns; /* when its first piece was fetched; 0: it has not been */
+    bool suspect;     /* a piece had a number in it that is not finite, or could not be told by itself */
 };
 
 struct session {
@@ -110,6 +111,7 @@ struct session {
     bool detached;            /* it outlives its client: somebody comes for the result within its lease */
     bool job_counted;         /* it is a job, or will be one: what it takes is counted with the jobs' */
     bool collected;           /* of a job: somebody has come for its result and has it */
+    bool told;                /* its client has heard how it ended */
     bool dropped;             /* its result waited too long: only its end is remembered */
     enum esp_status stopping; /* RUNNING and told to stop: why; ESP_OK: not */
     uint64_t kept_bytes;      /* counted in its client's */

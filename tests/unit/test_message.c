@@ -404,6 +404,28 @@ static void chunks_go_by_the_rate_of_the_link(void **state)
     assert_int_equal(chunk_length(1, 0), CHUNK_SHORT); /* too quick to be measured */
 }
 
+static void what_is_told_of_earlier_attempts_is_cut_and_harmless(void **state)
+{
+    (void)state;
+    const struct session_id first = {.client_high = 0xc0ffee1200000001, .sequence = 7};
+    uint8_t bytes[AGAIN_BYTES + 1] = {0};
+    struct extension item = {EXTENSION_AGAIN, bytes, 0};
+    const struct extensions extensions = {&item, 1};
+    struct told_again told;
+    item.length = again_put(&first, 5, "S\twas\nlost", bytes);
+    assert_true(again_get(&extensions, &told));
+    assert_int_equal(told.first.sequence, 7);
+    assert_int_equal(told.age_ns, 5);
+    assert_string_equal(told.why, "S?was?lost");
+    memset(bytes, 0xff, 24);
+    assert_true(again_get(&extensions, &told));
+    assert_true(told.age_ns > 0 && told.age_ns < INT64_MAX / 2);
+    item.length = AGAIN_BYTES + 1;
+    assert_false(again_get(&extensions, &told));
+    item.length = 23;
+    assert_false(again_get(&extensions, &told));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_message_that_does_not_fit_leaves_the_batch_as_it_was),
         cmocka_unit_test(a_post_with_one_bad_message_is_refused_as_a_whole),
         cmocka_unit_test(chunks_go_by_the_rate_of_the_link),
+        cmocka_unit_test(what_is_told_of_earlier_attempts_is_cut_and_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
