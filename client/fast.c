@@ -7,26 +7,61 @@
 #include "client/arguments/invocation_data.h"
 #include "client/forecast.h"
 #include "client/library.h"
-#include "util/clock.h"
 #include "core/choice/estimate.h"
+#include "util/clock.h"
+#include "util/names.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what the description tells ---- */
 
+static bool is_size(const struct argument *argument)
+{
+    return argument_is_input(argument) && argument->n_dims == 0 && argument->type <= TYPE_DOUBLE_COMPLEX;
+}
+
+/* "dgesv has no argument 'nrsh': did you mean 'nrhs'? Its scalar inputs: n, nrhs" */
+static enum esp_status no_size(const struct problem *problem, const char *name, struct esp_error *error)
+{
+    const char *sizes[PROBLEM_MAX_ARGUMENTS];
+    char list[sizeof error->text / 2] = "";
+    size_t n = 0, used = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        if (!is_size(&problem->arguments[i]))
+            continue;
+        sizes[n] = problem->arguments[i].name;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n ? ", " : "", sizes[n]);
+        n++;
+    }
+    if (problem_argument_index(problem, name) >= 0)
+        return error_set(error, ESP_INVALID, "%s: %s: expected a scalar input (%s), found another argument",
+                         problem->name, name, n ? list : "there is none");
+    const char *closest = names_closest_word(name, sizes, n);
+    return error_set(error, ESP_INVALID, "%s has no argument '%.64s'%s%s%s its scalar inputs: %s",
+                     problem->name, name, closest ? ": did you mean '" : "", closest ? closest : "",
+                     closest ? "'?" : ";", n ? list : "none");
+}
+
+enum esp_status forecast_check_size(const struct problem *problem, const struct fast_value *value, int *index,
+                                    struct esp_error *error)
+{
+    *index = value->name ? problem_argument_index(problem, value->name) : -1;
+    if (*index >= 0 && is_size(&problem->arguments[*index]))
+        return ESP_OK;
+    return no_size(problem, value->name ? value->name : "", error);
+}
+
 static enum esp_status store_value(const struct problem *problem, const struct fast_value *value,
                                    unsigned char (*raw)[16], const void **inputs, struct esp_error *error)
 {
-    int index = value->name ? problem_argument_index(problem, value->name) : -1;
-    if (index < 0)
-        return error_set(error, ESP_INVALID, "%s has no argument %s", problem->name,
-                         value->name ? value->name : "without a name");
+    int index;
+    if (forecast_check_size(problem, value, &index, error) != ESP_OK)
+        return error->status;
     const struct argument *argument = &problem->arguments[index];
-    if (!argument_is_input(argument) || argument->n_dims > 0 || argument->type > TYPE_DOUBLE_COMPLEX)
-        return error_set(error, ESP_INVALID, "%s: %s: expected a scalar input, found another argument",
-                         problem->name, argument->name);
     bool whole =
         argument->type < TYPE_FLOAT && floor(value->value) == value->value && fabs(value->value) < 9e15;
     struct number number = {.kind = NUMBER_REAL, .real = value->value};

@@ -9,6 +9,7 @@
 #include "fast.h"
 
 struct engine;
+struct problem;
 
 enum forecast_reach {
     FORECAST_NEAR, /* the master agent that a call would go to */
@@ -24,6 +25,11 @@ enum esp_status forecast_of_arguments(const char *problem, const struct esp_argu
                                       size_t n_arguments, const struct esp_call_options *options,
                                       enum forecast_reach reach, struct fast_server **servers, size_t *n,
                                       struct esp_error *error);
+
+/* Which argument that value is of. ESP_INVALID: of no scalar input of the problem; which ones there are, and
+ * the nearest. */
+enum esp_status forecast_check_size(const struct problem *problem, const struct fast_value *value, int *index,
+                                    struct esp_error *error);
 
 /* Of a submit whose request is complete but for its constraints, which come from `options` (NULL: none). */
 enum esp_status forecast_ask(struct engine *engine, struct message *submit,

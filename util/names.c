@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #define MAX_NAME 64 /* nobody mistypes longer names by guessable amounts */
 
@@ -51,4 +52,10 @@ const char *names_closest(const char *name, const char *const *candidates, size_
         most = distance;
     }
     return closest;
+}
+
+const char *names_closest_word(const char *name, const char *const *candidates, size_t n_candidates)
+{
+    const char *closest = names_closest(name, candidates, n_candidates);
+    return closest && strlen(name) < 3 && strcasecmp(name, closest) != 0 ? NULL : closest;
 }

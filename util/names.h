@@ -15,4 +15,8 @@ size_t names_distance(const char *a, const char *b, size_t most);
  * equals the first. */
 const char *names_closest(const char *name, const char *const *candidates, size_t n_candidates);
 
+/* The same for names that may be short: of one or two letters only the case may be wrong, as every other one
+ * is near. */
+const char *names_closest_word(const char *name, const char *const *candidates, size_t n_candidates);
+
 #endif

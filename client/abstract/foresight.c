@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/abstract/foresight_parts.h"
+#include "client/forecast.h"
 #include "client/library.h"
 #include "client/session/package.h"
 
@@ -124,13 +125,20 @@ enum esp_status foresight_of_sizes(const struct problem *problem, const struct f
     struct shape shapes[PROBLEM_MAX_ARGUMENTS];
     bool found = false;
     const struct foresight begun = {.problem = problem, .sizes = values, .options = options};
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < values->n_values && status == ESP_OK; i++) {
+        int index;
+        status = forecast_check_size(problem, &values->values[i], &index, error);
+    }
+    if (status != ESP_OK)
+        return status;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         double value;
         scalars[i] = (struct number){.kind = NUMBER_UNKNOWN};
         if (problem->arguments[i].n_dims == 0 && foresight_scalar(&begun, problem->arguments[i].name, &value))
             scalars[i] = foresight_number(value, problem->arguments[i].type);
     }
-    enum esp_status status = foresight_shapes(problem, scalars, shapes, error);
+    status = foresight_shapes(problem, scalars, shapes, error);
     if (status == ESP_OK)
         status = create(&begun, created, error);
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {

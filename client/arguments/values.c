@@ -64,13 +64,6 @@ enum esp_status value_memory(struct values *values, size_t index, size_t bytes, 
     return ESP_OK;
 }
 
-/* Of a name of one or two letters only the case may be wrong: every other one is near. */
-static const char *closest_name(const char *name, const char *const *names, size_t n)
-{
-    const char *closest = names_closest(name, names, n);
-    return closest && strlen(name) < 3 && strcasecmp(name, closest) != 0 ? NULL : closest;
-}
-
 /* Splits "name=value" and finds the argument. */
 static enum esp_status split_word(const struct values *values, const char *word, const char *wanted,
                                   size_t *index, const char **value, struct esp_error *error)
@@ -87,7 +80,7 @@ static enum esp_status split_word(const struct values *values, const char *word,
                                                                     : ESP_MAX_ARGUMENTS;
         for (size_t i = 0; i < n; i++)
             names[i] = values->problem->arguments[i].name;
-        const char *closest = closest_name(name, names, n);
+        const char *closest = names_closest_word(name, names, n);
         return error_set(error, ESP_INVALID, "%s has no argument '%s'%s%s%s", values->problem->name, name,
                          closest ? ": did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
     }

@@ -19,7 +19,7 @@ listen = "127.0.0.1:0"
 slots = 1
 threads = 1
 state_dir = "$work/state"
-problems = { "$top_srcdir/problems/blas" }
+problems = { "$top_srcdir/problems/blas", "$top_srcdir/problems/abstract" }
 END
 cat >client.conf <<END
 agents = { "$(cat master.address)" }
@@ -66,7 +66,12 @@ check "programs get JSON" shows '"compute_s"' espalier forecast --json ddot n=10
 check "a value that is given twice is told" fails 2 'n is given twice' espalier forecast ddot n=10 n=20
 check "a size that is missing is told" fails 2 'n' espalier forecast ddot
 check "a word that is no value is told" fails 2 "expected NAME=VALUE, such as n=1000, found 'n'" espalier forecast ddot n
-check "an argument that is not there is told" fails 2 'ddot has no argument q' espalier forecast ddot n=3 q=4
+check "an argument that is not there is told" fails 2 "ddot has no argument 'q'; its scalar inputs: n" espalier forecast ddot n=3 q=4
+check "a misspelt size is told with the one that was meant, and with all" \
+    fails 2 "dgemm has no argument 'alhpa': did you mean 'alpha'? its scalar inputs: " espalier forecast dgemm n=3 alhpa=4
+check "so it is for an abstract problem" \
+    fails 2 "solve has no argument 'nrsh': did you mean 'nrhs'?" espalier forecast solve m=3 n=3 nrsh=4
+check "an array is no size" fails 2 'ddot: x: expected a scalar input (n)' espalier forecast ddot n=3 x=4
 espalier calibrate --sed sed.conf --budget 3s --longest 10ms ddot >calibrate.out 2>&1
 # shellcheck disable=SC2154
 kill -HUP "$pid_sed"
@@ -171,7 +176,7 @@ kill -HUP "$pid_sed3"
 check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1 to 2, found one of version 3; calibrate again' sed3
 check "the others serve" wait_until forecasts_measured
 # ---- one of a problem that this server has not ----
-sed 's|problems/blas|problems/lapack/linear-systems|' sed.conf >systems.conf
+sed 's|problems/blas|problems/lapack/linear-systems|; s|, "[^"]*/abstract"||' sed.conf >systems.conf
 espalier calibrate --sed systems.conf --budget 200ms --longest 1ms dpttrf >calibrate.out 2>&1
 kill -HUP "$pid_sed3"
 check "a model that serves no problem of the server is told" wait_until goes_on \

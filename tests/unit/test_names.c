@@ -43,12 +43,24 @@ static void does_not_guess_wildly(void **state)
     assert_null(closest(text));
 }
 
+static void of_short_names_only_the_case_may_be_wrong(void **state)
+{
+    static const char *const sizes[] = {"n", "kl", "nrhs"};
+    (void)state;
+    assert_null(names_closest_word("m", sizes, 3));
+    assert_null(names_closest_word("ku", sizes, 3));
+    assert_string_equal("n", names_closest_word("N", sizes, 3));
+    assert_string_equal("kl", names_closest_word("KL", sizes, 3));
+    assert_string_equal("nrhs", names_closest_word("nrsh", sizes, 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_single_edits),
         cmocka_unit_test(finds_what_was_meant),
         cmocka_unit_test(does_not_guess_wildly),
+        cmocka_unit_test(of_short_names_only_the_case_may_be_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
