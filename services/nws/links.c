@@ -18,18 +18,24 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TIMEOUT_MS 10000
 #define SHARE      0.02 /* of a link's time, at most */
 /* Quick links take more of the processor than of themselves: what a turn takes of it is rested for, too. */
 #define SHARE_OF_PROCESSOR 0.001
-#define MOST_PEERS         256
-#define AGAIN_NS           NS_PER_S
+#define MOST_PEERS         1024
+/* When there are so many links, one that nothing was measured of for so long makes room for another. */
+#define IDLE_NS  (3600 * NS_PER_S)
+#define AGAIN_NS NS_PER_S
+/* Of what children tell and cannot be, a second. */
+#define MOST_LINES 5
 
 /* A link, from or to the parent, from a brother, or between two children. */
 struct peer {
     char *name, *from, *to;
     struct series *series;
+    int64_t used_ns; /* when it was measured last */
     UT_hash_handle hh;
 };
 
@@ -48,6 +54,8 @@ struct links {
     bool runs;
     volatile bool stop; /* looked at by a probe without the lock */
     bool silent;        /* the last turn failed; told once */
+    bool full;          /* there are too many links; told once */
+    struct log_quota refused;
 };
 
 /* ---- peers ---- */
@@ -77,6 +85,32 @@ static void peer_free(struct peer *peer)
     free(peer);
 }
 
+/* The link that was not measured for longest goes, with its file, if that is long: nodes come under new
+ * names, and those that went have their links here. */
+static bool make_room(struct links *links, const char *name)
+{
+    struct peer *oldest = NULL;
+    char path[4096];
+    if (HASH_COUNT(links->peers) < MOST_PEERS)
+        return true;
+    for (struct peer *peer = links->peers; peer; peer = peer->hh.next)
+        if (!oldest || peer->used_ns < oldest->used_ns)
+            oldest = peer;
+    if (clock_now_ns(&clock_system) - oldest->used_ns < IDLE_NS) {
+        if (!links->full)
+            log_warning("link to \"%s\" is not kept: %d others are measured already", name, MOST_PEERS);
+        links->full = true;
+        return false;
+    }
+    if (links->state_dir) {
+        file_of(links, oldest->name, path, sizeof path);
+        unlink(path);
+    }
+    HASH_DELETE(hh, links->peers, oldest);
+    peer_free(oldest);
+    return true;
+}
+
 /* With the lock. */
 static struct peer *get_peer(struct links *links, const struct link_name *link)
 {
@@ -84,8 +118,11 @@ static struct peer *get_peer(struct links *links, const struct link_name *link)
     struct esp_error error;
     char path[4096];
     HASH_FIND_STR(links->peers, link->name, peer);
-    if (peer || HASH_COUNT(links->peers) >= MOST_PEERS || !(peer = calloc(1, sizeof *peer)))
+    if (peer)
+        peer->used_ns = clock_now_ns(&clock_system);
+    if (peer || !make_room(links, link->name) || !(peer = calloc(1, sizeof *peer)))
         return peer;
+    peer->used_ns = clock_now_ns(&clock_system);
     if (links->state_dir)
         file_of(links, link->name, path, sizeof path);
     peer->name = strdup(link->name);
@@ -107,7 +144,7 @@ static bool note(struct links *links, const struct link_name *link,
     pthread_mutex_lock(&links->lock);
     struct peer *peer = get_peer(links, link);
     const bool taken = peer && series_add(peer->series, measurement);
-    if (peer && !taken)
+    if (peer && !taken && log_quota_take(&links->refused, clock_now_ns(&clock_system)))
         log_warning(
             "link to \"%s\": a measurement that cannot be is left out: connection %.3g ms, latency %.3g ms, "
             "%.3g Mb/s",
@@ -363,6 +400,7 @@ enum esp_status links_create(const struct links_options *options, struct links *
     if (!links)
         return error_no_memory(error, "the links");
     links->every_ns = options->every_ns;
+    links->refused = (struct log_quota){.most = MOST_LINES, .what = "measurements that cannot be"};
     links->name = strdup(options->name);
     links->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
     links->ca = options->tls.ca ? strdup(options->tls.ca) : NULL;

@@ -6,6 +6,7 @@
 #include "util/log.h"
 #include "util/regular_file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -100,18 +101,28 @@ static bool take_records(struct series *series, struct record *records, size_t n
     return whole;
 }
 
-/* False: the file is damaged. */
+/* Of a heading that is none at all nobody knows, so that the records tell; this one has others. */
+static bool is_of_another_version(const char *head)
+{
+    const size_t word = sizeof "ESPLINK " - 1;
+    return memcmp(head, HEADING, word) == 0 && memcmp(head, HEADING, sizeof HEADING - 1) != 0 &&
+           isdigit((unsigned char)head[word]) &&
+           (head[word + 1] == '\n' || isdigit((unsigned char)head[word + 1]));
+}
+
+/* False: the file is damaged. What is whole in it is taken: a heading that is hit, or a record that was cut
+ * off at the end, costs no other one. */
 static bool read_ring(struct series *series, struct record *records)
 {
     char head[SERIES_HEADER] = "";
     ssize_t n = pread(series->fd, head, sizeof head, 0);
-    bool good = n == 0; /* new */
-    if (n == sizeof head && memcmp(head, HEADING, sizeof HEADING - 1) == 0) {
-        n = pread(series->fd, records, SERIES_RECORDS * sizeof *records, SERIES_HEADER);
-        good = n >= 0 && n % (ssize_t)sizeof *records == 0 &&
-               take_records(series, records, (size_t)n / sizeof *records);
-    }
-    return good;
+    if (n == 0)
+        return true; /* new */
+    if (n != sizeof head || is_of_another_version(head))
+        return false;
+    n = pread(series->fd, records, SERIES_RECORDS * sizeof *records, SERIES_HEADER);
+    const bool whole = n >= 0 && take_records(series, records, (size_t)n / sizeof *records);
+    return whole && n % (ssize_t)sizeof *records == 0 && memcmp(head, HEADING, sizeof HEADING - 1) == 0;
 }
 
 static bool write_head(const struct series *series)

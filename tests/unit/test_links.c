@@ -162,6 +162,42 @@ static void a_damaged_ring_is_set_aside_and_its_whole_records_used(void **state)
     series_close(series);
 }
 
+/* A crash in the middle of a record, and a byte of the heading, cost nothing that is whole. */
+static void what_is_whole_is_used_whatever_is_not(void **state)
+{
+    (void)state;
+    enum { RECORDS = 7, RECORD = 48, BYTES = SERIES_HEADER + (RECORDS + 1) * RECORD };
+    char bytes[BYTES];
+    struct series *series = open_series(ring);
+    for (int i = 0; i < RECORDS; i++)
+        add(series, 1, 2, 50);
+    series_close(series);
+    int fd = open(ring, O_RDWR | O_CLOEXEC);
+    assert_int_equal(read(fd, bytes, BYTES), BYTES);
+    assert_int_equal(ftruncate(fd, BYTES - 5), 0);
+    series = open_series(ring);
+    assert_int_equal(series_count(series, NULL), RECORDS - 1);
+    series_close(series);
+    close(fd);
+    for (int at = 0; at < BYTES; at++) {
+        struct path path;
+        unlink(ring);
+        fd = open(ring, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        assert_int_equal(write(fd, bytes, BYTES), BYTES);
+        close(fd);
+        const char other = (char)~bytes[at];
+        damage(at, &other, 1);
+        series = open_series(ring);
+        /* Numbers begin with 1: the place of number 0 is empty, and what is there is none. */
+        const bool hits_one = at >= SERIES_HEADER + RECORD;
+        double history[SERIES_RECORDS];
+        assert_int_equal(series_history(series, history, SERIES_RECORDS), RECORDS - hits_one);
+        assert_true(series_forecast(series, &path, NULL) && path.bandwidth_bps == 50e6 / 8);
+        assert_true(add(series, 1, 2, 50));
+        series_close(series);
+    }
+}
+
 /* ---- paths ---- */
 
 static void a_rate_is_found_again_from_the_time_it_makes(void **state)
@@ -403,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clock_that_jumps_changes_nothing, make_name, remove_files),
         cmocka_unit_test_setup_teardown(a_damaged_ring_is_set_aside_and_its_whole_records_used, make_name,
                                         remove_files),
+        cmocka_unit_test_setup_teardown(what_is_whole_is_used_whatever_is_not, make_name, remove_files),
         cmocka_unit_test(a_rate_is_found_again_from_the_time_it_makes),
         cmocka_unit_test(ways_that_nobody_measured_are_the_shortest_over_links),
         cmocka_unit_test(transfers_count_as_measurements),
