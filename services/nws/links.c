@@ -44,6 +44,7 @@ struct links {
     char *name, *state_dir;
     char *ca; /* NULL: probes are plain HTTP */
     int64_t every_ns;
+    const struct clock *clock;
     struct probe_port *port;
     pthread_t thread;
     pthread_mutex_t telling; /* held while the node is told what children measured; of `told` */
@@ -96,7 +97,7 @@ static bool make_room(struct links *links, const char *name)
     for (struct peer *peer = links->peers; peer; peer = peer->hh.next)
         if (!oldest || peer->used_ns < oldest->used_ns)
             oldest = peer;
-    if (clock_now_ns(&clock_system) - oldest->used_ns < IDLE_NS) {
+    if (clock_now_ns(links->clock) - oldest->used_ns < IDLE_NS) {
         if (!links->full)
             log_warning("link to \"%s\" is not kept: %d others are measured already", name, MOST_PEERS);
         links->full = true;
@@ -119,10 +120,10 @@ static struct peer *get_peer(struct links *links, const struct link_name *link)
     char path[4096];
     HASH_FIND_STR(links->peers, link->name, peer);
     if (peer)
-        peer->used_ns = clock_now_ns(&clock_system);
+        peer->used_ns = clock_now_ns(links->clock);
     if (peer || !make_room(links, link->name) || !(peer = calloc(1, sizeof *peer)))
         return peer;
-    peer->used_ns = clock_now_ns(&clock_system);
+    peer->used_ns = clock_now_ns(links->clock);
     if (links->state_dir)
         file_of(links, link->name, path, sizeof path);
     peer->name = strdup(link->name);
@@ -144,7 +145,7 @@ static bool note(struct links *links, const struct link_name *link,
     pthread_mutex_lock(&links->lock);
     struct peer *peer = get_peer(links, link);
     const bool taken = peer && series_add(peer->series, measurement);
-    if (peer && !taken && log_quota_take(&links->refused, clock_now_ns(&clock_system)))
+    if (peer && !taken && log_quota_take(&links->refused, clock_now_ns(links->clock)))
         log_warning(
             "link to \"%s\": a measurement that cannot be is left out: connection %.3g ms, latency %.3g ms, "
             "%.3g Mb/s",
@@ -400,6 +401,7 @@ enum esp_status links_create(const struct links_options *options, struct links *
     if (!links)
         return error_no_memory(error, "the links");
     links->every_ns = options->every_ns;
+    links->clock = options->clock ? options->clock : &clock_system;
     links->refused = (struct log_quota){.most = MOST_LINES, .what = "measurements that cannot be"};
     links->name = strdup(options->name);
     links->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;

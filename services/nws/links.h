@@ -28,10 +28,11 @@ struct links_options {
     const char *name;   /* of the node */
     const char *listen; /* where the daemon is reached: the port is beside it */
     const char *probe;  /* address of the port; NULL: a free one beside `listen`, none on loopback; "none" */
-    const char *state_dir; /* NULL: series are in memory only */
-    int64_t every_ns;      /* between turns, at least */
-    struct probe_tls tls;  /* of the daemon; all NULL: probes are plain HTTP */
-    bool learns;           /* links_learn() is called: there is something to do without a port, too */
+    const char *state_dir;     /* NULL: series are in memory only */
+    int64_t every_ns;          /* between turns, at least */
+    struct probe_tls tls;      /* of the daemon; all NULL: probes are plain HTTP */
+    bool learns;               /* links_learn() is called: there is something to do without a port, too */
+    const struct clock *clock; /* by which links are idle; NULL: the system's */
 };
 
 /* The port is open from here on. *links stays NULL where there are to be none. What the options point to is

@@ -308,6 +308,39 @@ static void transfers_count_as_measurements(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+static bool learns(struct links *links, unsigned peer)
+{
+    char name[16];
+    struct path path;
+    snprintf(name, sizeof name, "n%u", peer);
+    return links_learn(links, name, 50000000, 0.5, &path);
+}
+
+/* Whoever comes under new names all the time takes nothing from links that are measured, and those that are
+ * gone make room. */
+static void links_that_are_measured_no_more_make_room(void **state)
+{
+    (void)state;
+    enum { MOST = 1024 };
+    struct manual_clock clock;
+    manual_clock_init(&clock, NS_PER_S);
+    const struct links_options options = {
+        .name = "here", .listen = "127.0.0.1:0", .learns = true, .clock = &clock.clock};
+    struct links *links;
+    struct esp_error error;
+    assert_int_equal(links_create(&options, &links, &error), ESP_OK);
+    for (unsigned i = 0; i < MOST; i++)
+        assert_true(learns(links, i));
+    assert_false(learns(links, MOST));
+    clock.time_ns += 2 * 3600 * NS_PER_S;
+    for (unsigned i = 1; i < MOST; i++)
+        assert_true(learns(links, i));
+    assert_true(learns(links, MOST)); /* in the place of n0, which nobody measured for two hours */
+    assert_false(learns(links, 0));
+    assert_true(learns(links, 1));
+    links_destroy(links);
+}
+
 static void on_measured(void *self, const char *child, const char *peer,
                         const struct link_measurement *measurement)
 {
@@ -443,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_rate_is_found_again_from_the_time_it_makes),
         cmocka_unit_test(ways_that_nobody_measured_are_the_shortest_over_links),
         cmocka_unit_test(transfers_count_as_measurements),
+        cmocka_unit_test(links_that_are_measured_no_more_make_room),
         cmocka_unit_test(a_port_serves_those_who_know_it),
         cmocka_unit_test(a_port_with_tls_is_vouched_for),
         cmocka_unit_test(a_port_serves_only_so_much),
