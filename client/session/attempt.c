@@ -173,6 +173,28 @@ static int64_t acceptance_ms(const struct session *session, const struct message
     return timeout_ms < most_ms ? timeout_ms : most_ms;
 }
 
+static uint64_t bytes_inside(const struct call_request *call, const struct session_report *report)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < call->n_arguments; i++)
+        bytes += call->arguments[i].kind == KIND_INLINE ? call->arguments[i].length : 0;
+    for (uint32_t i = 0; i < report->n_results; i++)
+        bytes += report->results[i].kind == KIND_INLINE ? report->results[i].length : 0;
+    return bytes;
+}
+
+/* What a call with its arguments in it, answered at the first try, tells of the link. One that is not done
+ * was answered when the server had waited as long as it was told to. */
+static void learn_link(struct link *link, const struct call_request *call,
+                       const struct session_report *report, double seconds)
+{
+    const struct session_timings *timings = &report->timings;
+    const double there_s = report->state == SESSION_DONE
+                               ? timings->wait_s + timings->queue_s + timings->compute_s
+                               : (double)call->patience_ms / 1e3;
+    link_called(link, bytes_inside(call, report), seconds, there_s);
+}
+
 /* Calls the server, again as long as it may have the session but did not say so: it knows what it has by the
  * session's identity. One that has stopped is left after call_timeout and answer_patience, where another may
  * have the call. */
@@ -185,7 +207,11 @@ static enum esp_status call_server(struct session *session, struct link *link, s
     for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
         attempt_pause(session, attempt);
         int64_t timeout_ms = acceptance_ms(session, request, attempt);
+        const int64_t begun_ns = clock_now_ns(engine->clock);
         status = transport_call(engine->transport, link->address, request, timeout_ms, reply, error);
+        if (status == ESP_OK && !*uncertain)
+            learn_link(link, &request->call, &reply->call_reply.session,
+                       (double)(clock_now_ns(engine->clock) - begun_ns) / NS_PER_S);
         *uncertain |= attempt_is_uncertain(status);
         bool again = attempt_is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
         if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1 ||

@@ -68,6 +68,7 @@ struct engine {
     bool remembered;    /* it was read: */
     struct link_memory memory;
     bool sounds;                     /* measures links that are not known before great requests; */
+    atomic_bool has_slow_link;       /* it matters to requests of few bytes, too */
     atomic_int_least64_t sounded_ns; /* last; 0: never */
 
     uint64_t open_version; /* of engine_open(), under marks_lock */

@@ -22,12 +22,14 @@ struct link {
     UT_hash_handle hh;    /* engine->links, under engine->links_lock */
     struct session *held; /* accepted here and not yet acknowledged, under engine->marks_lock */
 
-    pthread_mutex_t lock;     /* of what follows */
-    double rates[LINK_RATES]; /* bytes per second of the last transfers, a ring */
-    unsigned n_rates;         /* ever */
-    double sounded_bps;       /* what greetings found, until there are transfers; 0: nothing */
-    int64_t sounded_s;        /* when that was, since 1970 */
-    double trip_s;            /* shortest of a small message there and back; 0: not known */
+    pthread_mutex_t lock;          /* of what follows */
+    double rates[LINK_RATES];      /* bytes per second of the last transfers, a ring */
+    unsigned n_rates;              /* ever */
+    double sounded_bps;            /* what greetings found, until there are transfers; 0: nothing */
+    int64_t sounded_s;             /* when that was, since 1970 */
+    double called_bps[LINK_RATES]; /* what short ones, and calls with all in them, tell */
+    unsigned n_called;             /* ever */
+    double trip_s;                 /* shortest of a small message there and back; 0: not known */
     pthread_cond_t news;
     struct session *parked;
     unsigned n_parked, n_parked_async;
@@ -96,16 +98,20 @@ enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error 
 enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
                                  struct esp_error *error);
 
-/* A transfer of so many bytes went so: what is learned of the link. Short ones tell nothing. */
+/* A transfer of so many bytes went so: what is learned of the link. Short ones tell as much as calls do. */
 void link_learn(struct link *link, uint64_t bytes, double seconds);
+/* The same of a call that brought so many bytes in itself, and its answer, of which the server says that it
+ * computed and waited in it for `there_s`. Until there is something better: what else happened in that time
+ * counts as way. */
+void link_called(struct link *link, uint64_t bytes, double seconds, double there_s);
 /* A greeting took so long there and back, and more bytes than that this many in a second (0: not known). */
 void link_sounded(struct link *link, double trip_s, double rate_bps);
 /* Whether something is known of the link to that address, from transfers of this process or an earlier one,
  * or from greetings of the last hour (LINK_MEMORY_SOUNDED_S): a link that looked bad then is looked at again.
  */
 bool links_know(struct engine *engine, const char *address);
-/* Tells in a request what is known of all links (core/forecast/told_links.h), if the request has so many
- * bytes that links matter. False without memory. */
+/* Tells in a request what is known of all links (core/forecast/told_links.h), if links matter: by its bytes,
+ * or as one that this process has used is slow for them. False without memory. */
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
 /* Keeps what was learned for the next process (client/session/link_memory.h). Nobody uses the links any more.
  */

@@ -16,16 +16,51 @@
 
 /* What is shorter tells of schedulers and round trips. */
 #define TELLING_BYTES (256 << 10)
+/* Shorter ones, and calls with their arguments in them, tell something for as long as nothing else does. */
+#define CALLED_BYTES (32 << 10)
 /* Links are told with what is long on its way over one that is known, or may be over one that only the agents
  * know: an agent has to ask the tree then, which what is short should not wait for. */
 #define LONG_S 0.02
 
+/* So many bytes, and an answer, took so long: the rate of the link, without what its length and TCP's slow
+ * start made of it. Where that explains all of it the link is at least as quick as what passed. */
+static double rate_of(const struct link *link, uint64_t bytes, double seconds)
+{
+    const double inverse =
+        path_inverse_bandwidth(link->trip_s / 2, (double)bytes, fmax(seconds - link->trip_s, 0));
+    return inverse > 0 ? 1 / inverse : (double)bytes / seconds;
+}
+
+/* Once a link was slow for few bytes, requests of few are told of links. With its lock. */
+static void note_slow(struct link *link, double rate_bps)
+{
+    const struct path path = {true, link->trip_s / 2, rate_bps, 0};
+    if (path_seconds(&path, TELLING_BYTES) >= LONG_S)
+        atomic_store(&link->engine->has_slow_link, true);
+}
+
+void link_called(struct link *link, uint64_t bytes, double seconds, double there_s)
+{
+    const double way_s = seconds - there_s;
+    if (bytes < CALLED_BYTES || !(there_s >= 0) || !(way_s > 0))
+        return;
+    pthread_mutex_lock(&link->lock);
+    const double rate_bps = rate_of(link, bytes, way_s);
+    link->called_bps[link->n_called++ % LINK_RATES] = rate_bps;
+    note_slow(link, rate_bps);
+    pthread_mutex_unlock(&link->lock);
+}
+
 void link_learn(struct link *link, uint64_t bytes, double seconds)
 {
+    if (bytes < TELLING_BYTES)
+        link_called(link, bytes, seconds, 0);
     if (bytes < TELLING_BYTES || !(seconds > 0))
         return;
     pthread_mutex_lock(&link->lock);
-    link->rates[link->n_rates++ % LINK_RATES] = (double)bytes / seconds;
+    const double rate_bps = rate_of(link, bytes, seconds);
+    link->rates[link->n_rates++ % LINK_RATES] = rate_bps;
+    note_slow(link, rate_bps);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -36,6 +71,7 @@ void link_sounded(struct link *link, double trip_s, double rate_bps)
         link->trip_s = trip_s;
     link->sounded_bps = rate_bps;
     link->sounded_s = time(NULL);
+    note_slow(link, rate_bps);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -45,17 +81,31 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The quickest of the last calls: whatever else happened meanwhile made them longer. With the lock. */
+static double rate_of_calls(const struct link *link)
+{
+    double most_bps = 0;
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++)
+        most_bps = fmax(most_bps, link->called_bps[i]);
+    return most_bps;
+}
+
 /* The median of the last transfers: one that shared the link with others does not count for more. Without
- * any, what a sounding found; *sounded_s (may be NULL) tells when that was, 0: it is of transfers. */
+ * any, what a sounding found; *sounded_s (may be NULL) tells when that was, 0: it is of transfers. Where that
+ * is not asked for, and there is neither, what shorter
+ * ones tell. */
 static struct path path_of(struct link *link, int64_t *sounded_s)
 {
     double rates[LINK_RATES];
     pthread_mutex_lock(&link->lock);
     const unsigned n = link->n_rates < LINK_RATES ? link->n_rates : LINK_RATES;
     memcpy(rates, link->rates, sizeof rates);
-    const double trip_s = link->trip_s, sounded_bps = link->sounded_bps;
+    const double trip_s = link->trip_s;
+    double sounded_bps = link->sounded_bps;
     if (sounded_s)
         *sounded_s = n == 0 ? link->sounded_s : 0;
+    else if (n == 0 && sounded_bps <= 0)
+        sounded_bps = rate_of_calls(link);
     pthread_mutex_unlock(&link->lock);
     if (n == 0)
         return (struct path){sounded_bps > 0, trip_s / 2, sounded_bps, 0};
@@ -112,7 +162,7 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
 {
     struct telling telling = {.bytes = request_client_bytes(request)};
     const uint64_t bytes = telling.bytes.in + telling.bytes.out;
-    if (bytes < TELLING_BYTES)
+    if (bytes < TELLING_BYTES && !atomic_load(&engine->has_slow_link))
         return true;
     pthread_mutex_lock(&engine->links_lock);
     const struct link_memory *memory = remember(engine);
@@ -120,6 +170,7 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
         const struct path path = path_of(link, NULL);
         add(&telling, link->address, &path); /* links live as long as the engine, and so does their memory */
     }
+    const double longest_here_s = telling.longest_s;
     for (size_t i = 0; i < memory->n; i++) {
         struct link *link;
         HASH_FIND_STR(engine->links, memory->links[i].address, link);
@@ -127,7 +178,9 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
             add(&telling, memory->links[i].address, &memory->links[i].path);
     }
     pthread_mutex_unlock(&engine->links_lock);
-    const bool matters = telling.longest_s >= LONG_S || bytes >= LINK_GREAT_BYTES;
+    /* What other programs knew may be of other places: what is short does not wait for that. */
+    const double longest_s = bytes < TELLING_BYTES ? longest_here_s : telling.longest_s;
+    const bool matters = longest_s >= LONG_S || bytes >= LINK_GREAT_BYTES;
     return !matters ||
            told_links_add(&request->extensions, EXTENSION_CLIENT_LINKS, telling.links, telling.n, arena);
 }

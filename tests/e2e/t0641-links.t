@@ -124,6 +124,20 @@ own_link() {
 }
 check "a client learns its own link from its transfers, and the choice counts with it" own_link
 
+# A client beside the server "far" calls "near" with arguments of 80 kB, then with such that travel in the call itself: its own
+# way there begins with 4 Mbit/s, the agents' with 50.
+placed_small() {
+    sed -n 's/.*dgemm placed on "near".*transfer \([0-9.e+-]*\) s.*/\1/p' agent.out | tail -n "$1"
+}
+small_requests() {
+    in_space far env XDG_CACHE_HOME="$work/small" espalier sweep dgemm "m=$1" n="$2" k="$2" A=rand B=rand alpha=1 --server near \
+        --deadline '1 min' --parallel 1 || return 1
+    placed_small 3
+    placed_small 3 | awk -v most="$3" -v least="$4" 'NR == 1 { first = $1 } { last = $1 } END { exit !(first < most && last > least) }'
+}
+check "requests of few bytes count with the client's own link, too" small_requests 100,101,102 100 0.15 0.2
+check "and those that travel in calls" small_requests 80,81,82 80 0.06 0.12
+
 # The rings are what servers go on with; a damaged one is told and set aside.
 stop far
 printf 'rubbish' >state-far/links/MA.ring
