@@ -40,6 +40,7 @@
 #include "util/metrics.h"
 #include "util/random.h"
 #include "util/timer.h"
+#include "util/told.h"
 
 /* Changes that matter at once (a server lost, a busy one free) are reported after this. */
 #define URGENT_MS 5
@@ -121,6 +122,8 @@ struct agent {
     struct log_quota refused_lines;
     struct told_refusal refusals[REFUSALS]; /* the newest, in a ring */
     uint32_t next_refusal;
+    struct refusals shared; /* nodes whose names others below another master agent have too */
+    struct told shared_told;
 };
 
 static inline int64_t agent_now(const struct agent *agent)
@@ -199,6 +202,8 @@ void registered_tick(struct agent *agent);
 void registered_changed(struct agent *agent);
 /* The name of the first redirector that has it; NULL: none has. */
 const char *registered_name(const struct agent *agent);
+/* What redirectors say of another node of that name below another master agent; NULL: nothing. */
+const char *registered_shares(const struct agent *agent, const struct knowledge_node *node);
 /* Whether one of the redirectors has been told; else `why` not. */
 bool registered_settled(const struct agent *agent, char *why, size_t size);
 /* Adds the other master agents that its redirectors told of. */

@@ -232,6 +232,18 @@ static struct message *no_node(struct agent *agent, const char *name)
                                       : "");
 }
 
+/* Whoever looks for it by its name may mean the other one. */
+static bool add_namesake(const struct agent *agent, const struct knowledge_node *node,
+                         struct message *message)
+{
+    const struct namesake namesake = {node->name, node->incarnation, registered_shares(agent, node)};
+    struct extensions *extensions = &message->tree_reply.records[0].extensions;
+    struct extension extension;
+    return !namesake.why ||
+           (namesake_pack(&namesake, &message->arena, &extension) &&
+            extension_add(extensions, extension.tag, extension.value, extension.length, &message->arena));
+}
+
 static struct message *tree(struct agent *agent, const struct tree *asked)
 {
     struct message *message = message_create(MESSAGE_TREE_REPLY);
@@ -239,11 +251,12 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
         return NULL;
     struct tree_reply *reply = &message->tree_reply;
     struct node_record own = agent_own_record(agent);
+    const struct knowledge_node *node = NULL;
     bool whole;
     if (!*asked->node) {
         whole = knowledge_tree(agent->knowledge, &own, &message->arena, &reply->records, &reply->n_records);
     } else {
-        const struct knowledge_node *node = knowledge_find(agent->knowledge, asked->node);
+        node = knowledge_find(agent->knowledge, asked->node);
         if (!node && strcmp(asked->node, agent->name) != 0) {
             message_destroy(message);
             return no_node(agent, asked->node);
@@ -258,6 +271,7 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
     for (uint32_t i = 0; whole && i < reply->n_records; i++)
         whole =
             queries_own_record(&message->arena, &reply->records[i], reply->n_records <= MOST_WITH_WEATHER);
+    whole = whole && (!node || add_namesake(agent, node, message));
     if (whole && (*asked->node || (lost_add(agent, message) && cut(message))))
         return message;
     message_destroy(message);

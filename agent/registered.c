@@ -4,8 +4,10 @@
  * how much there is below it and how busy that is.
  */
 #include "agent/agent_internal.h"
+#include "util/fingerprint.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The redirectors hear of a changed number of servers after this, of their load with each heartbeat. */
 #define TOTALS_MS 500
@@ -53,11 +55,24 @@ static bool tell_solves(struct agent *agent, struct arena *arena, struct extensi
     return told;
 }
 
+/* Who is below. Not told without memory, or where they are too many. */
+static bool tell_names(const struct agent *agent, struct arena *arena, struct extension *extension)
+{
+    uint8_t *bytes = arena_alloc(arena, NAMES_BYTES);
+    uint32_t length = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && bytes;
+         node = node->hh.next)
+        if (!names_add(bytes, &length, node->name, node->incarnation))
+            return false;
+    *extension = (struct extension){EXTENSION_NAMES, bytes, length};
+    return bytes != NULL;
+}
+
 static void on_report(void *self, bool complete, struct message *message)
 {
     struct agent *agent = self;
     struct node_record *record = arena_alloc(&message->arena, sizeof *record);
-    struct extension *extension = arena_alloc(&message->arena, 2 * sizeof *extension);
+    struct extension *extension = arena_alloc(&message->arena, 3 * sizeof *extension);
     uint32_t *servers = arena_alloc(&message->arena, sizeof *servers);
     (void)complete; /* every report tells all */
     if (!record || !extension || !servers)
@@ -66,14 +81,43 @@ static void on_report(void *self, bool complete, struct message *message)
     count_totals(agent, record, servers);
     agent->reported_servers = knowledge_servers(agent->knowledge);
     *extension = (struct extension){EXTENSION_SERVERS, (const uint8_t *)servers, sizeof *servers};
-    record->extensions =
-        (struct extensions){extension, tell_solves(agent, &message->arena, &extension[1]) ? 2 : 1};
+    uint32_t n = 1;
+    n += tell_solves(agent, &message->arena, &extension[n]);
+    n += tell_names(agent, &message->arena, &extension[n]);
+    record->extensions = (struct extensions){extension, n};
     message->report.records = record;
     message->report.n_records = 1;
 }
 
-static const struct membership_ops ops = {
-    .post = agent_post, .report = on_report, .changed = up_on_changed, .ancestors = up_on_ancestors};
+#define SHARED_NS (30 * NS_PER_S) /* it is said with each heartbeat as long as it is so */
+
+/* Which of the two is to give way is for people: it goes on with its work. */
+static void on_namesake(void *self, const struct namesake *namesake)
+{
+    struct agent *agent = self;
+    unsigned left_out;
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, namesake->name);
+    if (!node || node->incarnation != namesake->incarnation)
+        return;
+    refusals_note(&agent->shared, namesake, agent_now(agent), SHARED_NS, SHARED_NS);
+    if (told_take(&agent->shared_told, fingerprint(namesake->name, strlen(namesake->name)), agent_now(agent),
+                  &left_out))
+        log_warning(
+            "\"%s\" at %s: %s; until then calls to it by name are refused, and it is to be named by its "
+            "address",
+            node->name, node->address, namesake->why);
+}
+
+const char *registered_shares(const struct agent *agent, const struct knowledge_node *node)
+{
+    return refusals_find(&agent->shared, node->name, node->incarnation, agent_now(agent));
+}
+
+static const struct membership_ops ops = {.post = agent_post,
+                                          .report = on_report,
+                                          .changed = up_on_changed,
+                                          .ancestors = up_on_ancestors,
+                                          .namesake = on_namesake};
 
 enum esp_status registered_create(struct agent *agent, const struct agent_options *options,
                                   struct esp_error *error)
@@ -119,6 +163,7 @@ void registered_clear(struct agent *agent)
     for (size_t i = 0; i < agent->n_registered; i++)
         membership_destroy(agent->registered[i]);
     free(agent->registered);
+    refusals_release(&agent->shared);
 }
 
 bool registered_post(struct agent *agent, const struct envelope *envelope, const struct message *message)

@@ -147,21 +147,21 @@ uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const st
     return placement.number;
 }
 
-struct told {
+struct told_server {
     const struct child *child;
     struct placement placement;
 };
 
 static int by_child_and_number(const void *a, const void *b)
 {
-    const struct told *x = a, *y = b;
+    const struct told_server *x = a, *y = b;
     if (x->child != y->child)
         return (uintptr_t)x->child < (uintptr_t)y->child ? -1 : 1;
     return (x->placement.number > y->placement.number) - (x->placement.number < y->placement.number);
 }
 
 /* One PLACE for each child. */
-static void tell_children(struct agent *agent, struct told *told, size_t n)
+static void tell_children(struct agent *agent, struct told_server *told, size_t n)
 {
     struct placement *items = malloc((n ? n : 1) * sizeof *items);
     if (!items)
@@ -193,13 +193,13 @@ void submit_announce(struct agent *agent)
         if (pending->all_prev == last)
             break;
     }
-    struct told *told = n ? malloc(n * sizeof *told) : NULL;
+    struct told_server *told = n ? malloc(n * sizeof *told) : NULL;
     if (!told)
         return;
     pending = last;
     for (size_t i = 0; i < n; i++, pending = pending->all_prev) {
         pending->announced = true;
-        told[i] = (struct told){
+        told[i] = (struct told_server){
             .child = down_child(pending->node->branch),
             .placement =
                 {
@@ -225,7 +225,7 @@ static bool may_log(struct agent *agent, bool small)
 
 void submit_on_place(struct agent *agent, const struct place *place)
 {
-    struct told *told = malloc((place->n ? place->n : 1) * sizeof *told);
+    struct told_server *told = malloc((place->n ? place->n : 1) * sizeof *told);
     size_t n = 0;
     for (uint32_t i = 0; told && i < place->n; i++) {
         struct knowledge_node *node = knowledge_find(agent->knowledge, place->items[i].server);
@@ -239,7 +239,7 @@ void submit_on_place(struct agent *agent, const struct place *place)
         const int64_t now_ns = agent_now(agent);
         trace_note(&agent->duty.trace, &place->items[i].session, TRACE_PLACED, now_ns, now_ns, node->name);
         knowledge_place(agent->knowledge, node, &place->items[i]);
-        told[n++] = (struct told){down_child(node->branch), place->items[i]};
+        told[n++] = (struct told_server){down_child(node->branch), place->items[i]};
     }
     if (told)
         tell_children(agent, told, n);

@@ -4,6 +4,7 @@ redirector_libredirector_la_SOURCES = redirector/redirector.c redirector/redirec
 redirector_libredirector_la_SOURCES += redirector/answers.c
 redirector_libredirector_la_SOURCES += redirector/figures.c
 redirector_libredirector_la_SOURCES += redirector/masters.c
+redirector_libredirector_la_SOURCES += redirector/names.c
 redirector_libredirector_la_LIBADD = services/libduty.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += redirector/espalier-redirector

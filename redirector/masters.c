@@ -19,6 +19,8 @@ static void master_free(struct master *master)
 {
     if (master)
         free((uint8_t *)master->solves.value);
+    if (master)
+        free(master->names);
     free(master);
 }
 
@@ -102,7 +104,7 @@ static void take_solves(struct master *master, const struct extensions *extensio
 static void on_report(void *self, struct child *child, const struct report *report, bool whole)
 {
     struct master *master = child->data;
-    (void)self;
+    struct redirector *r = self;
     (void)whole; /* every report tells all */
     for (uint32_t i = 0; i < report->n_records; i++) {
         const struct node_record *record = &report->records[i];
@@ -119,6 +121,8 @@ static void on_report(void *self, struct child *child, const struct report *repo
         if (servers && servers->length == sizeof master->servers)
             memcpy(&master->servers, servers->value, sizeof master->servers);
         take_solves(master, &record->extensions);
+        names_take(r, master, &record->extensions);
+        names_compare(r, master);
     }
 }
 

@@ -149,6 +149,7 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
         .heartbeat_ms = options->heartbeat_ms ? options->heartbeat_ms : 2000,
         .clock = transport_clock(transport),
     };
+    r->sure_ns = 3 * children.lease_ms * NS_PER_MS / 2;
     struct endpoint_options endpoint_options = {
         .name = r->name,
         .role = ROLE_REDIRECTOR,

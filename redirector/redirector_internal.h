@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside the redirector: redirector/redirector.c (its life, and what comes in), redirector/masters.c (the
- * master agents that have registered), redirector/answers.c (what clients hear) and redirector/figures.c
- * (what is to be seen of it). All under the endpoint's lock.
+ * master agents that have registered), redirector/names.c (names that two of them have), redirector/answers.c
+ * (what clients hear) and redirector/figures.c (what is to be seen of it). All under the endpoint's lock.
  */
 #ifndef REDIRECTOR_INTERNAL_H
 #define REDIRECTOR_INTERNAL_H
@@ -10,8 +10,17 @@
 #include "core/hierarchy/absent.h"
 #include "core/hierarchy/children.h"
 #include "core/hierarchy/lost_problems.h"
+#include "core/hierarchy/namesakes.h"
 #include "redirector/redirector.h"
 #include "util/log.h"
+#include "util/told.h"
+
+/* A node below a master. */
+struct named {
+    char name[CAP_NAME + 1];
+    uint64_t incarnation;
+    int64_t since_ns;
+};
 
 /* What a master's last report said; lies behind its struct child. */
 struct master {
@@ -20,6 +29,8 @@ struct master {
     uint32_t servers;
     uint64_t named;          /* when it was last named first to a client, counted in clients */
     struct extension solves; /* its EXTENSION_SOLVES, with a value of its own; NULL: it does not tell */
+    struct named *names;     /* who is below it, in order of their names */
+    size_t n_names;
 };
 
 struct redirector {
@@ -35,6 +46,8 @@ struct redirector {
     struct membership *no_tie;
     const struct clock *clock;
     struct log_quota located_lines;
+    int64_t sure_ns; /* two nodes of one name that are there for so long are two */
+    struct told namesakes;
 };
 
 /* ---- redirector/masters.c ---- */
@@ -43,6 +56,13 @@ enum esp_status masters_create(struct redirector *r, const struct children_optio
                                struct esp_error *error);
 void masters_clear(struct redirector *r);
 void redirector_post(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
+
+/* ---- redirector/names.c ---- */
+
+/* Who is below the master, as its report has it. Without memory nothing is known of them. */
+void names_take(struct redirector *r, struct master *master, const struct extensions *extensions);
+/* Names that another one has too are told to both, and in the log. */
+void names_compare(struct redirector *r, const struct master *master);
 
 /* ---- redirector/answers.c ---- */
 

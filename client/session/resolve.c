@@ -4,6 +4,7 @@
  */
 #include "client/session/deadline.h"
 #include "client/session/engine.h"
+#include "core/hierarchy/namesakes.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -17,8 +18,22 @@ static enum esp_status not_a_server(const char *server, uint32_t role, struct es
                      node_role_name((enum node_role)role));
 }
 
-static enum esp_status resolve(struct engine *engine, const char *server, bool *silent, char *address,
-                               struct esp_error *error)
+/* Of two nodes of one name below different master agents it would be the one whose master is asked. */
+static enum esp_status check_alone(const struct node_record *found, struct esp_error *error)
+{
+    struct namesake namesake;
+    if (!namesake_read(&found->extensions, &namesake))
+        return ESP_OK;
+    return error_set(
+        error, ESP_NOT_FOUND,
+        "which server \"%s\" is meant is not clear: there is one at %s, and %s; until then name it by its "
+        "address",
+        found->name, found->address, namesake.why);
+}
+
+/* `chosen`: it is a person's or a program's choice; else it is known to be there. */
+static enum esp_status resolve(struct engine *engine, const char *server, bool chosen, bool *silent,
+                               char *address, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = server}}, reply = {0};
     enum esp_status status =
@@ -30,6 +45,8 @@ static enum esp_status resolve(struct engine *engine, const char *server, bool *
                 found = &reply.tree_reply.records[i];
     if (found && found->role != ROLE_SERVER)
         status = not_a_server(server, found->role, error);
+    else if (found && chosen && check_alone(found, error) != ESP_OK)
+        status = error->status;
     else if (found && *found->address)
         snprintf(address, CAP_ADDRESS + 1, "%s", found->address);
     else if (status == ESP_OK)
@@ -44,7 +61,7 @@ enum esp_status engine_resolve(struct engine *engine, const char *server, char *
     bool silent;
     struct esp_error untold;
     struct esp_error *told = error ? error : &untold;
-    const enum esp_status status = resolve(engine, server, &silent, address, told);
+    const enum esp_status status = resolve(engine, server, false, &silent, address, told);
     return status == ESP_NO_SERVER ? (told->status = ESP_NOT_FOUND) : status;
 }
 
@@ -65,7 +82,7 @@ static enum esp_status find_server(struct engine *engine, const char *server, bo
     enum esp_status status = ESP_OK;
     *silent = false;
     if (!strchr(server, ':'))
-        status = resolve(engine, server, silent, address, error);
+        status = resolve(engine, server, true, silent, address, error);
     else if (strlen(server) > CAP_ADDRESS)
         status = error_set(error, ESP_NOT_FOUND, "\"%.40s...\" is no address: expected host:port", server);
     else

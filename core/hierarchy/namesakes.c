@@ -7,14 +7,27 @@
 
 #define INCARNATION_BYTES 8
 
+static void put_incarnation(uint8_t *bytes, uint64_t incarnation)
+{
+    for (int i = 0; i < INCARNATION_BYTES; i++)
+        bytes[i] = (uint8_t)(incarnation >> 8 * i);
+}
+
+static uint64_t get_incarnation(const uint8_t *bytes)
+{
+    uint64_t incarnation = 0;
+    for (int i = INCARNATION_BYTES - 1; i >= 0; i--)
+        incarnation = incarnation << 8 | bytes[i];
+    return incarnation;
+}
+
 bool namesake_pack(const struct namesake *namesake, struct arena *arena, struct extension *extension)
 {
     const size_t name = strlen(namesake->name) + 1, why = strlen(namesake->why) + 1;
     uint8_t *bytes = arena_alloc(arena, INCARNATION_BYTES + name + why);
     if (!bytes)
         return false;
-    for (int i = 0; i < INCARNATION_BYTES; i++)
-        bytes[i] = (uint8_t)(namesake->incarnation >> 8 * i);
+    put_incarnation(bytes, namesake->incarnation);
     memcpy(bytes + INCARNATION_BYTES, namesake->name, name);
     memcpy(bytes + INCARNATION_BYTES + name, namesake->why, why);
     *extension = (struct extension){EXTENSION_NAMESAKE, bytes, (uint32_t)(INCARNATION_BYTES + name + why)};
@@ -27,13 +40,39 @@ bool namesake_read(const struct extensions *extensions, struct namesake *namesak
     if (!extension || extension->length < INCARNATION_BYTES + 2 ||
         extension->value[extension->length - 1] != 0)
         return false;
-    *namesake = (struct namesake){.name = (const char *)extension->value + INCARNATION_BYTES};
-    for (int i = INCARNATION_BYTES - 1; i >= 0; i--)
-        namesake->incarnation = namesake->incarnation << 8 | extension->value[i];
+    *namesake = (struct namesake){.name = (const char *)extension->value + INCARNATION_BYTES,
+                                  .incarnation = get_incarnation(extension->value)};
     const size_t name = strlen(namesake->name) + 1;
     if (name == 1 || name > CAP_NAME + 1 || INCARNATION_BYTES + name >= extension->length)
         return false;
     namesake->why = namesake->name + name;
+    return true;
+}
+
+/* ---- who is below ---- */
+
+bool names_add(uint8_t *bytes, uint32_t *length, const char *name, uint64_t incarnation)
+{
+    const uint32_t size = INCARNATION_BYTES + (uint32_t)strlen(name) + 1;
+    if (*length + size > NAMES_BYTES)
+        return false;
+    put_incarnation(bytes + *length, incarnation);
+    memcpy(bytes + *length + INCARNATION_BYTES, name, size - INCARNATION_BYTES);
+    *length += size;
+    return true;
+}
+
+bool names_next(const struct extension *told, uint32_t *at, const char **name, uint64_t *incarnation)
+{
+    if (*at > told->length || told->length - *at < INCARNATION_BYTES + 2)
+        return false;
+    const uint8_t *from = told->value + *at + INCARNATION_BYTES;
+    const size_t room = told->length - *at - INCARNATION_BYTES, size = strnlen((const char *)from, room) + 1;
+    if (size > room || size == 1 || size > CAP_NAME + 1)
+        return false;
+    *name = (const char *)from;
+    *incarnation = get_incarnation(told->value + *at);
+    *at += INCARNATION_BYTES + (uint32_t)size;
     return true;
 }
 

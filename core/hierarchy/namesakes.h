@@ -24,6 +24,17 @@ bool namesake_pack(const struct namesake *namesake, struct arena *arena, struct 
 /* Its texts lie in the extension. False when it is not there or makes no sense. */
 bool namesake_read(const struct extensions *extensions, struct namesake *namesake);
 
+/* Tag in a master agent's report to its redirectors: who is below it, so that they see names that two of
+ * them have, each as 8 bytes, little-endian, its incarnation, and its name with its zero. Not told where they
+ * are more than NAMES_BYTES. */
+#define EXTENSION_NAMES 88
+#define NAMES_BYTES     (16 << 10)
+
+/* `bytes` of NAMES_BYTES, of which *length are used. False: it does not fit. */
+bool names_add(uint8_t *bytes, uint32_t *length, const char *name, uint64_t incarnation);
+/* The next one behind *at, which begins as 0; false: there is none, or it makes no sense. */
+bool names_next(const struct extension *told, uint32_t *at, const char **name, uint64_t *incarnation);
+
 #define REFUSALS_MOST 64 /* beyond, the one that ends first is forgotten: that node is tried once more */
 
 struct refusal {

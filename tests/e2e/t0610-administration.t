@@ -150,6 +150,18 @@ marked() { espalier tree | grep -c 'SeD .*: another node has this name' | grep -
 check "the tree marks both" wait_until marked
 for_programs() { test "$(espalier tree --json | grep -o '"namesake": *true' | wc -l)" -eq 2; }
 check "for programs too" for_programs
+says_shared() { grep -q 'warning .*"SeD" at .*another node named "SeD" is below the master agent "'"$2"'" at .*give one of them another name' "$1".log; }
+check "the agents say so" wait_until says_shared MA MB
+check "each of the other" wait_until says_shared MB MA
+check "and the redirector" wait_until grep -q 'warning .*is a node named "SeD", and another node named "SeD" is below' redirector.log
+shared() { ! espalier call -s SeD dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >shared 2>&1; }
+check "a call by that name is refused" wait_until shared
+check "with what to do" grep -Eq 'which server "SeD" is meant is not clear: there is one at .*another node named "SeD" is below .* name it by its address' shared
+# shellcheck disable=SC2154
+check "by its address it is called" espalier call -s "$SeD" dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+once() { [ "$(cat MA.log MB.log | grep -c 'another node named "SeD" is below')" -eq 2 ]; }
+sleep 3 # more heartbeats
+check "each log has it once" once
 check_fails 2 "an order to one of them is refused" espalier admin drain SeD
 # shellcheck disable=SC2154
 check_says "with both addresses" "two nodes are named 'SeD'.*$SeD" "$other"
@@ -159,6 +171,10 @@ wait_until other_ended
 stop MB
 unmarked() { espalier tree >tree && ! grep -q 'another node' tree; }
 check "alone it is marked no longer" wait_until unmarked
+by_name() { espalier call -s SeD dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null; }
+patience=60
+check "and is called by its name again" wait_until by_name
+patience=30
 
 # ---- an administrator of a subtree ----
 check "the root of a subtree takes orders for it" espalier admin drain SeD --agent "$LA1"

@@ -63,6 +63,31 @@ static void the_list_is_bounded(void **state)
     refusals_release(&refusals);
 }
 
+static void names_are_told_as_far_as_there_is_room_and_read_with_care(void **state)
+{
+    (void)state;
+    static uint8_t bytes[NAMES_BYTES];
+    uint32_t length = 0, at = 0, n = 0;
+    uint64_t incarnation;
+    const char *name;
+    while (names_add(bytes, &length, "node7", UINT64_C(0x8123456789abcdef)))
+        n++;
+    assert_int_equal(n, NAMES_BYTES / 14);
+    struct extension told = {EXTENSION_NAMES, bytes, length};
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(names_next(&told, &at, &name, &incarnation));
+        assert_string_equal(name, "node7");
+        assert_true(incarnation == UINT64_C(0x8123456789abcdef));
+    }
+    assert_false(names_next(&told, &at, &name, &incarnation));
+    told.length = 13; /* without the zero */
+    at = 0;
+    assert_false(names_next(&told, &at, &name, &incarnation));
+    memset(bytes + 8, 'x', CAP_NAME + 1); /* no node is called so */
+    told.length = length;
+    assert_false(names_next(&told, &at, &name, &incarnation));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -70,6 +95,7 @@ int main(void)
         cmocka_unit_test(what_makes_no_sense_is_not_read),
         cmocka_unit_test(a_refused_node_is_tried_ever_more_seldom),
         cmocka_unit_test(the_list_is_bounded),
+        cmocka_unit_test(names_are_told_as_far_as_there_is_room_and_read_with_care),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
