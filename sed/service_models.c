@@ -7,6 +7,7 @@
 #include "util/log.h"
 
 #include <math.h>
+#include <string.h>
 
 static void tell_wrong(void *arg, const struct esp_error *error, bool stays)
 {
@@ -14,10 +15,12 @@ static void tell_wrong(void *arg, const struct esp_error *error, bool stays)
     log_warning("a cost model is left %s: %s", stays ? "as it was before" : "out", error->text);
 }
 
-/* Those that serve nobody. */
+/* Those that serve nobody, and those that may be of another machine. Texts live as long as the models. */
 struct useless {
     uint32_t other_threads, stale;
-    const char *first; /* of the stale ones: its problem; lives as long as the models */
+    const char *first; /* of the stale ones: its problem */
+    uint32_t foreign;
+    const char *machine; /* of the first foreign one */
 };
 
 /* Models of other numbers of threads, and of problems that are not here or are described otherwise now, are
@@ -36,6 +39,8 @@ static enum esp_status usable_models(const struct service *service, const struct
         } else if (model->threads != (uint32_t)service->settings->threads) {
             useless->other_threads++;
         } else {
+            if (strcmp(model->machine, service->settings->node.name) != 0)
+                useless->machine = useless->foreign++ ? useless->machine : model->machine;
             status = cost_set_add(models, model, false, error);
         }
     }
@@ -55,6 +60,11 @@ static void log_models(const struct service *service, uint32_t used, const struc
             "%u cost models serve no problem of this server, the first of them %s: it is not here, or is "
             "described otherwise than when it was measured (espalier calibrate measures it anew)",
             useless->stale, useless->first);
+    if (useless->foreign)
+        log_notice(
+            "%u of these cost models were measured as \"%s\"%s: where that is another machine, and not as "
+            "quick as this one, calibrate here (espalier calibrate --again)",
+            useless->foreign, useless->machine, useless->foreign > 1 ? ", or others" : "");
 }
 
 /* What the calibration has left in the server's folder, and what the directory has where that has nothing. */

@@ -17,8 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEADING           "espalier-cost-model"
-#define MOST_FILE         (4 << 20)
+#define HEADING   "espalier-cost-model"
+#define MOST_FILE (4 << 20)
+/* A curve is off by that factor, and by so many bytes, nowhere near where a fit ends. */
+#define MOST_OFF          20.0
+#define MOST_BYTES_OFF    1e9
 #define MOST_MEASUREMENTS 4096
 
 void cost_folder(const char *state_dir, char *path, size_t size)
@@ -388,6 +391,21 @@ static bool check_end(char *text, size_t length)
     return true;
 }
 
+/* Whether what the curves say of the measurements is anything like them, for at least half of them: a model
+ * is not believed by numbers that can be read alone, as it chooses servers. */
+static bool fits_its_measurements(const struct cost_model *model)
+{
+    uint32_t good = 0;
+    for (uint32_t i = 0; i < model->n_measurements; i++) {
+        const struct cost_measurement *m = &model->measurements[i];
+        const double seconds = cost_curve_value(model, &model->time, m->x, NULL);
+        const double bytes = cost_curve_value(model, &model->memory, m->x, NULL);
+        good += seconds <= MOST_OFF * m->seconds && seconds >= m->seconds / MOST_OFF &&
+                bytes <= MOST_OFF * m->bytes + MOST_BYTES_OFF;
+    }
+    return 2 * good >= model->n_measurements;
+}
+
 static enum esp_status parse(char *text, size_t length, const char *path, struct arena *arena,
                              struct cost_model *model, struct esp_error *error)
 {
@@ -413,6 +431,10 @@ static enum esp_status parse(char *text, size_t length, const char *path, struct
     if (status == ESP_OK && (!model->problem[0] || !model->digest || !model->n_variables ||
                              !model->time.n_pieces || !model->threads))
         status = error_set(error, ESP_INVALID, "%s: its problem, variables or times are missing", path);
+    if (status == ESP_OK && !fits_its_measurements(model))
+        status = error_set(
+            error, ESP_INVALID,
+            "%s: its coefficients lead to other times, or memory, than were measured; calibrate again", path);
     return status;
 }
 

@@ -175,6 +175,12 @@ sed 's/^espalier-cost-model 1$/espalier-cost-model 3/' state/models/ddot-*-1-0.m
 kill -HUP "$pid_sed3"
 check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1 to 2, found one of version 3; calibrate again' sed3
 check "the others serve" wait_until forecasts_measured
+# ---- one that was measured under another name: used, and told ----
+sed -i 's/^name = "here"$/name = "there"/' sed.conf
+espalier calibrate --sed sed.conf --budget 200ms --longest 1ms dscal >calibrate.out 2>&1
+sed -i 's/^name = "there"$/name = "here"/' sed.conf
+kill -HUP "$pid_sed3"
+check "models of another machine are told" wait_until goes_on 'of these cost models were measured as "there"' sed3
 # ---- one of a problem that this server has not ----
 sed 's|problems/blas|problems/lapack/linear-systems|; s|, "[^"]*/abstract"||' sed.conf >systems.conf
 espalier calibrate --sed systems.conf --budget 200ms --longest 1ms dpttrf >calibrate.out 2>&1

@@ -445,6 +445,29 @@ static void damaged_files_are_refused(void **state)
     arena_clear(&f.arena);
 }
 
+/* Its checksum is right and each of its numbers can be read, but it is nonsense all the same. */
+static void models_that_contradict_their_measurements_are_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fitted(&f);
+    char *path = path_in("absurd");
+    const double absurd[] = {1e300, -1e300, 0};
+    struct arena arena = {0};
+    struct cost_model model;
+    for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+        for (uint32_t k = 0; k < f.model.time.n_pieces; k++)
+            for (uint32_t t = 0; t < f.model.time.pieces[k].n_terms; t++)
+                f.model.time.pieces[k].terms[t].coefficient = absurd[i];
+        assert_int_equal(cost_save(&f.model, path, &f.error), ESP_OK);
+        assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
+        assert_non_null(strstr(f.error.text, "other times, or memory, than were measured; calibrate again"));
+    }
+    unlink(path);
+    arena_clear(&arena);
+    arena_clear(&f.arena);
+}
+
 struct told {
     unsigned n, stay;
 };
@@ -617,6 +640,7 @@ int main(void)
         cmocka_unit_test(options_choose_the_model),
         cmocka_unit_test(a_model_comes_back_from_its_file),
         cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(models_that_contradict_their_measurements_are_refused),
         cmocka_unit_test(a_damaged_file_does_not_take_the_place_of_a_good_one),
         cmocka_unit_test(models_travel),
         cmocka_unit_test(corrections_outlive_the_server),
