@@ -23,24 +23,34 @@ static bool is_size(const struct argument *argument)
     return argument_is_input(argument) && argument->n_dims == 0 && argument->type <= TYPE_DOUBLE_COMPLEX;
 }
 
+static size_t list_sizes(const struct problem *problem, const char *sizes[PROBLEM_MAX_ARGUMENTS])
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (is_size(&problem->arguments[i]))
+            sizes[n++] = problem->arguments[i].name;
+    return n;
+}
+
+const char *forecast_near_size(const struct problem *problem, const char *name)
+{
+    const char *sizes[PROBLEM_MAX_ARGUMENTS];
+    return names_closest_word(name, sizes, list_sizes(problem, sizes));
+}
+
 /* "dgesv has no argument 'nrsh': did you mean 'nrhs'? Its scalar inputs: n, nrhs" */
 static enum esp_status no_size(const struct problem *problem, const char *name, struct esp_error *error)
 {
     const char *sizes[PROBLEM_MAX_ARGUMENTS];
     char list[sizeof error->text / 2] = "";
-    size_t n = 0, used = 0;
-    for (uint32_t i = 0; i < problem->n_arguments; i++) {
-        if (!is_size(&problem->arguments[i]))
-            continue;
-        sizes[n] = problem->arguments[i].name;
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n ? ", " : "", sizes[n]);
-        n++;
-    }
+    const size_t n = list_sizes(problem, sizes);
+    size_t used = 0;
+    for (size_t i = 0; i < n && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", sizes[i]);
     if (problem_argument_index(problem, name) >= 0)
         return error_set(error, ESP_INVALID, "%s: %s: expected a scalar input (%s), found another argument",
                          problem->name, name, n ? list : "there is none");
-    const char *closest = names_closest_word(name, sizes, n);
+    const char *closest = forecast_near_size(problem, name);
     return error_set(error, ESP_INVALID, "%s has no argument '%.64s'%s%s%s its scalar inputs: %s",
                      problem->name, name, closest ? ": did you mean '" : "", closest ? closest : "",
                      closest ? "'?" : ";", n ? list : "none");

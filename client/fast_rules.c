@@ -23,6 +23,10 @@ static enum esp_status tell_rules(const struct fast_call *call, const struct esp
             foresight_destroy(foresight);
             return error_no_memory(error, "the forecasts");
         }
+    if (foresight_check_sizes(foresight, error) != ESP_OK) {
+        foresight_destroy(foresight);
+        return error->status;
+    }
     *steps = foresight_end(foresight, n);
     return ESP_OK;
 }

@@ -31,6 +31,9 @@ enum esp_status forecast_of_arguments(const char *problem, const struct esp_argu
 enum esp_status forecast_check_size(const struct problem *problem, const struct fast_value *value, int *index,
                                     struct esp_error *error);
 
+/* The scalar input of that name, or the one that was probably meant by it; NULL: none is near. */
+const char *forecast_near_size(const struct problem *problem, const char *name);
+
 /* Of a submit whose request is complete but for its constraints, which come from `options` (NULL: none). */
 enum esp_status forecast_ask(struct engine *engine, struct message *submit,
                              const struct esp_call_options *options, enum forecast_reach reach,

@@ -83,7 +83,7 @@ struct fast_step {
 };
 /* All rules of an abstract problem, in its order, by sizes alone: which of them fit depends on what the
  * arrays are like. Values that the abstract problem does not have go to the steps (nz). ESP_INVALID: sizes
- * are missing or wrong; ESP_NOT_FOUND: the problem is not abstract. */
+ * are missing or wrong, or taken by nobody; ESP_NOT_FOUND: the problem is not abstract. */
 enum esp_status fast_forecast_rules(const struct fast_call *call, const struct esp_call_options *options,
                                     struct fast_step **steps, size_t *n);
 /* With all texts in it. NULL is nothing to do. */

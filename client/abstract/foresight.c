@@ -33,6 +33,13 @@ bool foresight_scalar(const struct foresight *foresight, const char *name, doubl
     return true;
 }
 
+void foresight_take(struct foresight *foresight, const char *name)
+{
+    const struct fast_call *sizes = foresight->sizes;
+    for (size_t i = 0; sizes && foresight->taken && i < sizes->n_values; i++)
+        foresight->taken[i] |= sizes->values[i].name && strcmp(sizes->values[i].name, name) == 0;
+}
+
 void foresight_set_array(struct foresight *foresight, const char *name, const struct shape *shape)
 {
     if (foresight->n_known < MOST_KNOWN)
@@ -73,6 +80,7 @@ static bool tell_step(struct foresight *foresight, struct library *library, uint
     told->problem = package_text(foresight->steps, name);
     told->text = package_text(foresight->steps, text);
     enum esp_status status = functions_get_soon(library->engine->functions, name, &function, &error);
+    foresight->unknown |= status != ESP_OK;
     if (status == ESP_OK)
         status = foresight_step(foresight, step, function->problem, told, &error);
     function_release(function);
@@ -117,6 +125,28 @@ static enum esp_status create(const struct foresight *begun, struct foresight **
     return ESP_OK;
 }
 
+/* A size that is missing may have been given under another name. */
+static void blame_misspelt(const struct problem *problem, const struct fast_call *values,
+                           struct esp_error *error)
+{
+    int index;
+    for (size_t i = 0; i < values->n_values; i++)
+        if (values->values[i].name && forecast_near_size(problem, values->values[i].name) &&
+            forecast_check_size(problem, &values->values[i], &index, error) != ESP_OK)
+            return;
+}
+
+enum esp_status foresight_check_sizes(const struct foresight *foresight, struct esp_error *error)
+{
+    const struct fast_call *sizes = foresight->sizes;
+    enum esp_status status = ESP_OK;
+    int index;
+    for (size_t i = 0; status == ESP_OK && sizes && !foresight->unknown && i < sizes->n_values; i++)
+        if (!foresight->taken[i])
+            status = forecast_check_size(foresight->problem, &sizes->values[i], &index, error);
+    return status;
+}
+
 enum esp_status foresight_of_sizes(const struct problem *problem, const struct fast_call *values,
                                    const struct esp_call_options *options, struct foresight **created,
                                    struct esp_error *error)
@@ -125,22 +155,22 @@ enum esp_status foresight_of_sizes(const struct problem *problem, const struct f
     struct shape shapes[PROBLEM_MAX_ARGUMENTS];
     bool found = false;
     const struct foresight begun = {.problem = problem, .sizes = values, .options = options};
-    enum esp_status status = ESP_OK;
-    for (size_t i = 0; i < values->n_values && status == ESP_OK; i++) {
-        int index;
-        status = forecast_check_size(problem, &values->values[i], &index, error);
-    }
-    if (status != ESP_OK)
-        return status;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         double value;
         scalars[i] = (struct number){.kind = NUMBER_UNKNOWN};
         if (problem->arguments[i].n_dims == 0 && foresight_scalar(&begun, problem->arguments[i].name, &value))
             scalars[i] = foresight_number(value, problem->arguments[i].type);
     }
-    status = foresight_shapes(problem, scalars, shapes, error);
+    enum esp_status status = foresight_shapes(problem, scalars, shapes, error);
     if (status == ESP_OK)
         status = create(&begun, created, error);
+    else
+        blame_misspelt(problem, values, error);
+    if (status == ESP_OK && values->n_values > 0 &&
+        !((*created)->taken = calloc(values->n_values, sizeof *(*created)->taken))) {
+        foresight_destroy(*created);
+        return error_no_memory(error, "the forecasts");
+    }
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         if (argument->n_dims == 0 || !argument_is_input(argument))
@@ -196,5 +226,6 @@ void foresight_destroy(struct foresight *foresight)
     if (!foresight)
         return;
     package_destroy(foresight->steps);
+    free(foresight->taken);
     free(foresight);
 }

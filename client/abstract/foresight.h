@@ -25,6 +25,10 @@ enum esp_status foresight_of_run(const struct abstract_run *run, const struct gi
  * False without memory. */
 bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds);
 
+/* When all rules have been told: ESP_INVALID when a size was given that neither the problem nor any step
+ * takes; which there are, and the nearest. */
+enum esp_status foresight_check_sizes(const struct foresight *foresight, struct esp_error *error);
+
 /* What has been told, for fast_rules_free(); the foresight ends. */
 struct fast_step *foresight_end(struct foresight *foresight, size_t *n);
 void foresight_destroy(struct foresight *foresight); /* NULL is nothing to do */

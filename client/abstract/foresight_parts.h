@@ -27,13 +27,17 @@ struct foresight {
     uint32_t n_known, n_given; /* n_given: those of the abstract problem */
     struct fast_step *steps;   /* a package */
     size_t n;
+    bool *taken;  /* of `sizes`: by the problem, or a step's */
+    bool unknown; /* nobody says what a step's problem takes */
 };
 
 /* ---- client/abstract/foresight.c ---- */
 
 struct number foresight_number(double value, enum base_type type);
-/* A scalar that goes by that name. */
+/* A scalar that goes by that name: its value. */
 bool foresight_scalar(const struct foresight *foresight, const char *name, double *value);
+/* Somebody has a scalar input of that name. */
+void foresight_take(struct foresight *foresight, const char *name);
 /* An array now goes by that name, which outlives the foresight. */
 void foresight_set_array(struct foresight *foresight, const char *name, const struct shape *shape);
 /* The shapes of a problem whose scalars have these values. Errors as problem_bind() has them. */

@@ -14,7 +14,7 @@ static const struct known_array *find_array(const struct foresight *foresight, c
 }
 
 /* Scalars of the step's problem: as the rule says, as they were given, or as the arrays have them. */
-static enum esp_status infer(const struct foresight *foresight, const struct step *step,
+static enum esp_status infer(struct foresight *foresight, const struct step *step,
                              const struct problem *problem, struct number *scalars, struct esp_error *error)
 {
     const int64_t *dims[PROBLEM_MAX_ARGUMENTS] = {NULL};
@@ -28,6 +28,8 @@ static enum esp_status infer(const struct foresight *foresight, const struct ste
         scalars[i] = (struct number){.kind = NUMBER_UNKNOWN};
         if (!argument_is_input(argument))
             continue;
+        if (argument->n_dims == 0)
+            foresight_take(foresight, outer);
         if (array) {
             dims[i] = array->shape.dims;
             n_dims[i] = array->shape.n_dims;

@@ -120,6 +120,13 @@ sizes_are_wanted() {
     cat rules.out
     [ $found -eq 2 ] && grep -q 'm' rules.out
 }
+# What a step takes goes there; what nobody takes is not left out in silence.
+nobody_takes_it() {
+    espalier forecast linsolve m=500 n=500 nrhs=1 nzz=2500 >rules.out 2>&1
+    found=$?
+    cat rules.out
+    [ $found -eq 2 ] && grep -q "linsolve has no argument 'nzz'" rules.out
+}
 # What is given: the rule that it would take, and those that compete with it.
 foresees() { # foresees COUNT PATTERN OPERAND...
     foreseen_n=$1
@@ -142,4 +149,5 @@ check "a forecast of an abstract problem shows all rules" rules_are_shown
 check "those for sparse matrices too" sparse_ones_too
 check "and which steps nobody has" what_is_missing_is_told
 check "a size that is missing is told" sizes_are_wanted
+check "and one that nobody takes" nobody_takes_it
 finish
