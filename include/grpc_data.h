@@ -96,7 +96,8 @@ grpc_error_t grpc_data_memory_mapping_set(const char *key, void *memory);
 /* GRPC_OTHER_ERROR_CODE: nothing has that name. */
 grpc_error_t grpc_data_memory_mapping_get(const char *key, void **memory);
 
-/* Puts `data` at `rank` (from 0) of the container, in place of what was there. */
+/* Puts `data` at `rank` (from 0) of the container, in place of what was there. The container goes with that
+ * one: what is freed or unbound is in it no more. Containers are not put into containers. */
 grpc_error_t grpc_data_container_set(grpc_data_t *container, int rank, const grpc_data_t *data);
 /* *data becomes the one at that rank. GRPC_OTHER_ERROR_CODE: there is none. */
 grpc_error_t grpc_data_container_get(const grpc_data_t *container, int rank, grpc_data_t *data);
@@ -113,14 +114,19 @@ grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, cons
  * GRPC_SESSION_FAILED: a transfer or session failed. */
 grpc_error_t grpc_data_wait(const grpc_data_t **list, grpc_completion_mode_t mode, grpc_data_t **returned);
 
-/* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. */
+/* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. Of a
+ * container: GRPC_INFO_STATUS is the worst of those in it ("failed", "moving", "empty", also where a rank has
+ * no data, "ready"); GRPC_INFO_PLACES each server that has one of them; GRPC_INFO_IDENTITY and GRPC_INFO_MODE a
+ * word for each rank, "-" where there is none. */
 grpc_error_t grpc_data_getinfo(const grpc_data_t *data, grpc_data_info_type_t tag, const char *server,
                                char **info);
 
 /* Writes down, in the file of a "file:" URI, what is needed to use the value in another program: a value that
- * is on servers. GRPC_OTHER_ERROR_CODE: it is on none (transfer it first), or the file cannot be written. */
+ * is on servers; of a container, all of them, with their ranks. GRPC_OTHER_ERROR_CODE: it is on none (transfer
+ * it first; the text tells the rank), or the file cannot be written. */
 grpc_error_t grpc_data_save(const grpc_data_t *data, const char *uri_output);
-/* The other half: initializes *data. */
+/* The other half: initializes *data. What is in a container that was loaded is forgotten with it, unless
+ * grpc_data_container_get() has given it to the program. */
 grpc_error_t grpc_data_load(grpc_data_t *data, const char *uri_input);
 
 /* Forgets the description; values on servers stay where they are. */

@@ -7,8 +7,6 @@
 #include "client/data/grid_transfer.h"
 #include "client/session/outcome.h"
 
-#define MOST_RANKS ((size_t)1 << 20)
-
 grpc_error_t grid_api_not_inside(void)
 {
     return library_error()->status == ESP_REFUSED ? GRPC_OTHER_ERROR_CODE : GRPC_NOT_INITIALIZED;
@@ -138,9 +136,9 @@ static enum esp_status make_container(struct grid_data **grid, const char **inpu
 {
     if ((inputs && *inputs) || (outputs && *outputs))
         return error_set(error, ESP_INVALID, "expected no URIs for a container: those in it have their own");
-    if (!dimensions || !dimensions[0] || dimensions[1] || dimensions[0] > MOST_RANKS)
+    if (!dimensions || !dimensions[0] || dimensions[1] || dimensions[0] > GRID_MOST_RANKS)
         return error_set(error, ESP_INVALID, "a container: expected one dimension, from 1 to %zu, then 0",
-                         MOST_RANKS);
+                         GRID_MOST_RANKS);
     *grid = grid_create(NULL, dimensions[0], GRPC_VOLATILE);
     return *grid ? ESP_OK : error_no_memory(error, "a container");
 }
@@ -207,8 +205,10 @@ grpc_error_t grpc_data_container_set(grpc_data_t *container, int rank, const grp
         code = grid_api_wrong("expected a container and a rank within it");
     else if (item->is_container)
         code = grid_api_wrong("a container cannot be put into a container");
-    else
+    else if (grid->items[rank] != item->number) {
+        grid_remove_unnamed(grid->items[rank]);
         grid->items[rank] = item->number;
+    }
     grid_release(item);
     return grid_api_leave(grid, code);
 }

@@ -21,47 +21,90 @@ static char *dimensions_text(const struct grid_data *grid)
     return strdup(text);
 }
 
-static const char *status_text(struct grid_data *grid)
+static const char *const status_names[] = {"ready", "empty", "moving", "failed"};
+
+static int status_of(struct grid_data *grid)
 {
     char datum[DATUM_TEXT];
-    if (grid->is_container)
-        return "ready";
     if (!holding_is_settled(grid->holding))
-        return "moving";
+        return 2;
     if (holding_wait(grid->holding, NULL) != ESP_OK)
-        return "failed";
-    return grid_memory(grid) || holding_datum(grid->holding, datum) ? "ready" : "empty";
+        return 3;
+    return grid_memory(grid) || holding_datum(grid->holding, datum) ? 0 : 1;
 }
 
-static char *places_text(const char *datum, const char *server, struct engine *engine)
+/* Words with blanks between them, as many as there are. */
+struct words {
+    FILE *file; /* NULL: no memory */
+    char *text;
+    size_t size;
+    bool any;
+};
+
+static struct words *words_begin(struct words *words)
+{
+    *words = (struct words){0};
+    words->file = open_memstream(&words->text, &words->size);
+    return words;
+}
+
+static void add_word(struct words *words, const char *word)
+{
+    if (words->file)
+        fprintf(words->file, "%s%s", words->any ? " " : "", word);
+    words->any = true;
+}
+
+/* For free(); NULL without memory. */
+static char *words_end(struct words *words)
+{
+    if (words->file && fclose(words->file) == 0)
+        return words->text;
+    free(words->text);
+    return NULL;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += length)
+        if ((at == text || at[-1] == ' ') && (at[length] == 0 || at[length] == ' '))
+            return true;
+    return false;
+}
+
+/* Servers that are named already, by data of the same container, are not named again. */
+static void add_places(struct words *words, const char *datum, const char *server, struct engine *engine)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
-    size_t n = 0, length = 0;
-    char *text = calloc(DATA_MOST_HOLDERS, CAP_NAME + 2);
+    size_t n = 0;
     if (*datum && data_find(engine, datum, true, holders, &n, library_error()) != ESP_OK)
         n = 0;
-    for (size_t i = 0; text && i < n; i++)
-        if (!server || strcmp(server, holders[i].server) == 0)
-            length +=
-                (size_t)sprintf(text + length, "%s%.*s", length ? " " : "", CAP_NAME, holders[i].server);
-    return text;
+    for (size_t i = 0; words->file && fflush(words->file) == 0 && i < n; i++)
+        if ((!server || strcmp(server, holders[i].server) == 0) && !has_word(words->text, holders[i].server))
+            add_word(words, holders[i].server);
+}
+
+static const char *mode_text(const struct grid_data *grid)
+{
+    return grid_mode_name(grid->outputs.n > 0 ? grid->outputs.items[0].mode : grid->first_mode);
 }
 
 static char *tell(struct grid_data *grid, grpc_data_info_type_t tag, const char *server,
                   struct engine *engine)
 {
     char datum[DATUM_TEXT] = "";
-    if (!grid->is_container)
-        holding_datum(grid->holding, datum);
+    struct words words;
+    holding_datum(grid->holding, datum);
     switch (tag) {
     case GRPC_INFO_STATUS:
-        return strdup(status_text(grid));
+        return strdup(status_names[status_of(grid)]);
     case GRPC_INFO_TYPE:
-        return strdup(grid->is_container ? "container" : base_type_name(grid->shape.type));
+        return strdup(base_type_name(grid->shape.type));
     case GRPC_INFO_DIMENSIONS:
         return dimensions_text(grid);
     case GRPC_INFO_MODE:
-        return strdup(grid_mode_name(grid->outputs.n > 0 ? grid->outputs.items[0].mode : grid->first_mode));
+        return strdup(mode_text(grid));
     case GRPC_INFO_INPUTS:
         return grid_uris_text(&grid->inputs);
     case GRPC_INFO_OUTPUTS:
@@ -71,9 +114,49 @@ static char *tell(struct grid_data *grid, grpc_data_info_type_t tag, const char 
             holding_tell(grid->holding);
         return strdup(datum);
     case GRPC_INFO_PLACES:
-        return places_text(datum, server, engine);
+        add_places(words_begin(&words), datum, server, engine);
+        return words_end(&words);
     }
     return NULL;
+}
+
+/* ---- of a container ---- */
+
+/* One after the other, by rank. The worst state is that of all; a rank without data is an empty one. */
+static char *tell_items(struct grid_data *container, grpc_data_info_type_t tag, const char *server,
+                        struct engine *engine)
+{
+    char datum[DATUM_TEXT];
+    struct words words;
+    int worst = 0;
+    words_begin(&words);
+    for (size_t i = 0; i < container->n_items; i++) {
+        struct grid_data *item = container->items[i] ? grid_use_number(container->items[i]) : NULL;
+        const int status = item ? status_of(item) : 1;
+        worst = status > worst ? status : worst;
+        datum[0] = 0;
+        if (item && holding_datum(item->holding, datum) && tag == GRPC_INFO_IDENTITY)
+            holding_tell(item->holding);
+        if (tag == GRPC_INFO_PLACES)
+            add_places(&words, datum, server, engine);
+        else if (tag == GRPC_INFO_IDENTITY)
+            add_word(&words, *datum ? datum : "-");
+        else if (tag == GRPC_INFO_MODE)
+            add_word(&words, item ? mode_text(item) : "-");
+        grid_release(item);
+    }
+    if (tag == GRPC_INFO_STATUS)
+        add_word(&words, status_names[worst]);
+    return words_end(&words);
+}
+
+static char *tell_container(struct grid_data *container, grpc_data_info_type_t tag, const char *server,
+                            struct engine *engine)
+{
+    if (tag == GRPC_INFO_TYPE)
+        return strdup("container");
+    return tag == GRPC_INFO_DIMENSIONS ? dimensions_text(container)
+                                       : tell_items(container, tag, server, engine);
 }
 
 grpc_error_t grpc_data_getinfo(const grpc_data_t *data, grpc_data_info_type_t tag, const char *server,
@@ -86,7 +169,7 @@ grpc_error_t grpc_data_getinfo(const grpc_data_t *data, grpc_data_info_type_t ta
         return code;
     if (!info || (int)tag < GRPC_INFO_STATUS || tag > GRPC_INFO_PLACES)
         return grid_api_leave(grid, grid_api_wrong("expected what is to be told, and a place for it"));
-    *info = tell(grid, tag, server, library->engine);
+    *info = (grid->is_container ? tell_container : tell)(grid, tag, server, library->engine);
     if (!*info)
         code = grid_api_code_of(error_no_memory(library_error(), "a text"));
     return grid_api_leave(grid, code);
@@ -114,8 +197,6 @@ grpc_error_t grpc_data_save(const grpc_data_t *data, const char *uri_output)
     if (!grid_api_enter(data, &grid, &code))
         return code;
     enum esp_status status = file_of(uri_output, &path, library_error());
-    if (status == ESP_OK && grid->is_container)
-        status = error_set(library_error(), ESP_INVALID, "a container cannot be saved: save what is in it");
     if (status == ESP_OK)
         status = grid_file_write(path, grid, library_error());
     free(path);

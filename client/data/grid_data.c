@@ -163,11 +163,13 @@ static void write_name(uint64_t number, grpc_data_t *data)
     *data = (grpc_data_t){.esp_number = number, .esp_check = seal(number)};
 }
 
-void grid_name(const struct grid_data *grid, grpc_data_t *data)
+void grid_name(struct grid_data *grid, grpc_data_t *data)
 {
     pthread_mutex_lock(&lock);
-    if (add_name(data, grid->number))
+    if (add_name(data, grid->number)) {
         write_name(grid->number, data);
+        grid->is_named = true;
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -184,13 +186,15 @@ enum esp_status grid_add(struct grid_data *grid, grpc_data_t *data, struct esp_e
         HASH_ADD(hh, entries, number, sizeof entry->number, entry);
         if (!entry->hh.tbl) {
             status = error_no_memory(error, "data");
-        } else if (!add_name(data, grid->number)) {
+        } else if (data && !add_name(data, grid->number)) {
             HASH_DEL(entries, entry);
             status = error_no_memory(error, "data");
         }
     }
     if (status == ESP_OK) {
-        write_name(grid->number, data);
+        grid->is_named = data != NULL;
+        if (data)
+            write_name(grid->number, data);
         atomic_store(&any, true);
     }
     pthread_mutex_unlock(&lock);
@@ -217,11 +221,13 @@ static void forget_old_names(void)
     }
 }
 
-void grid_remove(struct grid_data *grid)
+static void remove_number(uint64_t number, bool named_too)
 {
     struct entry *entry;
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, entries, &grid->number, sizeof grid->number, entry);
+    HASH_FIND(hh, entries, &number, sizeof number, entry);
+    if (entry && entry->grid->is_named && !named_too)
+        entry = NULL;
     if (entry) {
         HASH_DEL(entries, entry);
         forget_old_names();
@@ -230,6 +236,19 @@ void grid_remove(struct grid_data *grid)
     if (entry)
         grid_release(entry->grid);
     free(entry);
+}
+
+void grid_remove_unnamed(uint64_t number)
+{
+    remove_number(number, false);
+}
+
+void grid_remove(struct grid_data *grid)
+{
+    for (size_t i = 0; grid->is_container && i < grid->n_items; i++)
+        if (grid->items[i])
+            remove_number(grid->items[i], false);
+    remove_number(grid->number, true);
 }
 
 /* ---- memory ---- */

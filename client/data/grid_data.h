@@ -25,7 +25,10 @@ struct grid_data {
     void *owned;     /* for free(): memory of ours, for what comes from a file */
     uint64_t *items; /* of a container: numbers, 0: none */
     size_t n_items;
+    bool is_named; /* the program has, or had, a struct for it */
 };
+
+#define GRID_MOST_RANKS ((size_t)1 << 20) /* of a container */
 
 /* The one behind the caller's struct, for use until grid_release(); NULL: none. */
 struct grid_data *grid_use(const grpc_data_t *data);
@@ -35,12 +38,15 @@ struct grid_data *grid_at(const void *address, bool *was_freed);
 struct grid_data *grid_use_number(uint64_t number);
 void grid_release(struct grid_data *grid);
 
-/* Makes it known under *data, and takes over the caller's use of it. */
+/* Makes it known under *data, and takes over the caller's use of it. NULL: without a name, for a container,
+ * with which it goes. */
 enum esp_status grid_add(struct grid_data *grid, grpc_data_t *data, struct esp_error *error);
 /* *data names it, too. */
-void grid_name(const struct grid_data *grid, grpc_data_t *data);
-/* It is found no more. */
+void grid_name(struct grid_data *grid, grpc_data_t *data);
+/* It is found no more. What is in a container and has no name goes with it. */
 void grid_remove(struct grid_data *grid);
+/* The item of a container makes room for another: it goes when it has no name. */
+void grid_remove_unnamed(uint64_t number);
 /* All of them, and all names of memory: the library's life ends. */
 void grid_clear(void);
 

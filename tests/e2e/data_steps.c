@@ -7,6 +7,7 @@
  *     data_steps lost     a sequence, one of whose servers is killed: creates the file "made" when it is
  *                         time, and waits for the file "killed"
  *     data_steps save FILE, data_steps load FILE
+ *     data_steps save-all FILE, data_steps load-all FILE    the same with a container
  */
 #include "espalier.h"
 #include "tests/e2e/data_arrays.h"
@@ -191,6 +192,23 @@ static int containers(grpc_data_t *da, grpc_data_t *db)
     MUST(grpc_data_container_get(&container, 1, &found));
     HOLDS(says(&found, GRPC_INFO_INPUTS, "memory:b"));
     HOLDS(grpc_data_container_set(&container, 2, da) == GRPC_OTHER_ERROR_CODE);
+    /* It tells of all that is in it, by rank. */
+    char *identity, text[400];
+    MUST(grpc_data_getinfo(da, GRPC_INFO_IDENTITY, NULL, &identity));
+    snprintf(text, sizeof text, "%s -", identity);
+    HOLDS(says(&container, GRPC_INFO_IDENTITY, text));
+    HOLDS(says(&container, GRPC_INFO_MODE, "GRPC_PERSISTENT GRPC_VOLATILE"));
+    HOLDS(says(&container, GRPC_INFO_STATUS, "ready") && says(&container, GRPC_INFO_TYPE, "container"));
+    char *places, *of_all;
+    MUST(grpc_data_getinfo(da, GRPC_INFO_PLACES, NULL, &places));
+    MUST(grpc_data_getinfo(&container, GRPC_INFO_PLACES, NULL, &of_all));
+    HOLDS(*places && strcmp(places, of_all) == 0);
+    HOLDS(grpc_data_save(&container, "file:container") == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "the value at rank 1 is on no server"));
+    HOLDS(access("container", F_OK) != 0);
+    free(identity);
+    free(places);
+    free(of_all);
     MUST(grpc_data_unbind(&container));
     return 0;
 }
@@ -260,6 +278,60 @@ static int load(const char *uri)
     MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
     HOLDS(memcmp(a, c, sizeof a) == 0);
     MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
+/* Two arrays and a rank without one. */
+static int save_all(const char *uri)
+{
+    grpc_data_t da, db, container;
+    const grpc_data_t *list[] = {&container, NULL};
+    const size_t three[] = {3, 0};
+    fill(a, 5);
+    fill(b, 6);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(grpc_data_memory_mapping_set("b", b));
+    MUST(array(&da, "memory:a", "server:A", GRPC_STICKY));
+    MUST(array(&db, "memory:b", "server:B", GRPC_PERSISTENT));
+    MUST(grpc_data_init(&container, NULL, NULL, GRPC_CONTAINER_OF_GRPC_DATA, three, NULL));
+    HOLDS(says(&container, GRPC_INFO_STATUS, "empty"));
+    MUST(grpc_data_container_set(&container, 0, &da));
+    MUST(grpc_data_container_set(&container, 2, &db));
+    MUST(grpc_data_transfer(&container, NULL, NULL, NULL));
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    HOLDS(says(&container, GRPC_INFO_PLACES, "A B"));
+    MUST(grpc_data_save(&container, uri));
+    return 0;
+}
+
+static int load_all(const char *uri)
+{
+    grpc_data_t container, da, db, none;
+    const char *to_c[] = {"memory:c", NULL};
+    MUST(grpc_data_memory_mapping_set("c", c));
+    MUST(grpc_data_load(&container, uri));
+    HOLDS(says(&container, GRPC_INFO_DIMENSIONS, "3") && says(&container, GRPC_INFO_PLACES, "A B"));
+    HOLDS(says(&container, GRPC_INFO_MODE, "GRPC_STICKY - GRPC_PERSISTENT"));
+    MUST(grpc_data_container_get(&container, 0, &da));
+    HOLDS(grpc_data_container_get(&container, 1, &none) == GRPC_OTHER_ERROR_CODE);
+    MUST(grpc_data_container_get(&container, 2, &db));
+    grpc_data_t *const each[] = {&da, &db};
+    for (int i = 0; i < 2; i++) {
+        const grpc_data_t *list[] = {each[i], NULL};
+        fill(a, 5 + i);
+        MUST(grpc_data_transfer(each[i], NULL, to_c, NULL));
+        MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+        HOLDS(memcmp(a, c, sizeof a) == 0);
+    }
+    /* What the program has a name for is there without the container; what it has not goes with it. */
+    grpc_data_t again, copy;
+    MUST(grpc_data_load(&again, uri));
+    MUST(grpc_data_container_get(&again, 0, &copy));
+    MUST(grpc_data_unbind(&again));
+    HOLDS(says(&copy, GRPC_INFO_TYPE, "double"));
+    HOLDS(grpc_data_container_get(&again, 2, &none) == GRPC_INVALID_DATA);
+    MUST(grpc_data_free(&container, NULL));
+    HOLDS(says(&da, GRPC_INFO_PLACES, "") && says(&db, GRPC_INFO_PLACES, ""));
     return 0;
 }
 
@@ -510,6 +582,8 @@ int main(int argc, char **argv)
                  : strcmp(what, "lost") == 0     ? lost()
                  : strcmp(what, "save") == 0     ? save(with)
                  : strcmp(what, "load") == 0     ? load(with)
+                 : strcmp(what, "save-all") == 0 ? save_all(with)
+                 : strcmp(what, "load-all") == 0 ? load_all(with)
                                                  : 2;
     grpc_finalize();
     return failed;

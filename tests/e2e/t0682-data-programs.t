@@ -88,6 +88,15 @@ check_says "which is told" "deleted"
 sed 's/^type double/type quaternion/' saved >wrong
 check_fails any "a damaged file is refused" "$steps" load file:wrong
 check_says "with its line" "wrong:3: expected a type"
+check "so does one with several arrays in a container" "$steps" save-all file:all
+check "as a text, too" cat all
+check_says "of all that is in it" '^container 3$' '^rank 0$' '^rank 2$' '^end$' '^mode GRPC_STICKY$' '^mode GRPC_PERSISTENT$'
+sed '$d' all >wrong
+check_fails any "one that is cut is refused" "$steps" load-all file:wrong
+check_says "with what is missing" 'wrong:13: expected "rank R".*or "end"'
+sed 's/^rank 2$/rank 3/' all >wrong
+check_fails any "so is one with a rank too many" "$steps" load-all file:wrong
+check "another program uses all of it, and deletes it" "$steps" load-all file:all
 check "a sequence sends nothing twice, and gives what the program gives without" "$steps" sequence
 check "data go wherever an argument is an array" "${steps%steps}kinds" B
 
