@@ -289,6 +289,17 @@ void esp_data_free(struct esp_data_info *infos);
 /* Deletes it, with its replicas, also those that are on their way; who reads it at this moment reads on.
  * ESP_NOT_FOUND: no server has it. */
 enum esp_status esp_data_drop(const char *id);
+/* The same, done with also when servers that keep it cannot be reached, or never come back: *left has their
+ * names, by ", ", for free() ("": none). One of them that comes back has it still. ESP_UNREACHABLE: nobody
+ * could be asked. */
+enum esp_status esp_data_give_up(const char *id, char **left);
+/* Files of data that servers have found damaged, and set aside: as esp_data_list(), with `bytes` of the file;
+ * of one whose header is damaged, too, no more than identity (the origin is a guess), server and bytes are
+ * known, and `type` is ESP_TYPE_ANY. Those of data of the caller's, or, for administrators, all. */
+enum esp_status esp_data_list_damaged(const char *server, struct esp_data_info **infos, size_t *n);
+/* Removes what that server (NULL: any) has set aside of it. ESP_NOT_FOUND: nothing; ESP_REFUSED: it belongs
+ * to somebody else. */
+enum esp_status esp_data_remove_damaged(const char *id, const char *server);
 /* Has the server fetch it from another one: a replica, or (`move`) in place of the others. Blocks until it is
  * there; for room, and without anything coming, for as long as an answer may take (call_timeout).
  * ESP_REFUSED: it is sticky, or unique, or being moved to another server; ESP_BUSY: there was no room in that

@@ -21,19 +21,6 @@ static enum esp_status fail(const Context &context, enum esp_status status, cons
                      context.address ? ": " : "", context.what, text);
 }
 
-static enum esp_status lost(const Context &context, const CORBA::SystemException &exception)
-{
-    if (exception.completed() == CORBA::COMPLETED_NO)
-        return fail(
-            context, ESP_UNREACHABLE,
-            "no connection (is it running there, is the port right, does a firewall stand between, "
-            "do both use TLS or neither, with certificates of one authority, does it limit connections?)");
-    return fail(
-        context, ESP_MAYBE,
-        "connection lost before the answer came; it may have been executed (when it uses TLS: does it refuse "
-        "this side's certificate, or the lack of one?)");
-}
-
 /* Operations that change nothing: whether they were executed is nobody's concern. NULL: a post. */
 static bool only_asks(const char *operation)
 {
@@ -44,6 +31,23 @@ static bool only_asks(const char *operation)
         if (!strcmp(operation, name))
             return true;
     return false;
+}
+
+static enum esp_status lost(const Context &context, const CORBA::SystemException &exception)
+{
+    if (exception.completed() == CORBA::COMPLETED_NO)
+        return fail(
+            context, ESP_UNREACHABLE,
+            "no connection (is it running there, is the port right, does a firewall stand between, "
+            "do both use TLS or neither, with certificates of one authority, does it limit connections?)");
+    if (only_asks(context.what))
+        return fail(context, ESP_MAYBE,
+                    "connection lost before the answer came (was it stopped or restarted just now? when it "
+                    "uses TLS: does it refuse this side's certificate, or the lack of one?)");
+    return fail(
+        context, ESP_MAYBE,
+        "connection lost before the answer came; it may have been executed (when it uses TLS: does it refuse "
+        "this side's certificate, or the lack of one?)");
 }
 
 static enum esp_status timed_out(const Context &context, const CORBA::SystemException &exception)

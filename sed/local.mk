@@ -158,6 +158,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_data.c \
 	sed/server/server_data.h \
 	sed/server/server_data_internal.h \
+	sed/server/server_aside.c \
 	sed/server/server_drop.c \
 	sed/server/server_moves.c \
 	sed/server/server_tickets.c \

@@ -129,6 +129,45 @@ static void print_info(const struct esp_data_info *info)
     printf(", %s out\n", quantity_bytes(info->bytes_out, text));
 }
 
+/* ---- damaged files ---- */
+
+static json_t *damaged_json(const struct esp_data_info *infos, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct esp_data_info *info = &infos[i];
+        json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:b}", "id", info->id, "server", info->server,
+                                 "address", info->address, "bytes", (json_int_t)info->bytes,
+                                 "header_is_whole", info->type != ESP_TYPE_ANY);
+        if (info->type != ESP_TYPE_ANY)
+            json_object_update_missing_new(json, json_pack("{s:s, s:s, s:s, s:f}", "owner", info->owner,
+                                                           "type", esp_type_name(info->type), "mode",
+                                                           datum_mode_name((enum datum_mode)info->mode),
+                                                           "created", info->created_s));
+        json_array_append_new(list, json);
+    }
+    return list;
+}
+
+static enum exit_code print_damaged(const struct esp_data_info *infos, size_t n)
+{
+    static const char *const headings[] = {"DATUM", "WHAT", ">SIZE", "MODE", "SERVER"};
+    char shape[DATUM_SHAPE_TEXT], bytes[QUANTITY_TEXT];
+    struct table table;
+    table_init(&table, 5, headings);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_known = infos[i].type != ESP_TYPE_ANY;
+        table_cell(&table, "%s", infos[i].id);
+        table_cell(&table, "%s",
+                   is_known ? shape_text(&infos[i], shape, sizeof shape) : "its header is damaged");
+        table_cell(&table, "%s", quantity_bytes(infos[i].bytes, bytes));
+        table_cell(&table, "%s", is_known ? datum_mode_name((enum datum_mode)infos[i].mode) : "");
+        table_cell(&table, "%s", infos[i].server);
+    }
+    table_print(&table, 0, stdout);
+    return command_flush();
+}
+
 /* ---- ls, info ---- */
 
 /* Also where a server did not answer: what the others have, and that it is not all. */
@@ -139,7 +178,10 @@ enum exit_code verb_data_ls(const struct command_line *command)
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    const enum esp_status status = esp_data_list(command_option_value(command, "server"), &infos, &n);
+    const bool damaged = command_option_value(command, "damaged");
+    const char *server = command_option_value(command, "server");
+    const enum esp_status status =
+        damaged ? esp_data_list_damaged(server, &infos, &n) : esp_data_list(server, &infos, &n);
     enum exit_code listed = EXIT_DONE;
     if (status != ESP_OK && infos && command->json) { /* one document only */
         command_complain(command->verb->name, esp_last_error()->text);
@@ -147,8 +189,10 @@ enum exit_code verb_data_ls(const struct command_line *command)
     } else if (status != ESP_OK) {
         listed = session_fail(command);
     }
-    if (infos)
-        code = command->json ? command_json(list_json(infos, n)) : print_list(infos, n);
+    if (infos && command->json)
+        code = command_json((damaged ? damaged_json : list_json)(infos, n));
+    else if (infos)
+        code = (damaged ? print_damaged : print_list)(infos, n);
     esp_data_free(infos);
     grpc_finalize();
     return listed != EXIT_DONE ? listed : code;

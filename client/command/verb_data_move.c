@@ -11,22 +11,85 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* --force: with whom cannot be reached one is done, which is told. */
+static enum esp_status remove_one(const struct command_line *command, const char *id)
+{
+    char *left = NULL, text[1536];
+    if (!command_option_value(command, "force"))
+        return esp_data_drop(id);
+    const enum esp_status status = esp_data_give_up(id, &left);
+    if (status == ESP_OK && *left) {
+        snprintf(text, sizeof text,
+                 "%s is given up on %s, which cannot be reached: should that come back, it has it still", id,
+                 left);
+        command_complain(command->verb->name, text);
+    }
+    free(left);
+    return status;
+}
 
 /* What of a session was there before it stays. */
 static enum exit_code remove_meant(const struct command_line *command, const struct meant *meant)
 {
     enum exit_code worst = EXIT_DONE;
     for (size_t i = 0; i < meant->n; i++)
-        if ((!meant->is_session || meant->data[i].own) && esp_data_drop(meant->data[i].id) != ESP_OK)
+        if ((!meant->is_session || meant->data[i].own) && remove_one(command, meant->data[i].id) != ESP_OK)
             worst = session_fail_kept(command); /* the others go all the same */
     if (meant->is_all && worst != EXIT_UNREACHABLE)
         left_note_remove(meant->session);
     return worst;
 }
 
+/* Files that were set aside: those that are named, or all of a server. What cannot go is told, and the others
+ * go all the same. */
+static enum exit_code remove_damaged(const struct command_line *command)
+{
+    const char *server = command_option_value(command, "server");
+    struct esp_data_info *infos = NULL;
+    size_t n = 0;
+    enum exit_code worst = EXIT_DONE;
+    for (int i = 0; i < command->n_operands; i++) {
+        const char *id = command->operands[i];
+        if (esp_data_remove_damaged(strncmp(id, "data:", 5) == 0 ? id + 5 : id, server) != ESP_OK)
+            worst = session_fail_kept(command);
+    }
+    if (command->n_operands == 0 && esp_data_list_damaged(server, &infos, &n) != ESP_OK)
+        worst = session_fail(command);
+    for (size_t i = 0; i < n; i++)
+        if ((i == 0 || strcmp(infos[i].id, infos[i - 1].id) != 0) &&
+            esp_data_remove_damaged(infos[i].id, server) != ESP_OK)
+            worst = session_fail_kept(command);
+    esp_data_free(infos);
+    return worst;
+}
+
+static enum exit_code check_rm(const struct command_line *command)
+{
+    const bool damaged = command_option_value(command, "damaged"),
+               server = command_option_value(command, "server");
+    if (server && !damaged)
+        return command_usage(command, "expected --server with --damaged only: data go from all servers");
+    if (damaged && command_option_value(command, "force"))
+        return command_usage(command, "expected --damaged or --force, found both");
+    if (command->n_operands == 0 && !(damaged && server))
+        return command_usage(command, damaged
+                                          ? "expected IDs, or --server NAME for all damaged files of a server"
+                                          : "expected the IDs of the data");
+    return EXIT_DONE;
+}
+
 enum exit_code verb_data_rm(const struct command_line *command)
 {
+    if (check_rm(command) != EXIT_DONE)
+        return EXIT_USAGE;
     enum exit_code code = session_open_for_data(command), worst = code;
+    if (code == EXIT_DONE && command_option_value(command, "damaged")) {
+        worst = remove_damaged(command);
+        grpc_finalize();
+        return worst;
+    }
     for (int i = 0; code == EXIT_DONE && i < command->n_operands; i++) {
         struct meant meant;
         enum exit_code one = data_meant(command, command->operands[i], &meant);

@@ -68,6 +68,13 @@ static const struct command_option data_get_options[] = {
 };
 static const struct command_option data_ls_options[] = {
     {'s', "server", "NAME", "only of this server"},
+    {0, "damaged", NULL, "files of data that were damaged, and are set aside on servers"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option data_rm_options[] = {
+    {0, "force", NULL, "be done with it also where a server that keeps it cannot be reached"},
+    {0, "damaged", NULL, "what servers have set aside of them, as their files were damaged"},
+    {'s', "server", "NAME", "with --damaged: on this server only; without ID, all that it has set aside"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option submit_options[] = {
@@ -424,8 +431,10 @@ const struct verb command_verbs[] = {
      "a file: session:ID:outputs:NAME. The other verbs on data take them too.",
      data_get_options, WITH_PLATFORM, 2, 2, verb_data_get},
     {"data ls", "", "List the data of the platform",
-     "Those that you may use, on all servers, with their sizes.", data_ls_options, WITH_PLATFORM, 0, 0,
-     verb_data_ls},
+     "Those that you may use, on all servers, with their sizes. A server that finds a file damaged sets it "
+     "aside:\n"
+     "--damaged lists these, and 'data rm --damaged' removes them.",
+     data_ls_options, WITH_PLATFORM, 0, 0, verb_data_ls},
     {"data info", "ID", "Show what a datum is, and where",
      "One paragraph for each server that has it, with its statistics there.", NULL, WITH_PLATFORM, 1, 1,
      verb_data_info},
@@ -434,10 +443,12 @@ const struct verb command_verbs[] = {
      "leaves with -o X=data:pieces. The cost of moving is that of the plan with the fewest and shortest "
      "steps.",
      data_show_options, WITH_PLATFORM, 1, 1, verb_data_show},
-    {"data rm", "ID...", "Delete data, with their replicas",
+    {"data rm", "[ID...]", "Delete data, with their replicas",
      "Who reads one at this moment reads on to the end. There is no way back. Of a session (session:ID) go\n"
-     "those that it put or made.",
-     NULL, WITH_PLATFORM, 1, -1, verb_data_rm},
+     "those that it put or made. The exit code is 3 when a server that keeps one cannot be reached: it has "
+     "it\n"
+     "still when it is back. --force gives up what is there.",
+     data_rm_options, WITH_PLATFORM, 0, -1, verb_data_rm},
     {"data cp", "[ID...] SERVER", "Have a server fetch replicas of data",
      "They come straight from servers that have them. A replica may be dropped when memory is short.\n"
      "With --grid and --block the server makes another datum of the same value that lies so, and its ID is "

@@ -24,6 +24,16 @@ struct data_holder {
  * deadline (client/session/deadline.h), of which who says nothing leaves the others most. */
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                           size_t *n_holders, struct esp_error *error);
+/* What a search has heard, beside who has the datum. */
+struct data_witnesses {
+    bool asked;                                   /* the agents have told what they know */
+    struct data_holder told[DATA_MOST_HOLDERS];   /* servers that said something of it */
+    char silent[DATA_MOST_HOLDERS][CAP_NAME + 1]; /* by name: those that may have it, and say nothing */
+    size_t n_told, n_silent;
+};
+/* data_find() of all of them. */
+enum esp_status data_find_told(struct engine *engine, const char *id, struct data_holder *holders,
+                               size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error);
 /* The servers that a server's answer about a datum names as those that may have copies of it, of which agents
  * do not know yet. */
 void data_read_copies(const struct extensions *extensions,
@@ -108,6 +118,17 @@ struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2
  * has it; ESP_UNREACHABLE: servers that keep it, which the text names, are down; the first other failure,
  * after which those that could go have gone. */
 enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
+
+/* data_drop() everywhere, also where servers that keep it cannot be reached: those that are name them no
+ * more. `left` (DATA_LEFT_BYTES): the names of those, by ", "; "": none. ESP_UNREACHABLE: nobody could be
+ * asked. */
+#define DATA_LEFT_BYTES 1024
+enum esp_status data_give_up(struct engine *engine, const char *id, char *left, struct esp_error *error);
+
+/* Removes what that server (NULL: any) has set aside of it, as its file was damaged. ESP_NOT_FOUND: none has;
+ * else the first failure, after which the others have removed theirs. */
+enum esp_status data_remove_damaged(struct engine *engine, const char *id, const char *server,
+                                    struct esp_error *error);
 
 /* Deletes it at one server. `elsewhere`: it lives on: EXTENSION_ELSEWHERE; NULL: no copy is taken there any
  * more.

@@ -117,6 +117,32 @@ enum esp_status esp_data_drop(const char *id)
     return leave(data_drop(library->engine, id, NULL, error));
 }
 
+enum esp_status esp_data_give_up(const char *id, char **left)
+{
+    struct esp_error *error = library_error();
+    char names[DATA_LEFT_BYTES];
+    if (!id || !left)
+        return error_set(error, ESP_INVALID, "expected an identity and a place for names, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    enum esp_status status = data_give_up(library->engine, id, names, error);
+    if (status == ESP_OK && !(*left = strdup(names)))
+        status = error_no_memory(error, "the names of servers");
+    return leave(status);
+}
+
+enum esp_status esp_data_remove_damaged(const char *id, const char *server)
+{
+    struct esp_error *error = library_error();
+    if (!id)
+        return error_set(error, ESP_INVALID, "expected an identity, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(data_remove_damaged(library->engine, id, server, error));
+}
+
 enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
                               void *arg)
 {

@@ -122,6 +122,28 @@ static enum esp_status drop_others(struct engine *engine, const char *id, const 
     return status;
 }
 
+/* Who gave the order has to know who does not answer, and what holds now. */
+static enum esp_status tell_silence(const char *server, const char *address,
+                                    const struct data_holder *holders, size_t n, struct esp_error *error)
+{
+    const enum esp_status status = error ? error->status : ESP_OK;
+    const bool is_unsure = status == ESP_TIMEOUT || status == ESP_MAYBE;
+    char names[512] = "", why[sizeof error->text];
+    if (!is_unsure && status != ESP_UNREACHABLE)
+        return status;
+    for (size_t i = 0, used = 0; i < n && used + CAP_NAME + 3 < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", holders[i].server);
+    error_prefix_at(error, server, address);
+    snprintf(why, sizeof why, "%s", error->text);
+    return error_set(
+        error, status,
+        "server %s, which is to have it, %s: nothing is lost, %s has it still%s%s; 'espalier tree' "
+        "shows who answers (%s)",
+        server, is_unsure ? "does not answer" : "cannot be reached", names,
+        is_unsure ? ", and so may this server when it goes on ('espalier data info' tells)" : "",
+        is_unsure ? "; order it again then, which does no harm" : ", and nothing was moved", why);
+}
+
 /* `as`: how a move is kept there; NULL: as it is where it is. */
 static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
                                  const struct pull_request *as, struct data_told told,
@@ -138,8 +160,8 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
         status = data_find(engine, id, true, holders, &n, error);
     if (status == ESP_OK && move && !as)
         status = mode_of(engine, id, holders, n, &wish.mode, error);
-    if (status == ESP_OK)
-        status = pull(engine, id, address, holders, n, &wish, told, error);
+    if (status == ESP_OK && (status = pull(engine, id, address, holders, n, &wish, told, error)) != ESP_OK)
+        tell_silence(server, address, holders, n, error);
     bool again = false;
     if (status == ESP_OK && move)
         status = drop_others(engine, id, server, holders, n, &again, error);

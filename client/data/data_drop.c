@@ -35,6 +35,7 @@ struct dropping {
     struct dropped servers[MOST_DROPPED];
     size_t n, next;
     bool found;           /* somebody had it */
+    bool is_kept;         /* somebody names others that keep it, too */
     struct esp_error why; /* the first failure that matters, but for those that are not reached */
 };
 
@@ -53,6 +54,7 @@ static void drop_at_keeper(void *arg, const char *name)
     struct esp_error why;
     struct dropping *dropping = arg;
     struct data_holder server = {0};
+    dropping->is_kept = true;
     for (size_t i = 0; i < dropping->n; i++)
         if (dropping->servers[i].known && strcmp(dropping->servers[i].is.server, name) == 0)
             return;
@@ -90,32 +92,92 @@ static void drop_next(struct dropping *dropping)
                          ? data_drop_at(dropping->engine, dropping->id, &server->is, NULL, &error)
                          : ESP_UNREACHABLE;
     dropping->found |= server->status == ESP_OK;
-    if (server->status == ESP_UNREACHABLE)
+    if (server->status == ESP_UNREACHABLE || (server->status == ESP_TIMEOUT && server->known))
         return; /* nor does it tell anything */
     if (server->status != ESP_OK && server->status != ESP_NOT_FOUND && dropping->why.status == ESP_OK)
         dropping->why = error;
     follow_copies(dropping, &server->is);
 }
 
+static bool is_unreached(const struct dropped *server)
+{
+    return server->known && (server->status == ESP_UNREACHABLE || server->status == ESP_TIMEOUT);
+}
+
+/* Names by ", ", as many as fit. */
+static void add_name(char *names, size_t size, const char *name)
+{
+    const size_t used = strlen(names);
+    if (used + strlen(name) + 3 < size)
+        snprintf(names + used, size - used, "%s%s", used ? ", " : "", name);
+}
+
+static void name_unreached(const struct dropping *dropping, char *names, size_t size)
+{
+    names[0] = 0;
+    for (size_t i = 0; i < dropping->n; i++)
+        if (is_unreached(&dropping->servers[i]))
+            add_name(names, size, dropping->servers[i].is.server);
+}
+
 /* Those that keep it, or have it, and will have it still when they are back. */
 static enum esp_status tell_unreached(const struct dropping *dropping, struct esp_error *error)
 {
-    char names[512] = "", text[DATUM_TEXT] = "";
+    char names[512], text[DATUM_TEXT] = "";
     struct datum_id id;
-    size_t used = 0;
-    for (size_t i = 0; i < dropping->n && used < sizeof names; i++)
-        if (dropping->servers[i].known && dropping->servers[i].status == ESP_UNREACHABLE)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                                     dropping->servers[i].is.server);
-    if (used == 0)
+    name_unreached(dropping, names, sizeof names);
+    if (!*names)
         return ESP_OK;
     if (datum_id_parse(dropping->id, &id, NULL) == ESP_OK)
         datum_id_short(&id, text);
     return error_set(
         error, ESP_UNREACHABLE,
         "datum %s could not be deleted on %s, which may keep it and cannot be reached%s: delete it "
-        "again when 'espalier tree' shows it, or it comes back with it",
+        "again when 'espalier tree' shows it, or it comes back with it ('espalier data rm --force' gives up "
+        "what is there)",
         text, names, dropping->found ? "; elsewhere it is deleted" : "");
+}
+
+/* ---- who is named no more as one that keeps it ---- */
+
+struct settling {
+    struct engine *engine;
+    const char *id;
+    char names[MOST_DROPPED * (CAP_NAME + 1)];
+    size_t bytes;
+};
+
+static void settle_name(struct settling *settling, const char *name)
+{
+    const size_t length = strlen(name) + 1;
+    if (settling->bytes + length > sizeof settling->names)
+        return;
+    memcpy(settling->names + settling->bytes, name, length);
+    settling->bytes += length;
+}
+
+/* One that does not hear it goes on naming them, which is no harm. */
+static void settle_at(const struct settling *settling, const struct data_holder *server)
+{
+    struct extension extension = {EXTENSION_SETTLED, (const uint8_t *)settling->names,
+                                  (uint32_t)settling->bytes};
+    struct message request = {.kind = MESSAGE_DROP,
+                              .drop = {.datum = settling->id, .extensions = {&extension, 1}}},
+                   reply = {0};
+    data_ask(settling->engine, server->address, &request, &reply, NULL);
+    message_clear(&reply);
+}
+
+/* It has gone from those, or (`given_up`) that does not matter. */
+static void settle(const struct dropping *dropping, bool given_up)
+{
+    struct settling settling = {.engine = dropping->engine, .id = dropping->id};
+    for (size_t i = 0; i < dropping->n; i++)
+        if (given_up || !is_unreached(&dropping->servers[i]))
+            settle_name(&settling, dropping->servers[i].is.server);
+    for (size_t i = 0; dropping->is_kept && i < dropping->n; i++)
+        if (dropping->servers[i].status == ESP_OK || dropping->servers[i].status == ESP_NOT_FOUND)
+            settle_at(&settling, &dropping->servers[i].is);
 }
 
 /* Somebody else was faster: as others hear of it. */
@@ -135,8 +197,10 @@ static enum esp_status note_origin(void *arg, const struct data_holder *server, 
     return ESP_OK;
 }
 
+/* `left`: what cannot be reached is given up, and its names go there; NULL: it is an error. */
 static enum esp_status drop_everywhere(struct engine *engine, const char *id,
-                                       const struct data_holder *holders, size_t n, struct esp_error *error)
+                                       const struct data_holder *holders, size_t n, char *left,
+                                       struct esp_error *error)
 {
     struct datum_id parsed = {0};
     bool at_origin = datum_id_parse(id, &parsed, NULL) != ESP_OK;
@@ -151,13 +215,45 @@ static enum esp_status drop_everywhere(struct engine *engine, const char *id,
         data_each_server(engine, parsed.origin, note_origin, &dropping, NULL);
     while (dropping.next < dropping.n)
         drop_next(&dropping);
+    settle(&dropping, left != NULL);
     if (dropping.why.status != ESP_OK)
         return error_set(error, dropping.why.status, "%s", dropping.why.text);
-    if (tell_unreached(&dropping, error) != ESP_OK)
+    if (left)
+        name_unreached(&dropping, left, DATA_LEFT_BYTES);
+    else if (tell_unreached(&dropping, error) != ESP_OK)
         return ESP_UNREACHABLE;
-    if (!dropping.found)
+    if (!dropping.found && !(left && *left))
         return tell_gone(engine, id, error);
     return ESP_OK;
+}
+
+/* Nobody has it who can be reached. */
+static enum esp_status give_up_silent(struct engine *engine, const char *id,
+                                      const struct data_witnesses *witnesses, char *left)
+{
+    struct settling settling = {.engine = engine, .id = id};
+    for (size_t i = 0; i < witnesses->n_silent; i++) {
+        settle_name(&settling, witnesses->silent[i]);
+        add_name(left, DATA_LEFT_BYTES, witnesses->silent[i]);
+    }
+    for (size_t i = 0; i < witnesses->n_told; i++)
+        settle_at(&settling, &witnesses->told[i]);
+    return ESP_OK;
+}
+
+enum esp_status data_give_up(struct engine *engine, const char *id, char *left, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct data_witnesses witnesses;
+    size_t n = 0;
+    left[0] = 0;
+    enum esp_status status = data_find_told(engine, id, holders, &n, &witnesses, error);
+    if (status == ESP_OK)
+        return drop_everywhere(engine, id, holders, n, left, error);
+    const bool is_silence = status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
+    return is_silence && witnesses.asked && witnesses.n_silent > 0
+               ? give_up_silent(engine, id, &witnesses, left)
+               : status;
 }
 
 enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error)
@@ -166,9 +262,59 @@ enum esp_status data_drop(struct engine *engine, const char *id, const char *ser
     size_t n = 0;
     enum esp_status status = data_find(engine, id, true, holders, &n, error);
     if (status != ESP_OK || !server)
-        return status == ESP_OK ? drop_everywhere(engine, id, holders, n, error) : status;
+        return status == ESP_OK ? drop_everywhere(engine, id, holders, n, NULL, error) : status;
     for (size_t i = 0; i < n; i++)
         if (strcmp(server, holders[i].server) == 0)
             return data_drop_at(engine, id, &holders[i], "", error);
     return error_set(error, ESP_NOT_FOUND, "server %s does not have it", server);
+}
+
+/* ---- damaged files ---- */
+
+struct removing {
+    struct engine *engine;
+    const char *id;
+    bool found;
+    struct esp_error why; /* the first failure */
+};
+
+/* The ticket is one that a server of an earlier version does not know, which would delete the datum. */
+static enum esp_status remove_at(void *arg, const struct data_holder *server, struct esp_error *error)
+{
+    struct removing *removing = arg;
+    struct extension damaged = {EXTENSION_DAMAGED, NULL, 0};
+    struct message request = {.kind = MESSAGE_DROP,
+                              .drop = {.datum = removing->id,
+                                       .ticket = DAMAGED_TICKET,
+                                       .extensions = {&damaged, 1}}},
+                   reply = {0};
+    enum esp_status status = data_ask(removing->engine, server->address, &request, &reply, error);
+    message_clear(&reply);
+    removing->found |= status == ESP_OK;
+    if (status == ESP_OK || status == ESP_NOT_FOUND || removing->why.status != ESP_OK)
+        return ESP_OK;
+    error_prefix_at(error, server->server, server->address);
+    removing->why = *error;
+    return ESP_OK;
+}
+
+enum esp_status data_remove_damaged(struct engine *engine, const char *id, const char *server,
+                                    struct esp_error *error)
+{
+    struct datum_id parsed;
+    char text[DATUM_TEXT];
+    struct removing removing = {.engine = engine, .id = id};
+    enum esp_status status = datum_id_parse(id, &parsed, error);
+    if (status == ESP_OK)
+        status = data_each_server(engine, server, remove_at, &removing, error);
+    if (status != ESP_OK)
+        return status;
+    if (removing.why.status != ESP_OK)
+        return error_set(error, removing.why.status, "%s", removing.why.text);
+    return removing.found
+               ? ESP_OK
+               : error_set(error, ESP_NOT_FOUND,
+                           "no server%s%s has a damaged file of datum %s ('espalier data ls --damaged' "
+                           "shows those that there are)",
+                           server ? " " : "", server ? server : "", datum_id_short(&parsed, text));
 }

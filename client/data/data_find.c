@@ -116,8 +116,26 @@ struct search {
     size_t n_asked, next;
     char places[MOST_PLACES][CAP_NAME + 1]; /* where it should be, whether that is reached or not */
     size_t n_places;
-    struct esp_error *why; /* what the origin says */
+    struct esp_error *why;            /* what the origin says */
+    struct data_witnesses *witnesses; /* NULL: not wanted */
 };
+
+static void note_silent(struct search *search, const char *name)
+{
+    struct data_witnesses *witnesses = search->witnesses;
+    for (size_t i = 0; witnesses && i < witnesses->n_silent; i++)
+        if (strcmp(witnesses->silent[i], name) == 0)
+            return;
+    if (witnesses && witnesses->n_silent < DATA_MOST_HOLDERS)
+        snprintf(witnesses->silent[witnesses->n_silent++], sizeof witnesses->silent[0], "%s", name);
+}
+
+static void note_told(struct search *search, const struct data_holder *server)
+{
+    struct data_witnesses *witnesses = search->witnesses;
+    if (witnesses && witnesses->n_told < DATA_MOST_HOLDERS)
+        witnesses->told[witnesses->n_told++] = *server;
+}
 
 static void note_server(void *arg, const struct data_holder *server)
 {
@@ -139,6 +157,11 @@ static void note_place(void *arg, const char *name)
         snprintf(search->places[search->n_places++], sizeof search->places[0], "%s", name);
 }
 
+static bool is_silence(enum esp_status status)
+{
+    return status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
+}
+
 /* Whether that one has it. A server that cannot be reached, or keeps no data, has nothing for us. Copies that
  * it has given away are noted. */
 static void look(struct search *search, const struct data_holder *server)
@@ -148,8 +171,12 @@ static void look(struct search *search, const struct data_holder *server)
     bool is_origin = !strcmp(server->server, search->origin);
     enum esp_status status =
         ask_within(search->engine, server->address, &request, time_ms(search->engine, true), &reply, &said);
-    if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
+    if (is_silence(status)) {
         error_prefix_at(&said, server->server, server->address);
+        note_silent(search, server->server);
+    } else {
+        note_told(search, server);
+    }
     if (status == ESP_OK && reply.data_reply.n > 0) {
         search->holders[search->n] = *server;
         search->holders[search->n++].flags = reply.data_reply.items[0].flags;
@@ -185,7 +212,7 @@ static bool is_reached(struct search *search, const char *address)
     enum esp_status status =
         ask_within(search->engine, address, &request, time_ms(search->engine, true), &reply, NULL);
     message_clear(&reply);
-    return status != ESP_UNREACHABLE && status != ESP_TIMEOUT;
+    return !is_silence(status);
 }
 
 /* Nobody has it who was asked. Who has been named as its place, and says nothing, may have it. */
@@ -205,8 +232,15 @@ static void look_at_places(struct search *search)
         }
         if (there)
             continue;
+        note_silent(search, name);
         snprintf(said, sizeof said, "%s", search->why->text);
-        error_set(search->why, ESP_UNREACHABLE, "%s; server %s cannot be reached", said, name);
+        error_set(
+            search->why, ESP_UNREACHABLE,
+            strstr(said, "it was deleted")
+                ? "%s where it was reached; server %s cannot be reached, and has it still if it kept it: "
+                  "delete it again when it is back, or give that up ('espalier data rm --force')"
+                : "%s; server %s cannot be reached",
+            said, name);
     }
 }
 
@@ -258,24 +292,32 @@ static enum esp_status tell_silence(const char *id, const struct esp_error *why,
                      id, why->text);
 }
 
-enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
-                          size_t *n_holders, struct esp_error *error)
+static enum esp_status find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
+                            size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error)
 {
     struct datum_id parsed;
     struct esp_error why;
     enum esp_status status = datum_id_parse(id, &parsed, error);
     if (status != ESP_OK)
         return status;
-    struct search search = {
-        .engine = engine, .id = id, .origin = parsed.origin, .all = all, .holders = holders, .why = &why};
+    struct search search = {.engine = engine,
+                            .id = id,
+                            .origin = parsed.origin,
+                            .all = all,
+                            .holders = holders,
+                            .why = &why,
+                            .witnesses = witnesses};
     error_set(&why, ESP_UNREACHABLE, "server %s, which made it, is not there", parsed.origin);
-    each_server(engine, parsed.origin, time_ms(engine, true), note_origin, &search, NULL);
+    if (each_server(engine, parsed.origin, time_ms(engine, true), note_origin, &search, NULL) != ESP_OK)
+        note_silent(&search, parsed.origin);
     look_at_noted(&search);
     if (search.n == 0 || all)
         status = ask_agents(&search, error);
     if (search.n == 0)
         look_at_places(&search);
     *n_holders = search.n;
+    if (witnesses)
+        witnesses->asked = status == ESP_OK;
     if (search.n > 0)
         return ESP_OK;
     if (status != ESP_OK)
@@ -285,4 +327,17 @@ enum esp_status data_find(struct engine *engine, const char *id, bool all, struc
     return why.status == ESP_TIMEOUT || why.status == ESP_UNREACHABLE
                ? tell_silence(text, &why, error)
                : error_set(error, why.status, "datum %s: %s", text, why.text);
+}
+
+enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
+                          size_t *n_holders, struct esp_error *error)
+{
+    return find(engine, id, all, holders, n_holders, NULL, error);
+}
+
+enum esp_status data_find_told(struct engine *engine, const char *id, struct data_holder *holders,
+                               size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error)
+{
+    *witnesses = (struct data_witnesses){0};
+    return find(engine, id, true, holders, n_holders, witnesses, error);
 }

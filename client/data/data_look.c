@@ -16,6 +16,7 @@ struct answers {
     struct message *items;
     size_t n;
     uint64_t entries;
+    bool of_damaged;        /* files that were set aside are meant */
     size_t silent;          /* servers that did not answer, */
     struct esp_error first; /* and what is known of the first of them */
 };
@@ -56,7 +57,7 @@ static void unpack_storage(const struct datum_info *from, struct esp_data_info *
     }
 }
 
-static bool unpack(void *package, const struct datum_info *from, struct esp_data_info *to)
+static bool unpack(void *package, const struct datum_info *from, bool is_damaged, struct esp_data_info *to)
 {
     *to = (struct esp_data_info){.id = package_text(package, from->datum),
                                  .server = package_text(package, from->server),
@@ -75,6 +76,8 @@ static bool unpack(void *package, const struct datum_info *from, struct esp_data
                                  .bytes_out = from->bytes_out,
                                  .created_s = (double)from->created_s,
                                  .idle_s = from->idle_s};
+    if (is_damaged && !from->complete)
+        to->type = ESP_TYPE_ANY; /* its header tells nothing */
     memcpy(to->dims, from->dims, from->n_dims * sizeof *to->dims);
     unpack_storage(from, to);
     struct block_cyclic_matrix layout;
@@ -95,7 +98,7 @@ static enum esp_status pack(const struct answers *answers, struct esp_data_info 
     for (size_t i = 0; i < answers->n; i++) {
         const struct data_reply *reply = &answers->items[i].data_reply;
         for (uint32_t k = 0; whole && answers->items[i].outcome.status == ESP_OK && k < reply->n; k++)
-            whole = unpack(package, &reply->items[k], &package[(*n)++]);
+            whole = unpack(package, &reply->items[k], answers->of_damaged, &package[(*n)++]);
     }
     if (whole) {
         *infos = package;
@@ -114,18 +117,35 @@ static void note_silence(struct answers *answers, const struct data_holder *serv
     error_prefix_at(&answers->first, server->server, server->address);
 }
 
+/* Of an earlier version: what it told is of data. */
+static enum esp_status no_damaged(struct answers *answers, struct message *reply, struct esp_error *error)
+{
+    answers->entries -= reply->data_reply.n;
+    reply->data_reply.n = 0;
+    return error_set(
+        error, ESP_VERSION,
+        "it is of an earlier version, which does not tell of its damaged files: look into the folder "
+        "'damaged' among its data");
+}
+
 /* One that keeps no data has none to show; one that does not answer may have some. */
 static enum esp_status list_server(void *arg, const struct data_holder *server, struct esp_error *error)
 {
     struct answers *answers = arg;
     struct data data = {.datum = "", .after = ""};
     struct message *reply = NULL;
+    struct extension damaged = {EXTENSION_DAMAGED, NULL, 0};
     bool more = true;
+    if (answers->of_damaged)
+        data.extensions = (struct extensions){&damaged, 1};
     while (more) {
         enum esp_status status = ask(answers, server->address, &data, &reply, error);
         if (status == ESP_NO_MEMORY)
             return status;
-        if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
+        if (status == ESP_OK && answers->of_damaged &&
+            !extension_find(&reply->data_reply.extensions, EXTENSION_DAMAGED))
+            status = no_damaged(answers, reply, error);
+        if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT || status == ESP_VERSION)
             note_silence(answers, server, error);
         more = status == ESP_OK && reply->data_reply.more && reply->data_reply.n > 0;
         if (more)
@@ -163,7 +183,8 @@ static enum esp_status tell_silence(const struct answers *answers, struct esp_er
     return error_set(error, answers->first.status, "%s%s", answers->first.text, others);
 }
 
-static enum esp_status answer(const char *id, const char *server, struct esp_data_info **infos, size_t *n)
+static enum esp_status answer(const char *id, const char *server, bool of_damaged,
+                              struct esp_data_info **infos, size_t *n)
 {
     struct esp_error *error = library_error();
     *infos = NULL;
@@ -171,7 +192,7 @@ static enum esp_status answer(const char *id, const char *server, struct esp_dat
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    struct answers answers = {.engine = library->engine};
+    struct answers answers = {.engine = library->engine, .of_damaged = of_damaged};
     enum esp_status status = id ? look(&answers, id, error)
                                 : data_each_server(library->engine, server, list_server, &answers, error);
     if (status == ESP_OK)
@@ -188,14 +209,21 @@ enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size
     if (!id || !infos || !n)
         return error_set(library_error(), ESP_INVALID,
                          "expected an identity and places for the answer, found NULL");
-    return answer(id, NULL, infos, n);
+    return answer(id, NULL, false, infos, n);
 }
 
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n)
 {
     if (!infos || !n)
         return error_set(library_error(), ESP_INVALID, "expected places for the list, found NULL");
-    return answer(NULL, server, infos, n);
+    return answer(NULL, server, false, infos, n);
+}
+
+enum esp_status esp_data_list_damaged(const char *server, struct esp_data_info **infos, size_t *n)
+{
+    if (!infos || !n)
+        return error_set(library_error(), ESP_INVALID, "expected places for the list, found NULL");
+    return answer(NULL, server, true, infos, n);
 }
 
 void esp_data_free(struct esp_data_info *infos)

@@ -99,6 +99,16 @@ struct data {
  * they are noted, and nothing is fetched. Tag in a data_reply of a server about one datum: the same of those
  * that keep it, or to which it has moved from there, whether they are reached or not. */
 #define EXTENSION_PLACES 82
+/* Tag in a data request to a server: the files that were damaged and set aside there are wanted in place of
+ * data; the answer has it too (one of an earlier version has not, and tells of data). Entries are as of the
+ * datum, `bytes` those of the file; those that are not `complete` have a damaged header: nothing but identity
+ * and bytes counts. Tag in a drop, with a ticket of DAMAGED_TICKET, which earlier versions refuse: what was
+ * set aside of that datum is to be removed. */
+#define EXTENSION_DAMAGED 83
+#define DAMAGED_TICKET    UINT64_MAX
+/* Tag in a drop: names of servers, each with its NUL, that need not be named any more as those that keep the
+ * datum, which has been deleted here: it has gone from there, too, or is given up. Nothing is deleted. */
+#define EXTENSION_SETTLED 84
 /* Tag in an open: the name of the server that fetches the datum because a session there needs it. */
 #define EXTENSION_FETCHER 45
 /* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */

@@ -64,9 +64,11 @@ static void forget_old(struct server *server)
     int64_t now_ns = server_now(server);
     DL_FOREACH_SAFE(server->data.copies, copy, next)
     {
-        if (now_ns - copy->since_ns < FRESH_NS && server->data.n_copies < MOST_COPIES)
+        const bool is_full = server->data.n_copies >= MOST_COPIES;
+        if (now_ns - copy->since_ns < FRESH_NS && !is_full)
             return;
-        forget(server, copy);
+        if (is_full || *copy->address) /* who keeps what was deleted here may be away for long */
+            forget(server, copy);
     }
 }
 
@@ -112,6 +114,19 @@ void copies_note_places(struct server *server, struct datum_key key)
     const char *names = store_places(server->data.store, key, &bytes);
     for (size_t at = 0; at < bytes; at += strlen(names + at) + 1)
         copies_note(server, make(key, names + at, ""));
+}
+
+void copies_settle(struct server *server, const struct asker *asker, struct datum_key key,
+                   const struct extension *names)
+{
+    const char *name = (const char *)names->value, *end = name + names->length;
+    if (names->length == 0 || end[-1] != 0 || !store_is_barred(server->data.store, key, asker->identity, 0))
+        return;
+    for (; name < end; name += strlen(name) + 1) {
+        struct copy *copy = find(server, key, name);
+        if (copy && !*copy->address)
+            forget(server, copy);
+    }
 }
 
 bool copies_has_moved(const struct server *server, struct datum_key key, const char *name)

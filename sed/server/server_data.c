@@ -214,6 +214,10 @@ static enum esp_status look_all(struct server *server, const struct asker *asker
 
 static void on_data(struct server *server, struct call *call, const struct data *data)
 {
+    if (extension_find(&data->extensions, EXTENSION_DAMAGED)) {
+        data_on_damaged(server, call, data);
+        return;
+    }
     struct asker asker;
     struct esp_error error;
     struct message *reply = message_create(MESSAGE_DATA_REPLY);

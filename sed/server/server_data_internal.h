@@ -8,6 +8,7 @@
  *     server_replicas.c which copies on other servers may stay there
  *     server_copies.c   which servers may have copies of which agents do not know yet
  *     server_drop.c     deleting, and handing over to another server
+ *     server_aside.c    files that were damaged, for who looks for them and removes them
  *     server_rescue.c   damaged originals, whose place copies on other servers take
  *
  * All under the endpoint's lock.
@@ -56,6 +57,13 @@ void data_on_finish(struct server *server, struct call *call, const struct finis
 /* A server whose client's data may be used here (data_servers). */
 bool data_is_server(const struct server *server, const char *identity);
 
+/* ---- server_aside.c ---- */
+/* Lists them. */
+void data_on_damaged(struct server *server, struct call *call, const struct data *data);
+/* Removes what is left of that datum. ESP_NOT_FOUND, ESP_REFUSED, ESP_SYSTEM. */
+enum esp_status data_drop_damaged(struct server *server, const struct call *call, const struct datum_id *id,
+                                  struct esp_error *error);
+
 /* ---- server_drop.c ---- */
 void data_on_drop(struct server *server, struct call *call, const struct drop *drop);
 /* Lets a server in that wants the original, or refuses it: ESP_NOT_FOUND: there is a replica here only;
@@ -79,8 +87,12 @@ void copy_destroy(struct copy *copy);
 void copies_note(struct server *server, struct copy *copy);
 /* Says in the answer who may have copies of that one, and who keeps it. */
 void copies_tell(struct server *server, struct datum_key key, struct message *reply);
-/* The datum is about to be deleted here: who keeps it, too, is told for a while. */
+/* The datum is about to be deleted here: who keeps it, too, is told from then on, until copies_settle() (of
+ * the last 1,024, until this server is restarted). */
 void copies_note_places(struct server *server, struct datum_key key);
+/* EXTENSION_SETTLED, from who could delete it. */
+void copies_settle(struct server *server, const struct asker *asker, struct datum_key key,
+                   const struct extension *names);
 /* The copy on that server is the original now; whether one is. */
 void copies_note_moved(struct server *server, struct datum_key key, const char *name);
 bool copies_has_moved(const struct server *server, struct datum_key key, const char *name);

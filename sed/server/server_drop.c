@@ -79,12 +79,17 @@ void data_on_drop(struct server *server, struct call *call, const struct drop *d
     struct asker asker;
     struct datum_id id;
     struct esp_error error;
-    const struct extension *elsewhere = extension_find(&drop->extensions, EXTENSION_ELSEWHERE);
+    const struct extension *elsewhere = extension_find(&drop->extensions, EXTENSION_ELSEWHERE),
+                           *settled = extension_find(&drop->extensions, EXTENSION_SETTLED);
     asker_of(call, &asker);
     enum esp_status status = datum_id_parse(drop->datum, &id, &error);
     if (status == ESP_OK)
         asker.is.trusted = may_drop_for_others(server, &asker, &id);
-    if (status == ESP_OK && drop->ticket != 0)
+    if (status == ESP_OK && extension_find(&drop->extensions, EXTENSION_DAMAGED))
+        status = data_drop_damaged(server, call, &id, &error);
+    else if (status == ESP_OK && settled)
+        copies_settle(server, &asker, id.key, settled);
+    else if (status == ESP_OK && drop->ticket != 0)
         status = drop_offer(server, drop->ticket, &id, &error);
     else if (status == ESP_OK && elsewhere && elsewhere->length > 0)
         status = drop_replica(server, &asker, &id, elsewhere, &error);

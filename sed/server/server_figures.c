@@ -104,6 +104,9 @@ static void stored(const struct server *server, struct metrics *metrics)
                     "Volatile data and replicas that were dropped.");
     metrics_counter(metrics, "espalier_server_data_damaged_total", (double)counts.damaged,
                     "Files of data that were damaged, and set aside.");
+    metrics_gauge(metrics, "espalier_server_data_aside", counts.aside,
+                  "Damaged files that were set aside, and are there still.");
+    metrics_gauge(metrics, "espalier_server_data_aside_bytes", (double)counts.aside_bytes, "Bytes of them.");
     metrics_counter(metrics, "espalier_server_data_rescued_total", (double)server->data.rescued,
                     "Damaged originals whose place a copy on another server has taken.");
 }

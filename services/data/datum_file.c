@@ -138,13 +138,14 @@ enum esp_status datum_file_head(struct files *files, const char *name, struct da
     uint64_t file_bytes;
     uint8_t *header = NULL;
     char right[DATUM_FILE_NAME];
+    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
     enum esp_status status = files->ops->open(files, name, &file, &file_bytes, error);
     if (status != ESP_OK)
         return status;
     status = read_header(files, file, file_bytes, record, &header, error);
     files->ops->close(file);
     free(header);
-    if (status == ESP_OK && strcmp(name, datum_file_name(record->id.key, true, right)) != 0)
+    if (status == ESP_OK && strcmp(last, datum_file_name(record->id.key, true, right)) != 0)
         status = error_set(error, ESP_SYNTAX, "expected the file of the datum in it, %s", right);
     return name_damage(files, name, status, error);
 }

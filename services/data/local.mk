@@ -12,6 +12,7 @@ services_libservices_la_SOURCES += \
 	services/data/replication.h \
 	services/data/store.c \
 	services/data/store.h \
+	services/data/store_aside.c \
 	services/data/store_ends.c \
 	services/data/store_lease.c \
 	services/data/store_list.c \

@@ -249,5 +249,6 @@ void store_destroy(struct store *store)
     if (store->options.files)
         store->options.files->ops->destroy(store->options.files);
     store_forget_ends(store);
+    store_forget_asides(store);
     free(store);
 }

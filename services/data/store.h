@@ -298,12 +298,34 @@ void store_each(const struct store *store,
 enum esp_status store_each_damaged(const struct store *store, void (*visit)(void *arg, struct datum_key key),
                                    void *arg, struct esp_error *error);
 
+/* A file that was damaged, and lies in "damaged/" since this start or an earlier one. */
+struct store_aside {
+    struct datum_id id; /* not `readable`: the origin is a guess, this server */
+    bool finished;      /* else one under a temporary name */
+    bool readable;      /* its header is whole, which tells what follows */
+    struct datum_shape shape;
+    enum datum_mode mode;
+    char owner[CAP_NAME + 1];
+    int64_t created_s;
+    uint64_t file_bytes;
+};
+
+/* store_list() of damaged files; those whose owner is not known are for who is trusted. At most 10,000 are
+ * known one by one. */
+size_t store_list_asides(const struct store *store, const struct store_asker *asker, struct datum_key after,
+                         struct store_aside *asides, size_t capacity);
+/* Removes what is left of that datum in "damaged/". ESP_NOT_FOUND: nothing is; ESP_REFUSED; ESP_SYSTEM. */
+enum esp_status store_remove_aside(struct store *store, const struct store_asker *asker,
+                                   const struct datum_id *id, struct esp_error *error);
+
 struct store_counts {
     uint32_t data, unfinished, pinned;
     uint64_t memory_bytes, memory_limit; /* in use, of all kinds */
     uint64_t pinned_bytes;               /* that cannot go now: pinned or unfinished */
     uint64_t disk_bytes, disk_limit;
     uint64_t committed, deleted, dropped, expired, recovered, damaged, disk_reads; /* since the start */
+    uint32_t aside;       /* damaged files that are there still, */
+    uint64_t aside_bytes; /* and what they take on the disk, besides disk_bytes */
 };
 void store_count(const struct store *store, struct store_counts *counts);
 /* Of the store's memory, what a datum of so many bytes takes. */

@@ -19,11 +19,12 @@ static const char *const ends[N_ENDS] = {
         "it)",
     [END_EXPIRED] = "its client was not heard of for its lease (put it as persistent to keep it)",
     [END_DAMAGED] = "its file was damaged, and is set aside there (damaged/KEY.datum, "
-                    "KEY being its 32 digits)",
+                    "KEY being its 32 digits; 'espalier data ls --damaged')",
     [END_CONSUMED] = "it was strictly volatile, and a session has used it",
     [END_PASSED] = "it was a copy for a session, and nobody has used it since",
     [END_DEPARTED] = "its copy here was deleted, and it may be on other servers",
     [END_MOVED] = "it was moved to another server",
+    [END_REMOVED] = "its file was damaged, and was removed",
     [END_ABORTED] = "its transfer was given up before it was complete",
 };
 

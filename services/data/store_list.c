@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data/store_state.h"
 
-static int compare_keys(struct datum_key a, struct datum_key b)
+int store_compare_keys(struct datum_key a, struct datum_key b)
 {
     if (a.high != b.high)
         return a.high < b.high ? -1 : 1;
@@ -10,7 +10,7 @@ static int compare_keys(struct datum_key a, struct datum_key b)
 
 static int compare(const struct datum *a, const struct datum *b)
 {
-    return compare_keys(a->key, b->key);
+    return store_compare_keys(a->key, b->key);
 }
 
 static void fill_entry(const struct store *store, const struct datum *datum, struct store_entry *entry)
@@ -61,7 +61,7 @@ static struct datum *behind(struct store *store, struct datum_key after)
     struct datum *datum = datum_key_is_none(after) ? NULL : store_find(store, after);
     if (datum)
         return datum->hh.next;
-    for (datum = store->data; datum && compare_keys(datum->key, after) <= 0;)
+    for (datum = store->data; datum && store_compare_keys(datum->key, after) <= 0;)
         datum = datum->hh.next;
     return datum;
 }

@@ -13,7 +13,6 @@
 
 #define MARKER      "store" /* says whose folder it is */
 #define MARKER_NEW  "store.new"
-#define DAMAGED     "damaged"
 #define MARKER_MOST 1024
 
 /* ---- whose folder it is ---- */
@@ -107,35 +106,6 @@ static enum esp_status take_folder(struct store *store, struct esp_error *error)
 
 /* ---- what is in it ---- */
 
-void store_set_aside(struct store *store, const char *name, const char *why)
-{
-    struct files *files = store->options.files;
-    char to[sizeof DAMAGED + 1 + 256];
-    struct esp_error error = {.text = ""};
-    snprintf(to, sizeof to, DAMAGED "/%.255s", name);
-    enum esp_status status = files->ops->rename(files, name, to, &error);
-    if (status == ESP_OK)
-        status = files->ops->sync_folder(files, DAMAGED, &error);
-    if (status == ESP_OK)
-        status = sync_root(files, &error);
-    store->counts.damaged++;
-    log_error("data: %s: set aside in %s/" DAMAGED "%s%s", why, files->where,
-              status == ESP_OK ? "" : ", which failed: ", status == ESP_OK ? "" : error.text);
-}
-
-bool store_is_set_aside(const struct store *store, struct datum_key key)
-{
-    struct files *files = store->options.files;
-    char name[DATUM_FILE_NAME], path[sizeof DAMAGED + 1 + DATUM_FILE_NAME];
-    struct file *file;
-    uint64_t bytes;
-    snprintf(path, sizeof path, DAMAGED "/%s", datum_file_name(key, true, name));
-    if (!files || files->ops->open(files, path, &file, &bytes, NULL) != ESP_OK)
-        return false;
-    files->ops->close(file);
-    return true;
-}
-
 struct names {
     char (*items)[DATUM_FILE_NAME];
     size_t n, capacity;
@@ -182,8 +152,9 @@ enum esp_status store_each_damaged(const struct store *store, void (*visit)(void
 {
     struct names names;
     struct datum_key key;
-    enum esp_status status =
-        store->options.files ? list_names(store->options.files, DAMAGED, true, &names, error) : ESP_PENDING;
+    enum esp_status status = store->options.files
+                                 ? list_names(store->options.files, DAMAGED_FOLDER, true, &names, error)
+                                 : ESP_PENDING;
     if (status != ESP_OK)
         return status == ESP_PENDING ? ESP_OK : status;
     for (size_t i = 0; i < names.n; i++)
@@ -280,11 +251,13 @@ enum esp_status store_recover(struct store *store, struct esp_error *error)
     struct files *files = store->options.files;
     enum esp_status status = take_folder(store, error);
     if (status == ESP_OK)
-        status = files->ops->make_folder(files, DAMAGED, error);
+        status = files->ops->make_folder(files, DAMAGED_FOLDER, error);
     if (status == ESP_OK)
         status = sync_root(files, error);
     if (status == ESP_OK)
         status = remove_unfinished(files, error);
+    if (status == ESP_OK)
+        status = store_recover_asides(store, error);
     if (status == ESP_OK)
         status = recover_all(store, error);
     if (status == ESP_OK)

@@ -88,6 +88,7 @@ enum store_end {
     END_PASSED,
     END_DEPARTED, /* the copy here was deleted */
     END_MOVED,
+    END_REMOVED, /* what was left of it after its file was damaged, too */
     N_ENDS
 };
 
@@ -114,6 +115,8 @@ struct store {
     bool refused_busy;      /* somebody waits to be told that something changed */
     struct store_epitaph epitaphs[STORE_EPITAPHS];
     uint32_t n_epitaphs;
+    struct store_aside **asides; /* in the order of their keys */
+    uint32_t n_asides, asides_capacity;
 };
 
 struct store_pin {
@@ -232,10 +235,19 @@ void store_fill_memory(const struct datum *datum, struct store_memory *memory);
 /* ---- store_recover.c ---- */
 /* The folder is ours and of this version, or becomes it; then all data in it. */
 enum esp_status store_recover(struct store *store, struct esp_error *error);
+
+/* ---- store_aside.c ---- */
+#define DAMAGED_FOLDER "damaged"
 /* Moves the datum's damaged file out of the way. */
 void store_set_aside(struct store *store, const char *name, const char *why);
 /* Whether a damaged file of that datum is there, set aside since this start or an earlier one. */
 bool store_is_set_aside(const struct store *store, struct datum_key key);
+/* Those that earlier starts have set aside. ESP_SYSTEM. */
+enum esp_status store_recover_asides(struct store *store, struct esp_error *error);
+void store_forget_asides(struct store *store);
+
+/* ---- store_list.c ---- */
+int store_compare_keys(struct datum_key a, struct datum_key b);
 
 /* ---- store_pieces.c ---- */
 struct datum_id store_id_of(struct datum_key key);

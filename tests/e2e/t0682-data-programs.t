@@ -60,12 +60,39 @@ for down in A B; do
     check_says "says that it has it still" "could not be deleted on $down,.*elsewhere it is deleted"
     check_fails 3 "so does who looks for it" espalier data info "$(cat twice.id)"
     check_says "hear" "server $down(, which made it, is not there| cannot be reached)"
+    check_fails any "that all of it is deleted, nobody does" grep -q 'was deleted; no other' "$log"
     start_server $down
     check "when it is back, it has it" wait_until has_it $down
     check "and now it goes" espalier data rm "$(cat twice.id)"
     check_fails 5 "everywhere" espalier data info "$(cat twice.id)"
 done
+check "a datum is kept for good on two servers" "${steps%data_steps}stay_steps" twice
+check "as is seen" wait_until both_have_it
+stop B KILL
+wait_until lost_to_agents B
+check "of a server that may never come back, it can be given up" espalier data rm --force "$(cat twice.id)"
+check_says "which is told" 'given up on B, which cannot be reached'
+check_fails 5 "it is deleted then" espalier data info "$(cat twice.id)"
+check_says "as is told" 'it was deleted'
+start_server B
+check "should the server come back, it has it" wait_until has_it B
+check "and it goes as any other" espalier data rm "$(cat twice.id)"
+check "two servers are there" wait_until servers 2
 printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >two.mtx
+espalier data put two.mtx -s A -m persistent >twice.id
+pause_b() { # pause_b SIGNAL
+    # shellcheck disable=SC2154
+    kill -"$1" "$pid_B"
+}
+check "a server is stopped" pause_b STOP
+check_fails 3 "nothing moves there" espalier data mv "$(cat twice.id)" B --timeout '2 s'
+check_says "it is named, with what holds now" 'server B, which is to have it, does not answer: nothing is lost, A has it still'
+check_fails any "of what only looks nobody says that it may have been executed" espalier data ls -s B --timeout '1 s'
+check_fails any "at all" grep -q 'may have been executed' "$log"
+check "it goes on" pause_b CONT
+check "and the order can be said again" espalier data mv "$(cat twice.id)" B
+check "there it is" has_it B
+check "and it goes" espalier data rm "$(cat twice.id)"
 espalier data put two.mtx -s A -m persistent >twice.id
 check "a datum moves" espalier data mv "$(cat twice.id)" B
 stop B KILL

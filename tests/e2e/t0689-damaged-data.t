@@ -25,7 +25,7 @@ espalier matrix convert x.mtx x.npy
 expected=$(awk 'NR > 2 { s += $1 * $1 } END { printf "%.15g", s }' x.mtx)
 
 put_x() { # put_x: on A, for good; another one takes A's memory. $id
-    id=$(espalier data put x.mtx -s A -m persistent) && espalier data put other.mtx -s A -m persistent >/dev/null
+    id=$(espalier data put x.mtx -s A -m persistent) && sound=$(espalier data put other.mtx -s A -m persistent)
 }
 copied() { # B has a copy, and the agents know it
     espalier data info "$id" >shown && grep -q 'on  *B .*replica' shown
@@ -123,5 +123,23 @@ told_lost() {
     grep -q "$(printf %.10s "${id#*:}" | cut -c1-8).*no server is known that has a sound copy" A.log
 }
 check "A says that it is lost" wait_until told_lost
+
+# ---- what is left of them ----
+check "the damaged files are listed" espalier data ls --damaged
+check_says "with what they were" "$id +double.1000000, 1. +8 MB +persistent +A\$" "its header is damaged +8.* A\$"
+lines=$(wc -l <"$log")
+check "for programs, too" espalier data ls --damaged --server A --json
+check_says "each" '"header_is_whole": false' '"header_is_whole": true'
+check_fails any "data that are sound are not" grep -q "$sound" "$log"
+check_fails 2 "to remove all, a server is named" espalier data rm --damaged
+check_fails 5 "what is sound is no damaged file" espalier data rm --damaged "$sound"
+check "one goes" espalier data rm --damaged "$id"
+check_fails any "from the disk" set_aside
+check "and from the list" test "$(espalier data ls --damaged | wc -l)" = "$((lines - 1))"
+check_fails 5 "it is gone" espalier data info "$id"
+check_says "as is told" 'its file was damaged, and was removed'
+check "the others go as well" espalier data rm --damaged --server A
+check "all" test "$(espalier data ls --damaged --json)" = "[]"
+check "what is sound stays" espalier data get "$sound" sound.npy
 
 finish

@@ -174,6 +174,73 @@ static void an_original_that_is_lost_is_told_of_as_such(void **state)
     assert_true(datum_key_equal(set_aside(), id.key));
 }
 
+static struct store_counts counted(void)
+{
+    struct store_counts counts;
+    store_count(rig.store, &counts);
+    return counts;
+}
+
+/* Damaged at these offsets while the store is closed, found when it is opened or read. */
+static void damage(const struct datum_id *id, uint64_t offset)
+{
+    char name[DATUM_FILE_NAME];
+    rig_close(&rig);
+    assert_true(disk_flip(rig.disk, datum_file_name(id->key, true, name), offset));
+    assert_int_equal(rig_open(&rig, NULL), ESP_OK);
+    assert_int_equal(rig_check(&rig, &rig_alice, id, NULL), ESP_NOT_FOUND);
+}
+
+static void what_was_set_aside_is_listed_and_removed_by_its_owner(void **state)
+{
+    (void)state;
+    struct datum_id ids[2] = {put(DATUM_PERSISTENT, 0), put(DATUM_STICKY, 0)};
+    struct store_aside asides[4];
+    struct esp_error error;
+    const struct datum_key none = {0};
+    for (int i = 0; i < 2; i++)
+        damage(&ids[i], datum_header_bytes(5000) + 1);
+    for (int starts = 0; starts < 2; starts++) {
+        assert_int_equal(store_list_asides(rig.store, &rig_bob, none, asides, 4), 0);
+        assert_int_equal(store_list_asides(rig.store, &rig_alice, none, asides, 4), 2);
+        assert_int_equal(counted().aside, 2);
+        assert_int_equal(counted().aside_bytes, 2 * datum_file_bytes(5000));
+        rig_close(&rig);
+        assert_int_equal(rig_open(&rig, NULL), ESP_OK);
+    }
+    assert_true(asides[0].readable && asides[0].shape.bytes == 5000);
+    assert_int_equal(asides[0].file_bytes, datum_file_bytes(5000));
+    assert_int_equal(store_list_asides(rig.store, &rig_alice, asides[0].id.key, asides + 2, 2), 1);
+    assert_true(datum_key_equal(asides[1].id.key, asides[2].id.key));
+    assert_int_equal(store_remove_aside(rig.store, &rig_bob, &ids[0], &error), ESP_REFUSED);
+    assert_says(&error, "belongs to alice");
+    assert_int_equal(store_remove_aside(rig.store, &rig_alice, &ids[0], NULL), ESP_OK);
+    assert_int_equal(store_remove_aside(rig.store, &rig_alice, &ids[0], NULL), ESP_NOT_FOUND);
+    assert_int_equal(rig_check(&rig, &rig_alice, &ids[0], &error), ESP_NOT_FOUND);
+    assert_says(&error, "its file was damaged, and was removed");
+    rig_close(&rig);
+    assert_int_equal(rig_open(&rig, NULL), ESP_OK);
+    assert_int_equal(store_list_asides(rig.store, &rig_alice, none, asides, 4), 1);
+    assert_true(datum_key_equal(asides[0].id.key, ids[1].key));
+    assert_int_equal(counted().aside, 1);
+}
+
+static void a_file_of_which_nobody_knows_whose_it_was_is_for_who_is_trusted(void **state)
+{
+    (void)state;
+    struct datum_id id = put(DATUM_PERSISTENT, 0);
+    struct store_aside aside;
+    const struct datum_key none = {0};
+    damage(&id, 20); /* in the header */
+    assert_int_equal(store_list_asides(rig.store, &rig_alice, none, &aside, 1), 0);
+    assert_int_equal(store_remove_aside(rig.store, &rig_alice, &id, NULL), ESP_REFUSED);
+    assert_int_equal(store_list_asides(rig.store, &rig_server, none, &aside, 1), 1);
+    assert_false(aside.readable);
+    assert_int_equal(aside.file_bytes, datum_file_bytes(5000));
+    assert_int_equal(store_remove_aside(rig.store, &rig_server, &id, NULL), ESP_OK);
+    assert_int_equal(counted().aside_bytes, 0);
+}
+
 static void keep(const struct datum_id *id, enum datum_mode mode, enum esp_status expected)
 {
     struct store_work *work;
@@ -218,6 +285,8 @@ int main(void)
         RIG_TEST(what_was_dropped_to_make_room_was_not_deleted),
         RIG_TEST(a_file_found_damaged_at_the_start_is_told_of),
         RIG_TEST(an_original_that_is_lost_is_told_of_as_such),
+        RIG_TEST(what_was_set_aside_is_listed_and_removed_by_its_owner),
+        RIG_TEST(a_file_of_which_nobody_knows_whose_it_was_is_for_who_is_trusted),
         RIG_TEST(what_is_volatile_can_be_kept_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
