@@ -5,6 +5,9 @@
  * "over TCP" goes over an address of this machine that is not loopback, where chunks carry checksums, as they
  * do between hosts; "one host" over 127.0.0.1, where processes of one user find shorter ways.
  *
+ * Beside the rows over TLS stands what OpenSSL alone reaches with two connections: bare SSL_write() and
+ * SSL_read() in chunks of 4 MiB, measured in turns with ours and with the same reference.
+ *
  *   bench_bulk [TEXT [ROUNDS]]    only the cases whose name holds the text
  */
 #include "bench/bench.h"
@@ -17,7 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MB ((uint64_t)1000000)
+#define MB          ((uint64_t)1000000)
+#define MOST_ROUNDS 99
 
 struct moving {
     grpc_function_handle_t take, give;
@@ -26,6 +30,9 @@ struct moving {
     double *data;
     uint64_t bytes;
 };
+
+/* OpenSSL alone. Its child is forked before there are threads of the ORB, which may be inside OpenSSL. */
+static struct raw_tcp bare;
 
 /* Megabytes a second. */
 static double ours(void *context, size_t n)
@@ -39,14 +46,38 @@ static double ours(void *context, size_t n)
     return (double)(n * moving->bytes) / 1e6 / (bench_now() - start);
 }
 
+static double raw(struct moving *moving, struct raw_tcp *way, size_t n)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < n; i++)
+        seconds += moving->in ? raw_tcp_put(way, (char *)moving->data, moving->bytes, moving->fresh)
+                              : raw_tcp_get(way, (char *)moving->data, moving->bytes, moving->fresh);
+    return (double)(n * moving->bytes) / 1e6 / seconds;
+}
+
 static double theirs(void *context, size_t n)
 {
     struct moving *moving = context;
-    double seconds = 0;
-    for (size_t i = 0; i < n; i++)
-        seconds += moving->in ? raw_tcp_put(&moving->raw, (char *)moving->data, moving->bytes, moving->fresh)
-                              : raw_tcp_get(&moving->raw, (char *)moving->data, moving->bytes, moving->fresh);
-    return (double)(n * moving->bytes) / 1e6 / seconds;
+    return raw(moving, &moving->raw, n);
+}
+
+/* Ours and, for orientation, OpenSSL alone over two connections, in turns with the same reference. */
+static void compare_with_bare(const struct bench_case *which, struct moving *moving, size_t rounds)
+{
+    double figures[3][MOST_ROUNDS];
+    char name[128];
+    raw(moving, &bare, 1);
+    rounds = rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
+    for (size_t i = 0; i < rounds; i++) {
+        figures[0][i] = ours(moving, 1);
+        figures[1][i] = raw(moving, &moving->raw, 1);
+        figures[2][i] = raw(moving, &bare, 1);
+    }
+    const double reference = bench_median(figures[1], rounds);
+    bench_row(which, bench_median(figures[0], rounds), reference);
+    snprintf(name, sizeof name, "%s: OpenSSL alone", which->name);
+    const struct bench_case alone = {which->benchmark, name, which->unit, BENCH_SHOWN, 0};
+    bench_row(&alone, bench_median(figures[2], rounds), reference);
 }
 
 struct way {
@@ -144,7 +175,11 @@ static void run(const struct way *way, size_t size, bool in, size_t rounds)
     ours(&moving, 1);
     theirs(&moving, 1);
     const struct bench_case which = {"bulk", name, "MB/s", BENCH_AT_LEAST, way->bound};
-    bench_compare(&which, ours, &moving, theirs, &moving, 1, rounds ? rounds : sizes[size].rounds);
+    rounds = rounds ? rounds : sizes[size].rounds;
+    if (way->tls)
+        compare_with_bare(&which, &moving, rounds);
+    else
+        bench_compare(&which, ours, &moving, theirs, &moving, 1, rounds);
     grpc_finalize();
     platform_stop(&platform);
     raw_tcp_stop(&moving.raw);
@@ -196,6 +231,7 @@ static void run_all(bool tls, const char *text, size_t rounds)
 int main(int argc, char **argv)
 {
     size_t rounds = argc > 2 ? (size_t)atoi(argv[2]) : 0;
+    raw_tcp_start_tls(&bare, bench_own_address(), RAW_MOST_CONNECTIONS, 0);
     run_all(false, argc > 1 ? argv[1] : "", rounds);
     for (int out = 0; out < 2; out++)
         if (argc < 2 || strstr("esp_alloc", argv[1]))
@@ -203,5 +239,6 @@ int main(int argc, char **argv)
     if (argc < 2 || strstr("peak memory", argv[1]))
         run_memory();
     run_all(true, argc > 1 ? argv[1] : "", rounds); /* last: with TLS once, a process stays with it */
+    raw_tcp_stop(&bare);
     return 0;
 }

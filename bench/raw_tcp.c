@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/raw_tcp.h"
 #include "bench/bench.h"
+#include "bench/raw_tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHUNK ((uint64_t)1 << 20)
+#define CHUNK     ((uint64_t)1 << 20)
+#define TLS_CHUNK ((uint64_t)4 << 20)
 
 struct command {
     bool gives, fresh;
@@ -26,6 +28,7 @@ struct command {
 struct lane {
     pthread_t thread;
     int socket, n, first;
+    struct ssl_st *tls; /* NULL: plain */
     char *data;
     uint64_t bytes;
     bool sends;
@@ -45,9 +48,14 @@ static void move_chunk(int socket, char *data, uint64_t bytes, bool sends)
 static void *run_lane(void *arg)
 {
     const struct lane *lane = arg;
-    for (uint64_t at = (uint64_t)lane->first * CHUNK; at < lane->bytes; at += (uint64_t)lane->n * CHUNK)
-        move_chunk(lane->socket, lane->data + at, lane->bytes - at < CHUNK ? lane->bytes - at : CHUNK,
-                   lane->sends);
+    const uint64_t chunk = lane->tls ? TLS_CHUNK : CHUNK;
+    for (uint64_t at = (uint64_t)lane->first * chunk; at < lane->bytes; at += (uint64_t)lane->n * chunk) {
+        const uint64_t bytes = lane->bytes - at < chunk ? lane->bytes - at : chunk;
+        if (!lane->tls)
+            move_chunk(lane->socket, lane->data + at, bytes, lane->sends);
+        else if (!raw_tls_move(lane->tls, lane->data + at, bytes, lane->sends))
+            bench_fail("raw TLS: the other side is gone");
+    }
     return NULL;
 }
 
@@ -55,8 +63,13 @@ static void move_all(const struct raw_tcp *raw, char *data, uint64_t bytes, bool
 {
     struct lane lanes[RAW_MOST_CONNECTIONS];
     for (int i = 0; i < raw->n; i++) {
-        lanes[i] = (struct lane){
-            .socket = raw->sockets[i], .n = raw->n, .first = i, .data = data, .bytes = bytes, .sends = sends};
+        lanes[i] = (struct lane){.socket = raw->sockets[i],
+                                 .tls = raw->tls[i],
+                                 .n = raw->n,
+                                 .first = i,
+                                 .data = data,
+                                 .bytes = bytes,
+                                 .sends = sends};
         if (pthread_create(&lanes[i].thread, NULL, run_lane, &lanes[i]) != 0)
             bench_fail("raw TCP: no thread");
     }
@@ -76,12 +89,22 @@ static char *fresh_memory(uint64_t bytes)
     return memory;
 }
 
+static char *touched_memory(uint64_t bytes)
+{
+    return bytes > 0 ? memset(fresh_memory(bytes), 1, bytes) : NULL;
+}
+
 _Noreturn static void serve(const struct raw_tcp *raw, int commands, int answers, uint64_t most)
 {
     struct command command;
-    char *own = fresh_memory(most);
-    memset(own, 1, most);
+    char *own = touched_memory(most);
     while (read(commands, &command, sizeof command) == sizeof command) {
+        if (!command.fresh && command.bytes > most) {
+            if (own)
+                munmap(own, most);
+            most = command.bytes;
+            own = touched_memory(most);
+        }
         char *memory = command.fresh ? fresh_memory(command.bytes) : own;
         move_all(raw, memory, command.bytes, command.gives);
         if (write(answers, "", 1) != 1)
@@ -120,10 +143,10 @@ static void connect_pairs(struct raw_tcp *raw, const char *host, int *theirs)
     close(listening);
 }
 
-void raw_tcp_start(struct raw_tcp *raw, const char *host, int connections, uint64_t most)
+static void start(struct raw_tcp *raw, const char *host, int connections, bool tls, uint64_t most)
 {
     int to[2], from[2], theirs[RAW_MOST_CONNECTIONS];
-    raw->n = connections;
+    *raw = (struct raw_tcp){.n = connections};
     connect_pairs(raw, host, theirs);
     if (pipe(to) != 0 || pipe(from) != 0 || (raw->child = fork()) < 0)
         bench_fail("raw TCP: cannot start: %s", strerror(errno));
@@ -131,14 +154,28 @@ void raw_tcp_start(struct raw_tcp *raw, const char *host, int connections, uint6
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(to[1]);
         memcpy(raw->sockets, theirs, sizeof theirs);
+        for (int i = 0; tls && i < connections; i++)
+            raw->tls[i] = raw_tls_shake(theirs[i], true);
         serve(raw, to[0], from[1], most);
     }
     close(to[0]);
     close(from[1]);
     for (int i = 0; i < connections; i++)
         close(theirs[i]);
+    for (int i = 0; tls && i < connections; i++)
+        raw->tls[i] = raw_tls_shake(raw->sockets[i], false);
     raw->commands = to[1];
     raw->answers = from[0];
+}
+
+void raw_tcp_start(struct raw_tcp *raw, const char *host, int connections, uint64_t most)
+{
+    start(raw, host, connections, false, most);
+}
+
+void raw_tcp_start_tls(struct raw_tcp *raw, const char *host, int connections, uint64_t most)
+{
+    start(raw, host, connections, true, most);
 }
 
 static double run(struct raw_tcp *raw, char *data, struct command command)
@@ -165,8 +202,10 @@ double raw_tcp_get(struct raw_tcp *raw, char *data, uint64_t bytes, bool fresh)
 
 void raw_tcp_stop(struct raw_tcp *raw)
 {
-    for (int i = 0; i < raw->n; i++)
+    for (int i = 0; i < raw->n; i++) {
+        raw_tls_end(raw->tls[i]);
         close(raw->sockets[i]);
+    }
     close(raw->commands);
     close(raw->answers);
     waitpid(raw->child, NULL, 0);
