@@ -21,7 +21,7 @@ bench: all
 
 bench_programs += bench/bench_worker
 bench_bench_worker_SOURCES = bench/bench_worker.c
-bench_bench_worker_LDADD = bench/libbench.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la $(FFI_LIBS) -lm
+bench_bench_worker_LDADD = bench/libbench.la $(POOL_LIBS) sed/libinvoke.la core/libcore.la util/libutil.la $(FFI_LIBS) -lm
 bench_programs += bench/bench_hierarchy
 bench_bench_hierarchy_SOURCES = bench/bench_hierarchy.c
 bench_bench_hierarchy_LDADD = bench/libbench.la tests/inproc/libplatform.la
@@ -65,7 +65,7 @@ bench_bench_predictor_LDADD = bench/libbench.la core/libcore.la util/libutil.la 
 
 bench_programs += bench/bench_forecast
 bench_bench_forecast_SOURCES = bench/bench_forecast.c bench/competitor.c bench/competitor.h
-bench_bench_forecast_LDADD = bench/libbench.la sed/libcalibrate.la services/libnws.la core/libcore.la util/libutil.la -lm
+bench_bench_forecast_LDADD = bench/libbench.la sed/libcalibrate.la $(SED_LIBS) services/libfit.la services/libservices.la core/libcore.la util/libutil.la -lm
 
 # Calls through the whole hierarchy, against the ORB alone.
 if WITH_OMNIORB
@@ -168,10 +168,10 @@ EXTRA_bench_bench_parallel_DEPENDENCIES = bench/scalapack_mpi
 endif
 bench_programs += bench/bench_grids
 bench_bench_grids_SOURCES = bench/bench_grids.c
-bench_bench_grids_LDADD = bench/libbench.la sed/libcalibrate.la sed/libworkers.la core/libcore.la util/libutil.la -lm
+bench_bench_grids_LDADD = bench/libbench.la sed/libcalibrate.la $(SED_LIBS) services/libfit.la services/libservices.la core/libcore.la util/libutil.la -lm
 bench_programs += bench/bench_ranks
 bench_bench_ranks_SOURCES = bench/bench_ranks.c
-bench_bench_ranks_LDADD = bench/libbench.la sed/libworkers.la core/libcore.la util/libutil.la -lm
+bench_bench_ranks_LDADD = bench/libbench.la $(POOL_LIBS) core/libcore.la util/libutil.la -lm
 endif
 
 # Between the ranks of two servers.

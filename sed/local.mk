@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+# None of these libraries takes in another one: libtool would copy its objects into each that does. Who links one
+# lists what it needs behind it, once.
+POOL_LIBS = sed/libworkers.la sed/libporter.la
+STATE_LIBS = sed/libserver.la sed/libporter.la sed/libcheckpoint.la services/libduty.la services/libnws.la
+SED_LIBS = sed/libworkers.la $(STATE_LIBS)
 # Computational workers: the daemon's side, and the program they run in.
 # The file of a routine's state: the worker writes it, the server names it.
 noinst_LTLIBRARIES += sed/libcheckpoint.la
@@ -67,7 +72,6 @@ sed_libworkers_la_SOURCES = \
 	sed/pool/signature.c \
 	sed/pool/signature.h \
 	sed/crd/spawner.h
-sed_libworkers_la_LIBADD = sed/libporter.la core/libcore.la util/libutil.la
 noinst_LTLIBRARIES += sed/libinvoke.la
 sed_libinvoke_la_SOURCES = sed/crd/invoke.c sed/crd/invoke.h
 sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
@@ -96,7 +100,7 @@ sed_espalier_crd_SOURCES = \
 	sed/crd/crd_worker.c \
 	sed/crd/crd_xerbla.c \
 	sed/crd/spawner.c
-sed_espalier_crd_LDADD = util/libown.la sed/libcheckpoint.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
+sed_espalier_crd_LDADD = util/libown.la sed/libcheckpoint.la $(POOL_LIBS) sed/libinvoke.la core/libcore.la util/libutil.la -ldl -lm
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # What carries pieces of matrices between servers, in daemons and beside ranks.
 noinst_LTLIBRARIES += sed/libporter.la
@@ -113,7 +117,7 @@ sed_libporter_la_SOURCES = \
 	sed/porter/porter_tls.c \
 	sed/porter/porter_tls.h \
 	sed/porter/porter_wire.h
-sed_libporter_la_LIBADD = core/libcore.la util/libutil.la -ldl
+sed_libporter_la_LIBADD = -ldl
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la
 sed_libserver_la_SOURCES = \
@@ -192,7 +196,6 @@ sed_libserver_la_SOURCES = \
 	sed/server/speed.c \
 	sed/server/speed.h \
 	sed/pool/workers.h
-sed_libserver_la_LIBADD = sed/libporter.la sed/libcheckpoint.la services/libduty.la services/libnws.la core/libcore.la util/libutil.la -lm
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
 noinst_LTLIBRARIES += sed/libcalibrate.la
 sed_libcalibrate_la_SOURCES = \
@@ -211,14 +214,13 @@ sed_libcalibrate_la_SOURCES = \
 	sed/calibrate/calibrate_state.h \
 	sed/kept_problems.c \
 	sed/kept_problems.h
-sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la
 pkglibexec_PROGRAMS += sed/espalier-calibrate
 sed_espalier_calibrate_SOURCES = \
 	sed/calibrate/calibrate_command.h \
 	sed/calibrate/calibrate_main.c \
 	sed/calibrate/calibrate_parse.c \
 	sed/calibrate/calibrate_together.c
-sed_espalier_calibrate_LDADD = sed/libcalibrate.la services/libservices.la core/libcore.la util/libutil.la
+sed_espalier_calibrate_LDADD = sed/libcalibrate.la $(SED_LIBS) services/libfit.la services/libservices.la core/libcore.la util/libutil.la -lm
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la
 sed_libservice_la_SOURCES = \
@@ -241,12 +243,11 @@ sed_libservice_la_SOURCES = \
 	sed/service_models.c \
 	sed/service_problems.c \
 	sed/service.h
-sed_libservice_la_LIBADD = sed/libserver.la sed/libworkers.la services/libnws.la services/libdirectory.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
 sed_espalier_sed_SOURCES = sed/main.c
 nodist_EXTRA_sed_espalier_sed_SOURCES = dummy.cc
-sed_espalier_sed_LDADD = sed/libservice.la services/liblinks.la services/libdaemon.la services/libservices.la orb/liborb.la core/libcore.la util/libutil.la
+sed_espalier_sed_LDADD = sed/libservice.la $(SED_LIBS) services/liblinks.la services/libdaemon.la services/libdirectory.la services/libservices.la orb/liborb.la core/libcore.la util/libutil.la
 endif
 # Distributed data move between the ranks of an MPI job.
 if WITH_MPI
@@ -257,7 +258,7 @@ sed_mpi_libmpi_la_SOURCES = \
 	sed/mpi/shared_slots.c \
 	sed/mpi/shared_slots.h
 sed_mpi_libmpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_libmpi_la_LIBADD = core/libcore.la $(MPI_LIBS)
+sed_mpi_libmpi_la_LIBADD = $(MPI_LIBS)
 pkglibexec_PROGRAMS += sed/mpi/espalier-prd
 sed_mpi_espalier_prd_SOURCES = \
 	sed/crd/crd_ahead.c \
@@ -277,7 +278,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_service.c \
 	sed/mpi/prd_wait.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_espalier_prd_LDADD = util/libown.la sed/mpi/libmpi.la sed/libporter.la sed/libworkers.la sed/libinvoke.la services/libfit.la core/libcore.la util/libutil.la \
+sed_mpi_espalier_prd_LDADD = util/libown.la sed/mpi/libmpi.la $(POOL_LIBS) sed/libinvoke.la services/libfit.la core/libcore.la util/libutil.la \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl
 sed_mpi_espalier_prd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 endif

@@ -6,7 +6,7 @@ tests_problems_libtrial_la_SOURCES = tests/problems/plain_names.h
 tests_problems_libtrial_la_SOURCES += tests/problems/trial.c tests/problems/trial.h
 tests_problems_libtrial_la_SOURCES += tests/problems/table.c tests/problems/table.h
 tests_problems_libtrial_la_SOURCES += tests/problems/rows_blas1.c tests/problems/rows_blas2.c tests/problems/rows_blas3.c
-tests_problems_libtrial_la_LIBADD = tests/problems/libmat.la tests/unit/librig.la sed/libworkers.la $(UNIT_LIBS) -lm
+tests_problems_libtrial_la_LIBADD = tests/problems/libmat.la tests/unit/librig.la $(POOL_LIBS) $(UNIT_LIBS) -lm
 
 unit_tests += tests/problems/test_blas1
 tests_problems_test_blas1_LDADD = tests/problems/libtrial.la
