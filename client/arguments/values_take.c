@@ -196,8 +196,9 @@ static enum esp_status wrong_scalar(const struct esp_problem_argument *formal, c
     char shape[256];
     const bool is_number = text[0] && strspn(text, "+-0123456789") == strlen(text);
     if (formal->n_dims)
-        return error_set(error, ESP_INVALID, "%s: expected %s as [1, 2; 3, 4] or @FILE, found '%.80s'",
-                         formal->name, signature_shape(formal, shape, sizeof shape), text);
+        return error_set(error, ESP_INVALID,
+                         "%s: expected %s as [1, 2; 3, 4], @FILE or data:ID, found '%.80s'", formal->name,
+                         signature_shape(formal, shape, sizeof shape), text);
     const char *range = !is_number                       ? ""
                         : formal->type == ESP_TYPE_INT   ? " (-2147483648 to 2147483647)"
                         : formal->type == ESP_TYPE_SHORT ? " (-32768 to 32767)"

@@ -143,6 +143,9 @@ struct workers_ops {
      * ranks are not there. Any thread. NULL: this pool has none. */
     bool (*propose)(struct workers *workers, const struct parallel_question *question,
                     struct parallel_proposal *proposal);
+    /* Whether calls of parallel implementations can be taken, if only in a moment. ESP_REFUSED with the
+     * reason: the ranks could not be started. Any thread. NULL: this pool has none. */
+    enum esp_status (*admits)(struct workers *workers, struct esp_error *error);
     void (*destroy)(struct workers *workers);
 };
 

@@ -94,6 +94,12 @@ static bool propose(struct workers *workers, const struct parallel_question *que
     return joined->ranks->ops->propose(joined->ranks, question, proposal);
 }
 
+static enum esp_status admits(struct workers *workers, struct esp_error *error)
+{
+    const struct joined *joined = (struct joined *)workers;
+    return joined->ranks->ops->admits(joined->ranks, error);
+}
+
 static void destroy(struct workers *workers)
 {
     struct joined *joined = (struct joined *)workers;
@@ -110,6 +116,7 @@ static const struct workers_ops ops = {.start = start,
                                        .question = question,
                                        .answer = answer,
                                        .propose = propose,
+                                       .admits = admits,
                                        .destroy = destroy};
 
 enum esp_status workers_join(struct workers *processes, struct workers *ranks, struct workers **workers,

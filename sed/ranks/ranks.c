@@ -92,6 +92,15 @@ static enum esp_status check_state(const struct rank_pool *pool, struct esp_erro
     return error_set(error, ESP_LIMIT, "the ranks are being started");
 }
 
+static enum esp_status pool_admits(struct workers *workers, struct esp_error *error)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    enum esp_status status = check_state(pool, error);
+    pthread_mutex_unlock(&pool->lock);
+    return status == ESP_SYSTEM ? error->status = ESP_REFUSED : ESP_OK;
+}
+
 /* A call whose arguments are all small needs none, but for envoys, who do not look at the board. */
 static bool send_files(struct rank_pool *pool, struct gang *gang)
 {
@@ -283,4 +292,5 @@ const struct workers_ops ranks_ops = {.start = pool_start,
                                       .help = pool_help,
                                       .progress = pool_progress,
                                       .propose = ranks_propose,
+                                      .admits = pool_admits,
                                       .destroy = ranks_destroy};

@@ -202,6 +202,11 @@ enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
             "there is no program '%s': install OpenMPI (openmpi-bin), or name it by 'mpirun' in the "
             "server's configuration",
             pool->mpirun);
+    if (why == EACCES)
+        return error_set(error, ESP_SYSTEM,
+                         "'%s' cannot be executed: give the server's user the right to (chmod +x), or name "
+                         "another one by 'mpirun' in the server's configuration",
+                         pool->mpirun);
     if (why != 0)
         return error_set(error, ESP_SYSTEM, "cannot start '%s': %s", pool->mpirun, strerror(why));
     pool->n_started++;

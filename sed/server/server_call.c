@@ -299,6 +299,8 @@ static enum esp_status open_session(struct server *server, struct client *client
     if (status == ESP_OK)
         status = server_suits(problem, plan.scope, error);
     if (status == ESP_OK)
+        status = server_can_now(server, problem, error);
+    if (status == ESP_OK)
         status = check_memory(server, &plan, error);
     if (status == ESP_OK)
         status = foresee(server, problem, &plan, &cost, &choice, error);

@@ -355,8 +355,10 @@ static bool estimate(const struct server *server, const struct request *request,
     };
     struct load load = {0};
     int64_t now_ns = server_now(server);
+    struct esp_error why;
+    const struct problem *problem = server_find_problem(server, request->problem, request->digest, NULL);
     if (server->draining || is_excluded(server, request) || request->memory_bytes > server->admission.total ||
-        !server_find_problem(server, request->problem, request->digest, NULL) ||
+        !problem || server_can_now(server, problem, &why) != ESP_OK ||
         compute_load(server, &load, now_ns) != ESP_OK) {
         load_release(&load);
         return false;

@@ -31,6 +31,18 @@ enum esp_status server_suits(const struct problem *problem, const struct number 
         problem->name, problem->implementations[0].name, expr_text(suits), found);
 }
 
+enum esp_status server_can_now(const struct server *server, const struct problem *problem,
+                               struct esp_error *error)
+{
+    struct esp_error why;
+    const bool for_ranks =
+        problem->n_implementations > 0 && implementation_is_parallel(&problem->implementations[0]);
+    if (!for_ranks || !server->workers->ops->admits ||
+        server->workers->ops->admits(server->workers, &why) == ESP_OK)
+        return ESP_OK;
+    return error_set(error, ESP_REFUSED, "%s: %s", problem->name, why.text);
+}
+
 /* ---- data that lie in pieces ---- */
 
 /* The grid of its layout; blocks of ScaLAPACK's routines are square. */

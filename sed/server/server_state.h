@@ -435,6 +435,9 @@ const struct implementation *server_parallel(const struct problem *problem, cons
 /* ESP_INVALID: workers cannot compute the problem, and ranks not with these arguments. */
 enum esp_status server_suits(const struct problem *problem, const struct number *scope,
                              struct esp_error *error);
+/* ESP_REFUSED: only ranks compute it, and they could not be started: another server may do better. */
+enum esp_status server_can_now(const struct server *server, const struct problem *problem,
+                               struct esp_error *error);
 /* A worker would take `alone_s`. True when the ranks are to compute it. `session`: whose data are here and
  * which would begin now, so that it waits for ranks that are busy; NULL: not yet. */
 bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,

@@ -176,6 +176,10 @@ problem gated_once "Waits for a file, and may not do so twice"
     idempotent no
 implementation c
     parallel c gate(communicator) in $routines
+problem tells "Tells how far it is"
+    in      double  fraction, seconds
+implementation c
+    parallel c tell(communicator, fraction, seconds) in $routines
 problem crash "Ends its rank"
     in      int     which, how
 implementation c
@@ -206,6 +210,9 @@ check "and computed" is_computed
 rm gate
 check "another one crashes beside one that may not be repeated" beside_a_crash gated_once
 check "which is told" is_lost
+follows() { espalier call --follow tells fraction=0.25 seconds=3 --server two >out 2>&1 && cat out && grep -q '^25 % done' out; }
+wait_until espalier call tells fraction=1 seconds=0 --server two
+check "who follows a call on ranks sees how far it is" follows
 stop two
 
 # mpirun is missing: workers do what they can, and the reason is told.

@@ -30,7 +30,7 @@ static const char problems[] = "problem task \"Takes a while\"\n"
 
 static struct rig rig;
 static struct workers_ops ops;
-static bool there, on_ranks;
+static bool there, broken, on_ranks;
 static double slower; /* what is proposed takes so many times as long */
 static double busy_s; /* until the ranks are free */
 static char by[40];   /* the symbol that was called last */
@@ -46,6 +46,13 @@ static bool propose(struct workers *workers, const struct parallel_question *que
     return there;
 }
 
+static enum esp_status admits(struct workers *workers, struct esp_error *error)
+{
+    (void)workers;
+    return broken ? error_set(error, ESP_REFUSED, "the ranks of this server are not there: no mpirun")
+                  : ESP_OK;
+}
+
 static void on_start(void *arg, const struct job *job)
 {
     (void)arg;
@@ -57,11 +64,13 @@ static int open_rig(void **state)
 {
     (void)state;
     there = true;
+    broken = false;
     busy_s = 0;
     slower = 1;
     rig_open(&rig, &(struct rig_options){.slots = 2, .problems = problems, .parent = true});
     ops = *rig.pool.workers.ops;
     ops.propose = propose;
+    ops.admits = admits;
     rig.pool.workers.ops = &ops;
     rig.pool.on_start = on_start;
     return 0;
@@ -152,6 +161,23 @@ static void what_suits_no_implementation_is_refused_with_what_would(void **state
     assert_string_equal(by, "");
 }
 
+/* So that its client asks the next server; what workers compute as well is taken. */
+static void what_only_ranks_compute_is_refused_while_they_cannot_be_started(void **state)
+{
+    (void)state;
+    broken = true;
+    there = false;
+    const struct answered answered = call_only(5);
+    assert_int_equal(answered.status, ESP_REFUSED);
+    assert_string_equal(answered.text, "only: the ranks of this server are not there: no mpirun");
+    assert_string_equal(by, "");
+    assert_false(goes_to_ranks(1e9));
+    assert_string_not_equal(by, "");
+    broken = false;
+    assert_int_equal(call_only(5).status, ESP_OK);
+    assert_string_equal(by, "few");
+}
+
 static void ranks_change(double times)
 {
     slower = times;
@@ -188,6 +214,7 @@ int main(void)
         TEST(what_only_ranks_compute_is_computed_by_what_suits),
         TEST(what_ranks_learn_reaches_the_parent_within_seconds),
         TEST(what_suits_no_implementation_is_refused_with_what_would),
+        TEST(what_only_ranks_compute_is_refused_while_they_cannot_be_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
