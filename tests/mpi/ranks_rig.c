@@ -74,6 +74,9 @@ static const char description[] =
     "    in      double  seconds\n"
     "implementation ours\n"
     "    parallel c rest(communicator, seconds) in librankroutines.so\n"
+    "problem gate \"Waits for a file\"\n"
+    "implementation ours\n"
+    "    parallel c gate(communicator) in librankroutines.so\n"
     "problem tell \"Tells how far it is, and waits\"\n"
     "    in      double  fraction, seconds\n"
     "implementation ours\n"
@@ -143,11 +146,31 @@ static struct problem_set *read_problems(void)
     return problems;
 }
 
+static const char *gate(void)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/ranks-gate-%d", (int)getpid());
+    return path;
+}
+
+void shut_gate(void)
+{
+    unlink(gate());
+}
+
+void open_gate(void)
+{
+    FILE *file = fopen(gate(), "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
 void open_ranks(struct rig *rig, const struct ranks_options *wanted)
 {
     struct workers *workers;
     struct esp_error error;
     struct ranks_options options = *wanted;
+    setenv("ESPALIER_TEST_GATE", gate(), 1); /* ranks inherit it */
     options.output = rig_output;
     options.output_arg = rig;
     if (ranks_create(&options, &workers, &error) != ESP_OK)
@@ -248,6 +271,41 @@ void tells_how_far_it_is(struct rig *rig, struct process_grid grid)
         assert_true(rig->workers->ops->progress(rig->workers, jobs[i]->job.id) < 0);
         rig_finish(jobs[i]);
     }
+}
+
+static long ticks_of(pid_t pid)
+{
+    char path[64], text[1024];
+    unsigned long user = 0, system = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_int_equal(
+        sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system),
+        2);
+    return (long)(user + system);
+}
+
+static long ticks_of_all(struct rig *rig, uint32_t n)
+{
+    long ticks = 0;
+    for (uint32_t i = 0; i < n; i++)
+        ticks += ticks_of(ranks_pid(rig->workers, i));
+    return ticks;
+}
+
+void become_idle(struct rig *rig, uint32_t n)
+{
+    long took = 3;
+    for (int tries = 0; tries < 10 && took > 2;
+         tries++) { /* what the last call still took is over some time */
+        const long before = ticks_of_all(rig, n);
+        sleep(1);
+        took = ticks_of_all(rig, n) - before;
+    }
+    assert_true(took <= 2);
 }
 
 pid_t parent_of(pid_t pid)

@@ -14,6 +14,10 @@ void open_ranks(struct rig *rig, const struct ranks_options *wanted);
 /* Until that job, counted from 1, is there; the test fails after 30 s. */
 void await_ranks(struct rig *rig, uint64_t started);
 
+/* Calls of "gate" end when it is open. Who has opened it shuts it again. */
+void shut_gate(void);
+void open_gate(void);
+
 /* n numbers between -0.5 and 0.5. The caller frees them. */
 double *random_matrix(int n);
 /* dgemm of that size on that grid is right. */
@@ -23,6 +27,9 @@ void factorises(struct rig *rig, struct process_grid grid);
 
 /* Two calls at a time tell how far they are, and are cancelled, which ends the job. */
 void tells_how_far_it_is(struct rig *rig, struct process_grid grid);
+
+/* So many ranks soon take no processor time: together 20 ms in a second at most. */
+void become_idle(struct rig *rig, uint32_t n);
 
 pid_t parent_of(pid_t pid);
 /* The folder of the segments that the process has mapped of MPI's, "" if there are none. */

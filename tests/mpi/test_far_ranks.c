@@ -163,33 +163,11 @@ static void a_rank_there_without_memory_fails_the_call_and_is_replaced(void **st
     free(c);
 }
 
-static long ticks_of(pid_t pid)
-{
-    char path[64], text[1024];
-    unsigned long user = 0, system = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
-    fclose(file);
-    assert_int_equal(
-        sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system),
-        2);
-    return (long)(user + system);
-}
-
 static void ranks_there_take_no_processor_time_between_calls(void **state)
 {
     (void)state;
-    long before = 0, after = 0;
     multiplies(&rig, (struct process_grid){2, 2, 4}, 8, 8, 8, false);
-    usleep(50000); /* until the last one knows that the others are through */
-    for (uint32_t i = 0; i < 4; i++)
-        before += ticks_of(ranks_pid(rig.workers, i));
-    sleep(1);
-    for (uint32_t i = 0; i < 4; i++)
-        after += ticks_of(ranks_pid(rig.workers, i));
-    assert_true(after - before <= 2); /* of 10 ms, all four together */
+    become_idle(&rig, 4);
 }
 
 /* ---- death ---- */

@@ -178,30 +178,36 @@ static void operands_move_to_where_the_product_ends_soonest(void **state)
 
 /* ---- ranks that are busy ---- */
 
-static struct rig_job *rest(double seconds, double forecast_s, struct process_grid grid)
+/* Until finish(). */
+static struct rig_job *occupy(double forecast_s, struct process_grid grid)
 {
-    static double rests;
-    rests = seconds;
     rig.grid = grid;
-    struct rig_job *job = rig_prepare(&rig, "rest", (void *[]){&rests}, false);
+    struct rig_job *job = rig_prepare(&rig, "gate", (void *[]){NULL}, false);
     job->job.proposal = (struct parallel_proposal){.grid = grid, .seconds = forecast_s};
     rig_start(&rig, job);
     return job;
+}
+
+static void finish(struct rig_job *job)
+{
+    open_gate();
+    assert_string_equal(rig_wait(&rig, job, true)->error.text, "");
+    rig_finish(job);
+    shut_gate();
 }
 
 static void ranks_that_are_free_are_taken_before_faster_ones_that_are_not(void **state)
 {
     (void)state;
     open_with(RANKS, any);
-    struct rig_job *job = rest(0.5, 1000, (struct process_grid){1, 3, 64});
+    struct rig_job *job = occupy(1000, (struct process_grid){1, 3, 64});
     const struct parallel_proposal then = propose("dgemm", product, false),
                                    now = propose("dgemm", product, true);
     assert_int_equal(ranks_of(then), RANKS);
     assert_true(then.wait_s == 0);
     assert_int_equal(ranks_of(now), 1);
     assert_true(now.wait_s == 0);
-    rig_wait(&rig, job, true);
-    rig_finish(job);
+    finish(job);
     assert_int_equal(ranks_of(propose("dgemm", product, true)), RANKS);
     close_ranks();
 }
@@ -212,29 +218,30 @@ static void what_is_waited_for_is_told(void **state)
     (void)state;
     open_with(RANKS, (struct process_grid){2, 2, 64});
     assert_true(propose("dgemm", product, true).wait_s == 0);
-    struct rig_job *job = rest(0.5, 1000, (struct process_grid){1, 2, 64});
+    struct rig_job *job = occupy(1000, (struct process_grid){1, 2, 64});
     const double wait_s = propose("dgemm", product, true).wait_s;
     assert_true(wait_s > 900 && wait_s <= 1000);
     assert_true(propose("dgemm", product, false).wait_s == 0);
-    rig_wait(&rig, job, true);
-    rig_finish(job);
+    finish(job);
     /* What is late is waited for as long again. */
-    job = rest(0.6, 1e-6, (struct process_grid){1, 2, 64});
+    job = occupy(1e-6, (struct process_grid){1, 2, 64});
     usleep(200000);
     const double late_s = propose("dgemm", product, true).wait_s;
     assert_true(late_s >= 0.2);
-    rig_wait(&rig, job, true);
-    rig_finish(job);
+    finish(job);
     close_ranks();
 }
 
 /* ---- what they tell ---- */
 
 static _Atomic int changes;
+static _Atomic int64_t last_ns, pause_ns; /* of the last change, and from the one before to it */
 
 static void count_change(void *arg)
 {
+    const int64_t now = clock_now_ns(&clock_system);
     (void)arg;
+    atomic_store(&pause_ns, now - atomic_exchange(&last_ns, now));
     atomic_fetch_add(&changes, 1);
 }
 
@@ -301,13 +308,13 @@ static void what_a_call_teaches_is_told_within_seconds_and_not_more_often(void *
     open_with(RANKS, any);
     atomic_store(&rig.workers->changed, count_change);
     multiply(200);
-    assert_true(changes_within(0, 5));
-    const int64_t told_ns = clock_now_ns(&clock_system);
+    assert_true(changes_within(0, 30));
     const int before = atomic_load(&changes);
-    while (clock_now_ns(&clock_system) < told_ns + NS_PER_S) /* each teaches, as it is far from the model */
+    /* Each teaches, as it is far from the model. */
+    for (int i = 0; i < 100000 && atomic_load(&changes) == before; i++)
         multiply(200);
-    assert_int_equal(atomic_load(&changes), before);
-    assert_true(changes_within(before, 5));
+    assert_true(atomic_load(&changes) > before);
+    assert_true(atomic_load(&pause_ns) >= 2 * NS_PER_S); /* 3 s, less what the first one came late */
     close_ranks();
 }
 

@@ -196,21 +196,22 @@ static double seconds_since(int64_t from_ns)
 static void two_calls_run_at_a_time_on_disjoint_ranks(void **state)
 {
     (void)state;
-    double seconds = 0.5;
     struct rig_job *jobs[2];
     rig.grid = (struct process_grid){1, 2, 1};
     struct ranks_counts counts;
     for (int i = 0; i < 2; i++) {
-        jobs[i] = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
+        jobs[i] = rig_prepare(&rig, "gate", (void *[]){NULL}, false);
         rig_start(&rig, jobs[i]);
     }
-    struct rig_job *third = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
+    struct rig_job *third = rig_prepare(&rig, "gate", (void *[]){NULL}, false);
     struct esp_error error;
     assert_int_equal(rig.workers->ops->start(rig.workers, &third->job, &error), ESP_LIMIT);
     ranks_count(rig.workers, &counts);
     assert_int_equal(counts.busy, RANKS); /* both compute */
+    open_gate();
     for (int i = 0; i < 2; i++)
         assert_int_equal(rig_wait(&rig, jobs[i], i == 0)->error.status, ESP_OK);
+    shut_gate();
     rig_finish(third);
 }
 
@@ -388,7 +389,7 @@ static void a_rank_killed_during_a_call_fails_it_at_once(void **state)
     struct esp_error error = rig_call(&rig, "die", (void *[]){&which, x, &n}, true);
     assert_int_equal(error.status, ESP_CRASHED);
     assert_non_null(strstr(error.text, "die on a grid of 2 x 2 ranks was lost: rank 2 of 4 (process "));
-    assert_true(seconds_since(begun) < 10); /* the others wait in MPI for ever; some ms on an idle machine */
+    assert_true(seconds_since(begun) < 60); /* the others wait in MPI for ever; some ms on an idle machine */
     works_again(before);
     free(x);
 }
@@ -655,32 +656,11 @@ static void a_rank_without_memory_takes_no_call_beside_with_it(void **state)
 
 /* ---- while nothing is to be done ---- */
 
-static long ticks_of(pid_t pid)
-{
-    char path[64], text[1024];
-    unsigned long user = 0, system = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
-    fclose(file);
-    assert_int_equal(
-        sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system),
-        2);
-    return (long)(user + system);
-}
-
 static void idle_ranks_take_no_processor_time(void **state)
 {
     (void)state;
-    long before = 0, after = 0;
     multiplies(&rig, (struct process_grid){2, 2, 4}, 8, 8, 8, false);
-    for (uint32_t i = 0; i < RANKS; i++)
-        before += ticks_of(ranks_pid(rig.workers, i));
-    sleep(1);
-    for (uint32_t i = 0; i < RANKS; i++)
-        after += ticks_of(ranks_pid(rig.workers, i));
-    assert_true(after - before <= 2); /* of 10 ms, all four together */
+    become_idle(&rig, RANKS);
 }
 
 int main(void)
