@@ -4,14 +4,18 @@
  */
 #include "config.h"
 
+#include "client/command/admin.h"
 #include "client/command/command.h"
 #include "client/command/deploy.h"
 #include "client/command/platform_state.h"
 
+#include <grpc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PATIENCE_MS 10000
+#define ASK_S       3 /* for one answer to the question what would be lost */
 
 static size_t count_daemons(const struct platform_record *records, size_t n)
 {
@@ -36,6 +40,47 @@ static enum exit_code stop_elsewhere(const struct command_line *command, const s
     return code;
 }
 
+static bool runs(const struct platform_record *records, size_t n, const char *kind, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(records[i].kind, kind) == 0 && (!name || strcmp(records[i].name, name) == 0) &&
+            (strcmp(kind, "host") == 0 || platform_record_runs(&records[i])))
+            return true;
+    return false;
+}
+
+/* Whether its servers, here and elsewhere, say that something would be lost, which is printed then. Who does
+ * not answer is stopped all the same: it may be why the platform is to go. */
+static enum exit_code ask_servers(const struct command_line *command, const struct platform_record *records,
+                                  size_t n)
+{
+    struct orders orders = {.command = command};
+    enum exit_code code = EXIT_DONE;
+    if (esp_tree(NULL, &orders.view.nodes, &orders.view.n) != ESP_OK)
+        return EXIT_DONE;
+    for (size_t i = 0; i < orders.view.n && code == EXIT_DONE; i++) {
+        const struct esp_node *node = &orders.view.nodes[i];
+        if (!node->unreachable && (runs(records, n, "server", node->name) || runs(records, n, "host", NULL)))
+            code = orders_spare(&orders, node, false);
+    }
+    view_close(&orders.view);
+    return code;
+}
+
+static enum exit_code spare_results(const struct command_line *command, const struct platform_state *state,
+                                    const struct platform_record *records, size_t n)
+{
+    char path[PATH_MAX];
+    const struct esp_options options = {.config = path, .call_timeout_s = ASK_S};
+    snprintf(path, sizeof path, "%s/client.conf", state->dir);
+    if (command_option_value(command, "force") || !runs(records, n, "master", NULL) ||
+        esp_initialize(&options) != ESP_OK)
+        return EXIT_DONE;
+    const enum exit_code code = ask_servers(command, records, n);
+    grpc_finalize();
+    return code;
+}
+
 enum exit_code verb_down(const struct command_line *command)
 {
     struct esp_error error = {0};
@@ -54,8 +99,14 @@ enum exit_code verb_down(const struct command_line *command)
         platform_state_release(&state);
         return command_fail(command, &error);
     }
+    enum exit_code others = spare_results(command, &state, records, n);
+    if (others != EXIT_DONE) {
+        free(records);
+        platform_state_release(&state);
+        return others;
+    }
     size_t daemons = count_daemons(records, n);
-    enum exit_code others = stop_elsewhere(command, &state, records, n);
+    others = stop_elsewhere(command, &state, records, n);
     unsigned killed = platform_stop(&state, records, n, PATIENCE_MS);
     free(records);
     if (!command_option_value(command, "keep"))

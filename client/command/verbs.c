@@ -12,6 +12,7 @@ static const struct command_option up_options[] = {
 };
 static const struct command_option down_options[] = {
     {'k', "keep", NULL, "keep the platform's folder with its logs"},
+    {0, "force", NULL, "also when results of jobs that nobody has fetched are lost"},
     {0, "command", "PATH", "path of the command espalier on other machines (else: on their PATH)"},
     {0, NULL, NULL, NULL},
 };
@@ -413,7 +414,8 @@ const struct verb command_verbs[] = {
      up_options, 0, 0, 1, verb_up},
     {"down", "[NAME]", "Stop a platform that 'espalier up' started",
      "Stops exactly the processes that were started, and removes the platform's folder. NAME may be the\n"
-     "platform file as well.",
+     "platform file as well. Refused where results of jobs that nobody has fetched would be lost, unless\n"
+     "--force is given.",
      down_options, 0, 0, 1, verb_down},
     {"config check", "FILE...", "Check configuration files",
      "Every error is told with file and line, what was expected and what was found.", check_options, 0, 1, -1,

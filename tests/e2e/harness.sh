@@ -209,7 +209,7 @@ platform_of_all_problems() {
     printf 'problems = { "%s"%s }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' "$top_srcdir/problems" \
         "${1:+, \"$1\"}" >small.conf
     at_exit() {
-        espalier down small >down.out 2>&1
+        espalier down small --force >down.out 2>&1
     }
     check "a platform with every shipped problem" espalier up small.conf
     ESPALIER_CONFIG=$work/espalier/small/client.conf

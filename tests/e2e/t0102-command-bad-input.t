@@ -8,7 +8,7 @@ export XDG_RUNTIME_DIR
 matrices=$top_srcdir/examples/matrices
 
 at_exit() {
-    espalier down small >down.out 2>&1
+    espalier down small --force >down.out 2>&1
 }
 
 cat >small.conf <<EOF

@@ -8,7 +8,7 @@ export XDG_RUNTIME_DIR
 
 at_exit() {
     for name in one two busy broken pinned moved; do
-        espalier down $name >down.out 2>&1
+        espalier down $name --force >down.out 2>&1
     done
 }
 

@@ -7,7 +7,7 @@ XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 
 at_exit() {
-    espalier down sec >down.out 2>&1
+    espalier down sec --force >down.out 2>&1
 }
 
 # The commands of the manual, word by word.

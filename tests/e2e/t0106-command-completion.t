@@ -7,7 +7,7 @@ XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 
 at_exit() {
-    espalier down small >down.out 2>&1
+    espalier down small --force >down.out 2>&1
 }
 
 # offers WORDS WANTED: completing the words (blanks between them) gives exactly these.

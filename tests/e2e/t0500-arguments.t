@@ -8,7 +8,7 @@ export XDG_RUNTIME_DIR
 steps=$top_builddir/tests/e2e/argument_steps
 
 at_exit() {
-    espalier down kinds >down.out 2>&1
+    espalier down kinds --force >down.out 2>&1
 }
 
 # Texts as Fortran has them: all of one length, which it is told beside the array.

@@ -35,7 +35,7 @@ export XDG_RUNTIME_DIR
 printf 'problems = { "%s", "%s" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 properties = { "gpu" } }\n' \
     "$top_srcdir/problems" "$work/own" >small.conf
 at_exit() {
-    espalier down small >down.out 2>&1
+    espalier down small --force >down.out 2>&1
 }
 check "a platform" espalier up small.conf
 ESPALIER_CONFIG=$work/espalier/small/client.conf

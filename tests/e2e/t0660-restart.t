@@ -6,7 +6,7 @@ needs espalier espalier-redirector espalier-agent espalier-sed
 XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 at_exit() {
-    espalier down small >down.out 2>&1
+    espalier down small --force >down.out 2>&1
 }
 {
     printf 'problems = { "%s/problems/lapack", "%s/problems/blas" }\n' "$top_srcdir" "$top_srcdir"
@@ -70,6 +70,8 @@ for order in restart "restart S" "stop S" "remove S"; do
     check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
 done
 check "no daemon was restarted" again
+check_fails 1 "nor does the platform go down" espalier down small
+check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
 check "the result is there" espalier fetch --keep "$job" -o B=-
 check "what was fetched is in nobody's way" espalier admin restart S
 job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')

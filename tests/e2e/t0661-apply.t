@@ -7,7 +7,7 @@ needs espalier espalier-redirector espalier-agent espalier-sed curl
 XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 at_exit() {
-    espalier down small >down.out 2>&1
+    espalier down small --force >down.out 2>&1
 }
 head='problems = { "'$top_srcdir'/problems/lapack", "'$top_srcdir'/problems/blas" }
 redirector { }

@@ -8,7 +8,7 @@ XDG_RUNTIME_DIR=$work/run
 export XDG_RUNTIME_DIR
 mkdir -m 700 run
 at_exit() {
-    espalier down here >down.out 2>&1
+    espalier down here --force >down.out 2>&1
 }
 mkdir problems
 printf 'problem one "Say it"\n    out int j\nimplementation sh\n    command sh "-c" "echo 1"\n    stdout j\n' >problems/one.esp

@@ -10,7 +10,7 @@ follow_tutorial() {
     export XDG_RUNTIME_DIR
     mkdir -m 700 run tutorial pieces bin
     at_exit() {
-        espalier down "$platform" >down.out 2>&1
+        espalier down "$platform" --force >down.out 2>&1
     }
     installed_library
     split_page
