@@ -192,6 +192,20 @@ void administer_on_call(struct agent *agent, struct call *call, const struct adm
         duty_call(&agent->duty, call, asked);
 }
 
+/* ---- what was ordered for all that join ---- */
+
+void administer_joined(struct agent *agent, const char *server)
+{
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, server);
+    struct errand *errand = agent->duty.place.draining && node && HASH_COUNT(agent->errands) < ERRANDS
+                                ? errand_create(agent, server, "drain", ORDER_MS)
+                                : NULL;
+    if (!errand)
+        return;
+    log_notice("\"%s\" is drained, as all below \"%s\"", server, agent->name);
+    send_down(agent, node, errand, NULL, 0, ORDER_MS);
+}
+
 /* ---- relayed ---- */
 
 static void refuse_order(struct agent *agent, const char *address, const struct envelope *envelope,
@@ -291,8 +305,18 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
     log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
 }
 
+/* Those that are below were told by whoever gave the order; those that come are told by administer_joined().
+ */
+static void drain(void *self, bool draining)
+{
+    struct agent *agent = self;
+    (void)draining;           /* it is in the place */
+    agent->link_told = false; /* what it tells of itself is news */
+    up_changed(agent, true);
+}
+
 static const struct duty_ops duty_ops = {
-    .own_address = own_address, .post = agent_post, .moved = moved, .told = told};
+    .own_address = own_address, .post = agent_post, .drain = drain, .moved = moved, .told = told};
 
 enum esp_status administer_create(struct agent *agent, const struct agent_options *options,
                                   struct esp_error *error)

@@ -25,6 +25,7 @@ struct node_record agent_own_record(const struct agent *agent)
         .address = agent->endpoint ? endpoint_address(agent->endpoint) : "",
         .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
         .incarnation = agent->options.incarnation,
+        .draining = agent->duty.place.draining,
         .link = agent->link,
     };
 }

@@ -148,6 +148,8 @@ enum esp_status administer_create(struct agent *agent, const struct agent_option
 void administer_on_call(struct agent *agent, struct call *call, const struct administer *asked);
 void administer_on_order(struct agent *agent, const struct envelope *envelope, const struct order *order);
 void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed);
+/* A server that takes sessions is below now and was not before: a draining agent has it drained. */
+void administer_joined(struct agent *agent, const char *server);
 /* The child of that name has left or died: who was told to stop has done so. */
 void administer_child_lost(struct agent *agent, const char *name);
 /* True when the call was one that waited for an order to be carried out. */

@@ -241,6 +241,14 @@ static void take_links(struct agent *agent, const struct child *child, const str
             links_between(agent, child->name, link.peer, &link.path);
 }
 
+/* A server that takes sessions, and was not there before. */
+static bool is_new(const struct agent *agent, const struct branch *branch, const struct node_record *record)
+{
+    const struct knowledge_node *known = knowledge_find(agent->knowledge, record->name);
+    return record->role == ROLE_SERVER && !record->draining &&
+           (!known || known->branch != branch || known->incarnation != record->incarnation);
+}
+
 static void on_report(void *self, struct child *child, const struct report *report, bool whole)
 {
     struct agent *agent = self;
@@ -255,9 +263,12 @@ static void on_report(void *self, struct child *child, const struct report *repo
     for (uint32_t i = 0; i < report->n_removed; i++)
         lost |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
     for (uint32_t i = 0; i < report->n_records; i++) {
+        const bool joins = is_new(agent, branch, &report->records[i]);
         enum knowledge_change change = knowledge_update(agent->knowledge, branch, &report->records[i]);
         if (change == KNOWLEDGE_NAMESAKE && refuse_second(agent, child, &report->records[i]))
             return; /* the child is gone */
+        if (joins)
+            administer_joined(agent, report->records[i].name);
         urgent |= change == KNOWLEDGE_BETTER;
         take_links(agent, child, &report->records[i]);
     }

@@ -89,7 +89,7 @@ static void on_report(void *self, bool complete, struct message *message)
     message->report.n_records = 1;
 }
 
-#define SHARED_NS (30 * NS_PER_S) /* it is said with each heartbeat as long as it is so */
+#define SHARED_NS (10 * NS_PER_S) /* it is said with each heartbeat as long as it is so */
 
 /* Which of the two is to give way is for people: it goes on with its work. */
 static void on_namesake(void *self, const struct namesake *namesake)

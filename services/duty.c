@@ -167,7 +167,7 @@ static enum esp_status check_files(const struct duty *duty, struct esp_error *er
 /* Takes no new sessions until it is started again: nothing is kept, so whoever wanted it may die. */
 static enum esp_status drain_briefly(struct duty *duty, const char **text, struct esp_error *error)
 {
-    if (!duty->ops->drain)
+    if (!duty->ops->drain || duty->options.membership.role != ROLE_SERVER)
         return error_set(error, ESP_INVALID, "\"%s\" takes no sessions: drain the servers below it",
                          duty->options.name);
     enum esp_status status = check_files(duty, error); /* that start is what comes next */
@@ -262,7 +262,7 @@ static void switch_back(struct duty *duty)
 static enum esp_status disable(struct duty *duty, const char *const *problems, size_t n, bool disabled,
                                const char **text, struct esp_error *error)
 {
-    if (!duty->ops->drain)
+    if (duty->options.membership.role != ROLE_SERVER)
         return error_set(error, ESP_INVALID, "\"%s\" is no server: it solves no problems itself",
                          duty->options.name);
     if (n == 0)

@@ -62,6 +62,15 @@ enum exit_code verb_admin_move(const struct command_line *command)
 
 /* ---- drain, undrain, reload: each node that is named ---- */
 
+static bool has_servers(const struct view *view, const struct esp_node *top)
+{
+    for (size_t i = 0; i < view->n; i++)
+        if (view->nodes[i].role == ESP_ROLE_SERVER && !view->nodes[i].unreachable &&
+            view_is_within(view, &view->nodes[i], top))
+            return true;
+    return false;
+}
+
 /* To the node, or, of an agent, to each server below it; NULL: to all. */
 static enum exit_code tell_servers(struct orders *orders, const struct esp_node *top, const char *verb,
                                    const char *const *words, size_t n_words, const char *what)
@@ -87,8 +96,38 @@ static enum exit_code tell_servers(struct orders *orders, const struct esp_node 
 
 struct order {
     const char *verb, *what;
-    bool servers; /* it is for servers */
+    bool servers;       /* it is for servers */
+    const char *agents; /* and comes of it for those that join below an agent later; NULL: nothing */
 };
+
+/* An agent, or the master agents of a redirector, first: who joins while the others are told is told by it.
+ */
+static enum exit_code tell_agents(struct orders *orders, const struct esp_node *top,
+                                  const struct order *order)
+{
+    const struct view *view = &orders->view;
+    enum exit_code code = EXIT_DONE, one;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        const bool is_agent = node->role == ESP_ROLE_MASTER || node->role == ESP_ROLE_LEADER;
+        const bool meant =
+            node == top || (top->role == ESP_ROLE_REDIRECTOR && view_parent(view, node) == top);
+        if (!is_agent || !meant || node->unreachable)
+            continue;
+        one = orders_tell(orders, node, order->verb, NULL, 0, order->agents);
+        code = code == EXIT_DONE ? one : code;
+    }
+    return code;
+}
+
+static enum exit_code tell_all(struct orders *orders, const struct esp_node *node, const struct order *order)
+{
+    const enum exit_code agents = order->agents ? tell_agents(orders, node, order) : EXIT_DONE;
+    if (node->role != ESP_ROLE_SERVER && order->agents && !has_servers(&orders->view, node))
+        return agents; /* it holds for those that come */
+    const enum exit_code servers = tell_servers(orders, node, order->verb, NULL, 0, order->what);
+    return agents == EXIT_DONE ? servers : agents;
+}
 
 static enum exit_code each(struct orders *orders, const void *arg)
 {
@@ -100,7 +139,7 @@ static enum exit_code each(struct orders *orders, const void *arg)
         if (!node)
             code = EXIT_USAGE;
         else if (order->servers)
-            code = tell_servers(orders, node, order->verb, NULL, 0, order->what);
+            code = tell_all(orders, node, order);
         else
             code = orders_tell(orders, node, order->verb, NULL, 0, order->what);
     }
@@ -109,17 +148,21 @@ static enum exit_code each(struct orders *orders, const void *arg)
 
 enum exit_code verb_admin_drain(const struct command_line *command)
 {
-    return orders_run(command, each, &(struct order){"drain", "takes no new sessions", true});
+    return orders_run(command, each,
+                      &(struct order){"drain", "takes no new sessions", true,
+                                      "servers that join below it take no new sessions"});
 }
 
 enum exit_code verb_admin_undrain(const struct command_line *command)
 {
-    return orders_run(command, each, &(struct order){"undrain", "takes sessions again", true});
+    return orders_run(
+        command, each,
+        &(struct order){"undrain", "takes sessions again", true, "servers that join below it take sessions"});
 }
 
 enum exit_code verb_admin_reload(const struct command_line *command)
 {
-    return orders_run(command, each, &(struct order){"reload", "reads its files again", false});
+    return orders_run(command, each, &(struct order){"reload", "reads its files again", false, NULL});
 }
 
 /* ---- disable, enable ---- */
@@ -142,12 +185,12 @@ static enum exit_code switch_problems(struct orders *orders, const void *arg)
 enum exit_code verb_admin_disable(const struct command_line *command)
 {
     return orders_run(command, switch_problems,
-                      &(struct order){"disable", "does not solve them any more", true});
+                      &(struct order){"disable", "does not solve them any more", true, NULL});
 }
 
 enum exit_code verb_admin_enable(const struct command_line *command)
 {
-    return orders_run(command, switch_problems, &(struct order){"enable", "solves them again", true});
+    return orders_run(command, switch_problems, &(struct order){"enable", "solves them again", true, NULL});
 }
 
 /* ---- stop, remove ---- */

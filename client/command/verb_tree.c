@@ -83,8 +83,9 @@ static void server_cells(struct table *table, const struct esp_node *node)
 {
     char text[3][QUANTITY_TEXT];
     if (node->role != ESP_ROLE_SERVER || node->unreachable) {
-        for (int i = 0; i < 6; i++)
+        for (int i = 0; i < 5; i++)
             table_cell(table, "%s", "");
+        table_cell(table, "%s", node->draining && !node->unreachable ? "(draining)" : "");
         return;
     }
     table_cell(table, "%s", quantity_si(node->speed_flops, "flop/s", text[0]));

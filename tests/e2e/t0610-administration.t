@@ -93,10 +93,38 @@ check_fails 2 "a master agent has no parent" espalier admin move MA --to LA1
 # ---- drain, disable, trace ----
 check "a drain" espalier admin drain LA2
 check_says "reaches the servers below" '^SeD: takes no new sessions$'
-drained() { espalier tree | grep -q '(draining)'; }
-check "the tree shows it" wait_until drained
+check_says "and the agent, for those that come" '^LA2: servers that join below it take no new sessions$'
+drained() { # drained NODE...
+    espalier tree >tree
+    for node; do grep -Eq "^ *$node .*\(draining\)" tree || return 1; done
+}
+check "the tree shows it" wait_until drained SeD LA2
 check "an undrain" espalier admin undrain SeD
 check "and calls are taken again" wait_until call
+# shellcheck disable=SC2154
+config Late "parent = \"$LA2\"" 'slots = 1' "$problems" && run Late sed
+check "a server that joins later is drained" wait_until drained Late
+check "the log says why" grep -q '"Late" is drained, as all below "LA2"' LA2.log
+stop Late
+stop LA2
+listen=$LA2
+config LA2 "parent = \"$MA\"" && run LA2 agent
+listen=
+run Late sed
+check "the agent knows it when it was restarted" wait_until drained LA2 Late
+check "the agent is undrained" espalier admin undrain LA2
+check_says "with those below it" '^LA2: servers that join below it take sessions$' '^Late: takes sessions again$'
+nobody_drained() { espalier tree >tree && ! grep -q draining tree; }
+check "nobody is drained any more" wait_until nobody_drained
+stop Late
+run Late sed
+below_LA2() { below Late LA2; }
+wait_until below_LA2
+sleep 1
+check "nor who joins then" nobody_drained
+stop Late
+wait_until below SeD LA2
+wait_until call
 check "a problem is disabled" espalier admin disable dgesv --on SeD
 gone() { ! espalier problems dgesv; }
 check "and nobody solves it any more" wait_until gone
