@@ -41,14 +41,34 @@ static uint32_t count_below(const struct agent *agent, const char *name)
     return n;
 }
 
+/* It is in the tree of another master agent, whose parents this one does not know: who asks has seen it
+ * there. From the root of a subtree nothing leaves that subtree. */
+static enum esp_status check_leaving(const struct agent *agent, const struct administer *asked,
+                                     const char **address, struct esp_error *error)
+{
+    const char *name = asked->words[0];
+    if (!agent->is_master || strcmp(name, agent->name) == 0 || knowledge_find(agent->knowledge, name))
+        return error_set(error, ESP_REFUSED,
+                         "\"%s\" at %.*s is to be the parent, and is not of this tree: %s", name, CAP_ADDRESS,
+                         asked->words[1],
+                         agent->is_master ? "another node of that name is (give one another name)"
+                                          : "only a master agent gives nodes away");
+    *address = asked->words[1];
+    return ESP_OK;
+}
+
 /* The new parent's address. */
 enum esp_status administer_check_move(const struct agent *agent, const struct knowledge_node *node,
                                       const struct administer *asked, const char **address,
                                       struct esp_error *error)
 {
-    if (asked->n_words != 1)
-        return error_set(error, ESP_INVALID, "expected the new parent's name, found %u words",
+    if (asked->n_words != 1 && asked->n_words != 2)
+        return error_set(error, ESP_INVALID,
+                         "expected the new parent's name, and its address if it is below another master "
+                         "agent, found %u words",
                          asked->n_words);
+    if (asked->n_words == 2)
+        return check_leaving(agent, asked, address, error);
     const char *name = asked->words[0];
     if (strcmp(node->parent, name) == 0)
         return error_set(error, ESP_INVALID, "\"%s\" is below \"%s\" already", node->name, name);

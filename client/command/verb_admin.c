@@ -12,15 +12,14 @@
 
 /* ---- move ---- */
 
-static enum exit_code refuse_other_tree(const struct command_line *command, const struct esp_node *node,
-                                        const struct esp_node *above)
+static enum exit_code refuse_redirector(const struct command_line *command)
 {
     struct esp_error error;
-    error_set(&error, ESP_REFUSED,
-              "'%s' and '%s' are not below the same master agent: nodes do not move between trees (remove "
-              "the one, and add it there)",
-              node->name, above->name);
-    return command_fail(command, &error);
+    error_set(&error, ESP_INVALID,
+              "a redirector has no place in a tree: a master agent registers with it as its file says "
+              "(redirector)");
+    command_fail(command, &error);
+    return EXIT_USAGE;
 }
 
 static enum exit_code move(struct orders *orders, const void *to)
@@ -28,25 +27,27 @@ static enum exit_code move(struct orders *orders, const void *to)
     const struct command_line *command = orders->command;
     const struct view *view = &orders->view;
     const struct esp_node *node = view_find(command, view, command->operands[0]);
-    const char *parent = to;
+    const char *parent[2] = {to, NULL};
     uint64_t generation = 0;
     char *text = NULL, what[300], remark[300] = "";
-    const struct esp_node *above = node ? view_find(command, view, parent) : NULL;
+    const struct esp_node *above = node ? view_find(command, view, to) : NULL;
     if (!above)
         return EXIT_USAGE;
     const struct esp_node *top = view_top(view, node);
-    if (view_top(view, above) != top)
-        return refuse_other_tree(command, node, above);
+    if (!top || !view_top(view, above))
+        return refuse_redirector(command);
+    if (view_top(view, above) != top) /* which the top of its tree does not see */
+        parent[1] = above->address;
     /* What was looked at is what is changed. */
-    enum exit_code code = admin_order(command, view, top ? top : node, "look", NULL, 0, &generation, NULL);
+    enum exit_code code = admin_order(command, view, top, "look", NULL, 0, &generation, NULL);
     if (code == EXIT_DONE)
-        code = admin_order(command, view, node, "move", &parent, 1, &generation, &text);
+        code = admin_order(command, view, node, "move", parent, parent[1] ? 2 : 1, &generation, &text);
     if (code == EXIT_DONE && *node->parent)
         snprintf(remark, sizeof remark, "was below %.100s%s%.100s", node->parent, *text ? ", " : "", text);
     free(text);
     if (code != EXIT_DONE)
         return code;
-    snprintf(what, sizeof what, "moved below %.200s", parent);
+    snprintf(what, sizeof what, "moved below %.200s", above->name);
     orders_done(orders, node->name, what, remark);
     return EXIT_DONE;
 }

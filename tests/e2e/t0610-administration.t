@@ -172,6 +172,21 @@ stop Brief
 # ---- two nodes of one name below two master agents, which do not see each other's trees ----
 config MB "redirector = \"$redirector\"" && run MB agent
 # shellcheck disable=SC2154
+check "a leader agent moves below the other one" espalier admin move LA2 --to MB
+check_says "with its server" '^LA2: moved below MB, was below LA1'
+check "the tree shows it there" wait_until below LA2 MB
+check "a call goes on" call
+stop LA2
+listen=$LA2
+config LA2 "parent = \"$MA\"" && run LA2 agent
+listen=
+check "it is there after a restart" wait_until below LA2 MB
+wait_until below SeD LA2
+check "it moves back" espalier admin move LA2 --to LA1
+check "to where it was" wait_until below LA2 LA1
+check "a call goes on" wait_until call
+check_fails 2 "a redirector is nowhere in a tree" espalier admin move LA2 --to redirector
+check_fails 2 "a subtree's root gives nothing away" espalier admin move SeD --to MB --agent "$LA2"
 sed "s|^parent.*|parent = \"$MB\"|; s|$work/SeD|$work/other|g" SeD.conf >other.conf
 run other sed
 marked() { espalier tree | grep -c 'SeD .*: another node has this name' | grep -qx 2; }
