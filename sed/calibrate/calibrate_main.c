@@ -215,13 +215,25 @@ static bool run_one(struct calibrating *command, struct calibration *calibration
     return status != ESP_SYSTEM && status != ESP_NO_MEMORY;
 }
 
+static int no_problem(const struct problem_set *set, const char *name)
+{
+    const char **names = malloc((set->n_problems + 1) * sizeof *names);
+    for (size_t i = 0; names && i < set->n_problems; i++)
+        names[i] = set->problems[i]->name;
+    const char *closest = names ? names_closest(name, names, set->n_problems) : NULL;
+    fprintf(stderr, "espalier calibrate: the server's file has no problem '%s'%s%s%s\n", name,
+            closest ? ": did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
+    free(names);
+    return EXIT_USAGE;
+}
+
 static int run_all(struct calibrating *command, struct calibration *calibration, int n, char **names)
 {
     struct problem_set *set = command->problems;
     command->n_problems = n ? (unsigned)n : (unsigned)set->n_problems;
     for (int i = 0; i < n; i++)
         if (!problem_find(set, names[i]))
-            return calibrate_usage("the server's file has no problem", names[i]);
+            return no_problem(set, names[i]);
     struct problem **order = n ? NULL : calibrate_order(set, command->settings.node.state_dir);
     struct esp_error error;
     if (!n && !order) {

@@ -209,6 +209,7 @@ most_used_first() {
 }
 check "of all problems those first that have taken the most time" most_used_first
 check "a problem that the server has not is told" says 2 "no problem 'dnothing'" calibrate dnothing
+check "a misspelt one, with the one that was meant" says 2 "no problem 'dodt': did you mean 'ddot'?" calibrate dodt
 check "nothing to measure is told" says 2 'expected names of problems, or --all' calibrate
 check "a wrong time is told" says 2 "expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot
 check "a file that is missing is told" says 4 'nowhere.conf' espalier calibrate --sed nowhere.conf ddot
