@@ -9,8 +9,6 @@
 
 #include <stdlib.h>
 
-/* Nodes that have long had no parent look for it this seldom (core/hierarchy/membership.h). */
-#define LONGEST_SEARCH_MS 5000
 /* Servers and agents that have lost their parent, or that were below an earlier life of this agent, say hello
  * within this. */
 #define EXPECTED_NS NS_PER_S
@@ -45,7 +43,8 @@ enum esp_status learning_begin(struct agent *agent, struct esp_error *error)
     agent->learned = (struct timer){.fire = on_learned, .context = agent};
     agent->learning_ns = agent_now(agent);
     return learn_until(
-        agent, agent->learning_ns + (ms > 0 ? (ms + LONGEST_SEARCH_MS) * NS_PER_MS : EXPECTED_NS), error);
+        agent, agent->learning_ns + (ms > 0 ? (ms + MEMBERSHIP_RETRY_MOST_MS) * NS_PER_MS : EXPECTED_NS),
+        error);
 }
 
 void learning_expect(struct agent *agent)

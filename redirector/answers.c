@@ -41,18 +41,23 @@ static void note_located(struct redirector *r, const struct locate *asked, const
               best->child->name, n, best->child->address);
 }
 
-/* Those that were lost may have the servers that a client does not find below the others. Without memory they
- * are not told. */
+/* Those that were lost, or that it has not heard of since it was started, may have the servers that a client
+ * does not find below the others. Without memory they are not told. */
 static void add_absent(struct redirector *r, struct message *message)
 {
     const int64_t now_ns = clock_now_ns(r->clock);
     struct arena *arena = &message->arena;
-    struct extension *items = arena_alloc(arena, 2 * sizeof *items);
-    if (!items || absent_count(&r->absentees, now_ns) == 0 ||
-        !absent_pack(&r->absentees, now_ns, arena, &items[0]))
+    struct extension *items = arena_alloc(arena, 3 * sizeof *items);
+    uint32_t n = 0;
+    if (!items)
         return;
-    const bool told = lost_problems_tell(&r->lost_problems, now_ns, arena, &items[1]);
-    message->locate_reply.extensions = (struct extensions){items, told ? 2 : 1};
+    if (now_ns < r->learned_ns)
+        items[n++] = (struct extension){.tag = EXTENSION_LEARNING};
+    if (absent_count(&r->absentees, now_ns) > 0 && absent_pack(&r->absentees, now_ns, arena, &items[n])) {
+        n++;
+        n += lost_problems_tell(&r->lost_problems, now_ns, arena, &items[n]);
+    }
+    message->locate_reply.extensions = (struct extensions){items, n};
 }
 
 /* All of them, the one to be used first at the front; NULL without memory. */

@@ -41,6 +41,7 @@ static enum esp_status serve(const struct settings_node *node, struct daemon *da
         .incarnation = daemon_incarnation(),
         .heartbeat_ms = node->heartbeat_ns / 1000000,
         .lease_ms = node->lease_ns / 1000000,
+        .learning_ms = node->heartbeat_ns * 3 / 2 / 1000000,
         .administrators = &node->administrators,
         .control = duty_signal,
     };

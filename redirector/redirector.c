@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define MASTERS_MOST 1000
+/* Masters that were registered with an earlier life of it, and lost it just now, say hello within this. */
+#define EXPECTED_MS 1000
 
 /* ---- orders ---- */
 
@@ -139,6 +141,9 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
     }
     r->incarnation = options->incarnation;
     r->clock = transport_clock(transport);
+    r->learned_ns =
+        clock_now_ns(r->clock) +
+        (options->learning_ms ? options->learning_ms + MEMBERSHIP_RETRY_MOST_MS : EXPECTED_MS) * NS_PER_MS;
     r->located_lines = (struct log_quota){.most = SESSION_LINES, .what = "clients sent to master agents"};
     struct children_options children = {
         .name = r->name,

@@ -20,6 +20,7 @@ struct redirector_options {
     uint32_t masters;     /* at most (1000) */
     int64_t heartbeat_ms; /* that masters shall keep (2000) */
     int64_t lease_ms;     /* after which a silent master is dead (8000) */
+    int64_t learning_ms;  /* beside their longest search, until all masters have found it (0: 1 s) */
     /* For administrators, as struct duty_options has them: it can be told to reload, stop and restart. */
     const struct config_strings *administrators; /* borrowed */
     void (*control)(void *arg, enum duty_control what);

@@ -40,6 +40,7 @@ struct redirector {
     struct children *children;
     uint64_t clients, refused, lost; /* lost: master agents */
     bool told;                       /* the masters know each other */
+    int64_t learned_ns;              /* until then there may be masters that it has not heard of */
     struct absentees absentees;
     struct lost_problems lost_problems; /* that they solved */
     struct duty duty;                   /* what it does on orders to itself */

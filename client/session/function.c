@@ -93,7 +93,7 @@ static bool may_be_told(const struct functions *functions, enum esp_status statu
     if (patient && silent && (status == ESP_UNREACHABLE || status == ESP_TIMEOUT))
         return true;
     if (status == ESP_UNREACHABLE || status == ESP_MAYBE) /* a question executes nothing */
-        return passed_ns < PATIENCE_GONE_NS;
+        return passed_ns < PATIENCE_GONE_NS || (patient && route_was_there(functions->route));
     return status == ESP_NO_SERVER && (patient || route_is_deserted(functions->route));
 }
 

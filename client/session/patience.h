@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is started again is gone for less than this; what is not there at all is to be told soon. */
+/* What is started again is gone for less than this, mostly; what never was there at all is to be told soon.
+ */
 #define PATIENCE_GONE_NS 1000000000
 
 struct patience {

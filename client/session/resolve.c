@@ -96,10 +96,12 @@ static enum esp_status find_server(struct engine *engine, const char *server, bo
 }
 
 /* Whether the server may be there soon. ESP_NO_SERVER: it was, or a master agent that may know it. */
-static bool may_come(enum esp_status status, bool silent, int64_t passed_ns)
+static bool may_come(const struct engine *engine, const char *server, enum esp_status status, bool silent,
+                     int64_t passed_ns)
 {
     if (status == ESP_UNREACHABLE || status == ESP_MAYBE)
-        return silent || passed_ns < PATIENCE_GONE_NS;
+        return silent || passed_ns < PATIENCE_GONE_NS ||
+               (!strchr(server, ':') && route_was_there(engine->route));
     return silent || status == ESP_NO_SERVER;
 }
 
@@ -116,8 +118,9 @@ enum esp_status engine_find_server(struct engine *engine, const char *server, ch
             return status;
         const int64_t now_ns = clock_now_ns(engine->clock);
         gone_ns = gone_ns ? gone_ns : now_ns;
-        if (!may_come(status, silent, now_ns - gone_ns) || !patience_lasts(&patience, silent, now_ns) ||
-            atomic_load(&engine->closing) || deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
+        if (!may_come(engine, server, status, silent, now_ns - gone_ns) ||
+            !patience_lasts(&patience, silent, now_ns) || atomic_load(&engine->closing) ||
+            deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
             return error->status = ESP_NOT_FOUND;
         engine_pause(&engine->closing, AGAIN_MS);
     }

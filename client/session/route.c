@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/acquainted.h"
 #include "client/session/route_internal.h"
 #include "core/hierarchy/absent.h"
 #include "core/hierarchy/lost_problems.h"
@@ -75,6 +76,17 @@ bool route_is_partial(struct route *route)
     return partial;
 }
 
+bool route_was_there(const struct route *route)
+{
+    for (size_t i = 0; i < route->n_redirectors; i++)
+        if (acquainted_has(route->redirectors[i]))
+            return true;
+    for (size_t i = 0; i < route->n_agents; i++)
+        if (acquainted_has(route->agents[i]))
+            return true;
+    return false;
+}
+
 const char *const *route_redirectors(const struct route *route, size_t *n)
 {
     *n = route->n_redirectors;
@@ -122,10 +134,12 @@ static bool take_masters(struct route *route, const struct locate_reply *located
             same += strcmp(route->masters[k], located->masters[i].address) == 0;
     for (; n < located->n_masters && n < MOST_MASTERS; n++)
         snprintf(route->masters[n], sizeof route->masters[0], "%s", located->masters[n].address);
+    const bool was_learning = route->is_learning;
     route->n_masters = n;
     route->current = 0;
     route->generation++;
-    return take_missing(route, located) || same != n_old || same != n;
+    route->is_learning = route_learns(located);
+    return take_missing(route, located) || same != n_old || same != n || was_learning != route->is_learning;
 }
 
 enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, bool *silent,
@@ -134,11 +148,12 @@ enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, b
     *silent = false;
     pthread_mutex_lock(&route->lock);
     *changed = route->generation != seen;
+    const bool sure = route->is_learning; /* what it said was not enough */
     pthread_mutex_unlock(&route->lock);
     if (*changed)
         return ESP_OK;
     struct message reply = {0};
-    enum esp_status status = route_locate_heeding(route, silent, &reply, error);
+    enum esp_status status = route_locate_heeding(route, sure, silent, &reply, error);
     if (status == ESP_OK && route->n_agents == 0)
         route_nearest_first(route, &reply.locate_reply);
     pthread_mutex_lock(&route->lock);

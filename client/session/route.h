@@ -71,6 +71,10 @@ bool route_is_deserted(struct route *route);
  * (ESP_NO_SERVER, then). */
 bool route_is_partial(struct route *route);
 
+/* Whether one of the redirectors, or of the agents of the file, has ever answered this process: then it comes
+ * back. */
+bool route_was_there(const struct route *route);
+
 /* Whether any master agent is known, or was named by the file. */
 bool route_has_masters(struct route *route);
 

@@ -4,6 +4,7 @@
  * stopped, or a machine that hangs, takes a message and says nothing, as one does that is only slow. So where
  * there are others to ask, nobody is waited for long at first, and again only when none of them can help.
  */
+#include "client/session/acquainted.h"
 #include "client/session/deadline.h"
 #include "client/session/route_internal.h"
 #include "core/hierarchy/lost_problems.h"
@@ -79,7 +80,8 @@ static enum esp_status ask_master(struct route *route, const char *address, cons
     }
     if (status != ESP_OK)
         return error_prefix_at(error, who, address);
-    atomic_store(&route->heard, true);
+    if (!atomic_exchange(&route->heard, true))
+        acquainted_note(address);
     return status;
 }
 
@@ -103,11 +105,13 @@ static const char *node_of(const struct message *request)
     return request->kind == MESSAGE_TREE && *request->tree.node ? request->tree.node : NULL;
 }
 
-/* With the lock held. Whether a master that the redirector has lost may solve what is asked for, or have the
- * node. */
+/* With the lock held. Whether a master that the redirector has lost, or has not heard of yet, may solve what
+ * is asked for, or have the node. */
 static bool may_be_lost(const struct route *route, const struct message *request)
 {
     const char *problem = problem_of(request), *node = node_of(request);
+    if (route->is_learning)
+        return true;
     if (!*route->missing || !(problem || node) || !route->lost.value)
         return *route->missing != 0;
     struct extension lost = route->lost;
@@ -142,6 +146,10 @@ static enum esp_status conclude(struct route *route, const struct message *reque
     if (down->status != ESP_OK)
         return error_set(error, ESP_NO_SERVER, "%s; one that was not reached may know of a server: %s",
                          cannot->text, down->text);
+    if (!*missing)
+        return error_set(error, ESP_NO_SERVER,
+                         "%s; the redirector was just started and does not know all master agents yet",
+                         cannot->text);
     return error_set(error, ESP_NO_SERVER,
                      "%s; the redirector has lost touch with master agent %s, which may know of a server",
                      cannot->text, missing);

@@ -36,6 +36,7 @@ struct route {
     char missing[MISSING_TEXT]; /* masters that the redirector has lost, for people; "": none */
     struct extension lost;      /* what they solved: EXTENSION_LOST_PROBLEMS, the value malloc'ed; NULL: it
                                  * cannot be told */
+    bool is_learning;           /* the redirector was just started, and may not know all masters */
     bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
     size_t n_masters, current;
     uint64_t generation; /* how often the masters were learned */
@@ -70,8 +71,12 @@ enum esp_status route_ask_master(struct route *route, const char *address, const
 
 /* ---- client/session/route_locate.c ---- */
 
-/* As route_locate(). *silent: a redirector takes connections and says nothing. */
-enum esp_status route_locate_heeding(struct route *route, bool *silent, struct message *reply,
+/* Whether the redirector whose answer this is may not know all masters yet. */
+bool route_learns(const struct locate_reply *located);
+
+/* As route_locate(). *silent: a redirector takes connections and says nothing. `sure`: one that does not know
+ * all masters yet is not enough while there is another to ask. */
+enum esp_status route_locate_heeding(struct route *route, bool sure, bool *silent, struct message *reply,
                                      struct esp_error *error);
 
 /* As route_greet(), within that time at most. */

@@ -2,6 +2,7 @@
  *
  * Who is there: which master agents, as redirectors name them or the file; and who answers at an address.
  */
+#include "client/session/acquainted.h"
 #include "client/session/deadline.h"
 #include "client/session/route_internal.h"
 
@@ -114,10 +115,16 @@ static enum esp_status ask_redirector(struct route *route, const char *address, 
     *silent = status == ESP_TIMEOUT;
     if (status != ESP_OK)
         return nobody_there("redirector", address, timeout_ms, error);
+    acquainted_note(address);
     if (reply->locate_reply.n_masters == 0)
         return error_set(error, ESP_NO_SERVER, "redirector at %s: no master agent has joined it yet",
                          address);
     return ESP_OK;
+}
+
+bool route_learns(const struct locate_reply *located)
+{
+    return extension_find(&located->extensions, EXTENSION_LEARNING) != NULL;
 }
 
 /* Of several that do not help, one that answers tells more than one that is not there. As of master agents,
@@ -145,7 +152,31 @@ static enum esp_status ask_redirectors(struct route *route, bool *any_silent, st
     return error->status;
 }
 
-enum esp_status route_locate_heeding(struct route *route, bool *silent, struct message *reply,
+/* One that was just started has named masters, in `reply`: the first other one that knows all of them is
+ * asked in its place from now on, if one answers. */
+static void ask_for_all(struct route *route, struct message *reply)
+{
+    const size_t first = atomic_load(&route->redirector), n = route->n_redirectors;
+    const int64_t most_ms = deadline_left_ms(transport_clock(route->transport), route->greeting_timeout_ms);
+    for (size_t i = 1; i < n; i++) {
+        const size_t index = (first + i) % n;
+        struct message other = {0};
+        struct esp_error unread;
+        bool silent;
+        if (ask_redirector(route, route->redirectors[index],
+                           most_ms > ROUTE_AWAKE_MS ? ROUTE_AWAKE_MS : most_ms, &silent, &other,
+                           &unread) == ESP_OK &&
+            !route_learns(&other.locate_reply)) {
+            message_clear(reply);
+            *reply = other;
+            atomic_store(&route->redirector, index);
+            return;
+        }
+        message_clear(&other);
+    }
+}
+
+enum esp_status route_locate_heeding(struct route *route, bool sure, bool *silent, struct message *reply,
                                      struct esp_error *error)
 {
     struct esp_error unread;
@@ -155,6 +186,8 @@ enum esp_status route_locate_heeding(struct route *route, bool *silent, struct m
     if (route->n_redirectors == 0)
         return error_set(error, ESP_CONFIG, "expected the address of a redirector or of agents, found none");
     enum esp_status status = ask_redirectors(route, silent, reply, error ? error : &unread);
+    if (status == ESP_OK && sure && route_learns(&reply->locate_reply))
+        ask_for_all(route, reply);
     if (status == ESP_OK)
         atomic_store(&route->heard, true); /* and so have the masters, at the redirector's */
     return status;
@@ -163,5 +196,5 @@ enum esp_status route_locate_heeding(struct route *route, bool *silent, struct m
 enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error)
 {
     bool silent;
-    return route_locate_heeding(route, &silent, reply, error);
+    return route_locate_heeding(route, false, &silent, reply, error);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define RETRY_FIRST_MS 100
-#define RETRY_MOST_MS  5000
 /* A parent may ask for leases and heartbeats within these bounds only: a silly value must neither make a
  * child send without end nor let it wait for ever. */
 #define HEARTBEAT_LEAST_MS 10
@@ -29,7 +28,7 @@ enum esp_status membership_create(const struct membership_options *options, cons
     m->features = options->features;
     m->quiet = options->quiet;
     m->retry_first_ms = options->retry_first_ms > 0 ? options->retry_first_ms : RETRY_FIRST_MS;
-    m->retry_most_ms = options->retry_most_ms > 0 ? options->retry_most_ms : RETRY_MOST_MS;
+    m->retry_most_ms = options->retry_most_ms > 0 ? options->retry_most_ms : MEMBERSHIP_RETRY_MOST_MS;
     m->random = options->seed ? options->seed : 1;
     if (options->after) {
         m->number = m->confirmed = options->after->number;

@@ -28,13 +28,17 @@ struct hello_ticket {
     uint32_t number; /* of the hello, in the life of the child */
 };
 
+/* Between two hellos of who has long had no parent, unless the options say otherwise. */
+#define MEMBERSHIP_RETRY_MOST_MS 5000
+
 struct membership_options {
     const char *const *parents; /* addresses, the preferred one first; copied */
     size_t n_parents;
     enum node_role role;
     const char *name; /* its own; a welcome whose ancestors contain it is a loop and is left again */
     uint64_t features;
-    int64_t retry_first_ms, retry_most_ms; /* between hellos, doubling, with jitter; 0: 100 and 5000 */
+    int64_t retry_first_ms,
+        retry_most_ms; /* between hellos, doubling, with jitter; 0: 100 and MEMBERSHIP_RETRY_MOST_MS */
     uint64_t seed;
     const struct clock *clock;
     bool quiet; /* why there is no tie is not told to `changed`, only that there is one: a look whether

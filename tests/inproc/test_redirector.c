@@ -165,6 +165,28 @@ static bool is_told_missing(const struct locate_reply *reply, const char *name)
     return absent_read(&reader, &record) && strcmp(record.name, name) == 0;
 }
 
+/* How long masters take to find it is what the options say. */
+static void a_redirector_that_was_just_started_says_so(void **state)
+{
+    (void)state;
+    struct redirector_options options = {
+        .name = "red", .listen = "red", .incarnation = 900, .learning_ms = 750};
+    struct redirector *redirector = NULL;
+    struct message reply = {0};
+    struct agent *a = start_master("ma-a");
+    assert_int_equal(redirector_create(&options, platform.transport, &redirector, NULL), ESP_OK);
+    platform_run_ms(&platform, 4000);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_non_null(extension_find(&reply.locate_reply.extensions, EXTENSION_LEARNING));
+    message_clear(&reply);
+    platform_run_ms(&platform, 4000);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_null(extension_find(&reply.locate_reply.extensions, EXTENSION_LEARNING));
+    message_clear(&reply);
+    agent_drop(a);
+    redirector_stop(redirector, "end");
+}
+
 static void a_redirector_tells_which_masters_it_has_lost(void **state)
 {
     (void)state;
@@ -337,6 +359,7 @@ int main(void)
         TEST(the_redirector_names_the_least_loaded_living_master),
         TEST(a_master_registers_with_all_its_redirectors),
         TEST(the_children_of_a_dead_master_go_to_another_one),
+        TEST(a_redirector_that_was_just_started_says_so),
         TEST(a_redirector_tells_which_masters_it_has_lost),
         TEST(a_redirector_tells_what_lost_masters_solved),
         TEST(a_lost_master_tells_what_those_solved_that_it_lost),

@@ -53,8 +53,8 @@ const char fake_problems[] = "problem add \"Add two numbers\"\n"
                              "    in file from\n"
                              "    out file to\n";
 
-const char *const fake_addresses[ADDRESSES] = {"s1:1", "s2:1", "s3:1", "red:1", "ma1:1", "ma2:1"};
-const char *const fake_names[ADDRESSES] = {"s1", "s2", "s3", "red", "ma1", "ma2"};
+const char *const fake_addresses[ADDRESSES] = {"s1:1", "s2:1", "s3:1", "red:1", "ma1:1", "ma2:1", "red2:1"};
+const char *const fake_names[ADDRESSES] = {"s1", "s2", "s3", "red", "ma1", "ma2", "red2"};
 
 static int find_address(const char *address)
 {
@@ -87,7 +87,7 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
     bool server = at < SERVERS;
     switch (request->kind) {
     case MESSAGE_LOCATE:
-        fake_on_locate(fake, reply);
+        fake_on_locate(fake, at, reply);
         if (fake->faults[at].lost > 0)
             fake->faults[at].lost--, reply->locate_reply.n_masters = 0;
         return ESP_OK;
@@ -118,7 +118,7 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
             return fake_fail(error, ESP_NO_SERVER, "no such node; it was there, and cannot be reached");
         }
         fake_on_tree(at, request, reply);
-        return ESP_OK;
+        return reply->tree_reply.n_records > 0 ? ESP_OK : fake_fail(error, ESP_NOT_FOUND, "no such node");
     case MESSAGE_GREET:
         if (fake->faults[at].far_ms > 0)
             fake_wait_ms(fake, fake->faults[at].far_ms);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A hierarchy in a few hundred lines, for tests of the client: a transport whose other ends are a redirector,
+ * A hierarchy in a few hundred lines, for tests of the client: a transport whose other ends are redirectors,
  * two master agents and a few servers, in this process and in real time, with faults on order. Any thread may
  * call it, as with the real transport.
  *
- * Addresses: "red:1"; "ma1:1", "ma2:1"; "s1:1", "s2:1", "s3:1" (servers s1, s2, s3, offered in this order).
+ * Addresses: "red:1", "red2:1"; "ma1:1", "ma2:1"; "s1:1", "s2:1", "s3:1" (servers s1, s2, s3, offered in this
+ * order).
  */
 #ifndef TESTS_FAKE_H
 #define TESTS_FAKE_H
@@ -36,6 +37,7 @@ struct fake_faults {
     unsigned far_ms;        /* so long does a greeting take */
     bool silent;            /* takes calls, never reports an end */
     bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */
+    unsigned fresh;         /* a redirector: so many locates name ma2 only, as it does not know all yet */
     bool missing;           /* a master: the redirector has lost it, and tells so */
     const char *solved;     /* of such a one: the problem that it is told to have solved; NULL: it is not */
     bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */

@@ -106,10 +106,26 @@ void fake_on_tree(int at, const struct message *request, struct message *reply)
             to->records[to->n_records++] = to->records[i];
 }
 
-void fake_on_locate(struct fake *fake, struct message *reply)
+/* It names the second master only, and says that it does not know all. */
+static void locate_fresh(struct message *reply)
+{
+    struct locate_reply *to = &reply->locate_reply;
+    struct extension *learning = arena_alloc(&reply->arena, sizeof *learning);
+    *learning = (struct extension){.tag = EXTENSION_LEARNING};
+    to->masters = arena_alloc(&reply->arena, sizeof *to->masters);
+    to->masters[to->n_masters++] = (struct master_entry){.name = fake_names[5], .address = fake_addresses[5]};
+    to->extensions = (struct extensions){learning, 1};
+}
+
+void fake_on_locate(struct fake *fake, int at, struct message *reply)
 {
     struct locate_reply *to = &reply->locate_reply;
     fake->counters.locates++;
+    if (fake->faults[at].fresh > 0) {
+        fake->faults[at].fresh--;
+        locate_fresh(reply);
+        return;
+    }
     struct absentees absentees = {0};
     struct lost_problems lost = {0};
     struct extension *absent = arena_alloc(&reply->arena, 2 * sizeof *absent);

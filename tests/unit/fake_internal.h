@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-enum { SERVERS = 3, ADDRESSES = 6 };
+enum { SERVERS = 3, ADDRESSES = 7 };
 extern const char *const fake_addresses[ADDRESSES], *const fake_names[ADDRESSES];
 
 struct held {
@@ -73,6 +73,6 @@ enum esp_status fake_on_describe(struct fake *fake, const struct message *reques
                                  struct esp_error *error);
 void fake_on_list(struct fake *fake, const struct message *request, struct message *reply);
 void fake_on_tree(int at, const struct message *request, struct message *reply);
-void fake_on_locate(struct fake *fake, struct message *reply);
+void fake_on_locate(struct fake *fake, int at, struct message *reply);
 
 #endif

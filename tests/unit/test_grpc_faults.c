@@ -116,8 +116,9 @@ static void what_is_no_node_is_told_as_that(void **state)
         size_t n;
         set(at, strangers[i % 2]);
         assert_int_equal(
-            grpc_initialize(write_config(i < 2 ? "redirector = \"red:1\"\nsilence_patience = 0\n"
-                                               : "agents = {\"ma1:1\"}\nsilence_patience = 0\n")),
+            grpc_initialize(write_config(
+                i < 2 ? "redirector = \"red:1\"\nsilence_patience = 0\nagent_patience = \"150 ms\"\n"
+                      : "agents = {\"ma1:1\"}\nsilence_patience = 0\nagent_patience = \"150 ms\"\n")),
             GRPC_NO_ERROR);
         assert_int_equal(grpc_function_handle_default(&handle, "add"), GRPC_SERVER_NOT_FOUND);
         assert_told(i < 2 ? "no Espalier daemon answers at red:1" : "no Espalier daemon answers at ma1:1");
