@@ -228,6 +228,10 @@ struct child *down_child(const struct branch *branch);
 
 /* submit.c */
 void submit_on_call(struct agent *agent, struct call *call, const struct submit *submit);
+/* Whether it is of a problem or for a server that is not known here. */
+bool submit_is_strange(struct agent *agent, const struct submit *submit);
+/* The same as submit_on_call(), of one that peers cannot serve. */
+void submit_again(struct agent *agent, struct call *call, const struct submit *submit);
 /* The best servers for the request from memory: at most `most` into `found`. */
 size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
                      struct index_entry **found, size_t most, struct index_query *query);
@@ -273,9 +277,10 @@ enum esp_status learning_begin(struct agent *agent, struct esp_error *error);
 void learning_expect(struct agent *agent);
 /* Whether it may not have heard of all below. */
 bool learning_is(const struct agent *agent);
-/* The request is of something that it has not heard of: true when that may come, and the call waits for it.
- */
-bool learning_keeps(struct agent *agent, struct call *call, const struct submit *submit);
+/* The request is of something that it has not heard of, a server when its problem `is_known`: true when that
+ * may come, and the call waits for it. Who waits for a problem goes to the peers every LEARNING_ASK_NS. */
+#define LEARNING_ASK_NS NS_PER_S
+bool learning_keeps(struct agent *agent, struct call *call, const struct submit *submit, bool is_known);
 /* It has heard of something, or the time is over: those who wait may be answered. */
 void learning_go_on(struct agent *agent);
 /* True when the call was one that waited. */
@@ -408,6 +413,8 @@ void links_of_host(struct agent *agent, const char *child, const struct path *pa
 
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
+/* Of a description that peers were asked for, as it was not known here yet: it is waited for. */
+void queries_describe_again(struct agent *agent, struct call *call, const struct describe *asked);
 /* Descriptions or servers arrived: who waited for one may be answered. */
 void queries_catalogs_changed(struct agent *agent);
 /* Copies what a record points to, which a reply outlives. False without memory. */

@@ -19,6 +19,8 @@
 struct early {
     struct call *call;
     const struct submit *submit; /* lives as long as the call */
+    struct agent *agent;
+    struct timer timer; /* when peers are asked about it again */
     struct early *prev, *next;
 };
 
@@ -64,36 +66,54 @@ bool learning_is(const struct agent *agent)
     return agent_now(agent) < agent->learned_ns;
 }
 
-bool learning_keeps(struct agent *agent, struct call *call, const struct submit *submit)
+static void early_free(struct agent *agent, struct early *early)
+{
+    timers_cancel(&agent->timers, &early->timer);
+    DL_DELETE(agent->early, early);
+    agent->n_early--;
+    free(early);
+}
+
+static void on_early(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct early *early = context;
+    struct agent *agent = early->agent;
+    struct call *call = early->call;
+    const struct submit *submit = early->submit;
+    (void)timer;
+    (void)now_ns;
+    early_free(agent, early);
+    submit_on_call(agent, call, submit);
+}
+
+bool learning_keeps(struct agent *agent, struct call *call, const struct submit *submit, bool is_known)
 {
     if (!learning_is(agent) || agent->n_early >= agent->options.waiting)
         return false;
     struct early *early = calloc(1, sizeof *early);
     if (!early)
         return false;
-    *early = (struct early){.call = call, .submit = submit};
+    *early = (struct early){.call = call, .submit = submit, .agent = agent};
+    early->timer = (struct timer){.fire = on_early, .context = early};
+    if (!is_known && agent->n_registered > 0)
+        timers_set(&agent->timers, &early->timer, agent_now(agent) + LEARNING_ASK_NS, NULL);
     DL_APPEND(agent->early, early);
     agent->n_early++;
     return true;
 }
 
-static void early_free(struct agent *agent, struct early **list, struct early *early)
-{
-    DL_DELETE(*list, early);
-    agent->n_early--;
-    free(early);
-}
-
 void learning_go_on(struct agent *agent)
 {
+    struct early *early, *next;
     queries_catalogs_changed(agent);
-    struct early *all = agent->early;
-    agent->early = NULL;
-    while (all) {
-        struct call *call = all->call;
-        const struct submit *submit = all->submit;
-        early_free(agent, &all, all);
-        submit_on_call(agent, call, submit); /* it may come back here */
+    DL_FOREACH_SAFE(agent->early, early, next)
+    {
+        struct call *call = early->call;
+        const struct submit *submit = early->submit;
+        if (learning_is(agent) && submit_is_strange(agent, submit))
+            continue;
+        early_free(agent, early);
+        submit_again(agent, call, submit);
     }
 }
 
@@ -103,7 +123,7 @@ bool learning_abandon(struct agent *agent, const struct call *call)
     DL_FOREACH(agent->early, early)
     {
         if (early->call == call) {
-            early_free(agent, &agent->early, early);
+            early_free(agent, early);
             return true;
         }
     }
@@ -113,5 +133,5 @@ bool learning_abandon(struct agent *agent, const struct call *call)
 void learning_clear(struct agent *agent)
 {
     while (agent->early)
-        early_free(agent, &agent->early, agent->early);
+        early_free(agent, agent->early);
 }

@@ -90,6 +90,11 @@ void passed_visited(const struct call *call, struct visited *visited)
         *visited = passed->visited;
 }
 
+bool passed_is(const struct call *call)
+{
+    return passed_of(call) != NULL;
+}
+
 void passed_note(struct call *call, const struct visited *visited)
 {
     struct passed_call *passed = passed_of(call);

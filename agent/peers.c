@@ -23,7 +23,9 @@ struct passing {
     struct agent *agent;
     struct call *call;
     struct message request; /* points into the call's */
-    struct message *own;    /* what this agent says itself */
+    struct message *own;    /* what this agent says itself; NULL: it goes on with one of these */
+    const struct submit *submit;
+    const struct describe *describe;
     struct visited visited; /* this agent first, or who had it before */
     int64_t until_ns;       /* then the asker is gone */
     struct timer timer;     /* of the peer that has it now, the last one visited */
@@ -77,12 +79,20 @@ static void passing_free(struct passing *passing)
 /* Nobody could: the asker hears what the first one that was asked says. */
 static void give_up(struct passing *passing)
 {
+    struct agent *agent = passing->agent;
     struct call *call = passing->call;
     struct message *own = passing->own;
+    const struct submit *submit = passing->submit;
+    const struct describe *describe = passing->describe;
     passing->own = NULL;
     passed_note(call, &passing->visited);
     passing_free(passing);
-    call_reply(call, own);
+    if (submit)
+        submit_again(agent, call, submit);
+    else if (describe)
+        queries_describe_again(agent, call, describe);
+    else
+        call_reply(call, own);
 }
 
 static const char *peer_of(const struct passing *passing)
@@ -217,6 +227,42 @@ void peers_reply(struct agent *agent, struct call *call, const struct message *r
         give_up(passing);
 }
 
+bool peers_ask_first(struct agent *agent, struct call *call, const struct submit *submit,
+                     const struct describe *describe)
+{
+    struct message request = {.kind = submit ? MESSAGE_SUBMIT : MESSAGE_DESCRIBE};
+    if (submit)
+        request.submit = *submit;
+    else
+        request.describe = *describe;
+    struct passing *passing = agent->n_registered > 0 && HASH_COUNT(agent->passing) < PASSING_MOST
+                                  ? create(agent, call, &request)
+                                  : NULL;
+    if (!passing)
+        return false;
+    passing->submit = submit;
+    passing->describe = describe;
+    if (pass_on(passing))
+        return true;
+    passing_free(passing);
+    return false;
+}
+
+/* One that is not sure says more than that nobody below the others has it. A request is not among these:
+ * there, that no server can take it is sure. */
+static void heed(struct passing *passing, const struct message *reply)
+{
+    struct message *own = passing->own;
+    if (own && reply->outcome.status == ESP_NO_SERVER && passing->request.kind != MESSAGE_SUBMIT &&
+        (own->outcome.status == ESP_UNKNOWN_PROBLEM || own->outcome.status == ESP_NOT_FOUND)) {
+        struct message *told = message_clone(reply);
+        if (!told)
+            return;
+        passing->own = told;
+        message_destroy(own);
+    }
+}
+
 /* `passing` or NULL: the peer has it, and its answer takes a while. */
 static void on_taken(struct agent *agent, struct passing *passing, const char *peer)
 {
@@ -242,9 +288,11 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
         return; /* too late */
     awake_heard(&agent->awake, peer_of(passing), tells);
     visited_take(&passing->visited, passed->visited, passed->n_visited);
-    const bool served = passed_get(passed, &reply) &&
-                        reply.kind == message_reply_kind(passing->request.kind) &&
-                        reply.outcome.status == ESP_OK && !is_elsewhere(&reply);
+    const bool answered =
+        passed_get(passed, &reply) && reply.kind == message_reply_kind(passing->request.kind);
+    const bool served = answered && reply.outcome.status == ESP_OK && !is_elsewhere(&reply);
+    if (answered && !served)
+        heed(passing, &reply);
     if (served) {
         struct call *call = passing->call;
         passing_free(passing);

@@ -28,6 +28,12 @@ void visited_list(const struct visited *visited, const char **addresses);
  * it, or has that name or datum), its peers are asked first, and the call is answered with what one of them
  * says, or in the end with `own`. `request` lives as long as the call. */
 void peers_reply(struct agent *agent, struct call *call, const struct message *request, struct message *own);
+/* An agent that was just started does not know this problem yet, but its peers may: they are asked first, and
+ * only when none of them can serve the request it goes on here, as one that they have had (submit_again(),
+ * queries_describe_again()). One of the two is NULL, the other one lives as long as the call. False: there is
+ * nobody to ask. */
+bool peers_ask_first(struct agent *agent, struct call *call, const struct submit *submit,
+                     const struct describe *describe);
 void peers_on_passed(struct agent *agent, const struct passed *passed);
 void peers_undelivered(struct agent *agent, const char *address);
 /* True when the call was one that peers have. */
@@ -42,6 +48,8 @@ void passed_on_pass(struct agent *agent, const struct envelope *envelope, const 
 void passed_clear(struct agent *agent);
 /* Who has had the request of this call: nobody when it is a client's. */
 void passed_visited(const struct call *call, struct visited *visited);
+/* Whether a peer has passed it on: it asks the others itself, and may learn more while this agent waits. */
+bool passed_is(const struct call *call);
 /* These have had it too; its asker will hear of them. A client's call: nothing to do. */
 void passed_note(struct call *call, const struct visited *visited);
 

@@ -32,6 +32,8 @@ static struct message *greet(struct agent *agent, const struct greet *asked)
 struct waiting {
     struct call *call;
     const struct describe *asked; /* lives as long as the call */
+    struct agent *agent;
+    struct timer timer; /* when peers are asked about it again */
     struct waiting *prev, *next;
 };
 
@@ -71,6 +73,28 @@ static bool describe(struct agent *agent, struct call *call, const struct descri
     return true;
 }
 
+static void describe_on_call(struct agent *agent, struct call *call, const struct describe *asked);
+
+static void waiting_free(struct agent *agent, struct waiting *waiting)
+{
+    timers_cancel(&agent->timers, &waiting->timer);
+    DL_DELETE(agent->waiting, waiting);
+    agent->n_waiting--;
+    free(waiting);
+}
+
+static void on_waiting(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct waiting *waiting = context;
+    struct agent *agent = waiting->agent;
+    struct call *call = waiting->call;
+    const struct describe *asked = waiting->asked;
+    (void)timer;
+    (void)now_ns;
+    waiting_free(agent, waiting);
+    describe_on_call(agent, call, asked);
+}
+
 static void wait_for_text(struct agent *agent, struct call *call, const struct describe *asked)
 {
     struct waiting *waiting = agent->n_waiting < WAITING_MOST ? calloc(1, sizeof *waiting) : NULL;
@@ -83,15 +107,12 @@ static void wait_for_text(struct agent *agent, struct call *call, const struct d
     }
     waiting->call = call;
     waiting->asked = asked;
+    waiting->agent = agent;
+    waiting->timer = (struct timer){.fire = on_waiting, .context = waiting};
+    if (agent->n_registered > 0 && !catalog_choose(agent->catalogs, asked->problem, 0))
+        timers_set(&agent->timers, &waiting->timer, agent_now(agent) + LEARNING_ASK_NS, NULL);
     DL_APPEND(agent->waiting, waiting);
     agent->n_waiting++;
-}
-
-static void waiting_free(struct agent *agent, struct waiting *waiting)
-{
-    DL_DELETE(agent->waiting, waiting);
-    agent->n_waiting--;
-    free(waiting);
 }
 
 void queries_catalogs_changed(struct agent *agent)
@@ -278,6 +299,29 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
     return NULL;
 }
 
+void queries_describe_again(struct agent *agent, struct call *call, const struct describe *asked)
+{
+    if (!describe(agent, call, asked))
+        wait_for_text(agent, call, asked);
+}
+
+/* What is not known yet, because this agent was just started, its peers may know. */
+static void describe_on_call(struct agent *agent, struct call *call, const struct describe *asked)
+{
+    char shown[ESCAPED_TEXT];
+    if (describe(agent, call, asked))
+        return;
+    const bool known = catalog_choose(agent->catalogs, asked->problem, 0) != NULL;
+    if (!known && passed_is(call))
+        call_reply(call,
+                   message_failure(MESSAGE_DESCRIBE_REPLY, ESP_NO_SERVER,
+                                   "no server below \"%s\", which was just started and does not know all "
+                                   "yet, solves %s",
+                                   agent->name, escape(asked->problem, shown)));
+    else if (known || !peers_ask_first(agent, call, NULL, asked))
+        wait_for_text(agent, call, asked);
+}
+
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request)
 {
     switch (request->kind) {
@@ -285,8 +329,7 @@ void queries_on_call(struct agent *agent, struct call *call, const struct messag
         call_reply(call, greet(agent, &request->greet));
         return;
     case MESSAGE_DESCRIBE:
-        if (!describe(agent, call, &request->describe))
-            wait_for_text(agent, call, &request->describe);
+        describe_on_call(agent, call, &request->describe);
         return;
     case MESSAGE_LIST:
         call_reply(call, list(agent, &request->list));

@@ -4,6 +4,7 @@
  * from memory, without a message and without looking at all servers.
  */
 #include "agent/agent_internal.h"
+#include "agent/peers.h"
 
 #include "core/choice/ahead.h"
 #include "core/forecast/told_links.h"
@@ -351,7 +352,31 @@ static bool has_whom_to_ask(const struct agent *agent, const struct variant *var
     return false;
 }
 
-void submit_on_call(struct agent *agent, struct call *call, const struct submit *submit)
+static bool is_stranger(const struct agent *agent, const char *server)
+{
+    return *server && !knowledge_find(agent->knowledge, server);
+}
+
+bool submit_is_strange(struct agent *agent, const struct submit *submit)
+{
+    const struct request *request = &submit->request;
+    return !catalog_choose(agent->catalogs, request->problem, request->digest) ||
+           is_stranger(agent, request->server);
+}
+
+/* What it is about may not be known yet: whether a peer serves it, unless they have had it just now, or it
+ * waits. */
+static bool comes_too_early(struct agent *agent, struct call *call, const struct submit *submit,
+                            const struct variant *variant, bool asked)
+{
+    if ((variant && !is_stranger(agent, submit->request.server)) || !learning_is(agent) ||
+        (!variant && passed_is(call)))
+        return false;
+    return (!variant && !asked && peers_ask_first(agent, call, submit, NULL)) ||
+           learning_keeps(agent, call, submit, variant != NULL);
+}
+
+static void serve(struct agent *agent, struct call *call, const struct submit *submit, bool asked)
 {
     const struct request *request = &submit->request;
     struct esp_error error;
@@ -363,8 +388,7 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
     }
     trace_note_again(&agent->duty.trace, &request->session, &request->extensions, agent_now(agent));
     struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
-    const bool stranger = *request->server && !knowledge_find(agent->knowledge, request->server);
-    if ((!variant || stranger) && learning_keeps(agent, call, submit))
+    if (comes_too_early(agent, call, submit, variant, asked))
         return;
     if (!variant) {
         submit_explain_unknown(agent, request, &error);
@@ -396,4 +420,14 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
                reply->submit_reply.candidates[0].server);
     submit_log(agent, request, &reply->submit_reply);
     call_reply(call, reply);
+}
+
+void submit_on_call(struct agent *agent, struct call *call, const struct submit *submit)
+{
+    serve(agent, call, submit, false);
+}
+
+void submit_again(struct agent *agent, struct call *call, const struct submit *submit)
+{
+    serve(agent, call, submit, true);
 }

@@ -202,6 +202,62 @@ static void who_has_a_request_is_waited_for(void **state)
     }
 }
 
+/* As a daemon does it. */
+static void start_again(int i)
+{
+    agent_drop(masters[i]);
+    platform.agent_options.learning_ms = 750;
+    start_master(i);
+    platform_run_ms(&platform, 500);
+}
+
+static enum esp_status describe(const char *master, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "job"}}, reply = {0};
+    enum esp_status status = transport_call(platform.transport, master, &request, 5000, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+static void what_a_fresh_one_does_not_know_yet_another_one_serves(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    platform_server(&platform, "s", "ma-2");
+    platform_run_ms(&platform, 8000);
+    start_again(0);
+    const int64_t begun_ns = inproc_now_ns(platform.transport);
+    assert_in_range(ms_of("ma-0", ESP_OK), 0, 100);
+    assert_int_equal(describe("ma-0", &error), ESP_OK);
+    assert_true(inproc_now_ns(platform.transport) - begun_ns < NS_PER_S);
+}
+
+/* A server that was below the fresh one comes up below another: what waits is served there. */
+static void what_waits_at_a_fresh_one_is_served_where_it_can_be(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    platform_run_ms(&platform, 8000);
+    start_again(0);
+    platform_server(&platform, "s", "ma-2"); /* joins after the request has come */
+    assert_in_range(ms_of("ma-0", ESP_OK), 0, 2000);
+    assert_int_equal(describe("ma-0", &error), ESP_OK);
+}
+
+/* It is not sure, and so is nobody who asks it; what peers ask does not wait. */
+static void peers_of_a_fresh_one_are_not_sure_either(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    platform_run_ms(&platform, 8000);
+    start_again(0);
+    assert_int_equal(describe("ma-1", &error), ESP_NO_SERVER);
+    assert_non_null(strstr(error.text, "\"ma-0\", which was just started and does not know all yet"));
+    assert_in_range(ms_of("ma-1", ESP_UNKNOWN_PROBLEM), 0, 100);
+    platform_run_ms(&platform, 8000);
+    assert_int_equal(describe("ma-1", &error), ESP_UNKNOWN_PROBLEM);
+}
+
 static int64_t never(void *self)
 {
     (void)self;
@@ -242,10 +298,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(what_one_cannot_serve_another_does), TEST(each_is_asked_once_and_the_first_one_tells_why),
-        TEST(dead_and_silent_ones_are_gone_past), TEST(who_says_nothing_is_waited_for_once_and_not_for_long),
-        TEST(who_was_silent_is_asked_again),      TEST(who_has_a_request_is_waited_for),
+        TEST(what_one_cannot_serve_another_does),
+        TEST(each_is_asked_once_and_the_first_one_tells_why),
+        TEST(dead_and_silent_ones_are_gone_past),
+        TEST(who_says_nothing_is_waited_for_once_and_not_for_long),
+        TEST(who_was_silent_is_asked_again),
+        TEST(who_has_a_request_is_waited_for),
         TEST(a_stranger_passes_nothing_on),
+        TEST(what_a_fresh_one_does_not_know_yet_another_one_serves),
+        TEST(what_waits_at_a_fresh_one_is_served_where_it_can_be),
+        TEST(peers_of_a_fresh_one_are_not_sure_either),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
