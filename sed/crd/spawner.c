@@ -400,22 +400,22 @@ static bool listen_once(struct spawner *spawner)
     return true;
 }
 
-/* The folder of all spawners of a daemon is the daemon's to remove, which was killed: the last one does it,
- * as only an empty one goes. The socket of a daemon that is killed closes some time before the daemon has
- * ended. */
+/* The folder of all spawners of a daemon is the daemon's to remove, which was killed: one of them does it.
+ * The socket of a daemon that is killed may close some time before its lock goes. Where that takes too long
+ * the next daemon of this user does it. */
 static void remove_pool_folder(const struct spawner *spawner)
 {
-    for (unsigned ms = 0; ms < DYING_MS && getppid() == spawner->setup.daemon; ms++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    if (getppid() == spawner->setup.daemon)
-        return;
     char path[sizeof spawner->setup.folder];
     snprintf(path, sizeof path, "%s", spawner->setup.folder);
     char *end = strrchr(path, '/');
     if (!end || end == path)
         return;
     *end = '\0';
-    rmdir(path);
+    for (unsigned ms = 0; ms < DYING_MS; ms++) {
+        if (folder_remove_left(path) || rmdir(path) == 0 || errno == ENOENT)
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
 }
 
 /* The daemon is gone, orderly or not: leave nothing behind. */

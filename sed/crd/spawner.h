@@ -45,7 +45,6 @@ struct spawner_setup {
     uint32_t threads;
     int32_t nice;
     uint32_t n_limits;
-    int32_t daemon; /* its process; when that is gone, so is who removes the folder around `folder` */
     struct spawner_limit limits[SPAWNER_MAX_LIMITS];
     char folder[SIGNATURE_MAX_PATH]; /* exists; workers get private folders below it; removed at the end */
 };

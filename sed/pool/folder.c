@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/pool/folder.h"
+#include "sed/pool/strays.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 void folder_empty(int folder)
@@ -49,8 +51,9 @@ void folder_remove(const char *path)
 
 /* ---- folders of daemons ---- */
 
-#define LOCK       "lock"
-#define FRESH_LOCK "lock.new"
+#define LOCK         "lock"
+#define FRESH_LOCK   "lock.new"
+#define UNFINISHED_S 60 /* in which a folder gets its lock */
 
 /* Locked before it has its name: nobody finds it free. */
 static int take_lock(const char *folder)
@@ -82,6 +85,28 @@ static bool is_left(const char *folder)
     return left;
 }
 
+bool folder_remove_left(const char *path)
+{
+    if (!is_left(path))
+        return false;
+    strays_kill(path);
+    folder_remove(path);
+    return true;
+}
+
+/* Its process was killed before it had locked it: nothing else is in it then. */
+static void remove_unfinished(const char *path)
+{
+    struct stat is;
+    char fresh[4096 + sizeof FRESH_LOCK + 1];
+    if (lstat(path, &is) != 0 || !S_ISDIR(is.st_mode) || is.st_uid != geteuid() ||
+        time(NULL) - is.st_mtime < UNFINISHED_S)
+        return;
+    if (rmdir(path) != 0 && snprintf(fresh, sizeof fresh, "%s/" FRESH_LOCK, path) < (int)sizeof fresh &&
+        unlink(fresh) == 0)
+        rmdir(path);
+}
+
 static void remove_left(const char *where, const char *prefix)
 {
     char path[4096];
@@ -89,8 +114,9 @@ static void remove_left(const char *where, const char *prefix)
     const struct dirent *entry;
     while (folders && (entry = readdir(folders)))
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
-            snprintf(path, sizeof path, "%s/%s", where, entry->d_name) < (int)sizeof path && is_left(path))
-            folder_remove(path);
+            snprintf(path, sizeof path, "%s/%s", where, entry->d_name) < (int)sizeof path &&
+            !folder_remove_left(path))
+            remove_unfinished(path);
     if (folders)
         closedir(folders);
 }

@@ -7,12 +7,19 @@
 
 #include "util/error.h"
 
+#include <stdbool.h>
+
 /* Makes a folder "espalier-KIND-XXXXXX" of this user alone in `where` (NULL, "": $TMPDIR, or /tmp), and
- * removes those of that kind that daemons of this user have left there which were killed. `path` has `size`
+ * removes those of that kind that daemons of this user have left there which were killed, with the processes
+ * that go on in them (sed/pool/strays.h). `path` has `size`
  * bytes. The folder is in use as long as *lock is open: the caller closes it after folder_remove().
  * ESP_LIMIT: the path is too long; ESP_SYSTEM. */
 enum esp_status folder_make(const char *where, const char *kind, char *path, size_t size, int *lock,
                             struct esp_error *error);
+
+/* The folder of folder_make(), when the process that made it is no more. False: it is, or somebody else sees
+ * to that. */
+bool folder_remove_left(const char *path);
 
 /* The same folder for all processes of this user that give the same `key`, which is new with each of their
  * jobs: in use as long as one of them has its *lock open. */

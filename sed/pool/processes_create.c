@@ -53,23 +53,6 @@ static enum esp_status check_descriptors(const struct processes_options *options
         workers, needed, (unsigned long)limit.rlim_cur);
 }
 
-static enum esp_status make_folder(struct pool *pool, struct esp_error *error)
-{
-    const char *where = pool->options.folder ? pool->options.folder : getenv("TMPDIR");
-    int length = snprintf(pool->folder, sizeof pool->folder, "%s/espalier-crd-XXXXXX",
-                          where && where[0] ? where : "/tmp");
-    if (length >= (int)sizeof pool->folder) {
-        pool->folder[0] = 0;
-        return error_set(error, ESP_INVALID, "the folder for workers' files has too long a name");
-    }
-    if (!mkdtemp(pool->folder)) {
-        error_errno(error, "cannot make a folder for workers' files (%s)", pool->folder);
-        pool->folder[0] = 0;
-        return ESP_SYSTEM;
-    }
-    return ESP_OK;
-}
-
 static enum esp_status open_events(struct pool *pool, struct esp_error *error)
 {
     pool->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -115,7 +98,8 @@ static enum esp_status start_all(struct pool *pool, struct esp_error *error)
 {
     enum esp_status status = open_events(pool, error);
     if (status == ESP_OK)
-        status = make_folder(pool, error);
+        status = folder_make(pool->options.folder, "crd", pool->folder, sizeof pool->folder,
+                             &pool->folder_lock, error);
     if (status == ESP_OK)
         status = link_start(pool, error);
     if (status != ESP_OK)
@@ -148,7 +132,7 @@ enum esp_status processes_create(const struct processes_options *options, struct
     if (!pool)
         return error_no_memory(error, "the pool of workers");
     pool->workers.ops = &pool_ops;
-    pool->epoll = pool->bell = pool->wake = -1;
+    pool->epoll = pool->bell = pool->wake = pool->folder_lock = -1;
     init_locks(pool);
     pool->grown_lines = (struct log_quota){.most = 2, .what = "workers that kept too much memory replaced"};
     status = take_options(pool, options, error);
@@ -183,6 +167,7 @@ void pool_destroy(struct workers *workers)
     link_free_all(pool);
     if (pool->folder[0])
         folder_remove(pool->folder);
+    close_if_open(pool->folder_lock);
     close_if_open(pool->epoll);
     close_if_open(pool->bell);
     close_if_open(pool->wake);

@@ -5,6 +5,7 @@
 #include "sed/pool/processes_pool.h"
 
 #include "sed/pool/folder.h"
+#include "sed/pool/strays.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -94,11 +95,12 @@ static enum esp_status run_program(struct pool *pool, struct link *link, int soc
 
 static enum esp_status run_spawner(struct pool *pool, struct link *link, int socket, struct esp_error *error)
 {
-    char omp[32], mkl[32], blis[32], libraries[4096];
+    char omp[32], mkl[32], blis[32], libraries[4096], folder[SIGNATURE_MAX_PATH + 32];
     unsigned threads = pool->options.threads;
     snprintf(omp, sizeof omp, "OMP_NUM_THREADS=%u", threads);
     snprintf(mkl, sizeof mkl, "MKL_NUM_THREADS=%u", threads);
     snprintf(blis, sizeof blis, "BLIS_NUM_THREADS=%u", threads);
+    snprintf(folder, sizeof folder, STRAYS_VARIABLE "=%s", link->folder);
     const char *before = getenv("LD_LIBRARY_PATH");
     snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s%s%s",
              pool->library_path ? pool->library_path : "", pool->library_path && before ? ":" : "",
@@ -107,6 +109,7 @@ static enum esp_status run_spawner(struct pool *pool, struct link *link, int soc
      * What Fortran writes is not to be lost in a buffer when a routine stops the process. */
     char *replacements[] = {(char *)"OPENBLAS_NUM_THREADS=1",
                             (char *)"GFORTRAN_UNBUFFERED_PRECONNECTED=y",
+                            folder,
                             omp,
                             mkl,
                             blis,
@@ -270,8 +273,7 @@ static enum esp_status introduce(struct pool *pool, struct link *link, struct es
                                                 .keep = options->keep,
                                                 .threads = options->threads,
                                                 .nice = options->nice,
-                                                .n_limits = options->n_limits,
-                                                .daemon = getpid()}};
+                                                .n_limits = options->n_limits}};
     memcpy(message.setup.folder, link->folder, sizeof message.setup.folder);
     for (uint32_t i = 0; i < options->n_limits; i++)
         message.setup.limits[i] = options->limits[i];
@@ -388,6 +390,7 @@ void link_stop(struct pool *pool, struct link *link)
     if (link->socket < 0)
         return;
     const struct spawner_message end = {.kind = SPAWNER_END};
+    bool hung = false;
     epoll_ctl(pool->epoll, EPOLL_CTL_DEL, link->socket, NULL);
     send_with(link, &end, NULL, 0, MSG_DONTWAIT, NULL);
     close(link->socket);
@@ -396,8 +399,11 @@ void link_stop(struct pool *pool, struct link *link)
     for (int waited_ms = 0; waitpid(link->pid, NULL, WNOHANG) == 0; waited_ms++) {
         if (waited_ms == STOP_MS)
             kill(link->pid, SIGKILL);
+        hung = waited_ms >= STOP_MS;
         nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
     }
+    if (hung)
+        strays_kill(link->folder);
     folder_remove(link->folder);
 }
 

@@ -4,6 +4,7 @@
  * what routines print.
  */
 #include "sed/pool/processes_pool.h"
+#include "sed/pool/strays.h"
 
 #include "util/clock.h"
 
@@ -262,6 +263,10 @@ static void on_spawner_lost(struct pool *pool, struct link *link)
     link->workers++; /* it stays while it is looked at here */
     pthread_mutex_unlock(&pool->lock);
     await_end_of_workers(pool, link);
+    const unsigned strays = strays_kill(link->folder);
+    if (strays > 0)
+        log_notice("%u process%s of workers went on without the process that starts workers: killed", strays,
+                   strays == 1 ? "" : "es");
     for (uint32_t id = any_worker_of(pool, link); id != 0; id = any_worker_of(pool, link))
         on_death(pool, id, 0, "the process that starts workers has ended");
     pthread_mutex_lock(&pool->lock);

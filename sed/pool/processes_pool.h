@@ -103,6 +103,7 @@ struct pool {
     struct processes_options options;
     struct spawner_limit limits[SPAWNER_MAX_LIMITS];
     char *program, *library_path, folder[SIGNATURE_MAX_PATH];
+    int folder_lock; /* that says it is in use */
     pthread_mutex_t lock;
     pthread_mutex_t output_lock; /* taken alone, never with `lock` */
     pthread_cond_t checked;

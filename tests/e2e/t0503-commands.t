@@ -196,4 +196,21 @@ check "what is left behind is killed" espalier call --follow script \
     text="setsid sleep 1000 & echo \$! >$work/left; exit 0"
 check_says "and told" '1 process that sh left behind was killed'
 check "for good" wait_until is_gone "$(cat left)"
+
+# ---- the process that makes workers is killed ----
+spawner_of() { # spawner_of PID
+    cat "/proc/$1/task"/*/children | tr ' ' '\n' | while read -r child; do
+        tr '\0' ' ' <"/proc/$child/cmdline" | grep -q -- --spawner && echo "$child"
+    done
+}
+rm left
+espalier call --follow script text="setsid sleep 1000 & echo \$! >$work/left; sleep 1000" >/dev/null 2>&1 &
+caller=$!
+check "a command begins a process of its own session" wait_until test -s left
+stray=$(cat left)
+# shellcheck disable=SC2154
+kill -9 "$(spawner_of "$pid_sed")"
+check "which ends when the process that makes workers is killed" wait_until is_gone "$stray"
+kill $caller
+wait $caller
 finish

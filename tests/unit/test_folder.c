@@ -96,6 +96,73 @@ static void folders_in_use_stay(void **state)
     close(locks[0]);
 }
 
+/* Its process was killed between two steps. */
+static void a_folder_that_was_never_finished_goes_when_it_is_old(void **state)
+{
+    char bare[LENGTH], fresh[LENGTH], young[LENGTH], own[LENGTH];
+    const struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    int lock;
+    (void)state;
+    snprintf(bare, sizeof bare, "%s/espalier-porter-aaa", where);
+    snprintf(fresh, sizeof fresh, "%s/espalier-porter-bbb", where);
+    snprintf(young, sizeof young, "%s/espalier-porter-ccc", where);
+    assert_int_equal(mkdir(bare, 0700) | mkdir(fresh, 0700) | mkdir(young, 0700), 0);
+    put_file(fresh, "lock.new");
+    assert_int_equal(utimensat(AT_FDCWD, bare, old, 0) | utimensat(AT_FDCWD, fresh, old, 0), 0);
+    make("porter", own, &lock);
+    assert_false(is_there(bare));
+    assert_false(is_there(fresh));
+    assert_true(is_there(young));
+    folder_remove(young);
+    folder_remove(own);
+    close(lock);
+}
+
+/* A process in a session of its own, in whose environment that is the home. */
+static pid_t begin_with_home(const char *folder, const char *below)
+{
+    char home[LENGTH + 20];
+    char *words[] = {(char *)"sleep", (char *)"1000", NULL}, *environment[] = {(char *)"LANG=C", home, NULL};
+    snprintf(home, sizeof home, "HOME=%s%s", folder, below);
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        execve("/bin/sleep", words, environment);
+        _exit(127);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 0); /* it has its environment */
+    close(ends[0]);
+    return child;
+}
+
+static void processes_that_go_on_in_a_folder_that_is_left_end_with_it(void **state)
+{
+    char left[LENGTH] = "", own[LENGTH];
+    int lock, status;
+    (void)state;
+    leave("porter", left);
+    const pid_t in = begin_with_home(left, ""), below = begin_with_home(left, "/3/17"),
+                beside = begin_with_home(left, "x"), elsewhere = begin_with_home("/nowhere", left);
+    make("porter", own, &lock);
+    assert_false(is_there(left));
+    assert_int_equal(waitpid(in, &status, 0), in);
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(waitpid(below, &status, 0), below);
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(waitpid(beside, &status, WNOHANG), 0);
+    assert_int_equal(waitpid(elsewhere, &status, WNOHANG), 0);
+    kill(beside, SIGKILL);
+    kill(elsewhere, SIGKILL);
+    waitpid(beside, NULL, 0);
+    waitpid(elsewhere, NULL, 0);
+    folder_remove(own);
+    close(lock);
+}
+
 /* Of an earlier version, of another program, a link to elsewhere. */
 static void what_is_not_known_to_be_left_stays(void **state)
 {
@@ -202,6 +269,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_folder_of_a_daemon_that_was_killed_goes),
         cmocka_unit_test(folders_in_use_stay),
+        cmocka_unit_test(a_folder_that_was_never_finished_goes_when_it_is_old),
+        cmocka_unit_test(processes_that_go_on_in_a_folder_that_is_left_end_with_it),
         cmocka_unit_test(what_is_not_known_to_be_left_stays),
         cmocka_unit_test(a_shared_folder_stays_until_the_last_one_leaves),
         cmocka_unit_test(what_all_have_left_without_a_word_goes_with_the_next_job),
