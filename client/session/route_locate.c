@@ -5,6 +5,7 @@
 #include "client/session/acquainted.h"
 #include "client/session/deadline.h"
 #include "client/session/route_internal.h"
+#include "core/hierarchy/absent.h"
 
 #include <string.h>
 

@@ -15,6 +15,10 @@
 #define EXTENSION_ABSENT 30
 #define ABSENT_TOLD      100 /* of them at most, those lost last */
 
+/* Tag in a locate reply, no value: the redirector was just started, and there may be master agents that it
+ * has not heard of yet. */
+#define EXTENSION_LEARNING 85
+
 /* So long, and so many at most: the one lost first gives way. */
 #define ABSENT_KEPT_NS (600 * NS_PER_S)
 #define ABSENT_MOST    1000

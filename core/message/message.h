@@ -253,9 +253,6 @@ struct greet_reply {
 #define EXTENSION_ASKER                                                                                      \
     10 /* tag in a locate: three little-endian 64-bit numbers, the client's id (high, low) and               \
           the sequence number of the first session that the answer is for */
-#define EXTENSION_LEARNING                                                                                   \
-    85 /* tag in a locate_reply, without a value: the redirector was just started, and there may be master   \
-          agents that it has not heard of yet */
 struct locate {
     struct extensions extensions;
 };
