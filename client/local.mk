@@ -110,6 +110,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/overflow.h \
 	client/command/pasted.c \
 	client/command/pasted.h \
+	client/command/waiting.c \
+	client/command/waiting.h \
 	client/command/verb_problems.c \
 	client/command/verb_problems_check.c \
 	client/command/verb_solve.c \

@@ -11,6 +11,7 @@
 #include "client/command/printing.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
+#include "client/command/waiting.h"
 #include "client/arguments/values_storage.h"
 
 #include <stdio.h>
@@ -36,8 +37,11 @@ static enum esp_status read_arguments(const struct command_line *command, struct
     if (status == ESP_OK)
         status = values_max_input(command, &values->max_input, error);
     session_reading(true);
-    for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
+    for (int i = 1; i < command->n_operands && status == ESP_OK; i++) {
+        waiting_begin_argument(command->verb->name, command->operands[i]);
         status = values_assign(values, command->operands[i], error);
+        waiting_end();
+    }
     session_reading(false);
     session_look_end(values->look_ns);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++)

@@ -12,6 +12,7 @@
 #include "client/command/put_view.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
+#include "client/command/waiting.h"
 #include "client/data/data.h"
 #include "client/library.h"
 #include "client/arguments/values_storage.h"
@@ -190,7 +191,9 @@ static enum exit_code put_read(struct put *put)
     struct esp_error error = {0};
     struct matrix_file file = {0};
     struct put_view view = {.matrix = &file.matrix, .type = ESP_TYPE_DOUBLE};
+    waiting_begin(put->command->verb->name, put->command->operands[0]);
     enum esp_status status = matrix_file_fault(load(put->command, &file, &view.type, &error), &error);
+    waiting_end();
     struct esp_argument array = shape_of(&file, view.type);
     view.rows = file.matrix.rows;
     const struct data_source source = put_view_source(&view);
@@ -235,7 +238,10 @@ static enum exit_code put_strings(const struct put *put)
     struct lines lines;
     struct moving moving;
     char *id = NULL;
-    if (lines_read(put->command->operands[0], &lines, &error) != ESP_OK)
+    waiting_begin(put->command->verb->name, put->command->operands[0]);
+    const enum esp_status read = lines_read(put->command->operands[0], &lines, &error);
+    waiting_end();
+    if (read != ESP_OK)
         return command_fail(put->command, &error);
     enum exit_code code = session_open_for_data(put->command);
     if (code != EXIT_DONE) {

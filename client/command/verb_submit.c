@@ -11,6 +11,7 @@
 #include "client/command/left_note.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
+#include "client/command/waiting.h"
 
 static void on_sent(void *arg, double fraction)
 {
@@ -42,8 +43,11 @@ static enum exit_code submit(const struct command_line *command, const struct es
     if (status == ESP_OK)
         status = session_look_begin(command, &values->look_ns, &error);
     session_reading(true);
-    for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
+    for (int i = 1; i < command->n_operands && status == ESP_OK; i++) {
+        waiting_begin_argument(command->verb->name, command->operands[i]);
         status = values_assign(values, command->operands[i], &error);
+        waiting_end();
+    }
     session_reading(false);
     session_look_end(values->look_ns);
     const char *leave = command_option_value(command, "leave");

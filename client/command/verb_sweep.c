@@ -119,6 +119,10 @@ static enum esp_status prepare(struct sweeping *sweeping, struct lane *lane, str
     enum esp_status status = values_init(&lane->values, sweeping->problem, error);
     lane->values.format = sweeping->format;
     lane->values.max_input = sweeping->max_input;
+    if (sweeping->until_ns != CLOCK_NEVER) { /* the time is not over: set_deadline() */
+        const int64_t left_ns = sweeping->until_ns - clock_now_ns(&clock_system);
+        lane->values.look_ns = left_ns > 0 ? left_ns : 1;
+    }
     session_reading(true);
     if (status == ESP_OK)
         status = assign(sweeping, lane, error);
@@ -149,6 +153,8 @@ static void begin(struct sweeping *sweeping, struct lane *lane, size_t point)
     enum esp_status status = set_deadline(sweeping, &error);
     if (status == ESP_OK)
         status = prepare(sweeping, lane, &error);
+    if (status == ESP_OK) /* looking for data has taken of it */
+        status = set_deadline(sweeping, &error);
     if (status == ESP_OK &&
         (status = esp_call_async(&sweeping->handle, lane->values.arguments, sweeping->problem->n_arguments,
                                  options, &lane->session)) != ESP_OK)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# --timeout is one deadline for all that a verb asks and calls: sweeps, abstract problems and `solve` end by then, whoever is
+# --timeout is one deadline for all that a verb asks and calls: sweeps, their data, abstract problems and `solve` end by then, whoever is
 # stopped. Each of them would take minutes if each single step had that time.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-redirector espalier-agent espalier-sed timeout
@@ -57,10 +57,17 @@ check_fails any "a sweep of 90 s that is to take 3 s" sweep --timeout '3 s'
 check_says "has what was done by then" '^1,1,S,'
 check_says "and says of the others that there was no time" 'not begun: the time of --timeout was over'
 
+datum=$(espalier data put A.mtx -s S)
+sweep_of_data() {
+    timeout 60 espalier sweep --csv --parallel 1 "$@" dgesv nrhs=1,2,3 "A=data:$datum" 'B=rand(2,nrhs)'
+}
+check "a sweep takes a datum" sweep_of_data
+
 for stopped in S MA; do
     eval "pid=\$pid_$stopped"
     kill -STOP "$pid"
     check_fails 3 "with $stopped stopped a sweep ends in time" sweep --timeout '2 s'
+    check_fails 3 "also where the data of its calls have to be looked for" sweep_of_data --timeout '2 s'
     check_fails 3 "so does an abstract call" abstract --timeout '2 s'
     check_fails 3 "and solve" solve --timeout '2 s'
     check_fails 3 "with a problem that is named, too" solve --timeout '2 s' --problem dgesv

@@ -441,6 +441,18 @@ check_says "with the reason" "expired|client"
 check "another one" put b.mtx A volatile
 b=$(cat b.mtx.id)
 
+# ---- a file without an end of its own ----
+mkfifo pipe.mtx
+espalier data put pipe.mtx -s A >piped.id 2>piped.err &
+putting=$!
+is_told() {
+    grep -q 'still reading pipe.mtx, a FIFO: it ends when all that write into it have closed it' piped.err
+}
+check "who puts a FIFO into which nobody writes is told" wait_until is_told
+cat b.mtx >pipe.mtx
+check "and it goes on with what comes" wait $putting
+check "it is a datum as any other" espalier data rm "$(cat piped.id)"
+
 # ---- wrong ----
 check "one is deleted" espalier data rm "$a"
 check_fails 5 "and is gone" espalier data get "$a" gone.npy
