@@ -310,8 +310,8 @@ enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_
  * one), whose identity is then in *id for free(): the messages of the redistribution travel straight from
  * the ranks that have pieces of it to the ranks that are to have some. Blocks until it is there. Of a
  * failure nothing is left. ESP_INVALID: it is no matrix or vector that is stored in full, or the layout
- * cannot be; ESP_REFUSED: it is sticky and unique, or a server has certificates (pieces travel without
- * encryption). */
+ * cannot be; ESP_REFUSED: it is sticky and unique, or the server has certificates and the one that has the
+ * pieces cannot encrypt them. */
 enum esp_status esp_data_redistribute(const char *from, const char *server,
                                       const struct esp_data_layout *layout, esp_data_progress *progress,
                                       void *arg, char **id);

@@ -205,9 +205,9 @@ static enum exit_code print(const struct command_line *command, const struct par
         return command_json(as_json(problem, &machine, forecasts, n));
     if (svg && strcmp(svg, "-") == 0)
         return command_flush();
-    printf("%s, seconds on rows x columns of ranks of %.3g Gflop/s, %.3g us and %.3g GB/s between two%s:\n",
-           command->operands[0], profile->speed.flops / 1e9, profile->speed.latency_s * 1e6,
-           profile->speed.byte_s > 0 ? 1e-9 / profile->speed.byte_s : 0,
+    printf("%s, %s on rows x columns of ranks of %.3g Gflop/s, %.3g us and %.3g GB/s between two%s:\n",
+           command->operands[0], grid_table_unit(forecasts, n), profile->speed.flops / 1e9,
+           profile->speed.latency_s * 1e6, profile->speed.byte_s > 0 ? 1e-9 / profile->speed.byte_s : 0,
            command_option_value(command, "machine") ? " (as given)"
            : profile->ranks                         ? ""
                                                     : " (not measured)");

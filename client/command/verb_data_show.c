@@ -122,8 +122,8 @@ static enum esp_status check_whole(const struct picture *picture, const struct e
 }
 
 /* A text as long as `write` makes it. */
-static enum esp_status make_text(const struct picture *picture, const char *title, bool svg, char **text,
-                                 struct esp_error *error)
+static enum esp_status make_text(const struct picture *picture, const char *title, const char *note, bool svg,
+                                 char **text, struct esp_error *error)
 {
     for (size_t size = 1 << 16; size <= MOST_TEXT; size *= 4) {
         struct text writer;
@@ -132,7 +132,7 @@ static enum esp_status make_text(const struct picture *picture, const char *titl
             return error_no_memory(error, "a picture");
         text_open(&writer, room, size);
         if (svg)
-            block_map_svg(&picture->matrix, &picture->window, SVG_WIDTH, title, &writer);
+            block_map_svg(&picture->matrix, &picture->window, SVG_WIDTH, title, note, &writer);
         else
             block_map_text(&picture->matrix, &picture->window, MAP_WIDTH, MAP_HEIGHT, &writer);
         if (writer.length < size) {
@@ -144,10 +144,11 @@ static enum esp_status make_text(const struct picture *picture, const char *titl
     return error_set(error, ESP_LIMIT, "the picture takes more than %u bytes", MOST_TEXT);
 }
 
-static enum esp_status write_svg(const struct picture *picture, const char *title, struct esp_error *error)
+static enum esp_status write_svg(const struct picture *picture, const char *title, const char *note,
+                                 struct esp_error *error)
 {
     char *text = NULL;
-    enum esp_status status = make_text(picture, title, true, &text, error);
+    enum esp_status status = make_text(picture, title, note, true, &text, error);
     if (status != ESP_OK)
         return status;
     FILE *file = strcmp(picture->svg, "-") == 0 ? stdout : fopen(picture->svg, "w");
@@ -226,7 +227,7 @@ static enum esp_status print_map(const struct picture *picture, const struct esp
         printf("%" PRId64 " x %" PRId64 ", whole (not in pieces), on %s\n", m->rows.n, m->cols.n, names);
         return ESP_OK;
     }
-    enum esp_status status = make_text(picture, infos->id, false, &drawn, error);
+    enum esp_status status = make_text(picture, infos->id, NULL, false, &drawn, error);
     if (status != ESP_OK)
         return status;
     fputs(drawn, stdout);
@@ -234,17 +235,16 @@ static enum esp_status print_map(const struct picture *picture, const struct esp
     return ESP_OK;
 }
 
-static void print_move(const struct picture *picture, const struct esp_data_info *info,
-                       const struct redistribution_summary *summary)
+/* Where to, by what, and what it takes: a few lines. */
+static void describe_move(const struct picture *picture, const struct esp_data_info *info,
+                          const struct redistribution_summary *summary, struct text *text)
 {
-    char about[4096];
-    struct text move;
-    text_open(&move, about, sizeof about);
-    block_map_move_text(summary, (double)esp_type_size(info->type), &move);
-    printf("to %u x %u ranks, blocks of %lld x %lld (at %.3g us a step and %.3g GB/s, %s):\n%s",
-           picture->to.rows, picture->to.cols, (long long)picture->to.row_block,
-           (long long)picture->to.col_block, picture->speed.latency_s * 1e6, 1e-9 / picture->speed.byte_s,
-           picture->measured ? "as its ranks measured" : "which is assumed", about);
+    text_printf(text, "to %u x %u ranks, blocks of %lld x %lld (at %.3g us a step and %.3g GB/s, %s):\n",
+                picture->to.rows, picture->to.cols, (long long)picture->to.row_block,
+                (long long)picture->to.col_block, picture->speed.latency_s * 1e6,
+                1e-9 / picture->speed.byte_s,
+                picture->measured ? "as its ranks measured" : "which is assumed");
+    block_map_move_text(summary, (double)esp_type_size(info->type), text);
 }
 
 static enum exit_code show(const struct command_line *command, const struct esp_data_info *infos, size_t n,
@@ -252,6 +252,8 @@ static enum exit_code show(const struct command_line *command, const struct esp_
 {
     struct esp_error error = {0};
     struct redistribution_summary summary = {0};
+    char about[4096] = "";
+    struct text move;
     enum esp_status status = find_matrix(infos, &picture->matrix, &error);
     if (status == ESP_OK && infos->layout.rows == 0)
         status = check_whole(picture, infos, n, &error);
@@ -259,14 +261,18 @@ static enum exit_code show(const struct command_line *command, const struct esp_
         status = block_map_check(&picture->matrix, &picture->window, &error);
     if (status == ESP_OK && picture->moves)
         status = plan_move(picture, infos, &summary, &error);
+    if (status == ESP_OK && picture->moves) {
+        text_open(&move, about, sizeof about);
+        describe_move(picture, infos, &summary, &move);
+    }
     if (status == ESP_OK && picture->svg)
-        status = write_svg(picture, infos->id, &error);
+        status = write_svg(picture, infos->id, about, &error);
     if (status == ESP_OK && command->json)
         return command_json(as_json(infos, n, picture, &summary));
     if (status == ESP_OK && picture->map)
         status = print_map(picture, infos, n, &error);
     if (status == ESP_OK && picture->moves && !(picture->svg && strcmp(picture->svg, "-") == 0))
-        print_move(picture, infos, &summary);
+        fputs(about, stdout);
     return status == ESP_OK ? command_flush() : command_fail(command, &error);
 }
 

@@ -49,25 +49,38 @@ static size_t choose(int64_t most, int64_t best, size_t room, int64_t *shown)
     return n;
 }
 
-/* With fewer digits where the cell has no room for four. */
-static void write_seconds(char *cell, size_t size, double seconds, bool best)
+/* One unit for a whole table, in which the fastest has digits before or right behind the point. */
+static double per_second(const struct parallel_forecast *fastest)
 {
-    if (snprintf(cell, size, "%.4g%s", seconds, best ? "*" : "") >= CELL)
-        snprintf(cell, size, "%.1e%s", seconds, best ? "*" : "");
+    return fastest->seconds >= 0.1 || !isfinite(fastest->seconds) ? 1 : fastest->seconds >= 1e-4 ? 1e3 : 1e6;
 }
 
-static void put_seconds(struct text *text, const struct parallel_forecast *forecast, bool best)
+const char *grid_table_unit(const struct parallel_forecast *forecasts, size_t n)
+{
+    const double unit = n > 0 ? per_second(forecasts) : 1;
+    return unit > 1e3 ? "microseconds" : unit > 1 ? "milliseconds" : "seconds";
+}
+
+/* With fewer digits where the cell has no room for four. */
+static void write_time(char *cell, size_t size, double time, bool best)
+{
+    if (snprintf(cell, size, "%.4g%s", time, best ? "*" : "") >= CELL)
+        snprintf(cell, size, "%.1e%s", time, best ? "*" : "");
+}
+
+static void put_time(struct text *text, const struct parallel_forecast *forecast, double unit, bool best)
 {
     char cell[32] = "";
     if (isfinite(forecast->seconds))
-        write_seconds(cell, sizeof cell, forecast->seconds, best);
+        write_time(cell, sizeof cell, forecast->seconds * unit, best);
     else
         snprintf(cell, sizeof cell, "-");
     text_printf(text, "%*s", CELL, cell);
 }
 
-static void put_block(struct text *text, const struct parallel_forecast *forecast, bool best)
+static void put_block(struct text *text, const struct parallel_forecast *forecast, double unit, bool best)
 {
+    (void)unit;
     char cell[32] = "-";
     if (isfinite(forecast->seconds))
         snprintf(cell, sizeof cell, "%" PRId64 "%s", forecast->block, best ? "*" : "");
@@ -76,7 +89,7 @@ static void put_block(struct text *text, const struct parallel_forecast *forecas
 
 /* Grids that are not there are to the right of all that are. */
 static void put_grids(struct text *text, const struct parallel_forecast *forecasts, size_t n, size_t width,
-                      void (*put)(struct text *, const struct parallel_forecast *, bool))
+                      void (*put)(struct text *, const struct parallel_forecast *, double, bool))
 {
     int64_t rows[MOST_SHOWN], cols[MOST_SHOWN];
     size_t room = width / CELL > 2 ? width / CELL - 1 : 1;
@@ -94,7 +107,7 @@ static void put_grids(struct text *text, const struct parallel_forecast *forecas
             const struct parallel_forecast *forecast = find(forecasts, n, rows[i], cols[j]);
             if (!forecast)
                 break; /* those to the right have more ranks */
-            put(text, forecast, forecast == forecasts);
+            put(text, forecast, per_second(forecasts), forecast == forecasts);
         }
         text_put(text, "\n");
     }
@@ -112,7 +125,7 @@ void grid_table_text(const struct parallel_forecast *forecasts, size_t n, size_t
 {
     if (n == 0)
         return;
-    put_grids(text, forecasts, n, width, put_seconds);
+    put_grids(text, forecasts, n, width, put_time);
     if (blocks_differ(forecasts, n)) {
         text_put(text, "with blocks of:\n");
         put_grids(text, forecasts, n, width, put_block);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     MOST_BOXES = 2500,       /* blocks of a picture that are drawn one by one */
@@ -246,6 +247,28 @@ static void draw_edges(const struct frame *frame, struct text *text)
     }
 }
 
+#define NOTE_LINE 15. /* pixels */
+
+static double lines_of(const char *note)
+{
+    double lines = 0;
+    for (; note && *note; note += strcspn(note, "\n"), note += *note == '\n')
+        lines++;
+    return lines;
+}
+
+/* Below the heading. */
+static void draw_note(const char *note, double left, struct text *text)
+{
+    char line[200];
+    for (double y = 16 + NOTE_LINE; note && *note; y += NOTE_LINE) {
+        const size_t length = strcspn(note, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)length, note);
+        svg_label(text, left, y, 11, "start", line);
+        note += length + (note[length] == '\n');
+    }
+}
+
 static bool fits_boxes(const struct span *rows, const struct span *cols)
 {
     int64_t n_rows = blocks_of(rows);
@@ -262,7 +285,7 @@ static int64_t corner(const struct span *span)
 }
 
 void block_map_svg(const struct block_cyclic_matrix *matrix, const struct block_map_window *window,
-                   double width, const char *title, struct text *text)
+                   double width, const char *title, const char *note, struct text *text)
 {
     struct span rows = span_of(&matrix->rows, window->row, window->rows),
                 cols = span_of(&matrix->cols, window->col, window->cols);
@@ -273,8 +296,8 @@ void block_map_svg(const struct block_cyclic_matrix *matrix, const struct block_
         cols = span_of(&matrix->cols, cols.begin, corner(&cols));
         few = true;
     }
-    double left = 14 + 7 * (double)digits(rows.end), top = 46, high = (double)(rows.end - rows.begin),
-           wide = (double)(cols.end - cols.begin);
+    double left = 14 + 7 * (double)digits(rows.end), top = 46 + NOTE_LINE * lines_of(note),
+           high = (double)(rows.end - rows.begin), wide = (double)(cols.end - cols.begin);
     struct frame frame = {left, top, 1, &rows, &cols};
     char heading[200];
     frame.scale = wide > 0 && high > 0 ? fmin((width - left - 10) / wide, 4 * width / high) : 1;
@@ -285,6 +308,7 @@ void block_map_svg(const struct block_cyclic_matrix *matrix, const struct block_
              matrix->rows.n, matrix->cols.n, matrix->rows.block, matrix->cols.block, matrix->rows.ranks,
              matrix->cols.ranks);
     svg_label(text, left, 14, 13, "start", heading);
+    draw_note(note, left, text);
     if (few)
         draw_blocks(&frame, matrix, text);
     else

@@ -28,9 +28,9 @@ void block_map_text(const struct block_cyclic_matrix *matrix, const struct block
                     size_t width, size_t height, struct text *text);
 
 /* In `width` pixels, as high as the window's shape wants. Few blocks have tooltips and numbers; many are
- * drawn as one period of the layout, repeated. */
+ * drawn as one period of the layout, repeated. The lines of `note` (NULL: none) stand below the heading. */
 void block_map_svg(const struct block_cyclic_matrix *matrix, const struct block_map_window *window,
-                   double width, const char *title, struct text *text);
+                   double width, const char *title, const char *note, struct text *text);
 
 /* A few lines: what moving takes, by which steps, and how far from the least possible. */
 void block_map_move_text(const struct redistribution_summary *summary, double element_bytes,

@@ -121,6 +121,8 @@ check "what is not in pieces is whole, on its server" is_whole
 check "a zoom shows a part of it" zooms
 draws() { espalier data show "$A" --svg map.svg && [ -s map.svg ] && grep -q '<svg' map.svg && [ -z "$(espalier data show "$A" --svg map.svg)" ]; }
 check "and a picture is written" draws
+draws_cost() { espalier data show "$A" --svg cost.svg --grid 2x1 --block 3 >out && cat out && grep -q '>to 2 x 1 ranks, blocks of 3 x 3' cost.svg && grep -q '>forecast ' cost.svg; }
+check "and has the cost of moving it elsewhere" draws_cost
 costs() { espalier data show "$A" --grid 1x3 --block 2 --json | grep -q '"least_steps"'; }
 moves_only() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && ! grep -q 'in blocks of' out && grep -q '^to 1 x 3 ranks' out &&
     espalier data show "$A" --grid 1x3 --block 2 --map | grep -q 'in blocks of'; }

@@ -108,9 +108,9 @@ static void a_short_buffer_tells_what_it_would_need(void **state)
     char little[8];
     struct text text, full;
     text_open(&text, little, sizeof little);
-    block_map_svg(&small, &all, 400, "A", &text);
+    block_map_svg(&small, &all, 400, "A", NULL, &text);
     text_open(&full, buffer, ROOM);
-    block_map_svg(&small, &all, 400, "A", &full);
+    block_map_svg(&small, &all, 400, "A", NULL, &full);
     assert_int_equal(text.length, full.length);
     assert_int_equal(strlen(buffer), full.length);
 }
@@ -120,11 +120,24 @@ static void few_blocks_are_drawn_one_by_one(void **state)
     (void)state;
     struct text text;
     text_open(&text, buffer, ROOM);
-    block_map_svg(&small, &all, 400, "A < B & \"C\"", &text);
+    block_map_svg(&small, &all, 400, "A < B & \"C\"", NULL, &text);
     assert_well_formed(buffer);
     assert_int_equal(count(buffer, "<rect "), 1 + 9);
     assert_non_null(strstr(buffer, "<title>A &lt; B &amp; &quot;C&quot;</title>"));
     assert_non_null(strstr(buffer, "<title>rank 2 (1, 0): rows 5 to 8, columns 4 to 6</title>"));
+}
+
+static void lines_of_a_note_stand_below_the_heading(void **state)
+{
+    (void)state;
+    struct text text;
+    text_open(&text, buffer, ROOM);
+    block_map_svg(&small, &all, 400, "A", "to 2 x 3 ranks\n6 steps, \"stepwise\"\n", &text);
+    assert_well_formed(buffer);
+    assert_non_null(
+        strstr(buffer, "y=\"34.85\" font-size=\"11\" text-anchor=\"start\">to 2 x 3 ranks</text>"));
+    assert_non_null(strstr(buffer, ">6 steps, &quot;stepwise&quot;</text>"));
+    assert_int_equal(count(buffer, "<rect "), 1 + 9);
 }
 
 static void many_blocks_are_a_repeated_period(void **state)
@@ -133,18 +146,18 @@ static void many_blocks_are_a_repeated_period(void **state)
     struct block_cyclic_matrix large = {{1000000, 8, 4, 1}, {1000000, 8, 3, 0}, true};
     struct text text;
     text_open(&text, buffer, ROOM);
-    block_map_svg(&large, &all, 600, "large", &text);
+    block_map_svg(&large, &all, 600, "large", NULL, &text);
     assert_well_formed(buffer);
     assert_int_equal(count(buffer, "<rect "), 1 + 12 + 1);
     assert_int_equal(count(buffer, "<pattern "), 1);
     assert_true(text.length < 4096);
     text_open(&text, buffer, ROOM);
-    block_map_svg(&large, &(struct block_map_window){80, 800, 16, 24}, 600, "zoomed", &text);
+    block_map_svg(&large, &(struct block_map_window){80, 800, 16, 24}, 600, "zoomed", NULL, &text);
     assert_well_formed(buffer);
     assert_int_equal(count(buffer, "<rect "), 1 + 2 * 3);
     struct block_cyclic_matrix ranks = {{1000000, 1, 1000, 0}, {1000000, 1, 1000, 0}, false};
     text_open(&text, buffer, ROOM);
-    block_map_svg(&ranks, &all, 600, "ranks", &text);
+    block_map_svg(&ranks, &all, 600, "ranks", NULL, &text);
     assert_well_formed(buffer);
 }
 
@@ -158,7 +171,7 @@ static void nothing_has_a_map_too(void **state)
     block_map_text(&nothing, &all, 80, 10, &text);
     assert_non_null(strstr(buffer, "rank 3 (1, 1): 0 x 3, 0.0 %"));
     text_open(&text, buffer, ROOM);
-    block_map_svg(&nothing, &all, 300, "nothing", &text);
+    block_map_svg(&nothing, &all, 300, "nothing", NULL, &text);
     assert_well_formed(buffer);
 }
 
@@ -248,6 +261,28 @@ static void the_table_has_the_block_of_each_grid(void **state)
                                 "fastest: 1 x 2 ranks, blocks of 32, 2.5 s\n");
 }
 
+/* All in one unit, with as many digits as in seconds. */
+static void short_times_are_in_smaller_units(void **state)
+{
+    (void)state;
+    struct parallel_forecast made[] = {{{1, 2}, 32, 1.8231e-4, 0}, {{1, 1}, 32, 0.0022114, 0}};
+    struct text text;
+    text_open(&text, buffer, ROOM);
+    grid_table_text(made, 2, 80, &text);
+    assert_string_equal(grid_table_unit(made, 2), "milliseconds");
+    assert_string_equal(buffer, "    p \\ q        1        2\n"
+                                "        1    2.211  0.1823*\n"
+                                "        2\n"
+                                "fastest: 1 x 2 ranks, blocks of 32, 0.0001823 s\n");
+    made[0].seconds = 1.8231e-5;
+    text_open(&text, buffer, ROOM);
+    grid_table_text(made, 2, 80, &text);
+    assert_string_equal(grid_table_unit(made, 2), "microseconds");
+    assert_non_null(strstr(buffer, "     2211   18.23*"));
+    made[0].seconds = 4;
+    assert_string_equal(grid_table_unit(made, 2), "seconds");
+}
+
 static void wide_tables_are_thinned_out(void **state)
 {
     (void)state;
@@ -306,12 +341,14 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_told),
         cmocka_unit_test(a_short_buffer_tells_what_it_would_need),
         cmocka_unit_test(few_blocks_are_drawn_one_by_one),
+        cmocka_unit_test(lines_of_a_note_stand_below_the_heading),
         cmocka_unit_test(many_blocks_are_a_repeated_period),
         cmocka_unit_test(nothing_has_a_map_too),
         cmocka_unit_test(windows_beside_the_matrix_are_refused),
         cmocka_unit_test(moving_is_told_with_its_bounds),
         cmocka_unit_test(the_table_has_all_grids),
         cmocka_unit_test(the_table_has_the_block_of_each_grid),
+        cmocka_unit_test(short_times_are_in_smaller_units),
         cmocka_unit_test(wide_tables_are_thinned_out),
         cmocka_unit_test(grids_without_memory_have_a_dash),
         cmocka_unit_test(the_picture_has_a_square_per_grid),
