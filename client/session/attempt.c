@@ -189,9 +189,11 @@ static void learn_link(struct link *link, const struct call_request *call,
                        const struct session_report *report, double seconds)
 {
     const struct session_timings *timings = &report->timings;
-    const double there_s = report->state == SESSION_DONE
-                               ? timings->wait_s + timings->queue_s + timings->compute_s
-                               : (double)call->patience_ms / 1e3;
+    double there_s = (double)call->patience_ms / 1e3;
+    if (report->state == SESSION_DONE)
+        there_s = timings->wait_s + timings->queue_s + timings->compute_s;
+    else if (report->state == SESSION_RECEIVING)
+        there_s = 0; /* it asks for the rest at once */
     link_called(link, bytes_inside(call, report), seconds, there_s);
 }
 

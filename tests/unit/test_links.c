@@ -396,6 +396,57 @@ static void a_port_serves_those_who_know_it(void **state)
     assert_int_equal(probe_link(url, NULL, 500, NULL, &measurement, &busy_s, &error), ESP_UNREACHABLE);
 }
 
+struct told_between {
+    unsigned n;
+    struct path path;
+};
+
+static void on_between(void *self, const char *child, const char *brother, const struct path *path)
+{
+    struct told_between *told = self;
+    assert_string_equal(child, "a");
+    assert_string_equal(brother, "b");
+    told->n++;
+    told->path = *path;
+}
+
+static bool no_parent(void *self, char name[PROBE_MOST_NAME + 1], char url[PROBE_MOST_URL + 1])
+{
+    (void)self;
+    *name = *url = 0;
+    return false;
+}
+
+/* A child that tells nonsense does not spoil what is known, whatever it sends. */
+static void what_children_cannot_have_measured_is_left_out(void **state)
+{
+    (void)state;
+    static const char *const nonsense[] = {"nan nan nan", "1 inf 30",          "-1 2 30",
+                                           "1 2 -30",     "1e300 1e300 1e300", "1 2 1e300",
+                                           "0 0 0",       "1 0x1p2000 30",     "1 4000000000 1"};
+    struct told_between told = {0};
+    const struct links_options options = {
+        .name = "MA", .listen = "127.0.0.1:1", .probe = "127.0.0.1:0", .every_ns = 3600 * NS_PER_S};
+    const struct links_ops ops = {.self = &told, .parent = no_parent, .between = on_between};
+    struct links *links;
+    struct esp_error error;
+    char text[200];
+    assert_int_equal(links_create(&options, &links, &error), ESP_OK);
+    assert_int_equal(links_start(links, &ops, &error), ESP_OK);
+    const char *url = links_url(links);
+    assert_int_equal(probe_post(url, NULL, "done", "a\nb 1 2 30\n", 5000, NULL, 0, &error), ESP_OK);
+    assert_int_equal(told.n, 1);
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+        snprintf(text, sizeof text, "a\nb %s\n", nonsense[i]);
+        assert_int_equal(probe_post(url, NULL, "done", text, 5000, NULL, 0, &error), ESP_OK);
+    }
+    assert_int_equal(told.n, 1);
+    assert_int_equal(probe_post(url, NULL, "done", "a\nb 1 2 30\n", 5000, NULL, 0, &error), ESP_OK);
+    links_destroy(links);
+    assert_int_equal(told.n, 2);
+    assert_true(told.path.latency_s == 1e-3 && told.path.bandwidth_bps == 30e6 / 8);
+}
+
 /* An authority of its own, NAME.pem and NAME.key in the folder. */
 static bool make_certificate(const char *folder, const char *name)
 {
@@ -478,6 +529,7 @@ int main(void)
         cmocka_unit_test(transfers_count_as_measurements),
         cmocka_unit_test(links_that_are_measured_no_more_make_room),
         cmocka_unit_test(a_port_serves_those_who_know_it),
+        cmocka_unit_test(what_children_cannot_have_measured_is_left_out),
         cmocka_unit_test(a_port_with_tls_is_vouched_for),
         cmocka_unit_test(a_port_serves_only_so_much),
     };
