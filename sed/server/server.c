@@ -345,6 +345,7 @@ void server_leave(struct server *server)
 {
     endpoint_enter(server->endpoint);
     server->draining = server->leaving = true;
+    server_tell_losses(server);
     membership_leave(server->membership, "it is shutting down");
     struct session *session, *next;
     DL_FOREACH_SAFE2(server->active, session, next, next_active)

@@ -130,16 +130,33 @@ static enum esp_status check_originals(const struct server *server, struct esp_e
         listed.n, server->name, listed.buffer, server->name);
 }
 
-static enum esp_status check_results(const struct server *server, struct esp_error *error)
+/* Results of jobs that nobody has fetched. */
+static void list_results(struct doomed *listed, const struct server *server)
 {
-    struct doomed listed;
     char text[SESSION_TEXT], problem[CAP_NAME + 4];
-    list_open(&listed, server);
+    list_open(listed, server);
     for (const struct session *session = server->sessions.by_id; session; session = session->hh.next)
         if (session->detached && session->state == SESSION_DONE && !session->collected && !session->dropped) {
             snprintf(problem, sizeof problem, " (%.*s)", CAP_NAME, session->problem->name);
-            list_add(&listed, session_id_text(&session->id, text), problem);
+            list_add(listed, session_id_text(&session->id, text), problem);
         }
+}
+
+void server_tell_losses(const struct server *server)
+{
+    struct doomed listed;
+    list_results(&listed, server);
+    if (listed.n > 0)
+        log_warning("results of %zu jobs that nobody has fetched end with this process (sessions %s): "
+                    "'espalier admin "
+                    "stop' asks before that",
+                    listed.n, listed.buffer);
+}
+
+static enum esp_status check_results(const struct server *server, struct esp_error *error)
+{
+    struct doomed listed;
+    list_results(&listed, server);
     if (listed.n == 0)
         return ESP_OK;
     return error_set(error, ESP_REFUSED,

@@ -239,6 +239,8 @@ void server_on_administer(struct server *server, struct call *call, const struct
 void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order);
 /* A session has ended: where its time went is remembered. */
 void server_trace_end(struct server *server, const struct session *session);
+/* The log has what ends with this process, which stops without having been asked. */
+void server_tell_losses(const struct server *server);
 /* Its client is told how it ended; what was said before is not noted. */
 void server_trace_told(struct server *server, struct session *session);
 /* Its client has fetched an argument up to `end` bytes. */

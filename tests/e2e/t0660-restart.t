@@ -77,6 +77,7 @@ check "what was fetched is in nobody's way" espalier admin restart S
 job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')
 check "another one ends" wait_until has_ended
 check "nor is what is meant to be lost" espalier admin restart S --force
+check "which its log names" grep -q "warning .*results of 1 jobs that nobody has fetched end with this process (sessions .*dgesv" "$folder/S.log"
 
 check_fails 2 "what is not there" espalier admin restart U
 check_says "is told" "no node named 'U'"
