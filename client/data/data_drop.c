@@ -236,8 +236,11 @@ static enum esp_status give_up_silent(struct engine *engine, const char *id,
         settle_name(&settling, witnesses->silent[i]);
         add_name(left, DATA_LEFT_BYTES, witnesses->silent[i]);
     }
-    for (size_t i = 0; i < witnesses->n_told; i++)
+    for (size_t i = 0; i < witnesses->n_told; i++) {
+        /* It has none, but hears that it is deleted, and says so from now on. */
+        data_drop_at(engine, id, &witnesses->told[i], NULL, NULL);
         settle_at(&settling, &witnesses->told[i]);
+    }
     return ESP_OK;
 }
 

@@ -100,6 +100,9 @@ wait_until lost_to_agents B
 check_fails 3 "when its server is down, it is not said to be gone" espalier data info "$(cat twice.id)"
 check_says "but where it is" 'it was moved to server B; server B cannot be reached'
 check_fails 3 "nor can it be deleted" espalier data rm "$(cat twice.id)"
+check "but given up" espalier data rm --force "$(cat twice.id)"
+check_fails 5 "which holds for all" espalier data info "$(cat twice.id)"
+check_says "who are told" 'it was deleted'
 start_server B
 check "it is there with its server" wait_until has_it B
 stop A KILL
