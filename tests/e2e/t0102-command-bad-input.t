@@ -47,7 +47,7 @@ check_says "with the type" "n: expected an int, found 'one'"
 check_fails 2 "a fraction for an integer" espalier call dgesv n=1.5 A='[1]' B='[1]'
 check_fails 2 "an integer beyond 32 bits" espalier call dgesv n=3000000000 A='[1]' B='[1]'
 check_fails 2 "a number for a matrix" espalier call dgesv A=1 B='[1]'
-check_says "with the shape" 'A: expected A\[n, n\] as \[1, 2; 3, 4\] or @FILE'
+check_says "with the shape" 'A: expected A\[n, n\] as \[1, 2; 3, 4\], @FILE or data:ID, found'
 check_fails 2 "complex elements in a real matrix" espalier call dgesv A='[1+2i]' B='[1]'
 check_says "with the element" 'A: expected elements of type double.*row 1, column 1'
 check_fails 2 "rows of different lengths" espalier call dgesv A='[1,2;3]' B='[1;2]'
