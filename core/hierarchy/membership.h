@@ -28,8 +28,10 @@ struct hello_ticket {
     uint32_t number; /* of the hello, in the life of the child */
 };
 
-/* Between two hellos of who has long had no parent, unless the options say otherwise. */
-#define MEMBERSHIP_RETRY_MOST_MS 5000
+/* Between two hellos of who has long had no parent, unless the options say otherwise: after a cut, however
+ * long, the tree is to be whole in 5 s, and a fresh agent waits for so long before it takes those for all
+ * that it knows. */
+#define MEMBERSHIP_RETRY_MOST_MS 2500
 
 struct membership_options {
     const char *const *parents; /* addresses, the preferred one first; copied */

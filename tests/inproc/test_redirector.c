@@ -2,6 +2,7 @@
  *
  * Master agents and their redirectors: who is named to clients, who is lost, and what the lost ones solved.
  */
+#include "core/hierarchy/membership.h"
 #include "core/hierarchy/absent.h"
 #include "core/hierarchy/lost_problems.h"
 #include "redirector/redirector.h"
@@ -175,11 +176,11 @@ static void a_redirector_that_was_just_started_says_so(void **state)
     struct message reply = {0};
     struct agent *a = start_master("ma-a");
     assert_int_equal(redirector_create(&options, platform.transport, &redirector, NULL), ESP_OK);
-    platform_run_ms(&platform, 4000);
+    platform_run_ms(&platform, MEMBERSHIP_RETRY_MOST_MS);
     assert_int_equal(locate(&reply), ESP_OK);
     assert_non_null(extension_find(&reply.locate_reply.extensions, EXTENSION_LEARNING));
     message_clear(&reply);
-    platform_run_ms(&platform, 4000);
+    platform_run_ms(&platform, 1000);
     assert_int_equal(locate(&reply), ESP_OK);
     assert_null(extension_find(&reply.locate_reply.extensions, EXTENSION_LEARNING));
     message_clear(&reply);

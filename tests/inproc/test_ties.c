@@ -112,6 +112,22 @@ static void orphans_go_to_the_grandparent_and_return(void **state)
     assert_int_equal(submit("s-0-1"), ESP_OK);
 }
 
+/* However long it was cut off: who searches for long does so seldom, but not too seldom. */
+static void a_leader_that_was_cut_off_for_a_minute_is_soon_back(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 3);
+    for (int i = 0; i < 5; i++) {
+        inproc_partition(platform.transport, "ma", "la-0", true);
+        inproc_partition(platform.transport, "la-1", "la-0", true);
+        platform_run_ms(&platform, 60000);
+        assert_int_equal(nodes(0), 4);
+        inproc_partition(platform.transport, "ma", "la-0", false);
+        inproc_partition(platform.transport, "la-1", "la-0", false);
+        assert_true(platform_settle(&platform, 0, 8, 3500));
+    }
+}
+
 static void a_restarted_agent_is_found_again_with_all_below_it(void **state)
 {
     (void)state;
@@ -538,6 +554,7 @@ int main(void)
         TEST(children_may_start_long_before_their_parents),
         TEST(any_order_makes_the_same_tree),
         TEST(orphans_go_to_the_grandparent_and_return),
+        TEST(a_leader_that_was_cut_off_for_a_minute_is_soon_back),
         TEST(a_restarted_agent_is_found_again_with_all_below_it),
         TEST(a_restarted_master_refuses_nobody_before_it_knows_its_servers),
         TEST(a_dead_server_is_forgotten_everywhere),
