@@ -136,17 +136,20 @@ static const char *tree_of(const struct comparison *comparison, const struct esp
     return node->name;
 }
 
-/* Orders go down from the top of a tree, so nothing moves from one tree to another. */
+/* From tree to tree a node is moved by an order of its own, which says so: a file that has it below another
+ * master agent may as well be an older one. */
 static enum esp_status check_tree(const struct comparison *comparison, const struct esp_node *node,
                                   const char *parent, struct esp_error *error)
 {
     const char *tree = tree_of(comparison, node), *master = master_of(comparison->platform, parent);
     if (strcmp(tree, master) == 0)
         return ESP_OK;
-    return error_set(error, ESP_REFUSED,
-                     "'%s' belongs below the master agent '%s', and the file has it below '%s': nodes do not "
-                     "move between trees (the file may give the one below '%s' another name)",
-                     node->name, tree, master, master);
+    return error_set(
+        error, ESP_REFUSED,
+        "'%s' belongs below the master agent '%s', and the file has it below '%s': apply moves "
+        "nothing from tree to tree; 'espalier admin move %s --to %s' does, or the file gives the "
+        "one below '%s' another name",
+        node->name, tree, master, node->name, parent, master);
 }
 
 /* Whether it comes to that parent by itself, and nobody can move it there: it is in another tree. */

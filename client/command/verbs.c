@@ -416,8 +416,8 @@ const struct verb command_verbs[] = {
      up_options, 0, 0, 1, verb_up},
     {"down", "[NAME]", "Stop a platform that 'espalier up' started",
      "Stops exactly the processes that were started, and removes the platform's folder. NAME may be the\n"
-     "platform file as well. Refused where results of jobs that nobody has fetched would be lost, unless\n"
-     "--force is given.",
+     "platform file as well. Refused where results of jobs that nobody has fetched would be lost, but\n"
+     "for --force.",
      down_options, 0, 0, 1, verb_down},
     {"config check", "FILE...", "Check configuration files",
      "Every error is told with file and line, what was expected and what was found.", check_options, 0, 1, -1,
@@ -435,9 +435,8 @@ const struct verb command_verbs[] = {
      "a file: session:ID:outputs:NAME. The other verbs on data take them too.",
      data_get_options, WITH_PLATFORM, 2, 2, verb_data_get},
     {"data ls", "", "List the data of the platform",
-     "Those that you may use, on all servers, with their sizes. A server that finds a file damaged sets it "
-     "aside:\n"
-     "--damaged lists these, and 'data rm --damaged' removes them.",
+     "Those that you may use, on all servers, with their sizes. Files that servers found damaged, and set\n"
+     "aside, are listed with --damaged, and removed by 'data rm --damaged'.",
      data_ls_options, WITH_PLATFORM, 0, 0, verb_data_ls},
     {"data info", "ID", "Show what a datum is, and where",
      "One paragraph for each server that has it, with its statistics there.", NULL, WITH_PLATFORM, 1, 1,
