@@ -114,16 +114,16 @@ grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, cons
  * GRPC_SESSION_FAILED: a transfer or session failed. */
 grpc_error_t grpc_data_wait(const grpc_data_t **list, grpc_completion_mode_t mode, grpc_data_t **returned);
 
-/* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. Of a
- * container: GRPC_INFO_STATUS is the worst of those in it ("failed", "moving", "empty", also where a rank has
- * no data, "ready"); GRPC_INFO_PLACES each server that has one of them; GRPC_INFO_IDENTITY and GRPC_INFO_MODE a
- * word for each rank, "-" where there is none. */
+/* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. Of
+ * a container: GRPC_INFO_STATUS is the worst of those in it ("failed", "moving", "empty", also where a rank
+ * has no data, "ready"); GRPC_INFO_PLACES each server that has one of them; GRPC_INFO_IDENTITY and
+ * GRPC_INFO_MODE a word for each rank, "-" where there is none. */
 grpc_error_t grpc_data_getinfo(const grpc_data_t *data, grpc_data_info_type_t tag, const char *server,
                                char **info);
 
 /* Writes down, in the file of a "file:" URI, what is needed to use the value in another program: a value that
- * is on servers; of a container, all of them, with their ranks. GRPC_OTHER_ERROR_CODE: it is on none (transfer
- * it first; the text tells the rank), or the file cannot be written. */
+ * is on servers; of a container, all of them, with their ranks. GRPC_OTHER_ERROR_CODE: it is on none
+ * (transfer it first; the text tells the rank), or the file cannot be written. */
 grpc_error_t grpc_data_save(const grpc_data_t *data, const char *uri_output);
 /* The other half: initializes *data. What is in a container that was loaded is forgotten with it, unless
  * grpc_data_container_get() has given it to the program. */
