@@ -104,14 +104,15 @@ grpc_error_t grpc_data_container_get(const grpc_data_t *container, int rank, grp
 
 /* Takes the value anew from the inputs (NULL: the value that it has, from wherever that is; when it has none:
  * from the inputs of grpc_data_init()) and brings it to the outputs (NULL: those of grpc_data_init()), in the
- * background: grpc_data_wait() tells the end. Lists that are given replace those of grpc_data_init(). What
- * happens to a container happens to all in it. */
+ * background: grpc_data_wait() tells the end. Lists that are given replace those of grpc_data_init(), unless
+ * one of them is wrong (GRPC_OTHER_ERROR_CODE): then nothing happens. What happens to a container happens to
+ * all in it. */
 grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, const char **output_URIs,
                                 const grpc_data_mode_t *output_modes);
 
 /* Waits until transfers, and sessions whose result they are, have ended: of all data of the list (which ends
  * with NULL), or of one, which *returned then tells (NULL: not wanted; with GRPC_WAIT_ALL: one that failed).
- * GRPC_SESSION_FAILED: a transfer or session failed. */
+ * GRPC_SESSION_FAILED: a transfer or session failed. GRPC_OTHER_ERROR_CODE: another mode. */
 grpc_error_t grpc_data_wait(const grpc_data_t **list, grpc_completion_mode_t mode, grpc_data_t **returned);
 
 /* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. Of

@@ -92,9 +92,8 @@ static enum esp_status read_shape(grpc_data_type_t type, const size_t *dimension
     return datum_shape_complete(shape, error);
 }
 
-/* How long strings are is known to servers only: there is no memory to bring them to. */
-static enum esp_status check_places(const struct grid_uris *uris, const struct datum_shape *shape,
-                                    struct esp_error *error)
+enum esp_status grid_api_check_places(const struct grid_uris *uris, const struct datum_shape *shape,
+                                      struct esp_error *error)
 {
     for (size_t i = 0; shape->type == TYPE_STRING && i < uris->n; i++)
         if (uris->items[i].place == GRID_MEMORY || uris->items[i].place == GRID_FILE)
@@ -123,9 +122,9 @@ static enum esp_status make_array(struct grid_data **grid, const char **inputs, 
     if (status == ESP_OK)
         status = grid_uris_read(&(*grid)->outputs, outputs, modes, true, error);
     if (status == ESP_OK)
-        status = check_places(&(*grid)->inputs, &shape, error);
+        status = grid_api_check_places(&(*grid)->inputs, &shape, error);
     if (status == ESP_OK)
-        status = check_places(&(*grid)->outputs, &shape, error);
+        status = grid_api_check_places(&(*grid)->outputs, &shape, error);
     if (status != ESP_OK)
         grid_release(*grid);
     return status;

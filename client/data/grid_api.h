@@ -18,6 +18,11 @@ grpc_error_t grid_api_wrong(const char *text);
 /* Of functions that move nothing themselves. */
 grpc_error_t grid_api_code_of(enum esp_status status);
 
+/* How long strings are is known to servers only: there is no memory, and no file, to bring them to or take
+ * them from. ESP_INVALID. */
+enum esp_status grid_api_check_places(const struct grid_uris *uris, const struct datum_shape *shape,
+                                      struct esp_error *error);
+
 /* How every function on data begins: the library is entered and *grid is used; NULL: *code says why not. */
 struct library *grid_api_enter(const grpc_data_t *data, struct grid_data **grid, grpc_error_t *code);
 /* How it ends; returns the code. */

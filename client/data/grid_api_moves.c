@@ -12,29 +12,35 @@ struct wanted {
     const grpc_data_mode_t *modes;
 };
 
-static enum esp_status replace(struct grid_uris *uris, const char **list, const grpc_data_mode_t *modes,
-                               bool outputs, struct esp_error *error)
+static enum esp_status read_list(const struct grid_data *grid, struct grid_uris *uris, const char **list,
+                                 const grpc_data_mode_t *modes, bool outputs, struct esp_error *error)
 {
-    struct grid_uris read;
-    if (!list)
-        return ESP_OK;
-    enum esp_status status = grid_uris_read(&read, list, modes, outputs, error);
-    if (status != ESP_OK) {
-        grid_uris_clear(&read);
-        return status;
-    }
-    grid_uris_clear(uris);
-    *uris = read;
-    return ESP_OK;
+    enum esp_status status = grid_uris_read(uris, list, modes, outputs, error);
+    return status == ESP_OK ? grid_api_check_places(uris, &grid->shape, error) : status;
 }
 
+static void replace(struct grid_uris *uris, struct grid_uris *read)
+{
+    grid_uris_clear(uris);
+    *uris = *read;
+    *read = (struct grid_uris){0};
+}
+
+/* Both lists are replaced, or none. */
 static enum esp_status transfer(struct grid_data *grid, void *arg, struct esp_error *error)
 {
     const struct wanted *wanted = arg;
+    struct grid_uris inputs = {0}, outputs = {0};
     holding_wait(grid->holding, NULL); /* who moves it now reads the lists */
-    enum esp_status status = replace(&grid->inputs, wanted->inputs, NULL, false, error);
+    enum esp_status status = read_list(grid, &inputs, wanted->inputs, NULL, false, error);
     if (status == ESP_OK)
-        status = replace(&grid->outputs, wanted->outputs, wanted->modes, true, error);
+        status = read_list(grid, &outputs, wanted->outputs, wanted->modes, true, error);
+    if (status == ESP_OK && wanted->inputs)
+        replace(&grid->inputs, &inputs);
+    if (status == ESP_OK && wanted->outputs)
+        replace(&grid->outputs, &outputs);
+    grid_uris_clear(&inputs);
+    grid_uris_clear(&outputs);
     return status == ESP_OK ? grid_transfer(grid, wanted->engine, wanted->inputs != NULL, error) : status;
 }
 
@@ -120,10 +126,15 @@ grpc_error_t grpc_data_wait(const grpc_data_t **list, grpc_completion_mode_t mod
         return grid_api_not_inside();
     if (returned)
         *returned = NULL;
+    const bool is_mode = mode == GRPC_WAIT_ALL || mode == GRPC_WAIT_ANY;
     enum esp_status status =
-        list ? gather(list, &waiting, library_error())
-             : error_set(library_error(), ESP_INVALID, "list: expected a list, found NULL");
-    grpc_error_t code = status == ESP_OK ? GRPC_NO_ERROR : GRPC_INVALID_DATA;
+        !is_mode ? error_set(library_error(), ESP_INVALID,
+                             "mode: expected GRPC_WAIT_ALL or GRPC_WAIT_ANY, found %d", (int)mode)
+        : list   ? gather(list, &waiting, library_error())
+                 : error_set(library_error(), ESP_INVALID, "list: expected a list, found NULL");
+    grpc_error_t code = status == ESP_OK ? GRPC_NO_ERROR
+                        : is_mode        ? GRPC_INVALID_DATA
+                                         : GRPC_OTHER_ERROR_CODE;
     if (status == ESP_OK) {
         size_t at = mode == GRPC_WAIT_ANY ? wait_for_any(&waiting, &status) : wait_for_all(&waiting, &status);
         if (returned && at < waiting.n)

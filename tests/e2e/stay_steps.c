@@ -10,6 +10,7 @@
  *     stay_steps second       first on A, then on B
  *     stay_steps somewhere    on a server that is not named
  *     stay_steps twice        durable on A and B, with the identity in the file twice.id
+ *     stay_steps wrong        wrong uses, which change nothing
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
  */
 #include "tests/e2e/data_arrays.h"
@@ -311,6 +312,27 @@ static int unique(void)
     return 0;
 }
 
+/* ---- wrong uses ---- */
+
+static int wrong(void)
+{
+    grpc_data_t da;
+    const grpc_data_t *list[] = {&da, NULL};
+    const char *other[] = {"memory:b", NULL}, *nowhere[] = {"http://x", NULL};
+    fill(a, 7);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", "server:A", GRPC_PERSISTENT));
+    HOLDS(grpc_data_transfer(&da, other, nowhere, NULL) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "http://x") != NULL);
+    HOLDS(says(&da, GRPC_INFO_INPUTS, "memory:a") && says(&da, GRPC_INFO_OUTPUTS, "server:A"));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    HOLDS(grpc_data_wait(list, (grpc_completion_mode_t)2, NULL) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "GRPC_WAIT_ANY, found 2") != NULL);
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -325,6 +347,7 @@ int main(int argc, char **argv)
                  : strcmp(what, "second") == 0    ? second()
                  : strcmp(what, "somewhere") == 0 ? somewhere()
                  : strcmp(what, "durable") == 0   ? durable()
+                 : strcmp(what, "wrong") == 0     ? wrong()
                                                   : 2;
     grpc_finalize();
     return failed;

@@ -108,6 +108,7 @@ static int described(const char *server, const char *id)
     const size_t three[] = {3, 0}, four[] = {4, 0};
     char input[200], *identity = NULL, **back = NULL;
     const char *inputs[] = {input, NULL}, *outputs[] = {"server:B", NULL}, *memory[] = {"memory:x", NULL};
+    const char *files[] = {"file:x", NULL};
     const grpc_data_mode_t modes[] = {GRPC_PERSISTENT, GRPC_END_LIST};
     grpc_data_t in, out, other;
     int lengths[3];
@@ -131,6 +132,12 @@ static int described(const char *server, const char *id)
     HOLDS(strstr(esp_last_error()->text, "expected an array of 3 strings, found data of string[4]"));
     HOLDS(grpc_data_init(&out, memory, NULL, GRPC_STRING, three, NULL) == GRPC_OTHER_ERROR_CODE);
     HOLDS(strstr(esp_last_error()->text, "found \"memory:x\""));
+    /* Nor by a transfer, which leaves what there is as it was. */
+    HOLDS(grpc_data_transfer(&in, memory, outputs, modes) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "found \"memory:x\""));
+    HOLDS(grpc_data_transfer(&in, inputs, files, modes) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "found \"file:x\""));
+    MUST(grpc_call(&numbered, 3, &in, lengths, NULL));
     MUST(grpc_data_unbind(&in));
     MUST(grpc_data_unbind(&other));
     return 0;

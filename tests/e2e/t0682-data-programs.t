@@ -25,6 +25,7 @@ check "what goes in and comes out under one name does not wait for itself" timeo
 check "nor do calls of two threads that take what the other one makes" timeout 60 "${steps%data_steps}stay_steps" together
 check "what is sent to one server, and then to another, is one datum, and goes" "${steps%data_steps}stay_steps" second
 check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" somewhere
+check "wrong uses are told, and change nothing" "${steps%data_steps}stay_steps" wrong
 check "what is to be durable on a second server" "${steps%data_steps}stay_steps" durable
 stop B KILL
 start_server B
