@@ -190,6 +190,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_pull_ask.c \
 	sed/server/server_pull_fetch.c \
 	sed/server/server_pull_move.c \
+	sed/server/server_results.c \
 	sed/server/server_run.c \
 	sed/server/server_state.h \
 	sed/server/server_terms.c \

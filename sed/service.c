@@ -473,6 +473,8 @@ void service_close(struct service *service)
     errands_destroy(service->errands);
     porters_destroy(service->porters);
     endpoint_close(service->endpoint);
+    if (service->endpoint)
+        server_save_results(service->server);
     server_destroy(service->server);
     problem_set_destroy(service->problems);
     memory_share_give(service->share);

@@ -204,9 +204,13 @@ static bool has_word(const char *const *words, size_t n, const char *word)
     return false;
 }
 
-static enum esp_status losses(const struct duty *duty, bool for_good, struct esp_error *error)
+static enum esp_status losses(const struct duty *duty, const char *const *words, size_t n,
+                              struct esp_error *error)
 {
-    return duty->ops->losses ? duty->ops->losses(duty->options.self, for_good, error) : ESP_OK;
+    const enum duty_end end = has_word(words, n, "removed")  ? DUTY_END_FOR_GOOD
+                              : has_word(words, n, "folder") ? DUTY_END_FOLDER
+                                                             : DUTY_END_PROCESS;
+    return duty->ops->losses ? duty->ops->losses(duty->options.self, end, error) : ESP_OK;
 }
 
 /* Whether the process may end: it is not asked what would be lost where that is meant. */
@@ -216,7 +220,7 @@ static enum esp_status check_end(const struct duty *duty, bool again, const char
     enum esp_status status = again ? check_files(duty, error) : check_control(duty, error);
     if (status != ESP_OK || has_word(words, n, "lose"))
         return status;
-    return losses(duty, has_word(words, n, "removed"), error);
+    return losses(duty, words, n, error);
 }
 
 static bool is_end(const char *verb)
@@ -324,7 +328,7 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
     if (is_end(verb)) /* done when the answer is on its way */
         return check_end(duty, *verb == 'r', words, n, error);
     if (strcmp(verb, "losses") == 0)
-        return losses(duty, has_word(words, n, "removed"), error);
+        return losses(duty, words, n, error);
     if (strcmp(verb, "trace") == 0 && n == 1)
         return trace_tell(&duty->trace, words[0], clock_now_ns(duty->options.membership.clock), arena, text,
                           error);

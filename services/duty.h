@@ -57,6 +57,10 @@ struct duty_options {
     void *self;              /* the owner, for the operations */
 };
 
+/* How a process ends: what is in the node's state_dir is found again when it is started, or goes as well
+ * (word "folder" of the order), or nobody starts it again ("removed"). */
+enum duty_end { DUTY_END_PROCESS, DUTY_END_FOLDER, DUTY_END_FOR_GOOD };
+
 struct duty_ops {
     const char *(*own_address)(void *self);
     void (*post)(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
@@ -69,9 +73,8 @@ struct duty_ops {
     /* The answer to a verb without words that is the node's own, in `arena`; NULL: it knows no such verb. May
      * be NULL. */
     const char *(*ask)(void *self, const char *verb, struct arena *arena);
-    /* ESP_REFUSED: what would be lost with the process, or, `for_good`, with a node that is not started
-     * again. NULL: nothing ever. */
-    enum esp_status (*losses)(void *self, bool for_good, struct esp_error *error);
+    /* ESP_REFUSED: what would be lost by an end of that kind. NULL: nothing ever. */
+    enum esp_status (*losses)(void *self, enum duty_end end, struct esp_error *error);
 };
 
 /* What a daemon's sensors know is no part of its node: it is asked from them. Called with the node's lock,

@@ -183,11 +183,20 @@ enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, c
 /* ---- the end of a node ---- */
 
 /* Whether something would be lost; esp_last_error() tells what. */
+static bool would_lose_so(const struct orders *orders, const struct esp_node *node, const char *word)
+{
+    return node->role == ESP_ROLE_SERVER && !command_option_value(orders->command, "force") &&
+           send_order(&orders->view, node, "losses", &word, word != NULL, NULL, NULL) == ESP_REFUSED;
+}
+
 static bool would_lose(const struct orders *orders, const struct esp_node *node, bool for_good)
 {
-    const char *removed = "removed";
-    return node->role == ESP_ROLE_SERVER && !command_option_value(orders->command, "force") &&
-           send_order(&orders->view, node, "losses", &removed, for_good, NULL, NULL) == ESP_REFUSED;
+    return would_lose_so(orders, node, for_good ? "removed" : NULL);
+}
+
+enum exit_code orders_spare_folder(struct orders *orders, const struct esp_node *node)
+{
+    return would_lose_so(orders, node, "folder") ? refused(orders->command) : EXIT_DONE;
 }
 
 enum exit_code orders_spare(struct orders *orders, const struct esp_node *node, bool for_good)

@@ -57,6 +57,8 @@ enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, c
  * started again; or that is meant (--force); or it is of a version that does not tell. Else it has been said.
  */
 enum exit_code orders_spare(struct orders *orders, const struct esp_node *node, bool for_good);
+/* EXIT_DONE: no results would be lost with the server and the folder of its state. */
+enum exit_code orders_spare_folder(struct orders *orders, const struct esp_node *node);
 /* Before a server ends: nothing is lost with it, it takes no new sessions and has none. Where it is refused
  * it takes them as before. Of other nodes: nothing to do. `patience_s` as for orders_wait_idle(). */
 enum exit_code orders_make_idle(struct orders *orders, const struct esp_node *node, bool for_good,

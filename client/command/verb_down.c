@@ -61,7 +61,8 @@ static enum exit_code ask_servers(const struct command_line *command, const stru
     for (size_t i = 0; i < orders.view.n && code == EXIT_DONE; i++) {
         const struct esp_node *node = &orders.view.nodes[i];
         if (!node->unreachable && (runs(records, n, "server", node->name) || runs(records, n, "host", NULL)))
-            code = orders_spare(&orders, node, false);
+            code = command_option_value(command, "keep") ? orders_spare(&orders, node, false)
+                                                         : orders_spare_folder(&orders, node);
     }
     view_close(&orders.view);
     return code;

@@ -311,6 +311,7 @@ enum esp_status server_create(const struct server_options *options, struct serve
         server_destroy(server);
         return status;
     }
+    server_restore_results(server);
     *result = server;
     return ESP_OK;
 }

@@ -10,6 +10,7 @@
  *   sed/server/server_await.c     who waits for what, and what they are told
  *   sed/server/server_clients.c   clients that are gone
  *   sed/server/server_jobs.c      sessions that outlive their clients
+ *   sed/server/server_results.c   results of jobs that outlive the process
  *   sed/server/server_follow.c    clients that follow a session: output, progress
  *   sed/server/server_chunk.c     pieces of large arguments and results
  *   sed/server/server_kept.c      states that routines leave for later calls
@@ -147,6 +148,9 @@ void server_drain(struct server *server);
 /* Says goodbye to the parent, and stops what is still there: computations are cancelled, who waits is told.
  * Takes the endpoint's lock. */
 void server_leave(struct server *server);
+/* Results of jobs that may be fetched after the next start go to its state_dir. After its endpoint is closed.
+ */
+void server_save_results(struct server *server);
 
 /* A line that a routine has printed, with its '\n' if it had one, for the log and its session. Takes the
  * endpoint's lock. */

@@ -130,13 +130,16 @@ static enum esp_status check_originals(const struct server *server, struct esp_e
         listed.n, server->name, listed.buffer, server->name);
 }
 
-/* Results of jobs that nobody has fetched. */
-static void list_results(struct doomed *listed, const struct server *server)
+/* Results of jobs that nobody has fetched, and that are not kept beyond the process. */
+static void list_results(struct doomed *listed, const struct server *server, enum duty_end end)
 {
+    const bool stays = end == DUTY_END_PROCESS;
+    uint64_t room = stays && server->n_jobs > 0 ? server_results_room(server) : 0;
     char text[SESSION_TEXT], problem[CAP_NAME + 4];
     list_open(listed, server);
     for (const struct session *session = server->sessions.by_id; session; session = session->hh.next)
-        if (session->detached && session->state == SESSION_DONE && !session->collected && !session->dropped) {
+        if (session->detached && session->state == SESSION_DONE && !session->collected && !session->dropped &&
+            !(stays && server_result_fits(session, &room))) {
             snprintf(problem, sizeof problem, " (%.*s)", CAP_NAME, session->problem->name);
             list_add(listed, session_id_text(&session->id, text), problem);
         }
@@ -145,7 +148,7 @@ static void list_results(struct doomed *listed, const struct server *server)
 void server_tell_losses(const struct server *server)
 {
     struct doomed listed;
-    list_results(&listed, server);
+    list_results(&listed, server, DUTY_END_PROCESS);
     if (listed.n > 0)
         log_warning("results of %zu jobs that nobody has fetched end with this process (sessions %s): "
                     "'espalier admin "
@@ -153,10 +156,10 @@ void server_tell_losses(const struct server *server)
                     listed.n, listed.buffer);
 }
 
-static enum esp_status check_results(const struct server *server, struct esp_error *error)
+static enum esp_status check_results(const struct server *server, enum duty_end end, struct esp_error *error)
 {
     struct doomed listed;
-    list_results(&listed, server);
+    list_results(&listed, server, end);
     if (listed.n == 0)
         return ESP_OK;
     return error_set(error, ESP_REFUSED,
@@ -165,11 +168,11 @@ static enum esp_status check_results(const struct server *server, struct esp_err
                      listed.n, server->name, listed.buffer);
 }
 
-static enum esp_status losses(void *self, bool for_good, struct esp_error *error)
+static enum esp_status losses(void *self, enum duty_end end, struct esp_error *error)
 {
     const struct server *server = self;
-    const enum esp_status status = for_good ? check_originals(server, error) : ESP_OK;
-    return status == ESP_OK ? check_results(server, error) : status;
+    const enum esp_status status = end == DUTY_END_FOR_GOOD ? check_originals(server, error) : ESP_OK;
+    return status == ESP_OK ? check_results(server, end, error) : status;
 }
 
 static const struct duty_ops duty_ops = {.own_address = own_address,

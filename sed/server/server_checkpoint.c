@@ -85,6 +85,9 @@ static void clean(struct timer *timer, int64_t now_ns, void *context)
         after_ns = after_ns < CLEAN_LEAST_NS ? CLEAN_LEAST_NS : CLEAN_MOST_NS;
     snprintf(folder, sizeof folder, "%s/" FOLDER, server->duty.state_dir);
     remove_old(server, folder);
+    /* And results that no session of this server has. */
+    snprintf(folder, sizeof folder, "%s/" SERVER_RESULTS_FOLDER, server->duty.state_dir);
+    remove_old(server, folder);
     timers_set(&server->timers, timer, now_ns + after_ns, NULL);
 }
 

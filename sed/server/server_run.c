@@ -307,6 +307,7 @@ void server_stop_session(struct server *server, struct session *session, enum es
 void server_forget_session(struct server *server, struct session *session)
 {
     server_dismiss_waiters(server, session);
+    server_remove_result(server, session);
     if (session->state == SESSION_DONE)
         server_kept_uncollected(server, session);
     if (session->state == SESSION_RUNNING)
@@ -456,6 +457,7 @@ void server_drop_result(struct server *server, struct session *session)
     double waited_s =
         server_seconds(session->detached ? session->ended_ns : session->heard_ns, server_now(server));
     session->dropped = true;
+    server_remove_result(server, session);
     if (session->state == SESSION_DONE) {
         server_kept_uncollected(server, session);
         session->state = SESSION_FAILED;

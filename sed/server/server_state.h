@@ -339,6 +339,17 @@ static inline bool server_job_is_open(const struct session *session)
 bool server_tell_lease(const struct server *server, const struct session *session,
                        struct message *follow_reply);
 
+/* ---- server_results.c ---- */
+#define SERVER_RESULTS_FOLDER "results"
+/* How many bytes of results may be kept beyond this process: 0 without a state_dir that can be written to. */
+uint64_t server_results_room(const struct server *server);
+/* Whether the session's result is kept beyond it; takes its part of the room. */
+bool server_result_fits(const struct session *session, uint64_t *room);
+/* Once, before the endpoint is open: what was saved is here again. What cannot be is told in the log. */
+void server_restore_results(struct server *server);
+/* The session is forgotten, or its result dropped: so is its file, if it has one. */
+void server_remove_result(struct server *server, struct session *session);
+
 /* ---- server_follow.c ---- */
 void server_on_follow(struct server *server, struct call *call, const struct message *request);
 /* The workers' report that a routine asks something of its client. Takes the lock. */

@@ -112,6 +112,7 @@ struct session {
     bool job_counted;         /* it is a job, or will be one: what it takes is counted with the jobs' */
     bool collected;           /* of a job: somebody has come for its result and has it */
     bool told;                /* its client has heard how it ended */
+    bool stored;              /* its result has a file (server_results.c) that goes with it */
     bool dropped;             /* its result waited too long: only its end is remembered */
     enum esp_status stopping; /* RUNNING and told to stop: why; ESP_OK: not */
     uint64_t kept_bytes;      /* counted in its client's */

@@ -60,22 +60,42 @@ again() {
 }
 check "that was started once more" again
 check "a call" call
-# ---- results of jobs that nobody has fetched live in a process ----
+# ---- results of jobs that nobody has fetched outlive a process, and not its state_dir ----
 job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')
 has_ended() { espalier jobs "$job" | awk -v id="$job" '$1 == id { print $4 }' | grep -qx "done"; }
 check "a job ends" wait_until has_ended
-for order in restart "restart S" "stop S" "remove S"; do
-    # shellcheck disable=SC2086
-    check_fails 1 "$order would lose a result" espalier admin $order
-    check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
-done
+check_fails 1 "to remove its server would lose the result" espalier admin remove S
+check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
 check "no daemon was restarted" again
 check_fails 1 "nor does the platform go down" espalier down small
 check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
-check "the result is there" espalier fetch --keep "$job" -o B=-
+results=$folder/S/results
+check "its server is restarted" espalier admin restart S
+has_file() { find "$results" -name '*.result' | grep -q .; }
+check "where it has a file" has_file
+check "the job is still done" has_ended
+check "and again" espalier admin restart S
+check "the result is there" espalier fetch "$job" -o B=-
+check_says "as it was" '^1$' '^2$'
+check "with its end the file goes" sh -c "! find '$results' -type f | grep ."
 check "what was fetched is in nobody's way" espalier admin restart S
+printf 'not one' >"$results/x.result"
+job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')
+check "one that ends" wait_until has_ended
+check "may be fetched before" espalier fetch --keep "$job" -o B=-
+check "beside a file that is none" espalier admin restart S
+check "the log tells" grep -q "expected a result of a job, found something else" "$folder/S.log"
+check "it is fetched afterwards" espalier fetch "$job" -o B=-
+check_says "as before" '^1$' '^2$'
+rm -r "$results"
+: >"$results"
 job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')
 check "another one ends" wait_until has_ended
+for order in restart "restart S" "stop S"; do
+    # shellcheck disable=SC2086
+    check_fails 1 "where there is no place for it, $order would lose it" espalier admin $order
+    check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
+done
 check "nor is what is meant to be lost" espalier admin restart S --force
 check "which its log names" grep -q "warning .*results of 1 jobs that nobody has fetched end with this process (sessions .*dgesv" "$folder/S.log"
 
