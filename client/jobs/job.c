@@ -116,12 +116,32 @@ static enum job_fate fate_of_silent(struct engine *engine, const struct job_reco
 {
     struct esp_error ignored;
     strcpy(address, record->address);
-    if (strchr(record->server, ':'))
+    if (!*record->server || strchr(record->server, ':'))
         return JOB_SILENT; /* it was named by its address, which is no name in the tree */
     enum esp_status status = engine_resolve(engine, record->server, address, &ignored);
     return status == ESP_NOT_FOUND                                     ? JOB_GONE
            : status != ESP_OK || strcmp(address, record->address) == 0 ? JOB_SILENT
                                                                        : JOB_THERE;
+}
+
+bool job_find_moved(struct engine *engine, const struct job_record *record, enum esp_status why,
+                    char address[CAP_ADDRESS + 1])
+{
+    return is_silent(why) && why != ESP_TIMEOUT && fate_of_silent(engine, record, address) == JOB_THERE;
+}
+
+/* Also where its server was started again: it has the results that it had when it ended. */
+static enum esp_status ask_server(struct engine *engine, const struct job_record *record,
+                                  const struct message *request, int64_t timeout_ms, struct message *reply,
+                                  struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    enum esp_status status =
+        transport_call(engine->transport, record->address, request, timeout_ms, reply, error);
+    if (!job_find_moved(engine, record, status, address))
+        return status;
+    message_clear(reply);
+    return transport_call(engine->transport, address, request, timeout_ms, reply, error);
 }
 
 /* The server does not have it, or does not answer: what has become of the job. */
@@ -143,8 +163,10 @@ static enum esp_status explain(struct engine *engine, const struct job_record *r
                          "job %s is lost: server %s at %s does not answer, and is not in the tree any more; "
                          "submit it again (should that server come back, it may still have the job): %s",
                          id, record->server, record->address, why.text);
-    if (greet(engine, address, &incarnation, &ignored) == ESP_OK && record->incarnation != 0 &&
-        incarnation != record->incarnation) {
+    enum esp_status greeted = greet(engine, address, &incarnation, &ignored);
+    if (job_find_moved(engine, record, greeted, address))
+        greeted = greet(engine, address, &incarnation, &ignored);
+    if (greeted == ESP_OK && record->incarnation != 0 && incarnation != record->incarnation) {
         *fate = JOB_LOST;
         return error_set(error, ESP_NOT_FOUND,
                          "job %s is lost: server %s was restarted after it was submitted; submit it again",
@@ -179,7 +201,7 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
     /* One that has said nothing for so long would say nothing again. */
     for (unsigned attempt = 0; attempt < 2 && is_silent(status) && status != ESP_TIMEOUT; attempt++) {
         message_clear(reply);
-        status = transport_call(engine->transport, record->address, &request, timeout_ms, reply, &found);
+        status = ask_server(engine, record, &request, timeout_ms, reply, &found);
     }
     if (status == ESP_OK)
         return status;
@@ -194,8 +216,7 @@ enum esp_status job_cancel(struct engine *engine, const struct job_record *recor
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = record->session}}, reply = {0};
     struct esp_error found = {0};
     enum job_fate fate;
-    enum esp_status status =
-        transport_call(engine->transport, record->address, &request, engine->call_timeout_ms, &reply, &found);
+    enum esp_status status = ask_server(engine, record, &request, engine->call_timeout_ms, &reply, &found);
     message_clear(&reply);
     if (status != ESP_OK)
         status = job_explain(engine, record, &fate, &found);
@@ -208,8 +229,7 @@ enum esp_status job_drop(struct engine *engine, const struct job_record *record,
     request.await = (struct await){.client_high = record->session.client_high,
                                    .client_low = record->session.client_low,
                                    .oldest_unacknowledged = record->session.sequence + 1};
-    enum esp_status status =
-        transport_call(engine->transport, record->address, &request, TELL_MS, &reply, error);
+    enum esp_status status = ask_server(engine, record, &request, TELL_MS, &reply, error);
     message_clear(&reply);
     if (status != ESP_OK && error && is_silent(status)) {
         enum job_fate fate;

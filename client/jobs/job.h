@@ -98,6 +98,10 @@ enum job_fate {
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
                         struct message *reply, enum job_fate *fate, struct esp_error *error);
 
+/* Whether the server that said `why` is in the tree under another address, which is found then. */
+bool job_find_moved(struct engine *engine, const struct job_record *record, enum esp_status why,
+                    char address[CAP_ADDRESS + 1]);
+
 /* What has become of a job whose server said `error`, which is replaced by a text that tells it; returns its
  * status. */
 enum esp_status job_explain(struct engine *engine, const struct job_record *record, enum job_fate *fate,

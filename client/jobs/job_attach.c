@@ -79,6 +79,12 @@ void job_recover(struct session *session)
     struct engine *engine = session->engine;
     struct esp_error *error = &session->error;
     enum job_fate fate = JOB_THERE;
+    char address[CAP_ADDRESS + 1];
+    if (job_find_moved(engine, session->record, error->status, address)) {
+        strcpy(session->record->address, address);
+        go_on(session);
+        return;
+    }
     enum esp_status status = job_explain(engine, session->record, &fate, error);
     const bool again = job_is_kept(session->record);
     const int64_t now_ns = clock_now_ns(engine->clock);

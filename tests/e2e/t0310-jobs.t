@@ -52,6 +52,7 @@ implementation awk
 EOF2
 agent_for_clients
 server_below_agent sed S 'slots = 2' \
+    "state_dir = \"$work/S.state\"" \
     'memory = "64 MiB"' \
     'orphan_lease = "2 s"' \
     "problems = \"$work/problems\""
@@ -164,7 +165,26 @@ check "what is left is forgotten" espalier jobs --forget
 check "the list is empty" espalier jobs
 check_says "again" '^no jobs$'
 
-# A server that was restarted has lost its jobs: those that may not run twice stay lost.
+# A server that ended in good order has the results of jobs when it is started again, whatever they are.
+check "a job with a long file is submitted" submit kept.id reverse text=@long
+check "and one that prints" submit prints.id script text="echo a word; exit 0"
+check "both end" espalier wait "$(cat kept.id)" "$(cat prints.id)"
+check "the other one, too" wait_until state_is "$(cat prints.id)" "done"
+stop sed
+check "they are kept" test "$(find "$work/S.state/results" -name '*.result' | wc -l)" -eq 2
+start_server sed
+check "the new server is known" wait_until espalier call power n=2 a=3
+check "a long result is fetched" espalier fetch "$(cat kept.id)" -o reversed=kept
+check "with all its bytes" cmp kept back
+check "what was printed is there" espalier output "$(cat prints.id)"
+check_says "as it was" '^a word$'
+stop sed KILL
+start_server sed
+check "the new server is known" wait_until espalier call power n=2 a=3
+check "it stays until it is fetched" espalier fetch "$(cat prints.id)"
+check "then nothing is left" sh -c "! find '$work/S.state/results' -type f | grep ."
+
+# A server that was killed has lost its jobs: those that may not run twice stay lost.
 check "a job that may run once is submitted" submit lost script_once text="echo once >>$work/once; sleep 1000"
 check "so is one that may run again" submit again reverse text=@long
 check "one that is fetched before" espalier fetch --wait --keep "$(cat again)" -o reversed=before
