@@ -133,7 +133,8 @@ grpc_error_t grpc_data_load(grpc_data_t *data, const char *uri_input);
 /* Forgets the description; values on servers stay where they are. */
 grpc_error_t grpc_data_unbind(grpc_data_t *data);
 /* Deletes the value: on the servers of `URIs_filter` ("server:NAME", ends with NULL), or everywhere, and then
- * forgets the description as well. What memory and files hold is not touched. */
+ * forgets the description as well. What memory and files hold is not touched. It fails, and the description
+ * stays, where a server of the list is not there, or one that may keep a value that is to stay. */
 grpc_error_t grpc_data_free(grpc_data_t *data, const char **URIs_filter);
 
 #if defined(__GNUC__)

@@ -245,6 +245,24 @@ struct filter {
     struct grid_uris servers;
 };
 
+/* Who has a name that there is none of is told; that one of that name has no copy is no failure. */
+static enum esp_status drop_on(struct engine *engine, const char *datum, const char *server,
+                               struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    enum esp_status status = data_drop(engine, datum, server, error);
+    return status == ESP_NOT_FOUND ? engine_resolve(engine, server, address, error) : status;
+}
+
+/* Of such data it matters that a server which is away has them still. */
+static bool is_to_stay(const struct grid_data *grid)
+{
+    bool stays = grid->holding->required;
+    for (size_t i = 0; i < grid->outputs.n; i++)
+        stays |= grid->outputs.items[i].place == GRID_SERVER && grid_mode_stays(grid->outputs.items[i].mode);
+    return stays;
+}
+
 static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_error *error)
 {
     const struct filter *filter = arg;
@@ -256,13 +274,14 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
     if (!holding_datum(grid->holding, datum))
         return ESP_OK;
     for (size_t i = 0; status == ESP_OK && i < filter->servers.n; i++)
-        status = data_drop(filter->engine, datum, filter->servers.items[i].rest, error);
-    if (filter->servers.n == 0)
-        status = data_drop(filter->engine, datum, NULL, error);
+        status = drop_on(filter->engine, datum, filter->servers.items[i].rest, error);
+    if (filter->servers.n > 0)
+        return status;
+    status = data_drop(filter->engine, datum, NULL, error);
     /* What servers have dropped already need not be dropped, nor what has gone with its server. */
-    if (status == ESP_NOT_FOUND || (status == ESP_UNREACHABLE && !grid->holding->required))
+    if (status == ESP_NOT_FOUND || (status == ESP_UNREACHABLE && !is_to_stay(grid)))
         status = ESP_OK;
-    if (status == ESP_OK && filter->servers.n == 0)
+    if (status == ESP_OK)
         holding_unset(grid->holding, datum);
     return status;
 }

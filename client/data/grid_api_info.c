@@ -87,7 +87,7 @@ static void add_places(struct words *words, const char *datum, const char *serve
 
 static const char *mode_text(const struct grid_data *grid)
 {
-    return grid_mode_name(grid->outputs.n > 0 ? grid->outputs.items[0].mode : grid->first_mode);
+    return grid_mode_name(grid_mode(grid));
 }
 
 static char *tell(struct grid_data *grid, grpc_data_info_type_t tag, const char *server,

@@ -251,6 +251,11 @@ void grid_remove(struct grid_data *grid)
     remove_number(grid->number, true);
 }
 
+grpc_data_mode_t grid_mode(const struct grid_data *grid)
+{
+    return grid->outputs.n > 0 ? grid->outputs.items[0].mode : grid->first_mode;
+}
+
 /* ---- memory ---- */
 
 void *grid_memory(struct grid_data *grid)

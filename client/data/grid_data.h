@@ -53,6 +53,8 @@ void grid_clear(void);
 /* A description without a value. NULL without memory. */
 struct grid_data *grid_create(const struct datum_shape *shape, size_t n_items, grpc_data_mode_t mode);
 
+/* Of its first output; without outputs how the value stays where calls bring it. */
+grpc_data_mode_t grid_mode(const struct grid_data *grid);
 /* Where the value is in memory; NULL: nowhere. */
 void *grid_memory(struct grid_data *grid);
 /* `owned`: for free() when there is another one. */

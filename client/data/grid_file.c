@@ -17,7 +17,7 @@ static void print_value(FILE *file, const struct grid_data *grid, const char *da
     fprintf(file, "identity %s\ntype %s\ndimensions", datum, base_type_name(grid->shape.type));
     for (uint32_t i = 0; i < grid->shape.n_dims; i++)
         fprintf(file, " %" PRId64, grid->shape.dims[i]);
-    fprintf(file, "\nmode %s\n", grid_mode_name(grid->first_mode));
+    fprintf(file, "\nmode %s\n", grid_mode_name(grid_mode(grid)));
 }
 
 static enum esp_status nowhere(const char *path, const char *which, struct esp_error *error)

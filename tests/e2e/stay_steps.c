@@ -11,6 +11,8 @@
  *     stay_steps somewhere    on a server that is not named
  *     stay_steps twice        durable on A and B, with the identity in the file twice.id
  *     stay_steps wrong        wrong uses, which change nothing
+ *     stay_steps noted        one that is durable on B, and saved in the file noted
+ *     stay_steps freed        deletes that one
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
  */
 #include "tests/e2e/data_arrays.h"
@@ -329,6 +331,37 @@ static int wrong(void)
     HOLDS(grpc_data_wait(list, (grpc_completion_mode_t)2, NULL) == GRPC_OTHER_ERROR_CODE);
     HOLDS(strstr(esp_last_error()->text, "GRPC_WAIT_ANY, found 2") != NULL);
     HOLDS(wait_for(&da) == 0);
+    const char *misspelt[] = {"server:AA", NULL}, *without[] = {"server:B", NULL};
+    HOLDS(grpc_data_free(&da, misspelt) != GRPC_NO_ERROR);
+    HOLDS(strstr(esp_last_error()->text, "AA") != NULL && says(&da, GRPC_INFO_PLACES, "A"));
+    MUST(grpc_data_save(&da, "file:kept"));
+    MUST(grpc_data_free(&da, without)); /* which has none: the value stays on A */
+    MUST(grpc_data_load(&da, "file:kept"));
+    HOLDS(says(&da, GRPC_INFO_PLACES, "A"));
+    MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
+/* What is volatile by its description, but not by where it was brought. */
+static int noted(void)
+{
+    grpc_data_t da;
+    const char *to[] = {"server:B", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_PERSISTENT, GRPC_END_LIST};
+    fill(a, 8);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", NULL, GRPC_VOLATILE));
+    MUST(grpc_data_transfer(&da, NULL, to, modes));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_save(&da, "file:noted"));
+    return 0;
+}
+
+static int freed(void)
+{
+    grpc_data_t da;
+    MUST(grpc_data_load(&da, "file:noted"));
+    HOLDS(says(&da, GRPC_INFO_MODE, "GRPC_PERSISTENT"));
     MUST(grpc_data_free(&da, NULL));
     return 0;
 }
@@ -348,6 +381,8 @@ int main(int argc, char **argv)
                  : strcmp(what, "somewhere") == 0 ? somewhere()
                  : strcmp(what, "durable") == 0   ? durable()
                  : strcmp(what, "wrong") == 0     ? wrong()
+                 : strcmp(what, "noted") == 0     ? noted()
+                 : strcmp(what, "freed") == 0     ? freed()
                                                   : 2;
     grpc_finalize();
     return failed;

@@ -69,14 +69,18 @@ for down in A B; do
 done
 check "a datum is kept for good on two servers" "${steps%data_steps}stay_steps" twice
 check "as is seen" wait_until both_have_it
+check "another one on one of them" "${steps%data_steps}stay_steps" noted
 stop B KILL
 wait_until lost_to_agents B
+check_fails 1 "a program that frees it then" "${steps%data_steps}stay_steps" freed
+check_says "is told" 'grpc_data_free.* B[ ,]'
 check "of a server that may never come back, it can be given up" espalier data rm --force "$(cat twice.id)"
 check_says "which is told" 'given up on B, which cannot be reached'
 check_fails 5 "it is deleted then" espalier data info "$(cat twice.id)"
 check_says "as is told" 'it was deleted'
 start_server B
 check "should the server come back, it has it" wait_until has_it B
+check "the program can free its own" "${steps%data_steps}stay_steps" freed
 check "and it goes as any other" espalier data rm "$(cat twice.id)"
 check "two servers are there" wait_until servers 2
 printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >two.mtx
