@@ -164,7 +164,7 @@ CLEANFILES += bench/scalapack_mpi
 bench_programs += bench/bench_parallel
 bench_bench_parallel_SOURCES = bench/bench_parallel.c
 bench_bench_parallel_LDADD = bench/libplatform.la client/libespalier.la
-EXTRA_bench_bench_parallel_DEPENDENCIES = bench/scalapack_mpi
+EXTRA_bench_bench_parallel_DEPENDENCIES = bench/scalapack_mpi bench/libtiny.la bench/libkept.la
 endif
 bench_programs += bench/bench_grids
 bench_bench_grids_SOURCES = bench/bench_grids.c
