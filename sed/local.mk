@@ -93,6 +93,7 @@ sed_espalier_crd_SOURCES = \
 	sed/crd/crd_library.c \
 	sed/crd/crd_memory.c \
 	sed/crd/crd_query.c \
+	sed/crd/crd_recurring.c \
 	sed/crd/crd_section.c \
 	sed/crd/crd_service.c \
 	sed/crd/crd_texts.c \
@@ -268,6 +269,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/crd/crd_areas.c \
 	sed/crd/crd_library.c \
 	sed/crd/crd_query.c \
+	sed/crd/crd_recurring.c \
 	sed/mpi/prd.c \
 	sed/mpi/prd.h \
 	sed/mpi/prd_call.c \

@@ -16,6 +16,10 @@
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
+/* And Linux 6.1. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 struct stretch {
     char *pages;
@@ -69,4 +73,30 @@ void pages_leave_by_two(void *data, size_t bytes)
 {
     if (bytes >= WORTH_TWO)
         advise_by_two(whole_pages(data, bytes, MADV_DONTNEED));
+}
+
+char *pages_reserve(size_t bytes, uint64_t offset, size_t guard)
+{
+    const size_t spare = bytes >= PAGES_LARGE ? PAGES_LARGE : 0, wanted = bytes + 2 * guard;
+    char *room = mmap(NULL, wanted + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return NULL;
+    if (spare == 0)
+        return room + guard;
+    const size_t before = (size_t)((offset - (uintptr_t)(room + guard)) % PAGES_LARGE);
+    if (before > 0)
+        munmap(room, before);
+    munmap(room + before + wanted, spare - before);
+    return room + before + guard;
+}
+
+/* The system refuses ranges in which there is nothing: each large page by itself. */
+bool pages_make_large(void *data, size_t bytes)
+{
+    const uintptr_t begin = (uintptr_t)data;
+    const size_t first = (size_t)(-begin % PAGES_LARGE);
+    bool all = true;
+    for (size_t at = first; at < bytes && PAGES_LARGE <= bytes - at; at += PAGES_LARGE)
+        all = madvise((char *)data + at, PAGES_LARGE, MADV_COLLAPSE) == 0 && all;
+    return all;
 }

@@ -99,6 +99,13 @@ enum esp_status areas_take(int file, const struct ring_pieces *from, const struc
                            int64_t row, int64_t col, void *part, int64_t leading, uint32_t element_bytes,
                            struct esp_error *error);
 
+/* ---- ranges of files that come again (crd_recurring.c) ---- */
+
+/* To be told of each mapping, at `data` (pages_reserve()), of these bytes of a file, while none is in use by
+ * another thread of this process: of a range that has come before, it
+ * has a few pages more made large. Whether it tried. */
+bool recurring_pages(int file, uint64_t offset, void *data, uint64_t bytes);
+
 /* ---- work arrays whose size the routine tells (crd_query.c) ---- */
 
 /* Sets operands[] of the queries to memory for the first element, and of their sizes to -1. */

@@ -184,6 +184,24 @@ check "and the one that went in is as it was" same "$Y" y.csv
 solves_alone() { espalier call sover "A=data:$T" "B=data:$Y" -o B=x.csv && near x.csv t.csv; }
 check "also where a worker overwrites it" solves_alone
 
+# Matrices whose pages come to lie otherwise when they are used again and again (sed/crd/crd_recurring.c)
+matrix 1100 1100 1 >large-a.csv
+matrix 1100 1100 2 >large-b.csv
+espalier call smul A=@large-a.csv B=@large-b.csv -o C=large-c.csv
+LA=$(put large-a.csv --grid 2x2 --block 3)
+LB=$(put large-b.csv --grid 3x1 --block 64)
+repeats() {
+    for i in 1 2 3 4 5 6; do
+        L=$(espalier call pmul "A=data:$LA" "B=data:$LB" -o C=data:pieces | grep -o 'ranks:[0-9a-f]*') || return 1
+        S=$(espalier call pmul "A=data:$A" "B=data:$B" -o C=data:pieces | grep -o 'ranks:[0-9a-f]*') && same "$S" expected.csv || return 1
+        [ "$i" = 6 ] || espalier data rm "$L" >rm.out || return 1
+        espalier data rm "$S" >rm.out || return 1
+    done
+    same "$L" large-c.csv && same "$LA" large-a.csv && same "$LB" large-b.csv
+}
+check "calls on the same large matrices, and small ones in between, stay right" repeats
+espalier data rm "$LA" "$LB" "$L" >rm.out
+
 refused() { ! espalier data put a.csv --server ranks "$@" 2>error && grep -q "$why" error; }
 why="expected both --grid and --block" check "a grid without blocks is refused" refused --grid 2x2
 why="expected rows and columns of ranks" check "so is a grid that is none" refused --grid 0x2 --block 3
