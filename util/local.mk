@@ -4,6 +4,8 @@ noinst_LTLIBRARIES += util/libutil.la
 util_libutil_la_SOURCES = \
 	util/arena.c \
 	util/arena.h \
+	util/careful.c \
+	util/careful.h \
 	util/certificates.c \
 	util/certificates.h \
 	util/clock.c \

@@ -10,6 +10,7 @@
  */
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
+#include "util/careful.h"
 
 #include <stdlib.h>
 
@@ -106,10 +107,11 @@ static uint64_t bytes_of(const struct looking *looking)
     return bytes;
 }
 
-static void look(struct looking *looking, struct esp_error *error)
+static void look(void *arg)
 {
+    struct looking *looking = arg;
     looking->status = problem_check_contents(looking->session->problem, looking->data, looking->scope,
-                                             looking->shapes, error);
+                                             looking->shapes, &looking->error);
 }
 
 static void look_run(void *arg)
@@ -117,8 +119,10 @@ static void look_run(void *arg)
     struct looking *looking = arg;
     struct server *server = looking->server;
     struct session *session = looking->session;
-    look(looking, &looking->error);
+    const bool readable = careful_read(look, looking);
     endpoint_enter(server->endpoint);
+    if (!readable)
+        looking->status = operands_tell_unreadable(session, &looking->error);
     bool goes_on = !session_has_ended(session);
     server_operands_unhold(server, session);
     session->looked_at = looking->status == ESP_OK;
@@ -176,8 +180,10 @@ enum esp_status server_check_contents(struct server *server, struct session *ses
     if (status == ESP_OK && is_anything(looking)) {
         if (hand_out(server, looking))
             return ESP_PENDING; /* its thread's now */
-        look(looking, error);
-        status = looking->status;
+        status = careful_read(look, looking) ? looking->status
+                                             : operands_tell_unreadable(session, &looking->error);
+        if (status != ESP_OK)
+            *error = looking->error;
     }
     free(looking);
     return status;

@@ -6,6 +6,7 @@
 #include "sed/server/server_state.h"
 
 #include "core/redistribution/pieces.h"
+#include "util/careful.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct cutting {
     struct block_cyclic_matrix layout; /* of the pieces */
     const void *from;                  /* pinned */
     void *to; /* in the session's segment, which stays while the session is `moving` */
-    void (*done)(struct operand *operand);
+    void (*done)(struct operand *operand, bool whole);
 };
 
 /* Of an argument of which only a section travels, the datum is the whole array. */
@@ -63,8 +64,9 @@ static struct pieces_range range_of(const struct section *cut, uint32_t d)
                            : (struct pieces_range){0, 1, 1};
 }
 
-static void gather(const struct cutting *cutting)
+static void gather(void *arg)
 {
+    const struct cutting *cutting = arg;
     const struct section *cut = &cutting->cut;
     if (cutting->in_pieces)
         pieces_gather(&cutting->layout, cutting->from, range_of(cut, 0), range_of(cut, 1), cutting->to,
@@ -77,9 +79,9 @@ static void run(void *arg)
 {
     struct cutting *cutting = arg;
     struct server *server = cutting->operand->of->server;
-    gather(cutting);
+    const bool whole = careful_read(gather, cutting);
     endpoint_enter(server->endpoint);
-    cutting->done(cutting->operand);
+    cutting->done(cutting->operand, whole);
     endpoint_leave(server->endpoint);
     free(cutting);
 }
@@ -101,7 +103,7 @@ static bool hand_out(struct server *server, const struct cutting *what)
 }
 
 enum esp_status server_operand_cut(struct server *server, struct operand *operand,
-                                   void (*done)(struct operand *operand), struct esp_error *error)
+                                   void (*done)(struct operand *operand, bool whole), struct esp_error *error)
 {
     struct cutting cutting = {.operand = operand,
                               .from = store_pin_memory(operand->pin)->data,
@@ -112,6 +114,7 @@ enum esp_status server_operand_cut(struct server *server, struct operand *operan
     uint64_t bytes = operand->of->session->job.arguments[operand->index].bytes;
     if (status != ESP_OK || bytes == 0 || (bytes > AT_ONCE_BYTES && hand_out(server, &cutting)))
         return status;
-    gather(&cutting); /* small, or nobody else can */
-    return ESP_OK;
+    return careful_read(gather, &cutting) /* small, or nobody else can */
+               ? ESP_OK
+               : operands_tell_unreadable(operand->of->session, error);
 }

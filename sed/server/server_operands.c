@@ -2,6 +2,7 @@
 #include "sed/server/server_operands.h"
 
 #include "sed/server/server_state.h"
+#include "util/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,16 +198,21 @@ void server_operands_unhold(struct server *server, struct session *session)
     }
 }
 
-static void was_cut(struct operand *operand)
+static void was_cut(struct operand *operand, bool whole)
 {
+    struct esp_error error;
     struct session *session = operand->of->session;
     struct server *server = operand->of->server;
     bool goes_on = !session_has_ended(session);
     operand->state = OPERAND_HERE;
-    if (!goes_on)
+    if (goes_on && !whole) {
+        operands_tell_unreadable(session, &error);
+        server_end_session(server, session, SESSION_FAILED, &error);
+    }
+    if (!goes_on || !whole)
         let_go(server, operand, false);
     server_leave_session(server, session);
-    if (goes_on)
+    if (goes_on && whole)
         server_proceed(server, session);
 }
 
@@ -534,6 +540,26 @@ bool server_operands_store(struct server *server, struct session *session, struc
         if (operands->items[i].kept && operands->items[i].state == OPERAND_HERE)
             store_result(server, &operands->items[i], error);
     return operands && error->status == ESP_OK && is_storing(operands);
+}
+
+enum esp_status operands_tell_unreadable(const struct session *session, struct esp_error *error)
+{
+    char text[DATUM_TEXT] = "that it takes";
+    struct operands *operands = session->operands;
+    const char *name = session->problem->name, *node = "";
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        const struct operand *operand = &operands->items[i];
+        node = operands->server->name;
+        if (operand->pin && store_doubt(operands->server->data.store, operand->pin))
+            datum_id_short(&operand->id, text);
+    }
+    log_error("%s: the file of datum %s could not be read", name, text);
+    return error_set(
+        error, ESP_SYSTEM,
+        "%s: the file of datum %s on server %.80s could not be read: its disk failed, or the file "
+        "was cut off. It is looked at again, and set aside if it is damaged; call again with a "
+        "copy from elsewhere, or put it again",
+        name, text, node);
 }
 
 const void *operands_source(const struct session *session, uint32_t index)

@@ -79,9 +79,11 @@ void server_operands_free(struct session *session);
 /* Sessions that the store had no room for. */
 void server_operands_retry(struct server *server);
 /* Copies the section of a pinned input to its place in the segment (server_cut.c): at once when it is small,
- * else by a thread, and `done` is told under the lock. ESP_INVALID: it is not the section of such a datum. */
+ * else by a thread, and `done` is told under the lock, and whether it could be read. ESP_INVALID: it is not
+ * the section of such a datum; ESP_SYSTEM: operands_tell_unreadable(). */
 enum esp_status server_operand_cut(struct server *server, struct operand *operand,
-                                   void (*done)(struct operand *operand), struct esp_error *error);
+                                   void (*done)(struct operand *operand, bool whole),
+                                   struct esp_error *error);
 /* All are here, and a thread looks at their contents: they stay also when the session ends meanwhile. */
 void server_operands_hold(struct session *session);
 void server_operands_unhold(struct server *server, struct session *session);
@@ -92,6 +94,9 @@ void server_proceed(struct server *server, struct session *session);
 /* Where the values of an input lie that the worker is to copy before it writes over them; NULL: there is no
  * such one. */
 const void *operands_source(const struct session *session, uint32_t index);
+/* What a session's data are could not be read (careful_read()): their files are looked at again. ESP_SYSTEM.
+ */
+enum esp_status operands_tell_unreadable(const struct session *session, struct esp_error *error);
 /* The identity of the datum that the output has become; NULL: it is none. */
 const struct datum_id *operands_result(const struct session *session, uint32_t index);
 

@@ -208,6 +208,9 @@ const struct datum_shape *store_pin_shape(const struct store_pin *pin);
  * `outside`: it goes to a process that is not ours (a client on this host), which may keep it: the memory is
  * then never used again for anything else. ESP_SYSTEM. */
 enum esp_status store_pin_reader(struct store_pin *pin, bool outside, int *fd, struct esp_error *error);
+/* What the pin's memory is could not be read. Of a mapped file, true: one that has its name is looked at
+ * again (store_check_next()), and set aside if it is damaged. */
+bool store_doubt(struct store *store, const struct store_pin *pin);
 /* The memory may go. `consumed`: a session used it and has ended: strict data are dropped then. NULL is
  * nothing to do. */
 void store_release(struct store *store, struct store_pin *pin, bool consumed);

@@ -187,6 +187,19 @@ const struct store_memory *store_pin_memory(const struct store_pin *pin)
     return &pin->memory;
 }
 
+bool store_doubt(struct store *store, const struct store_pin *pin)
+{
+    struct datum *datum = pin->datum;
+    if (!pin->mapped)
+        return false;
+    if (!datum->gone && datum->on_disk && datum->verified) {
+        datum->verified = false;
+        store->n_unverified++;
+        store->unverified = NULL;
+    }
+    return true;
+}
+
 const struct datum_shape *store_pin_shape(const struct store_pin *pin)
 {
     return &pin->datum->shape;
