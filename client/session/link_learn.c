@@ -134,7 +134,7 @@ bool links_know(struct engine *engine, const char *address)
     bool known = link && path_of(link, &sounded_s).known;
     if (!known) {
         const struct remembered_link *remembered = link_memory_find(remember(engine), address);
-        known = remembered != NULL;
+        known = remembered && !remembered->is_short; /* greetings tell more than short transfers */
         sounded_s = remembered && remembered->sounded ? remembered->used_s : 0;
     }
     pthread_mutex_unlock(&engine->links_lock);
@@ -194,13 +194,16 @@ void links_remember(struct engine *engine)
     for (struct link *link = engine->links; link; link = link->hh.next) {
         int64_t sounded_s;
         const struct path known = path_of(link, &sounded_s);
-        if (!known.known)
+        const struct path briefly = known.known ? known : path_of(link, NULL);
+        if (!briefly.known)
             continue;
         if (!memory.links) { /* other processes may have written meanwhile */
             link_memory_path(path, sizeof path);
             link_memory_load(&memory, path, time(NULL));
         }
-        if (sounded_s)
+        if (!known.known)
+            link_memory_set_short(&memory, link->address, &briefly, time(NULL));
+        else if (sounded_s)
             link_memory_set_sounded(&memory, link->address, &known, sounded_s);
         else
             link_memory_set(&memory, link->address, &known, time(NULL));

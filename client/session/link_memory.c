@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADING    "espalier-links 1\n"
-#define SOUNDED    "sounded" /* behind the address, where no transfer has told */
+#define HEADING "espalier-links 1\n"
+#define SOUNDED "sounded" /* behind the address, where no transfer has told */
+#define SHORT                                                                                                \
+    "short" /* before the line, where only short ones have: versions that do not know it pass over it */
 #define MOST_BYTES (LINK_MEMORY_MOST * (CAP_ADDRESS + 80))
 #define DAY_S      86400
 
@@ -54,7 +56,7 @@ static struct remembered_link *oldest(const struct link_memory *memory)
 }
 
 static void set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s,
-                bool sounded)
+                bool sounded, bool is_short)
 {
     if (!*address || strlen(address) > CAP_ADDRESS || strpbrk(address, " \n"))
         return;
@@ -67,19 +69,28 @@ static void set(struct link_memory *memory, const char *address, const struct pa
     link->path = *path;
     link->used_s = now_s;
     link->sounded = sounded;
+    link->is_short = is_short;
 }
 
 void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s)
 {
-    set(memory, address, path, now_s, false);
+    set(memory, address, path, now_s, false, false);
 }
 
 void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
                              int64_t now_s)
 {
     const struct remembered_link *known = link_memory_find(memory, address);
-    if (!known || known->sounded)
-        set(memory, address, path, now_s, true);
+    if (!known || known->sounded || known->is_short)
+        set(memory, address, path, now_s, true, false);
+}
+
+void link_memory_set_short(struct link_memory *memory, const char *address, const struct path *path,
+                           int64_t now_s)
+{
+    const struct remembered_link *known = link_memory_find(memory, address);
+    if (!known || known->is_short)
+        set(memory, address, path, now_s, false, true);
 }
 
 /* ---- reading ---- */
@@ -120,17 +131,22 @@ static void take_line(struct link_memory *memory, const char *line, int64_t now_
     int64_t used_s;
     struct path path = {.known = true};
     _Static_assert(CAP_ADDRESS == 255, "the width below");
+    const bool is_short = strncmp(line, SHORT " ", sizeof SHORT) == 0;
+    if (is_short)
+        line += sizeof SHORT;
     if (sscanf(line, "%" SCNd64 " %lf %lf %255s %15s", &used_s, &path.latency_s, &path.bandwidth_bps, address,
                how) < 4)
         return;
     const bool sounded = strcmp(how, SOUNDED) == 0;
-    const int64_t most_s = sounded ? LINK_MEMORY_SOUNDED_S : LINK_MEMORY_DAYS * DAY_S;
+    const int64_t most_s = is_short  ? LINK_MEMORY_SHORT_S
+                           : sounded ? LINK_MEMORY_SOUNDED_S
+                                     : LINK_MEMORY_DAYS * DAY_S;
     /* A clock that has jumped makes a link new or old, nothing else. */
     if (used_s > now_s)
         used_s = now_s;
     if (now_s - used_s <= most_s && isfinite(path.latency_s) && path.latency_s >= 0 &&
         isfinite(path.bandwidth_bps) && path.bandwidth_bps > 0)
-        set(memory, address, &path, used_s, sounded);
+        set(memory, address, &path, used_s, sounded && !is_short, is_short);
 }
 
 void link_memory_load(struct link_memory *memory, const char *path, int64_t now_s)
@@ -177,8 +193,8 @@ static char *text_of(const struct link_memory *memory, size_t *length)
         return NULL;
     fputs(HEADING, file);
     for (size_t i = 0; i < memory->n; i++)
-        fprintf(file, "%" PRId64 " %.9g %.9g %s%s\n", memory->links[i].used_s,
-                memory->links[i].path.latency_s, memory->links[i].path.bandwidth_bps,
+        fprintf(file, "%s%" PRId64 " %.9g %.9g %s%s\n", memory->links[i].is_short ? SHORT " " : "",
+                memory->links[i].used_s, memory->links[i].path.latency_s, memory->links[i].path.bandwidth_bps,
                 memory->links[i].address, memory->links[i].sounded ? " " SOUNDED : "");
     fflush(file);
     fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));

@@ -15,12 +15,15 @@
 #define LINK_MEMORY_DAYS 30  /* older ones go too: addresses are given to others */
 /* What only greetings have told of is measured again after this time, and transfers take its place. */
 #define LINK_MEMORY_SOUNDED_S 3600
-#define LINK_MEMORY_SUFFIX    ".damaged"
+/* And what only short transfers and calls have told of after this: other things made them longer. */
+#define LINK_MEMORY_SHORT_S 86400
+#define LINK_MEMORY_SUFFIX  ".damaged"
 
 struct remembered_link {
     char address[CAP_ADDRESS + 1]; /* of the server */
     int64_t used_s;                /* since 1970, when a transfer (or greetings) told of it last */
     bool sounded;                  /* by greetings only */
+    bool is_short;                 /* by short transfers and calls only; not `sounded` */
     struct path path;
 };
 
@@ -42,9 +45,14 @@ const struct remembered_link *link_memory_find(const struct link_memory *memory,
 /* A link is this now. Without room or memory it is forgotten. */
 void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s);
 
-/* The same, as greetings found it; nothing happens where a transfer is known. */
+/* The same, as greetings found it; nothing happens where a transfer is known, but short ones know less. */
 void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
                              int64_t now_s);
+
+/* The same, as short transfers and calls told it; nothing happens where a longer one or greetings are known.
+ */
+void link_memory_set_short(struct link_memory *memory, const char *address, const struct path *path,
+                           int64_t now_s);
 
 /* Writes it, atomically, in a folder that is made (0700). False: it cannot be written. */
 bool link_memory_save(const struct link_memory *memory, const char *path);

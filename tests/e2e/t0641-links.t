@@ -136,6 +136,7 @@ small_requests() {
     placed_small 3 | awk -v most="$3" -v least="$4" 'NR == 1 { first = $1 } { last = $1 } END { exit !(first < most && last > least) }'
 }
 check "requests of few bytes count with the client's own link, too" small_requests 100,101,102 100 0.15 0.2
+check "what they told is kept for the user's next program" grep -q "^short .* 10\.99\.1\.2:" small/espalier/links
 check "and those that travel in calls" small_requests 80,81,82 80 0.06 0.12
 
 # The rings are what servers go on with; a damaged one is told and set aside.

@@ -106,6 +106,33 @@ static void soundings_are_for_an_hour(void **state)
     link_memory_clear(&memory);
 }
 
+/* What short transfers told is there for the next program for a day, and all else knows better. */
+static void what_short_transfers_told_is_kept(void **state)
+{
+    (void)state;
+    struct link_memory memory = {0};
+    const struct path slow = {true, 0.5, 1e4, 0}, quick = {true, 0.001, 20e6, 0};
+    link_memory_set_short(&memory, "b:1", &slow, NOW);
+    link_memory_set_sounded(&memory, "s:1", &quick, NOW);
+    link_memory_set_short(&memory, "s:1", &slow, NOW);
+    link_memory_set(&memory, "t:1", &quick, NOW);
+    link_memory_set_short(&memory, "t:1", &slow, NOW);
+    assert_true(link_memory_save(&memory, path));
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW + 3000);
+    assert_int_equal(memory.n, 3);
+    assert_true(link_memory_find(&memory, "b:1")->is_short);
+    assert_float_equal(link_memory_find(&memory, "b:1")->path.bandwidth_bps, 1e4, 1);
+    assert_true(link_memory_find(&memory, "s:1")->sounded);
+    assert_float_equal(link_memory_find(&memory, "t:1")->path.bandwidth_bps, 20e6, 1);
+    link_memory_set_sounded(&memory, "b:1", &quick, NOW + 3000);
+    assert_false(link_memory_find(&memory, "b:1")->is_short);
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW + LINK_MEMORY_SHORT_S + 1);
+    assert_int_equal(memory.n, 1);
+    link_memory_clear(&memory);
+}
+
 /* ---- soundings ---- */
 
 /* A link of 20 MB/s and 2 ms there and back, on which each greeting of a bad turn is held up. */
@@ -246,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(links_are_found_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clock_that_went_back_loses_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(soundings_are_for_an_hour, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_short_transfers_told_is_kept, set_up, tear_down),
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
         cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),
         cmocka_unit_test(a_long_way_does_not_hide_the_rate),
