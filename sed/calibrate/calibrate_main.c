@@ -22,10 +22,11 @@
 #include <unistd.h>
 
 static _Atomic bool stop;
+static _Atomic int stopped_by; /* the signal; 0: none */
 
 static void on_signal(int number)
 {
-    (void)number;
+    atomic_store(&stopped_by, number);
     atomic_store(&stop, true);
 }
 
@@ -245,6 +246,9 @@ static int run_all(struct calibrating *command, struct calibration *calibration,
         goes_on = run_one(command, calibration, n ? (struct problem *)problem_find(set, names[i]) : order[i],
                           n > 0);
     free(order);
+    /* As shells tell who was ended by a signal: a script that goes through servers stops as well. */
+    if (!goes_on && atomic_load(&stopped_by))
+        return 128 + atomic_load(&stopped_by);
     return command->failed || !goes_on ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -41,6 +41,7 @@ a_stopped_run_goes_on() {
     wait_until some_points || return 1
     kill -TERM "$runner"
     wait "$runner"
+    [ $? -eq 143 ] || return 1
     cat first
     grep -q 'the next one goes on' first || return 1
     before=$(wc -l <"$(echo state/models/dasum-*.points)")
