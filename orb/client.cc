@@ -106,8 +106,7 @@ class Getting : public Asking
         message_clear_reply();
         StreamWire wire(stream, WIRE_DECODE, &reply->arena);
         wire_message(&wire.wire, reply);
-        wrong = wire.wire.error;
-        wire.check();
+        wire.check(&wrong);
         CORBA::ULong bytes;
         bytes <<= stream;
         if (bytes > most || bytes != (reply->outcome.status == ESP_OK ? reply->chunk_reply.length : 0)) {

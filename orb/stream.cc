@@ -79,12 +79,15 @@ StreamWire::StreamWire(cdrStream &over, enum wire_direction direction, struct ar
     wire.arena = arena;
 }
 
-void StreamWire::check()
+void StreamWire::check(struct esp_error *wrong)
 {
     if (thrown)
         std::rethrow_exception(thrown);
-    if (!wire_ok(&wire))
-        throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_NO);
+    if (wire_ok(&wire))
+        return;
+    if (wrong)
+        *wrong = wire.error;
+    throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_NO);
 }
 
 /* Bodies begin at a multiple of 8 in GIOP 1.2. The length of a message that comes in fragments is not known:

@@ -17,9 +17,9 @@ struct StreamWire {
 
     StreamWire(cdrStream &over, enum wire_direction direction, struct arena *arena);
     StreamWire(const StreamWire &) = delete;
-    /* Throws what the stream threw; for what the codec found wrong it throws MARSHAL and leaves the text in
-     * wire.error. */
-    void check();
+    /* Throws what the stream threw, as when the connection is lost in the middle of the message; for what the
+     * codec found wrong it throws MARSHAL and leaves the text in *wrong (may be null). */
+    void check(struct esp_error *wrong = nullptr);
 };
 
 /* What is left of a small message, taken off the stream in one piece: to decode it from memory costs a third
@@ -59,9 +59,7 @@ void stream_decode(cdrStream &stream, struct arena *arena, struct esp_error *wro
     }
     StreamWire wire(stream, WIRE_DECODE, arena);
     walk(&wire.wire);
-    if (wrong)
-        *wrong = wire.wire.error;
-    wire.check();
+    wire.check(wrong);
 }
 
 /* Puts a body that was encoded in memory: as it is where the stream stands at a multiple of 8 (GIOP 1.2

@@ -531,6 +531,53 @@ static void lives_with_tls_and_without_alternate(void **state)
     run("rm -rf %s", folder);
 }
 
+/* Reads one request for a description and answers with the beginning of a reply of 70,000 bytes. */
+static void *answer_in_part(void *listener)
+{
+    struct {
+        uint8_t magic[8];
+        uint32_t size, id, status, contexts;
+        uint32_t outcome[4], digest[2], length;
+        char text[20000];
+    } head = {.magic = {'G', 'I', 'O', 'P', 1, 2, 1, 0}, .outcome = {0, 1, 0, 0}, .length = 60000};
+    char rest[4096];
+    int fd = accept(*(int *)listener, NULL, NULL);
+    if (recv(fd, &head, 16, MSG_WAITALL) == 16) {
+        recv(fd, rest, sizeof rest, 0);
+        head.magic[7] = 1; /* a reply, with the request's number */
+        head.size = 70000;
+        send(fd, &head, sizeof head, MSG_NOSIGNAL);
+    }
+    close(fd);
+    return NULL;
+}
+
+/* The server died while it answered: that is a lost connection, and no message that breaks the contract. */
+static void a_reply_that_is_cut_off_is_a_lost_connection(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(listener, 4), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(at.sin_port));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, answer_in_part, &listener), 0);
+
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct message request = {.kind = MESSAGE_DESCRIBE}, reply;
+    struct esp_error error = {0};
+    enum esp_status status = transport_call(transport, address, &request, 10000, &reply, &error);
+    assert_int_equal(status, ESP_MAYBE); /* and not ESP_PROTOCOL */
+    assert_null(strstr(error.text, "message ends"));
+    pthread_join(thread, NULL);
+    close(listener);
+    transport_destroy(transport);
+}
+
 int main(int argc, char **argv)
 {
     self_path = argv[0];
@@ -544,6 +591,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_socket_of_somebody_else_is_not_trusted),
         cmocka_unit_test(interrupting_ends_calls_under_way),
         cmocka_unit_test(what_is_left_for_connecting_does_not_prolong_a_call),
+        cmocka_unit_test(a_reply_that_is_cut_off_is_a_lost_connection),
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
         cmocka_unit_test(a_port_in_use_is_told),
         cmocka_unit_test(nonsense_does_not_disturb),
