@@ -81,6 +81,25 @@ static void now(const struct server *server, struct metrics *metrics)
                   "What one slot reaches, in operations a second.");
 }
 
+/* The pool that the memory of arguments, results and data comes from. */
+static void pooled(const struct server *server, struct metrics *metrics)
+{
+    struct segments_counters counts;
+    segments_count(server->segments, &counts);
+    metrics_family(metrics, "espalier_server_segments", METRIC_GAUGE,
+                   "Pieces of shared memory: those that arguments, results and data are in, and those that "
+                   "wait in the pool to be used again.");
+    metrics_sample(metrics, counts.in_use, "state", "in_use", (const char *)NULL);
+    metrics_sample(metrics, counts.idle, "state", "idle", (const char *)NULL);
+    metrics_family(metrics, "espalier_server_segment_bytes", METRIC_GAUGE, "Bytes of them.");
+    metrics_sample(metrics, (double)counts.in_use_bytes, "state", "in_use", (const char *)NULL);
+    metrics_sample(metrics, (double)counts.idle_bytes, "state", "idle", (const char *)NULL);
+    metrics_counter(metrics, "espalier_server_segments_made_total", (double)counts.made,
+                    "Pieces of shared memory that were made anew.");
+    metrics_counter(metrics, "espalier_server_segments_recycled_total", (double)counts.recycled,
+                    "Times that one was taken from the pool instead.");
+}
+
 static void stored(const struct server *server, struct metrics *metrics)
 {
     struct store_counts counts;
@@ -117,6 +136,7 @@ void server_metrics(void *self, struct metrics *metrics)
     const struct server_totals *totals = &server->totals;
     endpoint_enter(server->endpoint);
     now(server, metrics);
+    pooled(server, metrics);
     stored(server, metrics);
     metrics_counter(metrics, "espalier_server_sessions_done_total", (double)server->completed,
                     "Sessions that ended well.");

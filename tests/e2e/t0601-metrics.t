@@ -41,6 +41,11 @@ call() {
     espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
 }
 check "a call" wait_until call
+awk 'BEGIN { for (i = 0; i < 200; i++) { for (j = 0; j < 200; j++) printf "%s%d", j ? "," : "", i == j; print "" } }' >large.csv
+large() {
+    espalier call dgemm A=@large.csv B=@large.csv -o C=large.out.csv
+}
+check "a larger one" large
 singular() {
     espalier call dgesv A='[0,0;0,0]' B='[6;7]' -o B=-
 }
@@ -60,6 +65,8 @@ check "and how long they took" has MA.metrics '^espalier_agent_answer_seconds_co
 check "the leader agent knows its server" has LA.metrics '^espalier_agent_servers 1$'
 check "the server counted sessions" has SeD.metrics '^espalier_server_sessions_done_total [1-9]'
 check "and failures by their reason" has SeD.metrics '^espalier_server_sessions_failed_total\{reason="the routine reported a failure"\} 1$'
+check "pieces of shared memory, made and used again" has SeD.metrics '^espalier_server_segments_recycled_total [0-9]+$'
+check "and those that wait in the pool" has SeD.metrics '^espalier_server_segments\{state="idle"\} [1-9]'
 check "data that live there" has SeD.metrics '^espalier_server_data 0$'
 check "bytes" has SeD.metrics '^espalier_server_argument_bytes_total [1-9]'
 check "and forecasts with their errors" has SeD.metrics '^espalier_server_forecast_ratio_count [1-9]'
