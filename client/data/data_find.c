@@ -292,6 +292,19 @@ static enum esp_status tell_silence(const char *id, const struct esp_error *why,
                      id, why->text);
 }
 
+/* Servers tell those above them of their data in batches: who has had a copy for a moment only is not known
+ * there yet. So before a datum is given up because one that has it is silent, the agents are asked again. */
+#define TOLD_ABOVE_MS 400
+
+static void look_again(struct search *search)
+{
+    const struct esp_error why = *search->why;
+    engine_pause(&search->engine->closing, TOLD_ABOVE_MS);
+    struct esp_error error;
+    if (ask_agents(search, &error) != ESP_OK || search->n == 0)
+        *search->why = why;
+}
+
 static enum esp_status find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                             size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error)
 {
@@ -315,6 +328,8 @@ static enum esp_status find(struct engine *engine, const char *id, bool all, str
         status = ask_agents(&search, error);
     if (search.n == 0)
         look_at_places(&search);
+    if (search.n == 0 && status == ESP_OK && is_silence(why.status))
+        look_again(&search);
     *n_holders = search.n;
     if (witnesses)
         witnesses->asked = status == ESP_OK;

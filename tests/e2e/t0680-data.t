@@ -400,6 +400,15 @@ read_from_dying() { # read_from_dying SECONDS: A is killed so long after somebod
     start_server A
     wait_until is_back && return $outcome
 }
+copy_and_kill() { # what B has is not known above yet when A dies
+    espalier data cp "$a" B >log.cp 2>&1 || { cat log.cp; return 1; }
+    stop A KILL
+    espalier data get "$a" copied.npy
+    outcome=$?
+    start_server A
+    wait_until is_back && return $outcome
+}
+check "a copy that was just made is found when the server with the original dies" copy_and_kill
 check "a second server gets it" espalier data cp "$large" B
 check "agents know" wait_until has "$large" 'on +B .*replica'
 for after in 0.02 0.05; do
