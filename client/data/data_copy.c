@@ -131,6 +131,8 @@ static enum esp_status tell_silence(const char *server, const char *address,
     char names[512] = "", why[sizeof error->text];
     if (!is_unsure && status != ESP_UNREACHABLE)
         return status;
+    if (strncmp(error->text, address, strlen(address)) != 0) /* it says itself whom it did not reach */
+        return error_prefix(error, "server %s", server);
     for (size_t i = 0, used = 0; i < n && used + CAP_NAME + 3 < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", holders[i].server);
     error_prefix_at(error, server, address);
@@ -284,14 +286,17 @@ static void describe(const struct engine *engine, const struct esp_data_layout *
         (struct extension){EXTENSION_LAID, laying->value, (uint32_t)(sizeof words + length)};
 }
 
-static enum esp_status lay_once(struct engine *engine, struct laying *laying, const char *address,
-                                struct data_told told, struct esp_error *error)
+static enum esp_status lay_once(struct engine *engine, struct laying *laying, const char *server,
+                                const char *address, struct data_told told, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     const struct pull_request wish = {.extensions = {laying->extensions, 2}};
     size_t n = 0;
     enum esp_status status = data_find(engine, laying->id, true, holders, &n, error);
-    return status == ESP_OK ? pull(engine, laying->id, address, holders, n, &wish, told, error) : status;
+    if (status == ESP_OK &&
+        (status = pull(engine, laying->id, address, holders, n, &wish, told, error)) != ESP_OK)
+        tell_silence(server, address, holders, n, error);
+    return status;
 }
 
 enum esp_status data_redistribute(struct engine *engine, const char *id, const char *server,
@@ -312,7 +317,7 @@ enum esp_status data_redistribute(struct engine *engine, const char *id, const c
     for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
         if (i > 0)
             engine_pause(&engine->closing, INT64_C(100) << (i - 1));
-        status = lay_once(engine, &laying, address, told, error);
+        status = lay_once(engine, &laying, server, address, told, error);
     }
     memcpy(new_id, laying.new_id, sizeof laying.new_id);
     return or_gone(engine, id, status, error);

@@ -64,9 +64,10 @@ awk 'BEGIN { k = 200; n = k*k; print "%%MatrixMarket matrix coordinate real symm
     for (i = 1; i <= n; i++) { print i, i, 4; if (i % k) print i + 1, i, -1; if (i + k <= n) print i + k, i, -1 } }' >laplace.mtx
 awk 'BEGIN { n = 40000; print "%%MatrixMarket matrix coordinate real general\n" n, 10*n, n
     for (i = 1; i <= n; i++) print i, 10*i, 2 }' >wide.mtx
-solves long.mtx 40000 dgbsv
-solves bidiagonal.mtx 40000 dgbsv
-solves laplace.mtx 40000 dcholmod
+# Rivals whose forecasts may be as near as this: on a busy machine the other one may win.
+solves long.mtx 40000 '(dgbsv|dcholmod)'
+solves bidiagonal.mtx 40000 '(dgbsv|dumfpack)'
+solves laplace.mtx 40000 '(dcholmod|dumfpack)'
 check "linsolve" espalier call linsolve A=@laplace.mtx B=@b.mtx -o X=x.mtx
 check_says "too" 'linsolve: done by (dcholmod|dic_open)'
 for letter in s c; do

@@ -235,4 +235,11 @@ for memory in "100 KiB" "150 KiB" "300 KiB"; do
     check "what they cannot keep travels through the program" timeout 60 "$steps" tight
     check "nothing of it stays" wait_until nothing_left
 done
+
+# ---- a server that is to have a datum in other pieces does not answer: it may make them when it goes on ----
+espalier data put two.mtx -s A -m persistent >twice.id
+check "a server is stopped again" pause_b STOP
+check_fails 3 "nothing is laid otherwise there" espalier data cp "$(cat twice.id)" B --grid 2x1 --block 1 --timeout '2 s'
+check_says "which is told as of a move" 'server B, which is to have it, does not answer: nothing is lost, A has it still'
+check "it goes on again" pause_b CONT
 finish
