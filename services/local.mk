@@ -100,7 +100,9 @@ services_libdirectory_la_SOURCES = \
 	services/directory/schema.c \
 	services/directory/schema.h \
 	services/directory/tree.c \
-	services/directory/tree.h
+	services/directory/tree.h \
+	services/directory/within.c \
+	services/directory/within.h
 services_libdirectory_la_CPPFLAGS = $(AM_CPPFLAGS) $(LDAP_CFLAGS)
 services_libdirectory_la_LIBADD = core/libcore.la $(LDAP_LIBS)
 # Links to other daemons, measured by HTTP. Programs list it before services/libdaemon, whose sockets it uses.

@@ -15,6 +15,9 @@
 #define PAGE       200 /* entries of one answer: models are long */
 #define AT_A_TIME  32  /* searches whose answers are waited for together */
 #define MOST_DEPTH 8   /* of entries; ours have three levels */
+/* Pages one after the other without an entry that is new. Some are: those of a search that was cut short come
+ * again when it is made in parts, and filters may leave nothing of a page. */
+#define MOST_IDLE_PAGES 1000
 /* What names are told apart by, letter after letter; what begins with another one is searched for as "none of
  * these". */
 #define LETTERS     "abcdefghijklmnopqrstuvwxyz0123456789-_."
@@ -109,9 +112,17 @@ static enum esp_status read_search(struct ldap_session *session, const struct se
 {
     struct berval cookie = {0};
     enum esp_status status;
-    do
+    unsigned idle = 0;
+    do {
+        const size_t before = tree->n;
         status = read_page(session, search, &cookie, cut, tree);
-    while (status == ESP_OK && cookie.bv_len > 0);
+        idle = tree->n > before ? 0 : idle + 1;
+        if (status == ESP_OK && cookie.bv_len > 0 && idle == MOST_IDLE_PAGES)
+            status = error_set(session->error, ESP_LIMIT,
+                               "%.150s: %.150s: expected the last page of entries, found %d without an entry "
+                               "that is new",
+                               session->options->url, search->base, MOST_IDLE_PAGES);
+    } while (status == ESP_OK && cookie.bv_len > 0);
     ber_memfree(cookie.bv_val);
     return status;
 }

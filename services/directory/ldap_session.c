@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/ldap_session.h"
 
+#include "services/directory/within.h"
+
+#include <netdb.h>
 #include <sasl/sasl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +39,7 @@ enum esp_status ldap_failed(const struct ldap_session *session, int code, const 
     char *detail = NULL;
     if (session->ld)
         ldap_get_option(session->ld, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
-    if (session->patience.runs && patience_is_over((struct patience *)&session->patience))
+    if (patience_is_over(&session->patience))
         code = LDAP_TIMEOUT;
     enum esp_status status =
         error_set(session->error, status_of(code), "%.150s: %s: %s%s%.150s", session->options->url, what,
@@ -102,27 +105,25 @@ static int set_up_tls(struct ldap_session *session)
     return ldap_set_option(session->ld, LDAP_OPT_X_TLS_NEWCTX, &zero);
 }
 
-/* Connected: from here on our patience is what ends waiting. With a timeout of its own for the network
- * libldap would do the handshake of TLS without blocking, and spin where GnuTLS is below it. */
+/* Connected: from here on our patience is what ends waiting, and libldap's own must not. */
 static int on_open(LDAP *ld, Sockbuf *socket, LDAPURLDesc *url, struct sockaddr *address,
                    struct ldap_conncb *callback)
 {
     struct ldap_session *session = callback->lc_arg;
-    int fd = -1;
     (void)url;
     (void)address;
-    ber_sockbuf_ctrl(socket, LBER_SB_OPT_GET_FD, &fd);
-    patience_watch(&session->patience, fd);
+    patience_renew(&session->patience);
+    if (!patience_guard(&session->patience, socket))
+        return -1;
     ldap_set_option(ld, LDAP_OPT_NETWORK_TIMEOUT, NULL);
     return 0;
 }
 
 static void on_close(LDAP *ld, Sockbuf *socket, struct ldap_conncb *callback)
 {
-    struct ldap_session *session = callback->lc_arg;
     (void)ld;
     (void)socket;
-    patience_watch(&session->patience, -1);
+    (void)callback;
 }
 
 /* No wait without a deadline; no referrals to servers that nobody named. */
@@ -140,6 +141,18 @@ static void set_limits(struct ldap_session *session)
     ldap_set_option(session->ld, LDAP_OPT_CONNECT_CB, &session->opened);
 }
 
+/* What libldap will ask the resolver for, so that the answers are near by then: the host's own name, when it
+ * is used first, and the server's. */
+static void resolve(const char *host)
+{
+    LDAP *ld = NULL;
+    struct addrinfo *found = NULL;
+    if (ldap_initialize(&ld, NULL) == LDAP_SUCCESS)
+        ldap_unbind_ext(ld, NULL, NULL);
+    if (*host && *host != '/' && getaddrinfo(host, NULL, NULL, &found) == 0)
+        freeaddrinfo(found);
+}
+
 static enum esp_status take_url(struct ldap_session *session)
 {
     LDAPURLDesc *url = NULL;
@@ -149,6 +162,11 @@ static enum esp_status take_url(struct ldap_session *session)
         return error_set(session->error, ESP_CONFIG,
                          "directory: expected \"ldap://HOST/BASE\", such as "
                          "\"ldap://ldap.example.org/ou=espalier,dc=example,dc=org\", found \"%.150s\"",
+                         session->options->url);
+    }
+    if (!within_ms(session->options->timeout_ms, resolve, url->lud_host ? url->lud_host : "")) {
+        ldap_free_urldesc(url);
+        return error_set(session->error, ESP_TIMEOUT, "%.150s: its name is not resolved in time",
                          session->options->url);
     }
     session->base = strdup(url->lud_dn);
@@ -167,8 +185,7 @@ enum esp_status ldap_session_open(struct ldap_session *session, const struct dir
                                   struct esp_error *error)
 {
     *session = (struct ldap_session){.options = options, .error = error};
-    if (!patience_begin(&session->patience, options->timeout_ms))
-        return error_set(error, ESP_SYSTEM, "no thread for the deadline of the directory");
+    patience_begin(&session->patience, options->timeout_ms);
     enum esp_status status = take_url(session);
     if (status == ESP_OK)
         status = read_password(session);
@@ -192,11 +209,11 @@ enum esp_status ldap_session_open(struct ldap_session *session, const struct dir
 
 void ldap_session_close(struct ldap_session *session)
 {
-    /* Its good-bye may wait too. */
-    patience_renew(&session->patience);
+    /* Its good-bye may wait too, but for nobody who has been given up. */
+    if (!patience_is_over(&session->patience))
+        patience_renew(&session->patience);
     if (session->ld)
         ldap_unbind_ext(session->ld, NULL, NULL);
-    patience_end(&session->patience);
     free(session->base);
     explicit_bzero(session->password, sizeof session->password);
 }

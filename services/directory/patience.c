@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/patience.h"
 
+#include "services/directory/tree.h"
 #include "util/clock.h"
 
-#include <signal.h>
+#include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
+
+/* libldap adds the socket's own operations at LBER_SBIOD_LEVEL_PROVIDER after it has told us of it: ours are
+ * to be above them, as it begins with the highest. */
+#define LEVEL (LBER_SBIOD_LEVEL_PROVIDER + 1)
 
 static int64_t now_ns(void)
 {
@@ -14,75 +20,86 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-static void *watch(void *self)
+/* Whether it is worth a try; else errno is ETIMEDOUT. What is there already is taken late too (this process
+ * may have had to wait), but a peer that never stops sending does not go on for ever. */
+static bool wait_for(struct patience *patience, short events)
 {
-    struct patience *patience = self;
-    pthread_mutex_lock(&patience->lock);
-    while (!patience->end) {
-        const struct timespec until = {patience->until_ns / NS_PER_S, patience->until_ns % NS_PER_S};
-        pthread_cond_timedwait(&patience->changed, &patience->lock, &until);
-        if (patience->end || now_ns() < patience->until_ns)
-            continue;
-        patience->over = true;
-        patience->until_ns = now_ns() + patience->ms * NS_PER_MS; /* a socket may come that late */
-        if (patience->fd >= 0)
-            shutdown(patience->fd, SHUT_RDWR);
-    }
-    pthread_mutex_unlock(&patience->lock);
-    return NULL;
+    const int64_t left_ns = patience->until_ns - now_ns();
+    struct pollfd socket = {.fd = patience->fd, .events = events};
+    int found = 0;
+    if (left_ns > -patience->ms * NS_PER_MS)
+        found = poll(&socket, 1, left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
+    if (found != 0)
+        return true; /* broken, or interrupted: the next operation says so */
+    patience->over = true;
+    errno = ETIMEDOUT;
+    return false;
 }
 
-bool patience_begin(struct patience *patience, int64_t ms)
+static bool again(ssize_t done)
 {
-    pthread_condattr_t attributes;
-    sigset_t all, before;
-    *patience = (struct patience){.ms = ms, .fd = -1, .until_ns = now_ns() + ms * NS_PER_MS};
-    pthread_mutex_init(&patience->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&patience->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    sigfillset(&all); /* signals are for the main thread */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    patience->runs = pthread_create(&patience->thread, NULL, watch, patience) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return patience->runs;
+    return done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
-void patience_watch(struct patience *patience, int fd)
+static ber_slen_t take(Sockbuf_IO_Desc *layer, void *buffer, ber_len_t size)
 {
-    pthread_mutex_lock(&patience->lock);
-    patience->fd = fd;
-    if (patience->over && fd >= 0)
-        shutdown(fd, SHUT_RDWR);
-    pthread_mutex_unlock(&patience->lock);
+    struct patience *patience = layer->sbiod_pvt;
+    ssize_t done = -1;
+    do {
+        if (!wait_for(patience, POLLIN))
+            return -1;
+        done = recv(patience->fd, buffer, size, MSG_DONTWAIT);
+    } while (again(done));
+    return done;
+}
+
+/* A peer that is gone must not end the program. */
+static ber_slen_t give(Sockbuf_IO_Desc *layer, void *buffer, ber_len_t size)
+{
+    struct patience *patience = layer->sbiod_pvt;
+    ssize_t done = -1;
+    do {
+        if (!wait_for(patience, POLLOUT))
+            return -1;
+        done = send(patience->fd, buffer, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (again(done));
+    return done;
+}
+
+static int set_up(Sockbuf_IO_Desc *layer, void *patience)
+{
+    layer->sbiod_pvt = patience;
+    return 0;
+}
+
+static int control(Sockbuf_IO_Desc *layer, int option, void *value)
+{
+    return LBER_SBIOD_CTRL_NEXT(layer, option, value);
+}
+
+static Sockbuf_IO patient = {.sbi_setup = set_up, .sbi_ctrl = control, .sbi_read = take, .sbi_write = give};
+
+void patience_begin(struct patience *patience, int64_t ms)
+{
+    *patience = (struct patience){.ms = ms, .fd = -1};
+    patience_renew(patience);
+}
+
+bool patience_guard(struct patience *patience, Sockbuf *socket)
+{
+    /* Or a length that somebody made up is allocated. */
+    ber_len_t most = DIRECTORY_MOST_BYTES;
+    ber_sockbuf_ctrl(socket, LBER_SB_OPT_GET_FD, &patience->fd);
+    ber_sockbuf_ctrl(socket, LBER_SB_OPT_SET_MAX_INCOMING, &most);
+    return ber_sockbuf_add_io(socket, &patient, LEVEL, patience) == 0;
 }
 
 void patience_renew(struct patience *patience)
 {
-    pthread_mutex_lock(&patience->lock);
     patience->until_ns = now_ns() + patience->ms * NS_PER_MS;
-    pthread_cond_signal(&patience->changed);
-    pthread_mutex_unlock(&patience->lock);
 }
 
-bool patience_is_over(struct patience *patience)
+bool patience_is_over(const struct patience *patience)
 {
-    pthread_mutex_lock(&patience->lock);
-    const bool over = patience->over;
-    pthread_mutex_unlock(&patience->lock);
-    return over;
-}
-
-void patience_end(struct patience *patience)
-{
-    pthread_mutex_lock(&patience->lock);
-    patience->end = true;
-    patience->fd = -1;
-    pthread_cond_signal(&patience->changed);
-    pthread_mutex_unlock(&patience->lock);
-    if (patience->runs)
-        pthread_join(patience->thread, NULL);
-    pthread_cond_destroy(&patience->changed);
-    pthread_mutex_destroy(&patience->lock);
+    return patience->over;
 }

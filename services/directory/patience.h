@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A deadline for what a library does with a socket and cannot be told to give up: a thread that shuts the
- * socket down when its time is over, so that the library finds its connection closed. (libldap with GnuTLS
- * waits for ever, or spins, for a handshake that nobody answers.)
+ * A deadline for what libldap does with its socket: a layer of its input and output that waits for the socket
+ * until then and no longer. It lies right above the socket, below TLS and SASL. (libldap waits without a time
+ * when it writes and in a handshake of TLS; with a time of its own for the network it would do the handshake
+ * without blocking, and spin where GnuTLS is below it.)
  */
 #ifndef SERVICES_DIRECTORY_PATIENCE_H
 #define SERVICES_DIRECTORY_PATIENCE_H
 
-#include <pthread.h>
+#include <lber.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Only by the functions here, by one thread. */
 struct patience {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pthread_t thread;
     int64_t ms, until_ns;
-    int fd; /* -1: there is no socket yet */
-    bool runs, end, over;
+    int fd;
+    bool over;
 };
 
-/* The time begins. False: there is no thread for it, and no deadline. */
-bool patience_begin(struct patience *patience, int64_t ms);
-/* The socket that it is about, which lives until patience_end(). */
-void patience_watch(struct patience *patience, int fd);
+/* The time begins. */
+void patience_begin(struct patience *patience, int64_t ms);
+/* Puts the layer into a socket that has been connected, and that `patience` outlives. What comes in one
+ * message is limited too. False: no memory. */
+bool patience_guard(struct patience *patience, Sockbuf *socket);
 /* Something came of it: the time begins anew. */
 void patience_renew(struct patience *patience);
-/* Whether the time was over at some moment. */
-bool patience_is_over(struct patience *patience);
-/* Before the socket is closed. */
-void patience_end(struct patience *patience);
+/* Whether something was given up because the time was over. From then on nothing is waited for any more,
+ * unless it is renewed. */
+bool patience_is_over(const struct patience *patience);
 
 #endif
