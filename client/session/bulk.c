@@ -170,6 +170,7 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
     if (bytes == 0)
         return ESP_OK;
     int64_t start_ns = clock_now_ns(session->engine->clock);
+    const double begun_ns = link_begins(session->link, send);
     session->heavy = true;
     transfer.total = bytes;
     pthread_mutex_init(&transfer.lock, NULL);
@@ -186,10 +187,10 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
     pthread_mutex_unlock(&transfer.lock);
     pthread_cond_destroy(&transfer.left);
     pthread_mutex_destroy(&transfer.lock);
-    const int64_t took_ns = clock_now_ns(session->engine->clock) - start_ns;
-    session->sent_ns += took_ns;
+    session->sent_ns += clock_now_ns(session->engine->clock) - start_ns;
+    const double own_s = link_ends(session->link, send, begun_ns);
     if (transfer.status == ESP_OK)
-        link_learn(session->link, bytes, (double)took_ns / 1e9);
+        link_learn(session->link, bytes, own_s);
     if (transfer.status != ESP_OK)
         *error = transfer.error;
     return transfer.status;

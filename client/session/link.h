@@ -12,6 +12,7 @@
 #define CLIENT_LINK_H
 
 #include "client/session/session.h"
+#include "core/forecast/sharing.h"
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
 #include <uthash.h>
 
@@ -29,6 +30,7 @@ struct link {
     int64_t sounded_s;             /* when that was, since 1970 */
     double called_bps[LINK_RATES]; /* what short ones, and calls with all in them, tell */
     unsigned n_called;             /* ever */
+    struct sharing sharing[2];     /* by transfers under way: from there, and there */
     double trip_s;                 /* shortest of a small message there and back; 0: not known */
     pthread_cond_t news;
     struct session *parked;
@@ -98,6 +100,10 @@ enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error 
 enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
                                  struct esp_error *error);
 
+/* A transfer in that direction begins; for link_ends(). */
+double link_begins(struct link *link, bool there);
+/* It ends; the seconds that the link was its own, as far as this client shared it with itself. */
+double link_ends(struct link *link, bool there, double begun_ns);
 /* A transfer of so many bytes went so: what is learned of the link. Short ones tell as much as calls do. */
 void link_learn(struct link *link, uint64_t bytes, double seconds);
 /* The same of a call that brought so many bytes in itself, and its answer, of which the server says that it

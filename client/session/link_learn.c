@@ -9,6 +9,7 @@
 #include "core/forecast/told_links.h"
 #include "core/forecast/path.h"
 
+#include "util/clock.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,22 @@ void link_called(struct link *link, uint64_t bytes, double seconds, double there
 void link_learn(struct link *link, uint64_t bytes, double seconds)
 {
     if (bytes < TELLING_BYTES)
+double link_begins(struct link *link, bool there)
+{
+    pthread_mutex_lock(&link->lock);
+    const double begun_ns = sharing_begin(&link->sharing[there], clock_now_ns(link->engine->clock));
+    pthread_mutex_unlock(&link->lock);
+    return begun_ns;
+}
+
+double link_ends(struct link *link, bool there, double begun_ns)
+{
+    pthread_mutex_lock(&link->lock);
+    const double seconds = sharing_end(&link->sharing[there], clock_now_ns(link->engine->clock), begun_ns);
+    pthread_mutex_unlock(&link->lock);
+    return seconds;
+}
+
         link_called(link, bytes, seconds, 0);
     if (bytes < TELLING_BYTES || !(seconds > 0))
         return;

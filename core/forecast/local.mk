@@ -33,5 +33,7 @@ core_libcore_la_SOURCES += \
 	core/forecast/path.h \
 	core/forecast/predictor.c \
 	core/forecast/predictor.h \
+	core/forecast/sharing.c \
+	core/forecast/sharing.h \
 	core/forecast/told_links.c \
 	core/forecast/told_links.h

@@ -3,6 +3,7 @@
  * Links from other servers, as data that were fetched over them tell: the parent hears of them with the
  * server's record, and forecasts by them when a datum has to come from there.
  */
+#include "core/forecast/sharing.h"
 #include "core/forecast/told_links.h"
 #include "sed/server/server_state.h"
 
@@ -16,7 +17,8 @@
 
 struct fetched_link {
     char peer[CAP_NAME + 1];
-    struct path path;
+    struct path path;                 /* unknown: what was fetched was too short to tell */
+    struct sharing sharing;           /* by what is fetched at the moment */
     struct fetched_link *prev, *next; /* the one used last first */
 };
 
@@ -32,6 +34,10 @@ static struct fetched_link *get(struct server *server, const char *peer)
         server->n_fetched++;
     } else {
         link = server->fetched->prev; /* the last of the list */
+        while (link->sharing.n > 0 && link != server->fetched)
+            link = link->prev;
+        if (link->sharing.n > 0)
+            return NULL;
         DL_DELETE(server->fetched, link);
         *link = (struct fetched_link){.peer = ""};
     }
@@ -63,6 +69,34 @@ void server_from_peer(struct server *server, const char *peer, const struct path
     endpoint_leave(server->endpoint);
 }
 
+static struct sharing *sharing_of(struct server *server, const char *peer)
+{
+    struct fetched_link *link = get(server, peer);
+    return link ? &link->sharing : NULL;
+}
+
+double server_fetch_begins(struct server *server, const char *peer)
+{
+    endpoint_enter(server->endpoint);
+    struct sharing *sharing = sharing_of(server, peer);
+    const double begun_ns = sharing ? sharing_begin(sharing, clock_now_ns(&clock_system)) : -1;
+    endpoint_leave(server->endpoint);
+    return begun_ns;
+}
+
+double server_fetch_ends(struct server *server, const char *peer, double begun_ns)
+{
+    double seconds = 0;
+    if (begun_ns < 0)
+        return seconds;
+    endpoint_enter(server->endpoint);
+    struct sharing *sharing = sharing_of(server, peer); /* what is in use is not given to another */
+    if (sharing && sharing->n > 0)
+        seconds = sharing_end(sharing, clock_now_ns(&clock_system), begun_ns);
+    endpoint_leave(server->endpoint);
+    return seconds;
+}
+
 bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record)
 {
     struct told_link links[CAP_TOLD_LINKS];
@@ -73,7 +107,8 @@ bool server_tell_links(struct server *server, bool complete, struct arena *arena
     if (server->options.host_bps > 0)
         links[n++] = (struct told_link){server->name, {true, 0, server->options.host_bps, 0}};
     DL_FOREACH(server->fetched, link)
-    links[n++] = (struct told_link){link->peer, link->path};
+    if (link->path.known)
+        links[n++] = (struct told_link){link->peer, link->path};
     server->fetched_told = true;
     return told_links_add(&record->extensions, EXTENSION_FETCHED_LINKS, links, n, arena);
 }

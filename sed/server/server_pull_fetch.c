@@ -147,17 +147,20 @@ static enum esp_status move(struct pull *pull, const char *address, uint64_t tic
     return transfer_run(&options, &pull->done, error);
 }
 
-/* The same, and its time counts as a measurement of the link, when all of it came in one go. */
+/* The same, and its time counts as a measurement of the link, when all of it came in one go. Others that come
+ * over it at the same time do not make it a slow one. */
 static enum esp_status move_timed(struct pull *pull, const char *address, const struct open_reply *opened,
                                   struct esp_error *error)
 {
     const struct server_options *told = &pull->server->options;
     const bool whole = pull->done.n == 0 && opened->datum.server && *opened->datum.server;
-    const int64_t begun_ns = clock_now_ns(&clock_system);
+    if (!whole || !told->fetched)
+        return move(pull, address, opened->ticket, opened->datum.bytes, error);
+    const double begun_ns = server_fetch_begins(pull->server, opened->datum.server);
     enum esp_status status = move(pull, address, opened->ticket, opened->datum.bytes, error);
-    if (status == ESP_OK && whole && told->fetched)
-        told->fetched(told->fetched_arg, opened->datum.server, opened->datum.bytes,
-                      (double)(clock_now_ns(&clock_system) - begun_ns) / 1e9);
+    const double seconds = server_fetch_ends(pull->server, opened->datum.server, begun_ns);
+    if (status == ESP_OK && seconds > 0)
+        told->fetched(told->fetched_arg, opened->datum.server, opened->datum.bytes, seconds);
     return status;
 }
 

@@ -501,6 +501,10 @@ void server_memory_release(struct server *server);
 /* ---- server_links.c ---- */
 /* Adds links from other servers to the record when the parent is to hear of them. False without memory. */
 bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record);
+/* A fetch from that server begins (for server_fetch_ends()), and ends: the seconds that it had the link to
+ * itself, as far as this server shared it with itself; 0: nothing is known of that. Without the lock. */
+double server_fetch_begins(struct server *server, const char *peer);
+double server_fetch_ends(struct server *server, const char *peer, double begun_ns);
 void server_links_release(struct server *server);
 
 /* ---- server_idle.c ---- */

@@ -4,6 +4,7 @@
  */
 #include "client/session/link_memory.h"
 #include "client/session/sounding.h"
+#include "core/forecast/sharing.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -131,6 +132,23 @@ static void what_short_transfers_told_is_kept(void **state)
     link_memory_load(&memory, path, NOW + LINK_MEMORY_SHORT_S + 1);
     assert_int_equal(memory.n, 1);
     link_memory_clear(&memory);
+}
+
+/* ---- sharing ---- */
+
+/* Two transfers of a second each of work, the second one half a second behind: both take longer, and are told
+ * their second. */
+static void who_shares_a_link_knows_its_whole_rate(void **state)
+{
+    (void)state;
+    struct sharing sharing = {0};
+    const double first = sharing_begin(&sharing, 5000000000);
+    const double second = sharing_begin(&sharing, 5500000000);
+    assert_float_equal(sharing_end(&sharing, 6500000000, first), 1,
+                       1e-9); /* half alone, a whole one by two */
+    assert_float_equal(sharing_end(&sharing, 7000000000, second), 1, 1e-9);
+    const double alone = sharing_begin(&sharing, 9000000000); /* idle time is nobody's */
+    assert_float_equal(sharing_end(&sharing, 9250000000, alone), 0.25, 1e-9);
 }
 
 /* ---- soundings ---- */
@@ -285,3 +303,5 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        cmocka_unit_test(who_shares_a_link_knows_its_whole_rate),
+        cmocka_unit_test(a_glance_is_short_and_invents_nothing),
