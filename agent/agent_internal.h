@@ -408,6 +408,10 @@ void links_brothers(struct agent *agent, const struct knowledge_node *const *chi
 /* The link to the child from a brother, as the child has measured it, or seen it when it fetched data. */
 void links_between(struct agent *agent, const char *child, const char *brother, const struct path *path);
 
+/* Of aggregate_across: from one server to another one that is below another child, as one of them has
+ * measured it when it fetched data, or as data move within the host of both. */
+bool links_across(void *agent, const char *holder, const char *server, struct path *path);
+
 /* How data move within the host of a child, as it has told. */
 void links_of_host(struct agent *agent, const char *child, const struct path *path);
 

@@ -155,9 +155,10 @@ bool decide_merge(struct question *question, struct arena *arena, struct respons
     }
     if (inputs && children && request_has_data(request))
         links_brothers(agent, children, n, largest_datum(request), arena, inputs);
+    const struct aggregate_across across = {links_across, agent};
     struct esp_error error;
     if (!inputs || !children ||
-        aggregate_merge(agent->name, request, inputs, n, arena, merged, &error) != ESP_OK)
+        aggregate_merge(agent->name, request, inputs, n, &across, arena, merged, &error) != ESP_OK)
         return false;
     /* At the top each candidate's whole load is kept while choosing; see decide_begin(). */
     if (!question->group)

@@ -59,6 +59,28 @@ static bool share_host(const struct knowledge_node *one, const struct knowledge_
            strncmp(one->address, other->address, n) == 0 && !strchr(other->address + n, ':');
 }
 
+bool links_across(void *self, const char *holder, const char *server, struct path *path)
+{
+    const struct agent *agent = self;
+    const struct knowledge_node *from = knowledge_find(agent->knowledge, holder);
+    const struct knowledge_node *to = knowledge_find(agent->knowledge, server);
+    struct path other;
+    /* Of two children there are the series of their probes (links_brothers()). */
+    if (!from || !to || (strcmp(from->parent, agent->name) == 0 && strcmp(to->parent, agent->name) == 0))
+        return false;
+    if (node_fetched(to, holder, path))
+        return true;
+    if (node_fetched(from, server, path)) {
+        *path = path_turned(*path);
+        return true;
+    }
+    if (!share_host(from, to) || !node_fetched(from, holder, path) || !node_fetched(to, server, &other))
+        return false;
+    if (other.bandwidth_bps < path->bandwidth_bps)
+        *path = other;
+    return true;
+}
+
 static struct path way_between(const struct agent *agent, const struct knowledge_node *from,
                                const struct knowledge_node *to, uint64_t bytes)
 {

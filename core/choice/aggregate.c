@@ -130,6 +130,7 @@ struct merge {
     const struct request *request;
     const struct aggregate_input *inputs;
     size_t n_inputs;
+    const struct aggregate_across *across;
     struct response *merged;
     size_t first_row[CAP_ARGUMENTS]; /* per argument of the request that is a datum */
 };
@@ -193,8 +194,25 @@ static size_t most_rows(const struct merge *merge)
 
 /* ---- servers ---- */
 
+/* The way of one holder below child `c` to a server below child `from`: as one of the two has measured it, or
+ * the shorter one of those by this agent and by the measured link between the children. */
+static struct path way_from(const struct merge *merge, size_t c, const struct data_location *row, size_t from,
+                            const struct server_estimate *estimate, struct path access, uint64_t bytes)
+{
+    const struct aggregate_input *input = &merge->inputs[c];
+    struct path way;
+    if (merge->across && merge->across->link(merge->across->arg, row->holder, estimate->server, &way))
+        return way;
+    way = path_join(path_join(row->to_me, path_turned(input->link)), access);
+    if (!input->brothers)
+        return way;
+    const struct path direct = path_join(path_join(row->to_me, input->brothers[from]),
+                                         access_path(merge->inputs[from].response, estimate));
+    return direct.known && is_better(&direct, &way, bytes) ? direct : way;
+}
+
 /* The best way of a datum to a server below child `from`: the one that is closed there, or one from a holder
- * below another child, through this agent. */
+ * below another child. */
 static struct path best_path(const struct merge *merge, size_t from, const struct server_estimate *estimate,
                              const struct argument_attribute *argument, struct path access)
 {
@@ -202,18 +220,12 @@ static struct path best_path(const struct merge *merge, size_t from, const struc
     for (size_t c = 0; c < merge->n_inputs; c++) {
         const struct response *response = merge->inputs[c].response;
         for (uint32_t i = 0; c != from && i < response->n_data; i++) {
-            if (response->data[i].argument != argument->index || !*response->data[i].holder)
+            const struct data_location *row = &response->data[i];
+            if (row->argument != argument->index || !*row->holder)
                 continue;
-            struct path way =
-                path_join(path_join(response->data[i].to_me, path_turned(merge->inputs[c].link)), access);
+            const struct path way = way_from(merge, c, row, from, estimate, access, argument->bytes);
             /* An unknown way still says that there is one: better than none. */
             if (is_better(&way, &best, argument->bytes))
-                best = way;
-            if (!merge->inputs[c].brothers)
-                continue;
-            way = path_join(path_join(response->data[i].to_me, merge->inputs[c].brothers[from]),
-                            access_path(merge->inputs[from].response, estimate));
-            if (way.known && is_better(&way, &best, argument->bytes))
                 best = way;
         }
     }
@@ -241,10 +253,12 @@ static bool merge_server(const struct merge *merge, size_t from, const struct se
 }
 
 enum esp_status aggregate_merge(const char *name, const struct request *request,
-                                const struct aggregate_input *inputs, size_t n_inputs, struct arena *arena,
+                                const struct aggregate_input *inputs, size_t n_inputs,
+                                const struct aggregate_across *across, struct arena *arena,
                                 struct response *merged, struct esp_error *error)
 {
-    struct merge merge = {.request = request, .inputs = inputs, .n_inputs = n_inputs, .merged = merged};
+    struct merge merge = {
+        .request = request, .inputs = inputs, .n_inputs = n_inputs, .across = across, .merged = merged};
     size_t n_servers = 0;
     *merged = (struct response){.name = name};
     for (size_t c = 0; c < n_inputs; c++) {

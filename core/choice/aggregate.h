@@ -38,14 +38,23 @@ struct aggregate_input {
     const struct path *brothers;
 };
 
+/* What servers below different children have measured of the links between them: the datum goes from one to
+ * the other, and what one of them found is what it takes. */
+struct aggregate_across {
+    /* False: nothing is known. */
+    bool (*link)(void *arg, const char *holder, const char *server, struct path *path);
+    void *arg;
+};
+
 /* The way to the server from who speaks, `access`, as the estimate's first transfer, with the way back. False
  * without memory. */
 bool aggregate_tell_access(struct server_estimate *estimate, const struct path *access, struct arena *arena);
 
-/* Merges without cutting. What `merged` points to lies in `arena` or belongs to the inputs. `name` is the
- * agent's. ESP_NO_MEMORY. */
+/* Merges without cutting. `across` may be NULL. What `merged` points to lies in `arena` or belongs to the
+ * inputs. `name` is the agent's. ESP_NO_MEMORY. */
 enum esp_status aggregate_merge(const char *name, const struct request *request,
-                                const struct aggregate_input *inputs, size_t n_inputs, struct arena *arena,
+                                const struct aggregate_input *inputs, size_t n_inputs,
+                                const struct aggregate_across *across, struct arena *arena,
                                 struct response *merged, struct esp_error *error);
 
 /* tComm in seconds: to bring all that the server needs before it can start, and to bring the results back.

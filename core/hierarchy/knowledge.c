@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hierarchy/knowledge_internal.h"
 
+#include "core/forecast/told_links.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +141,21 @@ void node_drop_models(struct knowledge_node *node)
     node->models_passed_on = false;
 }
 
+void node_drop_fetched(struct knowledge_node *node)
+{
+    free(node->fetched_told);
+    node->fetched_told = NULL;
+    node->fetched_length = 0;
+    node->fetched_passed_on = false;
+}
+
+bool node_fetched(const struct knowledge_node *node, const char *peer, struct path *path)
+{
+    struct extension told = {EXTENSION_FETCHED_LINKS, node->fetched_told, node->fetched_length};
+    return node->fetched_told &&
+           told_links_find(&(struct extensions){&told, 1}, EXTENSION_FETCHED_LINKS, peer, path);
+}
+
 void node_free(struct knowledge *k, struct knowledge_node *node)
 {
     while (node->pending)
@@ -146,6 +163,7 @@ void node_free(struct knowledge *k, struct knowledge_node *node)
     load_release(&node->base);
     load_release(&node->load);
     node_drop_models(node);
+    node_drop_fetched(node);
     arena_clear(&node->arena);
     free(node->marks);
     free(node->name);

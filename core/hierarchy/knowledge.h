@@ -38,11 +38,14 @@ struct knowledge_node {
     uint64_t memory_total, memory_free, completed, failed;
     struct placement_mark *marks;
     uint32_t n_marks;
-    struct extensions extensions; /* but for its models */
+    struct extensions extensions; /* but for its models and its links */
     struct cost_set *models;      /* of what calls cost there; NULL: none were told */
     uint8_t *models_told;         /* as they were told, for those above */
     uint32_t models_length;
     bool models_passed_on;
+    uint8_t *fetched_told; /* its links from others (EXTENSION_FETCHED_LINKS), until it tells them anew */
+    uint32_t fetched_length;
+    bool fetched_passed_on;
     struct server_terms terms; /* its texts lie in `extensions` */
     int64_t link_base_ns;      /* when what was on its way there will be through, as the record says */
     int64_t link_free_ns;      /* with the pending placements behind it */
@@ -165,6 +168,10 @@ void knowledge_tick(struct knowledge *knowledge);
 size_t knowledge_pending(const struct knowledge *knowledge);
 /* The placement that expires last; follow all_prev up to the first one (whose all_prev is the last). */
 struct pending *knowledge_last_pending(const struct knowledge *knowledge);
+
+/* The link to the server from another one, or within its host (its own name), as it has told it. False: it
+ * has not. */
+bool node_fetched(const struct knowledge_node *node, const char *peer, struct path *path);
 
 /* The node as a record; what it points to is the node's or lies in `arena`. False without memory. */
 bool knowledge_record(const struct knowledge *knowledge, const struct knowledge_node *node,

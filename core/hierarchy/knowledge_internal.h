@@ -37,7 +37,9 @@ void knowledge_untouch(struct knowledge *knowledge, struct knowledge_node *node)
 
 /* ---- core/hierarchy/knowledge.c ---- */
 
+/* What it tells seldom, and what holds until it tells it again. */
 void node_drop_models(struct knowledge_node *node);
+void node_drop_fetched(struct knowledge_node *node);
 /* Out of and into the index of its catalogue, where it is found by what it costs. */
 void node_leave_index(struct knowledge *k, struct knowledge_node *node);
 void node_enter_index(struct knowledge *k, struct knowledge_node *node);

@@ -4,6 +4,8 @@
  */
 #include "core/hierarchy/knowledge_internal.h"
 
+#include "core/forecast/told_links.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +94,21 @@ static void take_models(struct knowledge_node *node, const struct extension *ext
     node->models_length = extension->length;
 }
 
+/* They hold until others come. Without memory those of before are as good. */
+static void take_fetched(struct knowledge_node *node, const struct extension *extension)
+{
+    if (extension->length == 0 || (node->fetched_told && node->fetched_length == extension->length &&
+                                   memcmp(node->fetched_told, extension->value, extension->length) == 0))
+        return;
+    uint8_t *told = malloc(extension->length);
+    if (!told)
+        return;
+    node_drop_fetched(node);
+    memcpy(told, extension->value, extension->length);
+    node->fetched_told = told;
+    node->fetched_length = extension->length;
+}
+
 static bool take_extensions(struct knowledge_node *node, const struct extensions *extensions)
 {
     arena_clear(&node->arena);
@@ -107,6 +124,8 @@ static bool take_extensions(struct knowledge_node *node, const struct extensions
         struct extension item = extensions->items[i];
         if (item.tag == EXTENSION_COST_MODELS)
             take_models(node, &item);
+        else if (item.tag == EXTENSION_FETCHED_LINKS)
+            take_fetched(node, &item);
         else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))
             items[n++] = item;
         else
@@ -165,8 +184,10 @@ static void take_plain(struct knowledge_node *node, const struct node_record *re
 static bool take_record(struct knowledge *k, struct knowledge_node *node, const struct node_record *record,
                         int64_t now_ns)
 {
-    if (node->incarnation != record->incarnation)
+    if (node->incarnation != record->incarnation) {
         node_drop_models(node);
+        node_drop_fetched(node);
+    }
     take_plain(node, record);
     return take_text(&node->parent, record->parent) && take_text(&node->address, record->address) &&
            take_extensions(node, &record->extensions) && take_marks(node, record) &&

@@ -4,6 +4,8 @@
  */
 #include "core/hierarchy/knowledge_internal.h"
 
+#include "core/forecast/told_links.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,20 +63,15 @@ size_t knowledge_record_bytes(const struct node_record *record)
     return bytes;
 }
 
-/* Models are told once to those above, and in each complete report. */
-static bool add_models(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
+/* Models and links are told once to those above, and in each complete report. */
+static bool add_seldom(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
-    if (!node->models || node->models_passed_on)
-        return true;
-    uint32_t n = record->extensions.n;
-    struct extension *items = arena_alloc(arena, (n + 1) * sizeof *items);
-    if (!items)
-        return false;
-    if (n)
-        memcpy(items, record->extensions.items, n * sizeof *items);
-    items[n] = (struct extension){EXTENSION_COST_MODELS, node->models_told, node->models_length};
-    record->extensions = (struct extensions){items, n + 1};
-    return true;
+    return (!node->models || node->models_passed_on ||
+            extension_add(&record->extensions, EXTENSION_COST_MODELS, node->models_told, node->models_length,
+                          arena)) &&
+           (!node->fetched_told || node->fetched_passed_on ||
+            extension_add(&record->extensions, EXTENSION_FETCHED_LINKS, node->fetched_told,
+                          node->fetched_length, arena));
 }
 
 static uint32_t count_dirty(const struct knowledge *k)
@@ -117,7 +114,7 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     if (complete) {
         forget_removed(k, k->n_removed); /* what is not mentioned is forgotten anyway */
         for (struct knowledge_node *node = k->nodes; node; node = node->hh.next) {
-            node->models_passed_on = false;
+            node->models_passed_on = node->fetched_passed_on = false;
             knowledge_touch(k, node);
         }
     }
@@ -135,14 +132,14 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     bool all_removed = report->n_removed == k->n_removed;
     for (; all_removed && node && n < most && bytes < most_bytes; node = node->dirty_next) {
         if (!knowledge_record(k, node, arena, &report->records[n]) ||
-            !add_models(node, arena, &report->records[n]))
+            !add_seldom(node, arena, &report->records[n]))
             return false;
         bytes += knowledge_record_bytes(&report->records[n++]);
     }
     report->n_records = n;
     report->oldest_s = knowledge_oldest_s(k);
     while (all_removed && k->dirty != node) {
-        k->dirty->models_passed_on = true;
+        k->dirty->models_passed_on = k->dirty->fetched_passed_on = true;
         knowledge_untouch(k, k->dirty);
     }
     forget_removed(k, report->n_removed);

@@ -3,6 +3,7 @@
 
 #include "core/choice/aggregate.h"
 #include "core/choice/estimate.h"
+#include "core/forecast/told_links.h"
 #include "core/hierarchy/location_report.h"
 #include "core/hierarchy/membership.h"
 #include "core/problem/problem.h"
@@ -159,6 +160,14 @@ static void tell_model(const struct simulated_server *s, struct arena *arena, st
     cost_set_clear(&set);
 }
 
+/* As servers do: with all else that they tell once, and not again with each change of their load. */
+static void tell_fetched(const struct simulated_server *s, struct arena *arena, struct node_record *record)
+{
+    const struct told_link link = {s->options.fetched_from, s->options.fetched};
+    if (s->options.fetched_from)
+        told_links_add(&record->extensions, EXTENSION_FETCHED_LINKS, &link, 1, arena);
+}
+
 static void tell_terms(struct simulated_server *s, struct arena *arena, struct node_record *record)
 {
     const uint64_t incoming = incoming_bytes(s);
@@ -237,6 +246,8 @@ static void report(void *self, bool complete, struct message *message)
         .n_marks = s->n_marks,
     };
     tell_terms(s, &message->arena, record);
+    if (complete)
+        tell_fetched(s, &message->arena, record);
     message->report.records = record;
     message->report.n_records = 1;
     location_tell(s->location, complete, message);

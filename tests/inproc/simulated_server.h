@@ -22,11 +22,13 @@ struct simulated_options {
     double speed_flops;
     uint32_t slots;
     uint64_t memory;
-    uint64_t memory_taken; /* of it, by others all the time */
-    uint64_t memory_held;  /* told beside it: by others on its machine */
-    double routine_bytes;  /* what its model of the first problem says; 0: it has none */
-    struct path link;      /* from its parent: large arguments and results take their time on it */
-    double price;          /* of an hour of a slot */
+    uint64_t memory_taken;    /* of it, by others all the time */
+    uint64_t memory_held;     /* told beside it: by others on its machine */
+    double routine_bytes;     /* what its model of the first problem says; 0: it has none */
+    struct path link;         /* from its parent: large arguments and results take their time on it */
+    const char *fetched_from; /* a server of which it has fetched data, over that link; NULL: none */
+    struct path fetched;
+    double price; /* of an hour of a slot */
     const char *const *properties;
     size_t n_properties;
     const char *const *holds; /* identities of the data that live here */

@@ -19,7 +19,9 @@ struct one_server {
     char name[16];
     int leader;
     bool solves, holds[MOST_DATA];
-    struct path link; /* from its leader */
+    struct path link;         /* from its leader */
+    const char *fetched_from; /* it knows its link from there; NULL: from nobody */
+    struct path fetched;
     double speed_flops;
 };
 
@@ -75,6 +77,8 @@ static void start_servers(struct site *site)
         char leader[16];
         *options = usual;
         options->link = server->link;
+        options->fetched_from = server->fetched_from;
+        options->fetched = server->fetched;
         options->speed_flops = server->speed_flops;
         options->holds = holds;
         for (int d = 0; d < site->n_data; d++)
@@ -207,11 +211,72 @@ static void only_who_can_solve_it_or_holds_its_data_is_asked(void **state)
     platform_close(&site.platform);
 }
 
+static double transfer_to(const struct submit_reply *reply, const char *server)
+{
+    for (uint32_t i = 0; i < reply->n_candidates; i++)
+        if (strcmp(reply->candidates[i].server, server) == 0)
+            return reply->candidates[i].transfer_s;
+    fail_msg("%s is no candidate", server);
+    return -1;
+}
+
+/* The datum is on s-0. s-1 and s-2 are below other leaders and alike, but for what s-1, or s-0, has measured
+ * of the link between these two when it fetched data. */
+static void check_across(int teller, double bandwidth_bps)
+{
+    static struct site site;
+    struct esp_error error;
+    site = (struct site){.n_leaders = 3, .n_servers = 3, .n_data = 1};
+    random_seed(&site.random, 1);
+    platform_open(&site.platform, 1);
+    draw_data(&site);
+    site.arguments[0].bytes = 100000000;
+    for (int i = 0; i < 3; i++) {
+        site.servers[i] = (struct one_server){.leader = i, .solves = i > 0, .speed_flops = 1e9};
+        snprintf(site.servers[i].name, sizeof site.servers[i].name, "s-%d", i);
+    }
+    site.servers[0].holds[0] = true;
+    site.servers[1].holds[0] = site.servers[2].holds[0] = false;
+    site.servers[teller].fetched_from = teller == 0 ? "s-1" : "s-0";
+    site.servers[teller].fetched = (struct path){true, 1e-3, bandwidth_bps, 0};
+    platform_agent(&site.platform, "ma", "");
+    platform_agent(&site.platform, "la-0", "ma");
+    platform_agent(&site.platform, "la-1", "ma");
+    platform_agent(&site.platform, "la-2", "ma");
+    start_servers(&site);
+    assert_true(platform_settle(&site.platform, 0, 6, 30000));
+    site.request = platform_request("job", WORK_FLOP);
+    site.request.arguments = site.arguments;
+    site.request.n_arguments = 1;
+    site.request.candidates = MOST_SERVERS;
+    for (uint64_t i = 1; i < 3; i++) { /* and still when servers have told of their load again */
+        struct message reply = {0};
+        site.request.session.sequence = i;
+        assert_int_equal(platform_submit(&site.platform, "ma", &site.request, &reply, &error), ESP_OK);
+        const double took_s = transfer_to(&reply.submit_reply, "s-1"), expected_s = 100e6 / bandwidth_bps;
+        assert_true(took_s > expected_s && took_s < expected_s + 0.05);
+        assert_float_equal(transfer_to(&reply.submit_reply, "s-2"), 1, 0.01);
+        message_clear(&reply);
+        platform_run_ms(&site.platform, 10000);
+    }
+    platform_close(&site.platform);
+}
+
+static void what_servers_of_different_parents_have_measured_counts(void **state)
+{
+    (void)state;
+    for (int teller = 0; teller < 2; teller++) {
+        check_across(teller, 10e6); /* also where it is less than was assumed */
+        check_across(teller, 1e9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates_are_those_that_brute_force_finds),
         cmocka_unit_test(only_who_can_solve_it_or_holds_its_data_is_asked),
+        cmocka_unit_test(what_servers_of_different_parents_have_measured_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,8 +89,8 @@ static struct response *answer(struct site *site, int at)
         if (site->nodes[i].parent == at)
             inputs[n++] = (struct aggregate_input){answer(site, i), site->nodes[i].link, NULL};
     struct esp_error error;
-    assert_int_equal(aggregate_merge(node->name, &site->request, inputs, n, &site->arena, response, &error),
-                     ESP_OK);
+    assert_int_equal(
+        aggregate_merge(node->name, &site->request, inputs, n, NULL, &site->arena, response, &error), ESP_OK);
     return response;
 }
 
@@ -228,7 +228,7 @@ static void a_link_that_nobody_measured_decides_nothing(void **state)
     struct arena arena = {0};
     struct response merged;
     struct esp_error error;
-    assert_int_equal(aggregate_merge("me", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    assert_int_equal(aggregate_merge("me", &request, inputs, 2, NULL, &arena, &merged, &error), ESP_OK);
     assert_true(sum(aggregate_transfer(&request, &merged, &merged.servers[0])) == 0);
     assert_float_equal(sum(aggregate_transfer(&request, &merged, &merged.servers[1])), 0.2, 1e-12);
     aggregate_cut(&request, &merged, 1, scheduler_find("mct"), NULL, NULL, NULL);
@@ -282,7 +282,7 @@ static void a_hostile_answer_does_no_harm(void **state)
     struct arena arena = {0};
     struct response merged;
     struct esp_error error;
-    assert_int_equal(aggregate_merge("me", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    assert_int_equal(aggregate_merge("me", &request, inputs, 2, NULL, &arena, &merged, &error), ESP_OK);
     assert_int_equal(merged.n_servers, 2);
     aggregate_cut(&request, &merged, 1, scheduler_find("mct"), NULL, NULL, NULL);
     assert_int_equal(merged.n_servers, 1);
@@ -306,11 +306,11 @@ static void data_between_brothers_take_the_measured_link(void **state)
     struct response merged;
     struct esp_error error;
     struct aggregate_input inputs[] = {{&a, slow, NULL}, {&b, slow, NULL}};
-    assert_int_equal(aggregate_merge("MA", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    assert_int_equal(aggregate_merge("MA", &request, inputs, 2, NULL, &arena, &merged, &error), ESP_OK);
     assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s > 20);
     inputs[0].brothers = from_a;
     inputs[1].brothers = from_b;
-    assert_int_equal(aggregate_merge("MA", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    assert_int_equal(aggregate_merge("MA", &request, inputs, 2, NULL, &arena, &merged, &error), ESP_OK);
     const double in_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
     assert_true(in_s > 1 && in_s < 1.1);
     arena_clear(&arena);
@@ -337,7 +337,7 @@ static void what_goes_up_takes_the_rate_of_the_way_up(void **state)
     for (int uneven = 0; uneven < 2; uneven++) {
         const struct path link = uneven ? slow_up : even;
         struct aggregate_input inputs[] = {{&a, link, NULL}, {&b, link, NULL}};
-        assert_int_equal(aggregate_merge("LA", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+        assert_int_equal(aggregate_merge("LA", &request, inputs, 2, NULL, &arena, &merged, &error), ESP_OK);
         struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
         const double least = uneven ? 20 : 1;
         assert_true(times.in_s > least && times.in_s < 1.1 * least);
@@ -345,7 +345,7 @@ static void what_goes_up_takes_the_rate_of_the_way_up(void **state)
         for (uint32_t i = 0; i < merged.servers[0].n_transfer; i++)
             merged.servers[0].transfer[i].back_bps = 0; /* as a message has it */
         struct aggregate_input input = {&merged, even, NULL};
-        assert_int_equal(aggregate_merge("MA", &request, &input, 1, &arena, &above, &error), ESP_OK);
+        assert_int_equal(aggregate_merge("MA", &request, &input, 1, NULL, &arena, &above, &error), ESP_OK);
         times = aggregate_transfer(&request, &above, &above.servers[0]);
         assert_true(times.in_s > least && times.in_s < 1.1 * least);
         assert_true(times.out_s > least && times.out_s < 1.1 * least);
@@ -369,7 +369,7 @@ static void a_client_s_own_link_counts(void **state)
     struct response merged;
     struct esp_error error;
     struct path path;
-    assert_int_equal(aggregate_merge("MA", &request, &input, 1, &arena, &merged, &error), ESP_OK);
+    assert_int_equal(aggregate_merge("MA", &request, &input, 1, NULL, &arena, &merged, &error), ESP_OK);
     assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s > 20);
     assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, links, 2, &arena));
     const double in_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
