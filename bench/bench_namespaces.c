@@ -221,6 +221,9 @@ static double send_jobs(const struct platform_job *jobs, int n)
     return took_s;
 }
 
+/* Of each packet of 1500 bytes that a link carries, 52 are headers of IP and TCP (with time stamps). */
+#define PAYLOAD (1448.0 / 1500)
+
 /* On the site as it was made. */
 static double on_paper(double (*schedule)(const struct list_site *site, const struct platform_job *jobs,
                                           int n),
@@ -228,7 +231,7 @@ static double on_paper(double (*schedule)(const struct list_site *site, const st
 {
     struct path paths[SERVERS];
     for (int i = 0; i < SERVERS; i++)
-        paths[i] = (struct path){true, delays_ms[i] / 1e3, mbits[i] * 1e6 / 8, 0};
+        paths[i] = (struct path){true, delays_ms[i] / 1e3, PAYLOAD * mbits[i] * 1e6 / 8, 0};
     const struct list_site site = {SERVERS, speeds, paths};
     return schedule(&site, jobs, n);
 }
