@@ -72,6 +72,7 @@ static void cost_there(const struct index_entry *entry, void *arg, double *compu
 struct index_query submit_query(struct agent *agent, const struct request *request)
 {
     const struct request_bytes bytes = request_client_bytes(request);
+    const struct path access = told_access(&request->extensions);
     struct constraints constraints;
     constraints_get(&request->extensions, &constraints);
     return (struct index_query){
@@ -80,6 +81,8 @@ struct index_query submit_query(struct agent *agent, const struct request *reque
         .call_s = ESTIMATE_CALL_S,
         .bytes_in = bytes.in,
         .bytes_out = bytes.out,
+        .access_s = access.latency_s,
+        .access_inverse = access.bandwidth_bps > 0 ? 1 / access.bandwidth_bps : 0,
         .finish_s = constraints.finish_s,
         .now_ns = agent_now(agent),
         .memory_bytes = request->memory_bytes,

@@ -10,6 +10,7 @@
 #include "client/session/package.h"
 #include "client/session/wishes.h"
 #include "core/choice/estimate.h"
+#include "core/forecast/told_links.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,20 @@ static enum esp_status ask(struct engine *engine, const struct message *submit, 
     return status;
 }
 
+/* What their transfers stand on: the links that the agents were told of. */
+static void doubt_transfers(struct engine *engine, const struct extensions *told, struct fast_server *servers,
+                            size_t n)
+{
+    struct path own;
+    for (size_t i = 0; i < n && !servers[i].excluded; i++) {
+        struct fast_server *server = &servers[i];
+        const bool known = told_links_find(told, EXTENSION_CLIENT_LINKS, server->address, &own);
+        const double doubt = known ? links_doubt(engine, server->address) : LINK_STRANGE_DOUBT;
+        server->transfer_ground = known ? FAST_MEASURED : FAST_NOT_MEASURED;
+        server->transfer_error_s = doubt * server->transfer_s;
+    }
+}
+
 enum esp_status forecast_ask(struct engine *engine, struct message *submit,
                              const struct esp_call_options *options, enum forecast_reach reach,
                              struct fast_server **servers, size_t *n, struct esp_error *error)
@@ -196,6 +211,8 @@ enum esp_status forecast_ask(struct engine *engine, struct message *submit,
     if (status == ESP_OK && !(*servers = pack(&gathering)))
         status = error_no_memory(error, "the forecasts");
     *n = gathering.n;
+    if (status == ESP_OK)
+        doubt_transfers(engine, &submit->submit.request.extensions, *servers, *n);
     free(gathering.servers);
     arena_clear(&gathering.arena);
     wishes_release(&wishes);

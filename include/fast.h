@@ -50,6 +50,11 @@ struct fast_server {
     uint64_t memory_bytes; /* arguments, results, and what the routine takes beyond them */
     enum fast_ground ground;
     const char *agent; /* the master agent that told it; "": one that does not say its name */
+    /* Expected error of the transfers, and what they stand on. FAST_MEASURED: this user's own transfers from
+     * here (or greetings); FAST_NOT_MEASURED: the shortest path over links that were measured, or no link at
+     * all. */
+    double transfer_error_s;
+    enum fast_ground transfer_ground;
 };
 
 /* All servers that the platform's master agents know: those that could take the call, then those that are

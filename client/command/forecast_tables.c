@@ -21,6 +21,21 @@ static const struct ground *ground_of(const struct fast_server *server)
     return (size_t)server->ground < GROUNDS ? &grounds[server->ground] : &unknown;
 }
 
+/* Over links that nobody has measured from here, so that it matters to what the call takes. */
+static bool is_rough(const struct fast_server *server)
+{
+    return !server->excluded && server->transfer_ground == FAST_NOT_MEASURED &&
+           server->transfer_error_s > server->total_s / 20;
+}
+
+static bool any_is_rough(const struct fast_server *servers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_rough(&servers[i]))
+            return true;
+    return false;
+}
+
 static bool occurs(const struct fast_server *servers, size_t n, size_t ground)
 {
     for (size_t i = 0; i < n; i++)
@@ -44,7 +59,7 @@ static void server_row(struct table *table, const struct fast_server *server, bo
     table_text_cell(table, server->server);
     table_cell(table, "%s", quantity_seconds(server->compute_s, text));
     table_cell(table, "%s", quantity_seconds(server->error_s, text));
-    table_cell(table, "%s", quantity_seconds(server->transfer_s, text));
+    table_cell(table, "%s%s", is_rough(server) ? "~" : "", quantity_seconds(server->transfer_s, text));
     table_cell(table, "%s", quantity_seconds(server->queue_s, text));
     table_cell(table, "%s", quantity_seconds(server->total_s, text));
     table_cell(table, "%s", quantity_bytes(server->memory_bytes, text));
@@ -81,6 +96,8 @@ static enum exit_code print_servers(const struct fast_server *servers, size_t n)
     for (size_t k = 0; k < GROUNDS; k++)
         if (*grounds[k].text && occurs(servers, n, k))
             printf("%s: %s\n", grounds[k].word, grounds[k].text);
+    if (any_is_rough(servers, n))
+        printf("~: over the shortest path of links that were measured; transfers from here will tell\n");
     print_excluded(servers, n, agents);
     return command_flush();
 }
@@ -90,11 +107,12 @@ static json_t *server_json(const struct fast_server *server)
     if (server->excluded)
         return json_pack("{s:s, s:s, s:s}", "server", server->server, "agent", server->agent, "excluded",
                          server->excluded);
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "server", server->server, "agent",
-                     server->agent, "address", server->address, "compute_s", server->compute_s, "error_s",
-                     server->error_s, "transfer_s", server->transfer_s, "queue_s", server->queue_s, "total_s",
-                     server->total_s, "memory_bytes", (json_int_t)server->memory_bytes, "by",
-                     ground_of(server)->word);
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s}", "server", server->server,
+                     "agent", server->agent, "address", server->address, "compute_s", server->compute_s,
+                     "error_s", server->error_s, "transfer_s", server->transfer_s, "transfer_error_s",
+                     server->transfer_error_s, "queue_s", server->queue_s, "total_s", server->total_s,
+                     "memory_bytes", (json_int_t)server->memory_bytes, "by", ground_of(server)->word,
+                     "transfer_by", server->transfer_ground == FAST_MEASURED ? "own link" : "shortest path");
 }
 
 static enum exit_code print_json(const struct fast_server *servers, size_t n)

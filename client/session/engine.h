@@ -35,7 +35,7 @@ struct engine_options {
     int64_t session_timeout_ms;  /* a whole session; 0: no limit */
     uint64_t inline_bytes;       /* above, an argument travels in chunks; 0: 256 KiB */
     bool remember_links;         /* in the user's cache folder */
-    bool sound_links;            /* before great requests (client/session/link_sound.h) */
+    bool sound_links;            /* before great requests (client/session/link_sound.h, access.h) */
 };
 
 struct ahead;
@@ -67,6 +67,11 @@ struct engine {
     bool remembers;     /* what is learned of them, over the life of the process; */
     bool remembered;    /* it was read: */
     struct link_memory memory;
+    struct { /* the way to the master agent at that address (client/session/access.h) */
+        char address[CAP_ADDRESS + 1];
+        double rate_bps;   /* 0: not known */
+        int64_t sounded_s; /* since 1970, when it was looked for last */
+    } access;
     bool sounds;                     /* measures links that are not known before great requests; */
     atomic_bool has_slow_link;       /* it matters to requests of few bytes, too */
     atomic_int_least64_t sounded_ns; /* last; 0: never */

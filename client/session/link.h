@@ -116,9 +116,16 @@ void link_sounded(struct link *link, double trip_s, double rate_bps);
  * or from greetings of the last hour (LINK_MEMORY_SOUNDED_S): a link that looked bad then is looked at again.
  */
 bool links_know(struct engine *engine, const char *address);
+/* What earlier processes of the user have learned, read when it is first needed. With the links' lock. */
+const struct link_memory *links_memory(struct engine *engine);
 /* Tells in a request what is known of all links (core/forecast/told_links.h), if links matter: by its bytes,
- * or as one that this process has used is slow for them. False without memory. */
+ * or as one that this process has used is slow for them; and the way to the agent, over which the others are.
+ * False without memory. */
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
+/* What part of a transfer's time a forecast may be off by over a link that is known: more where transfers
+ * differed. */
+double links_doubt(struct engine *engine, const char *address);
+#define LINK_STRANGE_DOUBT 0.5 /* and over one that is not: the shortest path over others */
 /* Keeps what was learned for the next process (client/session/link_memory.h). Nobody uses the links any more.
  */
 void links_remember(struct engine *engine);

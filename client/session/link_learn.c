@@ -3,13 +3,14 @@
  * What a client learns of its links to servers from its own transfers, and tells with its requests: the links
  * of the agents are others.
  */
+#include "client/session/access.h"
 #include "client/session/link.h"
 #include "client/session/link_sound.h"
 #include "core/choice/aggregate.h"
 #include "core/forecast/told_links.h"
 #include "core/forecast/path.h"
-
 #include "util/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 /* Links are told with what is long on its way over one that is known, or may be over one that only the agents
  * know: an agent has to ask the tree then, which what is short should not wait for. */
 #define LONG_S 0.02
+/* Forecasts over links that were measured are off by so much (doc/forecast.md, the bench "links"). */
+#define KNOWN_DOUBT 0.1
 
 /* So many bytes, and an answer, took so long: the rate of the link, without what its length and TCP's slow
  * start made of it. Where that explains all of it the link is at least as quick as what passed. */
@@ -52,9 +55,6 @@ void link_called(struct link *link, uint64_t bytes, double seconds, double there
     pthread_mutex_unlock(&link->lock);
 }
 
-void link_learn(struct link *link, uint64_t bytes, double seconds)
-{
-    if (bytes < TELLING_BYTES)
 double link_begins(struct link *link, bool there)
 {
     pthread_mutex_lock(&link->lock);
@@ -71,6 +71,9 @@ double link_ends(struct link *link, bool there, double begun_ns)
     return seconds;
 }
 
+void link_learn(struct link *link, uint64_t bytes, double seconds)
+{
+    if (bytes < TELLING_BYTES)
         link_called(link, bytes, seconds, 0);
     if (bytes < TELLING_BYTES || !(seconds > 0))
         return;
@@ -130,8 +133,7 @@ static struct path path_of(struct link *link, int64_t *sounded_s)
     return (struct path){true, trip_s / 2, rates[n / 2], 0};
 }
 
-/* What earlier processes of the user have learned, read when it is first needed. With the links' lock. */
-static const struct link_memory *remember(struct engine *engine)
+const struct link_memory *links_memory(struct engine *engine)
 {
     if (!engine->remembers || engine->remembered)
         return &engine->memory;
@@ -150,7 +152,7 @@ bool links_know(struct engine *engine, const char *address)
     HASH_FIND_STR(engine->links, address, link);
     bool known = link && path_of(link, &sounded_s).known;
     if (!known) {
-        const struct remembered_link *remembered = link_memory_find(remember(engine), address);
+        const struct remembered_link *remembered = link_memory_find(links_memory(engine), address);
         known = remembered && !remembered->is_short; /* greetings tell more than short transfers */
         sounded_s = remembered && remembered->sounded ? remembered->used_s : 0;
     }
@@ -179,10 +181,12 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
 {
     struct telling telling = {.bytes = request_client_bytes(request)};
     const uint64_t bytes = telling.bytes.in + telling.bytes.out;
+    if (!access_tell(engine, request, arena))
+        return false;
     if (bytes < TELLING_BYTES && !atomic_load(&engine->has_slow_link))
         return true;
     pthread_mutex_lock(&engine->links_lock);
-    const struct link_memory *memory = remember(engine);
+    const struct link_memory *memory = links_memory(engine);
     for (struct link *link = engine->links; link; link = link->hh.next) {
         const struct path path = path_of(link, NULL);
         add(&telling, link->address, &path); /* links live as long as the engine, and so does their memory */
@@ -202,6 +206,33 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
            told_links_add(&request->extensions, EXTENSION_CLIENT_LINKS, telling.links, telling.n, arena);
 }
 
+double links_doubt(struct engine *engine, const char *address)
+{
+    struct link *link;
+    double least = HUGE_VAL, most = 0;
+    pthread_mutex_lock(&engine->links_lock);
+    HASH_FIND_STR(engine->links, address, link);
+    pthread_mutex_unlock(&engine->links_lock);
+    if (!link) /* an earlier process knew it */
+        return KNOWN_DOUBT;
+    pthread_mutex_lock(&link->lock);
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_rates; i++) {
+        least = fmin(least, link->rates[i]);
+        most = fmax(most, link->rates[i]);
+    }
+    pthread_mutex_unlock(&link->lock);
+    return most > least ? fmax(KNOWN_DOUBT, (most - least) / (most + least)) : KNOWN_DOUBT;
+}
+
+/* Other processes may have written meanwhile: what they wrote is read before something is put in. */
+static void open_memory(struct link_memory *memory, char *path, size_t size)
+{
+    if (memory->links)
+        return;
+    link_memory_path(path, size);
+    link_memory_load(memory, path, time(NULL));
+}
+
 void links_remember(struct engine *engine)
 {
     char path[4096];
@@ -214,16 +245,18 @@ void links_remember(struct engine *engine)
         const struct path briefly = known.known ? known : path_of(link, NULL);
         if (!briefly.known)
             continue;
-        if (!memory.links) { /* other processes may have written meanwhile */
-            link_memory_path(path, sizeof path);
-            link_memory_load(&memory, path, time(NULL));
-        }
+        open_memory(&memory, path, sizeof path);
         if (!known.known)
             link_memory_set_short(&memory, link->address, &briefly, time(NULL));
         else if (sounded_s)
             link_memory_set_sounded(&memory, link->address, &known, sounded_s);
         else
             link_memory_set(&memory, link->address, &known, time(NULL));
+    }
+    if (engine->access.rate_bps > 0) {
+        const struct path access = {true, route_trip_s(engine->route) / 2, engine->access.rate_bps, 0};
+        open_memory(&memory, path, sizeof path);
+        link_memory_set_sounded(&memory, engine->access.address, &access, engine->access.sounded_s);
     }
     if (memory.links)
         link_memory_save(&memory, path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/link_sound.h"
 
+#include "client/session/access.h"
 #include "client/session/link.h"
 #include "client/session/route.h"
 #include "client/session/sounding.h"
@@ -20,7 +21,8 @@ static double now_s(const struct engine *engine)
 }
 
 struct greeted {
-    struct link *link;
+    struct engine *engine;
+    const char *address;
     double until_s;
 };
 
@@ -28,7 +30,7 @@ struct greeted {
 static bool greet_with(void *arg, uint32_t bytes, double *seconds)
 {
     const struct greeted *greeted = arg;
-    struct engine *engine = greeted->link->engine;
+    struct engine *engine = greeted->engine;
     struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
     uint8_t *noise = bytes ? malloc(bytes) : NULL;
     uint64_t state = bytes;
@@ -42,8 +44,8 @@ static bool greet_with(void *arg, uint32_t bytes, double *seconds)
     request.greet.extensions = (struct extensions){&ballast, bytes > 0};
     const double begun_s = now_s(engine);
     const int64_t timeout_ms = (int64_t)(1e3 * fmax(greeted->until_s - begun_s, 0)) + 1;
-    const bool answered = transport_call(engine->transport, greeted->link->address, &request, timeout_ms,
-                                         &reply, NULL) == ESP_OK;
+    const bool answered =
+        transport_call(engine->transport, greeted->address, &request, timeout_ms, &reply, NULL) == ESP_OK;
     *seconds = now_s(engine) - begun_s;
     message_clear(&reply);
     free(noise);
@@ -52,13 +54,19 @@ static bool greet_with(void *arg, uint32_t bytes, double *seconds)
 
 static void sound(struct link *link, double until_s)
 {
-    struct greeted greeted = {link, until_s};
+    struct greeted greeted = {link->engine, link->address, until_s};
     double trip_s, rate_bps;
     if (sounding_measure(greet_with, &greeted, until_s - now_s(link->engine), &trip_s, &rate_bps))
         link_sounded(link, trip_s, rate_bps);
 }
 
-static bool is_loopback(const char *address)
+bool link_glance(struct engine *engine, const char *address, double most_s, double *trip_s, double *rate_bps)
+{
+    struct greeted greeted = {engine, address, now_s(engine) + LINK_SOUND_MOST_S}; /* the one under way */
+    return sounding_glance(greet_with, &greeted, most_s, trip_s, rate_bps);
+}
+
+bool link_is_loopback(const char *address)
 {
     return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0 ||
            strncmp(address, "localhost", 9) == 0;
@@ -79,7 +87,7 @@ static void sound_candidates(struct engine *engine, const struct submit_reply *r
     unsigned sounded = 0;
     for (uint32_t i = 0; i < reply->n_candidates && sounded < LINK_SOUND_MOST; i++) {
         const char *address = reply->candidates[i].address;
-        if (is_loopback(address) || links_know(engine, address))
+        if (link_is_loopback(address) || links_know(engine, address))
             continue;
         struct link *link = now_s(engine) < until_s ? link_find(engine, address) : NULL;
         if (!link || atomic_load(&engine->closing))
@@ -96,7 +104,10 @@ void links_sound(struct engine *engine, const struct message *submit)
     struct extension forecast = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
     struct message asked = *submit, reply = {0};
     struct esp_error error;
-    if (!engine->sounds || bytes.in + bytes.out < LINK_GREAT_BYTES || *request->server || !is_due(engine))
+    if (!engine->sounds || bytes.in + bytes.out < LINK_MANY_BYTES || *request->server)
+        return;
+    access_sound(engine);
+    if (bytes.in + bytes.out < LINK_GREAT_BYTES || !is_due(engine))
         return;
     asked.submit.request.extensions = (struct extensions){&forecast, 1};
     if (route_ask(engine->route, &asked, engine->call_timeout_ms, &reply, &error) == ESP_OK)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 client_libclient_la_SOURCES += \
+	client/session/access.c \
+	client/session/access.h \
 	client/session/acquainted.c \
 	client/session/acquainted.h \
 	client/session/ahead.c \

@@ -137,6 +137,7 @@ static bool take_masters(struct route *route, const struct locate_reply *located
     const bool was_learning = route->is_learning;
     route->n_masters = n;
     route->current = 0;
+    atomic_store(&route->trip_ns, 0);
     route->generation++;
     route->is_learning = route_learns(located);
     return take_missing(route, located) || same != n_old || same != n || was_learning != route->is_learning;
@@ -165,6 +166,21 @@ enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, b
     pthread_mutex_unlock(&route->lock);
     message_clear(&reply);
     return status;
+}
+
+double route_trip_s(const struct route *route)
+{
+    return (double)atomic_load_explicit(&route->trip_ns, memory_order_relaxed) / 1e9;
+}
+
+bool route_first(struct route *route, char *address)
+{
+    pthread_mutex_lock(&route->lock);
+    const bool known = route->n_masters > 0;
+    if (known)
+        memcpy(address, route->masters[route->current], CAP_ADDRESS + 1);
+    pthread_mutex_unlock(&route->lock);
+    return known;
 }
 
 void route_copy_masters(struct route *route, struct masters *masters)

@@ -71,6 +71,12 @@ bool route_is_deserted(struct route *route);
  * (ESP_NO_SERVER, then). */
 bool route_is_partial(struct route *route);
 
+/* Seconds of a small message there and back, to the master that is asked first: its quickest answer. 0: it
+ * has not answered yet. Costs nothing. Any thread. */
+double route_trip_s(const struct route *route);
+/* The address of that master; false: none is known. `address` has CAP_ADDRESS + 1 bytes. */
+bool route_first(struct route *route, char *address);
+
 /* Whether one of the redirectors, or of the agents of the file, has ever answered this process: then it comes
  * back. */
 bool route_was_there(const struct route *route);

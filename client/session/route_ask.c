@@ -46,6 +46,29 @@ static bool is_elsewhere(enum esp_status status)
     return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
 }
 
+/* The quickest answer tells how far the master is: others took it longer, or came over a new connection. */
+static void note_trip(struct route *route, const char *address, int64_t ns)
+{
+    const int64_t known_ns = atomic_load(&route->trip_ns);
+    if (known_ns > 0 && ns >= known_ns)
+        return;
+    pthread_mutex_lock(&route->lock);
+    if (route->n_masters > 0 && strcmp(route->masters[route->current], address) == 0)
+        atomic_store(&route->trip_ns, ns > 0 ? ns : 1);
+    pthread_mutex_unlock(&route->lock);
+}
+
+static enum esp_status ask_timed(struct route *route, const char *address, const struct message *request,
+                                 int64_t timeout_ms, struct message *reply, struct esp_error *error)
+{
+    const struct clock *clock = transport_clock(route->transport);
+    const int64_t asked_ns = clock_now_ns(clock);
+    enum esp_status status = transport_call(route->transport, address, request, timeout_ms, reply, error);
+    if (status == ESP_OK)
+        note_trip(route, address, clock_now_ns(clock) - asked_ns);
+    return status;
+}
+
 enum haste {
     LAST, /* it has all the time */
     ONE,  /* there are others to ask */
@@ -69,14 +92,14 @@ static enum esp_status ask_master(struct route *route, const char *address, cons
         status = route_greet_within(route, who, address, awake_ms, silent, NULL, error);
     if (status != ESP_OK)
         return status;
-    status = transport_call(route->transport, address, request,
-                            hurry ? least(ANSWER_MS, share_ms) : left_ms(route, until_ns), reply, error);
+    status = ask_timed(route, address, request, hurry ? least(ANSWER_MS, share_ms) : left_ms(route, until_ns),
+                       reply, error);
     if (status == ESP_TIMEOUT && hurry) {
         message_clear(reply);
         status = route_greet_within(route, who, address, awake_ms, silent, NULL, error);
         if (status != ESP_OK)
             return status;
-        status = transport_call(route->transport, address, request, left_ms(route, until_ns), reply, error);
+        status = ask_timed(route, address, request, left_ms(route, until_ns), reply, error);
     }
     if (status != ESP_OK)
         return error_prefix_at(error, who, address);
@@ -159,8 +182,10 @@ static enum esp_status conclude(struct route *route, const struct message *reque
 static void turn(struct route *route, const char *address, uint64_t generation)
 {
     pthread_mutex_lock(&route->lock);
-    if (route->generation == generation && strcmp(route->masters[route->current], address) == 0)
+    if (route->generation == generation && strcmp(route->masters[route->current], address) == 0) {
         route->current = (route->current + 1) % route->n_masters;
+        atomic_store(&route->trip_ns, 0);
+    }
     pthread_mutex_unlock(&route->lock);
 }
 

@@ -40,6 +40,9 @@ struct route {
     bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
     size_t n_masters, current;
     uint64_t generation; /* how often the masters were learned */
+
+    /* Written with the lock: the shortest answer of the current master, in ns; 0: none yet. */
+    atomic_int_least64_t trip_ns;
 };
 
 /* Those that are known, the one that is asked first at the front. */

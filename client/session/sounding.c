@@ -31,24 +31,41 @@ static bool least_of_some(sounding_greeting *greet, void *arg, uint32_t bytes, d
 }
 
 /* The answer is small: what the ballast took beyond a greeting without, it took on its way there. Where that
- * is no more than slow start explains the rate is hidden, and what passed in the time is the least that it
- * is. */
-bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps)
+ * is no more than slow start explains, the rate is hidden: *inverse 0. `bytes` took *took_s. */
+static bool measure(sounding_greeting *greet, void *arg, double most_s, uint32_t most_bytes, double *trip_s,
+                    uint32_t *bytes, double *took_s, double *inverse)
 {
-    double connect_s, took_s, spent_s = 0, inverse = 0;
-    uint32_t bytes;
-    *rate_bps = 0;
+    double connect_s, spent_s = 0;
     if (!greet(arg, 0, &connect_s) || !least_of_some(greet, arg, 0, most_s, &spent_s, trip_s))
         return false;
-    for (bytes = LIGHT_BYTES;; bytes = HEAVY_BYTES) {
-        if (!least_of_some(greet, arg, bytes, most_s, &spent_s, &took_s))
+    for (*bytes = LIGHT_BYTES;; *bytes = HEAVY_BYTES) {
+        if (!least_of_some(greet, arg, *bytes, most_s, &spent_s, took_s))
             return false;
-        inverse = path_inverse_bandwidth(*trip_s / 2, bytes, fmax(took_s - *trip_s, 0));
-        if (bytes == HEAVY_BYTES || (took_s >= LONG_S && inverse > 0) || spent_s >= most_s)
-            break;
+        *inverse = path_inverse_bandwidth(*trip_s / 2, *bytes, fmax(*took_s - *trip_s, 0));
+        if (*bytes == most_bytes || (*took_s >= LONG_S && *inverse > 0) || spent_s >= most_s)
+            return *took_s > 0;
     }
-    if (!(took_s > 0))
+}
+
+/* Where the rate is hidden, what passed in the time is the least that it is. */
+bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps)
+{
+    double took_s, inverse;
+    uint32_t bytes;
+    *rate_bps = 0;
+    if (!measure(greet, arg, most_s, HEAVY_BYTES, trip_s, &bytes, &took_s, &inverse))
         return false;
     *rate_bps = inverse > 0 ? 1 / inverse : bytes / took_s;
+    return true;
+}
+
+bool sounding_glance(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps)
+{
+    double took_s, inverse;
+    uint32_t bytes;
+    *rate_bps = 0;
+    if (!measure(greet, arg, most_s, LIGHT_BYTES, trip_s, &bytes, &took_s, &inverse))
+        return false;
+    *rate_bps = inverse > 0 ? 1 / inverse : 0;
     return true;
 }

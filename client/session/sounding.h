@@ -17,5 +17,8 @@ typedef bool sounding_greeting(void *arg, uint32_t bytes, double *seconds);
  * not make the link a slow one. Of a link that is too quick to tell the rate is the least that it may be: it
  * is known not to be a slow one. False (*rate_bps 0): nobody answers. */
 bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps);
+/* The same in a moment, with little ballast: before what takes little longer itself. *rate_bps 0, and true:
+ * the link is too quick for that to tell how quick. */
+bool sounding_glance(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps);
 
 #endif

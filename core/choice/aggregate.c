@@ -289,11 +289,9 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
 struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
                                          const struct server_estimate *estimate)
 {
-    struct path access = access_path(response, estimate), own;
     const struct request_bytes bytes = request_client_bytes(request);
-    if (told_links_find(&request->extensions, EXTENSION_CLIENT_LINKS,
-                        estimate->address ? estimate->address : "", &own))
-        access = own;
+    const struct path access = told_way(&request->extensions, estimate->address ? estimate->address : "",
+                                        access_path(response, estimate));
     const struct path back = path_turned(access);
     struct transfer_times times = {path_seconds(&access, bytes.in), path_seconds(&back, bytes.out)};
     for (uint32_t i = 0; i < request->n_arguments; i++) {

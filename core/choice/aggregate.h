@@ -58,9 +58,9 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
                                 struct response *merged, struct esp_error *error);
 
 /* tComm in seconds: to bring all that the server needs before it can start, and to bring the results back.
- * What comes from the client goes over the link that it knows (core/forecast/told_links.h), else over the way
- * from the responder. Of what comes from the client a way that is not known counts as nothing, as all servers
- * need it; of data see path_datum_seconds(). */
+ * What comes from the client goes over the link that it knows (core/forecast/told_links.h), else over its way
+ * to the agent and the one from the responder. Of what comes from the client a way that is not known counts
+ * as nothing, as all servers need it; of data see path_datum_seconds(). */
 struct transfer_times {
     double in_s, out_s;
 };

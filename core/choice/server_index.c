@@ -211,12 +211,15 @@ static struct esp_server_view view_of(const struct index_bounds *bounds, const s
     bool fits = bounds->memory_free >= memory_bytes;
     int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
     double wait_s = seconds_until(start_ns, query->now_ns);
+    const double latency_s = query->access_s + bounds->latency_s;
     const struct schedule_times times = {
         .wait_s = fits || wait_s > ESTIMATE_MEMORY_S ? wait_s : ESTIMATE_MEMORY_S,
         .link_wait_s = seconds_until(bounds->link_free_ns, query->now_ns),
         .compute_s = compute_s,
-        .in_s = path_time_s(bounds->latency_s, bounds->inverse_bandwidth, (double)query->bytes_in),
-        .out_s = path_time_s(bounds->latency_s, bounds->inverse_back, (double)query->bytes_out),
+        .in_s = path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_bandwidth),
+                            (double)query->bytes_in),
+        .out_s = path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_back),
+                             (double)query->bytes_out),
     };
     struct esp_server_view view = {
         .line = bounds->line,

@@ -58,7 +58,9 @@ struct index_query {
     double work_flop;
     double call_s;                /* of every call, whatever its work */
     uint64_t bytes_in, bytes_out; /* that travel from the client to the server, and back */
-    double finish_s;              /* servers that end later do not count; HUGE_VAL: all do */
+    /* The client's way to where the ways of the entries begin: seconds, and seconds per byte. */
+    double access_s, access_inverse;
+    double finish_s; /* servers that end later do not count; HUGE_VAL: all do */
     int64_t now_ns;
     uint64_t memory_bytes; /* servers with less do not count */
     /* Servers that are not wanted; NULL: all are. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/forecast/told_links.h"
 
+#include "core/forecast/path.h"
+
 #include <endian.h>
 #include <math.h>
 #include <string.h>
@@ -70,4 +72,35 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
             return path->known;
         }
     return false;
+}
+
+bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena)
+{
+    uint8_t bytes[16];
+    put_real(bytes, access->latency_s);
+    put_real(bytes + 8, access->bandwidth_bps);
+    return extension_add(extensions, EXTENSION_CLIENT_ACCESS, bytes, sizeof bytes, arena);
+}
+
+struct path told_access(const struct extensions *extensions)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_CLIENT_ACCESS);
+    if (!extension || extension->length < 16)
+        return (struct path){0};
+    const double latency_s = get_real(extension->value), bandwidth = get_real(extension->value + 8);
+    if (!isfinite(latency_s) || latency_s < 0 || !isfinite(bandwidth) || bandwidth < 0)
+        return (struct path){0};
+    return (struct path){true, latency_s, bandwidth, 0};
+}
+
+struct path told_way(const struct extensions *extensions, const char *address, struct path agents)
+{
+    struct path own;
+    if (told_links_find(extensions, EXTENSION_CLIENT_LINKS, address, &own))
+        return own;
+    const struct path access = told_access(extensions);
+    if (!access.known)
+        return agents;
+    /* All servers are behind it, also those of which the agents know no way. */
+    return agents.known ? path_join(access, agents) : access;
 }

@@ -16,6 +16,11 @@
 #define EXTENSION_FETCHED_LINKS 34
 #define CAP_TOLD_LINKS          64 /* in one message; more are left out */
 
+/* Of a client's request: its way to the agent that it asks, as two such doubles; a rate of 0 is not known.
+ * What is not known of its way to a server is the shortest path over what was measured: this way, and on
+ * through the agents. */
+#define EXTENSION_CLIENT_ACCESS 35
+
 struct told_link {
     const char *peer;
     struct path path;
@@ -29,5 +34,13 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
 /* The link behind *link; from an all-zero one, the first. One that is nonsense is not known. False behind the
  * last, or behind what is whole. */
 bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link);
+
+/* Appends the client's way to the agent; false without memory. */
+bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena);
+/* Unknown when it is not told, or is nonsense. */
+struct path told_access(const struct extensions *extensions);
+/* The way from the client to the server at that address, where `agents` is the one from the agent: its own
+ * link where it told that, else over the agent. */
+struct path told_way(const struct extensions *extensions, const char *address, struct path agents);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "core/hierarchy/absent.h"
 #include "core/forecast/path.h"
+#include "core/forecast/told_links.h"
 #include "core/problem/problem.h"
 #include "core/choice/terms.h"
 #include "tests/inproc/platform.h"
@@ -697,6 +698,48 @@ static void what_one_that_has_just_joined_solves_is_waited_for(void **state)
     message_clear(&reply);
 }
 
+/* "quick" computes more quickly behind a slower link. Which is better depends on what the client's own way to
+ * the agent leaves of the links; that costs no question to the servers. */
+static void the_way_to_the_agent_decides_with_the_links(void **state)
+{
+    (void)state;
+    struct argument_attribute argument = {
+        .index = 0, .mode = MODE_IN, .bytes = 10000000, .holder = "", .datum = ""};
+    const struct path access = {true, 0.01, 1e6, 0};
+    for (int asking = 0; asking < 2; asking++) {
+        struct platform pair;
+        struct arena arena = {0};
+        struct esp_error error;
+        platform_open(&pair, 8);
+        if (asking)
+            pair.agent_options.freshness_ms = -1;
+        const size_t master = platform_agent(&pair, "ma", "");
+        pair.server_options.link = (struct path){true, 0.001, 100e6, 0};
+        platform_server(&pair, "near", "ma");
+        pair.server_options.link = (struct path){true, 0.001, 2e6, 0};
+        pair.server_options.speed_flops *= 2;
+        platform_server(&pair, "quick", "ma");
+        assert_true(platform_settle(&pair, master, 2, 30000));
+        for (uint64_t told = 0; told < 2; told++) {
+            struct request request = platform_request("job", 2e9);
+            struct message reply = {0};
+            request.arguments = &argument;
+            request.n_arguments = 1;
+            request.session.sequence = told + 1;
+            if (told)
+                assert_true(told_access_add(&request.extensions, &access, &arena));
+            assert_int_equal(platform_submit(&pair, "ma", &request, &reply, &error), ESP_OK);
+            const struct candidate *first = &reply.submit_reply.candidates[0];
+            assert_string_equal(first->server, told ? "quick" : "near");
+            assert_true(told ? first->transfer_s > 10 && first->transfer_s < 10.5 : first->transfer_s < 0.2);
+            assert_int_equal(reply.submit_reply.asked, asking);
+            message_clear(&reply);
+        }
+        arena_clear(&arena);
+        platform_close(&pair);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -719,6 +762,7 @@ int main(void)
         TEST(the_cheapest_server_that_keeps_the_deadline_is_chosen),
         TEST(a_busy_link_is_avoided),
         TEST(leaders_know_what_is_on_its_way),
+        cmocka_unit_test(the_way_to_the_agent_decides_with_the_links),
         TEST(a_burst_spreads_in_both_modes),
         cmocka_unit_test(endless_calls_without_a_forecast_spread),
         cmocka_unit_test(calls_of_unknown_length_do_not_queue_beside_an_idle_server),

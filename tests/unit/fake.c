@@ -165,6 +165,8 @@ static enum esp_status fake_call(struct transport *transport, const char *addres
     memset(reply, 0, sizeof *reply);
     reply->kind = message_reply_kind(request->kind);
     bool stopped = at >= 0 && fake->faults[at].stopped;
+    if (at >= 0 && fake->faults[at].distant_ms > 0)
+        fake_wait_ms(fake, fake->faults[at].distant_ms);
     fake->counters.unanswered += stopped && request->kind == MESSAGE_CALL;
     fake->counters.refused +=
         at >= 0 && fake->faults[at].dead && request->kind == MESSAGE_AWAIT && request->await.n_sessions > 0;

@@ -35,6 +35,7 @@ struct fake_faults {
     unsigned strayed;       /* a master: so many questions for a node find that it was lost */
     unsigned unfit;         /* a master: so many submits find servers below that do not fit */
     unsigned far_ms;        /* so long does a greeting take */
+    unsigned distant_ms;    /* so long does every answer take */
     bool silent;            /* takes calls, never reports an end */
     bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */
     unsigned fresh;         /* a redirector: so many locates name ma2 only, as it does not know all yet */
@@ -48,6 +49,7 @@ struct fake_counters {
     unsigned puts, gets, sessions; /* sessions: that the servers hold now */
     unsigned threads;              /* most threads in the transport at a time */
     char submitted[16];            /* address of the master that got the last submit */
+    double access_s, access_bps;   /* what that told of the way there; 0: nothing */
     unsigned unanswered;           /* calls to servers that are stopped */
     unsigned refused;              /* polls of servers that are dead */
     unsigned undescribed;          /* descriptions asked of masters that are stopped */

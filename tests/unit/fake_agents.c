@@ -4,6 +4,7 @@
  */
 #include "tests/unit/fake_internal.h"
 #include "core/choice/ahead.h"
+#include "core/forecast/told_links.h"
 #include "core/hierarchy/absent.h"
 #include "core/hierarchy/lost_problems.h"
 
@@ -14,7 +15,10 @@ enum esp_status fake_on_submit(struct fake *fake, const struct message *request,
 {
     const struct request *asked = &request->submit.request;
     struct submit_reply *to = &reply->submit_reply;
+    const struct path access = told_access(&asked->extensions);
     fake->counters.submits++;
+    fake->counters.access_s = access.latency_s;
+    fake->counters.access_bps = access.bandwidth_bps;
     to->candidates = arena_alloc(&reply->arena, SERVERS * sizeof *to->candidates);
     for (int i = 0; i < SERVERS; i++) {
         bool excluded = false;

@@ -395,6 +395,50 @@ static void a_client_s_own_link_counts(void **state)
     arena_clear(&arena);
 }
 
+/* A link that the client does not know of is the shortest path over measured ones: its way to the agent, and
+ * the agents' way on. One that it knows stays what it is. */
+static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct server_estimate server = {.server = "b", .address = "h:1", .compute_s = 1};
+    struct response b = {.name = "b", .servers = &server, .n_servers = 1, .capable = 1};
+    struct argument_attribute argument = {
+        .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
+    struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
+    const struct path access = {true, 0.02, 4e6, 0}, near = {true, 0.02, 0, 0},
+                      agents = {true, 0.01, 20e6, 0};
+    const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}};
+    struct aggregate_input inputs[] = {{&b, agents, NULL}, {&b, {0}, NULL}};
+    struct response merged;
+    struct esp_error error;
+    for (int known = 0; known < 2; known++) {
+        request.extensions = (struct extensions){0};
+        assert_int_equal(aggregate_merge("MA", &request, &inputs[!known], 1, NULL, &arena, &merged, &error),
+                         ESP_OK);
+        assert_false(told_access(&request.extensions).known);
+        assert_true(told_access_add(&request.extensions, &near, &arena)); /* nobody knows its rate */
+        const struct path joined = path_join(near, agents);
+        assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s,
+                           known ? path_seconds(&joined, 20000000) : 0.02, 1e-9);
+        request.extensions = (struct extensions){0};
+        assert_true(told_access_add(&request.extensions, &access, &arena));
+        const double in_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
+        assert_true(in_s > 5 && in_s < 5.5);
+        assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &own, 1, &arena));
+        assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s < 0.3);
+    }
+    const struct path nonsense[] = {{true, -1, 1e6, 0}, {true, 0, -1, 0}, {true, HUGE_VAL, 0, 0}};
+    for (size_t i = 0; i < 3; i++) {
+        request.extensions = (struct extensions){0};
+        assert_true(told_access_add(&request.extensions, &nonsense[i], &arena));
+        assert_false(told_access(&request.extensions).known);
+    }
+    const struct extension cut = {EXTENSION_CLIENT_ACCESS, request.extensions.items[0].value, 15};
+    assert_false(told_access(&(struct extensions){(struct extension *)&cut, 1}).known);
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +452,7 @@ int main(void)
         cmocka_unit_test(data_between_brothers_take_the_measured_link),
         cmocka_unit_test(what_goes_up_takes_the_rate_of_the_way_up),
         cmocka_unit_test(a_client_s_own_link_counts),
+        cmocka_unit_test(an_unknown_link_is_the_way_to_the_agent_and_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,19 @@ static void the_nearest_master_is_asked(void **state)
     assert_string_equal(fake_counters(fake).submitted, "ma1:1");
 }
 
+/* The first call tells it already: the handle was made over it. */
+static void a_master_that_is_far_is_told_how_far(void **state)
+{
+    (void)state;
+    set("ma1:1", (struct fake_faults){.distant_ms = 8});
+    set("ma2:1", (struct fake_faults){.dead = true});
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    call_add(&add);
+    assert_true(fake_counters(fake).access_s >= 0.004);
+    assert_true(fake_counters(fake).access_bps == 0);
+}
+
 static void without_anybody_a_handle_cannot_be_made(void **state)
 {
     (void)state;
@@ -673,6 +686,7 @@ int main(void)
         in_library(the_redirector_may_go_once_it_was_asked),
         in_library(the_next_redirector_is_asked),
         in_library(the_nearest_master_is_asked),
+        in_library(a_master_that_is_far_is_told_how_far),
         in_library(without_anybody_a_handle_cannot_be_made),
         in_library(what_is_no_node_is_told_as_that),
         in_library(a_hierarchy_that_lost_its_servers_is_waited_for),

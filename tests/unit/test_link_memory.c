@@ -203,6 +203,22 @@ static void a_long_way_does_not_hide_the_rate(void **state)
     assert_true(bps > 1.5e6 && bps < 5e6);
 }
 
+/* Before a call of some hundred kB: what little ballast tells, and nothing where it tells nothing. */
+static void a_glance_is_short_and_invents_nothing(void **state)
+{
+    (void)state;
+    struct simulated slow = {.bps = 500e3}, quick = {.bps = 1e9}, far = {.bps = 20e6, .far_s = 0.06};
+    double trip_s, bps;
+    assert_true(sounding_glance(greet, &slow, 0.3, &trip_s, &bps));
+    assert_true(bps > 400e3 && bps < 600e3);
+    assert_true(slow.spent_s < 0.6);
+    assert_true(sounding_glance(greet, &quick, 0.3, &trip_s, &bps));
+    assert_true(bps == 0 && quick.spent_s < 0.05);
+    assert_true(sounding_glance(greet, &far, 0.3, &trip_s, &bps));
+    assert_true(bps == 0);
+    assert_float_equal(trip_s, 0.062, 1e-9);
+}
+
 static void a_slow_link_is_not_filled_with_greetings(void **state)
 {
     (void)state;
@@ -295,6 +311,8 @@ int main(void)
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
         cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),
         cmocka_unit_test(a_long_way_does_not_hide_the_rate),
+        cmocka_unit_test(who_shares_a_link_knows_its_whole_rate),
+        cmocka_unit_test(a_glance_is_short_and_invents_nothing),
         cmocka_unit_test(a_slow_link_is_not_filled_with_greetings),
         cmocka_unit_test(a_server_that_is_deaf_leaves_nothing),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_set_aside, set_up, tear_down),
@@ -303,5 +321,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-        cmocka_unit_test(who_shares_a_link_knows_its_whole_rate),
-        cmocka_unit_test(a_glance_is_short_and_invents_nothing),

@@ -260,6 +260,8 @@ static void the_index_finds_exactly_the_best(void **state)
             .call_s = 1e-5,
             .bytes_in = random_below(&pool.random, 1000000000),
             .bytes_out = random_below(&pool.random, 1000000000),
+            .access_s = random_below(&pool.random, 2) ? 0 : 0.1 * random_real(&pool.random),
+            .access_inverse = random_below(&pool.random, 2) ? 0 : 1e-7 * random_real(&pool.random),
             .finish_s = random_below(&pool.random, 3) ? HUGE_VAL : 3 * random_real(&pool.random),
             .now_ns = (int64_t)random_below(&pool.random, 30) * 100000000,
             .memory_bytes = random_below(&pool.random, 3) * 3000,

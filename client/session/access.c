@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/access.h"
+
+#include "client/session/link.h"
+#include "client/session/link_sound.h"
+#include "core/choice/aggregate.h"
+#include "core/forecast/path.h"
+#include "core/forecast/told_links.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* What the way adds to a request is told from here on. */
+#define WORTH_TELLING_S 1e-3
+/* Fewer bytes than this are as long on their way over any rate, where the agent is near. */
+#define FEW_BYTES (32 << 10)
+
+/* With the links' lock: the agent at that address is the one that is meant. What an earlier process has found
+ * is taken over. */
+static void turn_to(struct engine *engine, const char *address)
+{
+    if (strcmp(engine->access.address, address) == 0)
+        return;
+    const struct remembered_link *remembered = link_memory_find(links_memory(engine), address);
+    snprintf(engine->access.address, sizeof engine->access.address, "%s", address);
+    engine->access.rate_bps = remembered ? remembered->path.bandwidth_bps : 0;
+    engine->access.sounded_s = remembered ? remembered->used_s : 0;
+}
+
+struct path access_path(struct engine *engine)
+{
+    const double trip_s = route_trip_s(engine->route);
+    char address[CAP_ADDRESS + 1];
+    if (trip_s <= 0 || !route_first(engine->route, address))
+        return (struct path){0};
+    pthread_mutex_lock(&engine->links_lock);
+    turn_to(engine, address);
+    const struct path path = {true, trip_s / 2, engine->access.rate_bps, 0};
+    pthread_mutex_unlock(&engine->links_lock);
+    return path;
+}
+
+bool access_tell(struct engine *engine, struct request *request, struct arena *arena)
+{
+    const struct request_bytes bytes = request_client_bytes(request);
+    if (bytes.in + bytes.out < FEW_BYTES && route_trip_s(engine->route) < WORTH_TELLING_S)
+        return true;
+    const struct path path = access_path(engine);
+    if (path_seconds(&path, bytes.in) + path_seconds(&path, bytes.out) < WORTH_TELLING_S)
+        return true;
+    return told_access_add(&request->extensions, &path, arena);
+}
+
+/* Whether it is time to look; one thread at a time finds it so. */
+static bool is_due(struct engine *engine, const char *address)
+{
+    pthread_mutex_lock(&engine->links_lock);
+    turn_to(engine, address);
+    const int64_t now_s = time(NULL), age_s = now_s - engine->access.sounded_s;
+    const bool due = engine->access.sounded_s == 0 || age_s < 0 ||
+                     age_s > (engine->access.rate_bps > 0 ? LINK_MEMORY_SOUNDED_S : ACCESS_SOUND_AGAIN_S);
+    if (due)
+        engine->access.sounded_s = now_s;
+    pthread_mutex_unlock(&engine->links_lock);
+    return due;
+}
+
+void access_sound(struct engine *engine)
+{
+    char address[CAP_ADDRESS + 1];
+    double trip_s, rate_bps;
+    if (!route_first(engine->route, address) || link_is_loopback(address) || !is_due(engine, address) ||
+        !link_glance(engine, address, ACCESS_SOUND_MOST_S, &trip_s, &rate_bps))
+        return;
+    pthread_mutex_lock(&engine->links_lock);
+    if (strcmp(engine->access.address, address) == 0)
+        engine->access.rate_bps = rate_bps;
+    pthread_mutex_unlock(&engine->links_lock);
+}
