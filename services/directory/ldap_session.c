@@ -166,7 +166,8 @@ static enum esp_status take_url(struct ldap_session *session)
     }
     if (!within_ms(session->options->timeout_ms, resolve, url->lud_host ? url->lud_host : "")) {
         ldap_free_urldesc(url);
-        return error_set(session->error, ESP_TIMEOUT, "%.150s: its name is not resolved in time",
+        return error_set(session->error, ESP_TIMEOUT,
+                         "%.150s: the resolver has not told its address, or this host's own name, in time",
                          session->options->url);
     }
     session->base = strdup(url->lud_dn);

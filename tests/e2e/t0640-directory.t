@@ -337,6 +337,19 @@ another_language() {
 }
 check "and what is no LDAP server" another_language
 
+# A resolver that takes questions and never answers: libldap asks it for this host's own name, whatever the URL. (Nothing comes
+# back from a device of which nobody reads.)
+cat >deaf.sh <<'END2'
+ip link set lo up && ip tuntap add dev deaf mode tun && ip addr add 192.0.2.1/24 dev deaf && ip link set deaf up &&
+    mount --bind deaf.conf /etc/resolv.conf && hostname nobody-knows-it || exit 99
+exec "$@"
+END2
+echo 'nameserver 192.0.2.53' >deaf.conf
+if [ "$(id -u)" -eq 0 ] && unshare -mnu sh deaf.sh true 2>/dev/null; then
+    check "a resolver that does not answer has no more time" says 3 'resolver has not told' \
+        unshare -mnu sh deaf.sh timeout 8 espalier directory show --timeout 1s --url "ldap://ldap.example.org/$base"
+fi
+
 # ---- bad input ----
 check "no URL is told" says 2 'expected --url URL' espalier directory show
 check "a URL of another kind" says 4 'expected "ldap://HOST/BASE".*found "http:' espalier directory show --url http://x/
