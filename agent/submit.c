@@ -273,8 +273,10 @@ bool submit_candidate(const struct request *request, const struct index_entry *e
         .transfer_s = view.transfer_s,
     };
     struct path own;
-    if (told_links_find(&request->extensions, EXTENSION_CLIENT_LINKS, node->address, &own))
-        candidate->transfer_s = path_seconds(&own, query->bytes_in) + path_seconds(&own, query->bytes_out);
+    if (told_own(&request->extensions, node->address, &own)) {
+        const struct path back = path_turned(own);
+        candidate->transfer_s = path_seconds(&own, query->bytes_in) + path_seconds(&back, query->bytes_out);
+    }
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);
     candidate->compute_s = cost.compute_s;

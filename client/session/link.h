@@ -23,14 +23,15 @@ struct link {
     UT_hash_handle hh;    /* engine->links, under engine->links_lock */
     struct session *held; /* accepted here and not yet acknowledged, under engine->marks_lock */
 
-    pthread_mutex_t lock;          /* of what follows */
-    double rates[LINK_RATES];      /* bytes per second of the last transfers, a ring */
-    unsigned n_rates;              /* ever */
+    pthread_mutex_t lock; /* of what follows */
+    /* Of each direction, from there and there: bytes per second of the last transfers, a ring; */
+    double rates[2][LINK_RATES];
+    unsigned n_rates[2];           /* ever; */
+    struct sharing sharing[2];     /* by those that are under way */
     double sounded_bps;            /* what greetings found, until there are transfers; 0: nothing */
     int64_t sounded_s;             /* when that was, since 1970 */
     double called_bps[LINK_RATES]; /* what short ones, and calls with all in them, tell */
     unsigned n_called;             /* ever */
-    struct sharing sharing[2];     /* by transfers under way: from there, and there */
     double trip_s;                 /* shortest of a small message there and back; 0: not known */
     pthread_cond_t news;
     struct session *parked;
@@ -105,7 +106,7 @@ double link_begins(struct link *link, bool there);
 /* It ends; the seconds that the link was its own, as far as this client shared it with itself. */
 double link_ends(struct link *link, bool there, double begun_ns);
 /* A transfer of so many bytes went so: what is learned of the link. Short ones tell as much as calls do. */
-void link_learn(struct link *link, uint64_t bytes, double seconds);
+void link_learn(struct link *link, bool there, uint64_t bytes, double seconds);
 /* The same of a call that brought so many bytes in itself, and its answer, of which the server says that it
  * computed and waited in it for `there_s`. Until there is something better: what else happened in that time
  * counts as way. */

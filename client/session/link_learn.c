@@ -71,7 +71,7 @@ double link_ends(struct link *link, bool there, double begun_ns)
     return seconds;
 }
 
-void link_learn(struct link *link, uint64_t bytes, double seconds)
+void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
 {
     if (bytes < TELLING_BYTES)
         link_called(link, bytes, seconds, 0);
@@ -79,7 +79,7 @@ void link_learn(struct link *link, uint64_t bytes, double seconds)
         return;
     pthread_mutex_lock(&link->lock);
     const double rate_bps = rate_of(link, bytes, seconds);
-    link->rates[link->n_rates++ % LINK_RATES] = rate_bps;
+    link->rates[there][link->n_rates[there]++ % LINK_RATES] = rate_bps;
     note_slow(link, rate_bps);
     pthread_mutex_unlock(&link->lock);
 }
@@ -110,27 +110,37 @@ static double rate_of_calls(const struct link *link)
     return most_bps;
 }
 
-/* The median of the last transfers: one that shared the link with others does not count for more. Without
- * any, what a sounding found; *sounded_s (may be NULL) tells when that was, 0: it is of transfers. Where that
- * is not asked for, and there is neither, what shorter
- * ones tell. */
-static struct path path_of(struct link *link, int64_t *sounded_s)
+/* The median of the last transfers: one that shared the link with others does not count for more. 0: there
+ * was none. With the lock. */
+static double rate_of_transfers(const struct link *link, bool there)
 {
     double rates[LINK_RATES];
-    pthread_mutex_lock(&link->lock);
-    const unsigned n = link->n_rates < LINK_RATES ? link->n_rates : LINK_RATES;
-    memcpy(rates, link->rates, sizeof rates);
-    const double trip_s = link->trip_s;
-    double sounded_bps = link->sounded_bps;
-    if (sounded_s)
-        *sounded_s = n == 0 ? link->sounded_s : 0;
-    else if (n == 0 && sounded_bps <= 0)
-        sounded_bps = rate_of_calls(link);
-    pthread_mutex_unlock(&link->lock);
+    const unsigned n = link->n_rates[there] < LINK_RATES ? link->n_rates[there] : LINK_RATES;
     if (n == 0)
-        return (struct path){sounded_bps > 0, trip_s / 2, sounded_bps, 0};
+        return 0;
+    memcpy(rates, link->rates[there], sizeof rates);
     qsort(rates, n, sizeof *rates, by_value);
-    return (struct path){true, trip_s / 2, rates[n / 2], 0};
+    return rates[n / 2];
+}
+
+/* As transfers tell it. What was never sent there takes what a sounding found, and else what came from there;
+ * *sounded_s (may be NULL) tells when a sounding was that is all that is known, 0: it is not. Where that is
+ * not asked for, and there is neither, what shorter ones tell. */
+static struct path path_of(struct link *link, int64_t *sounded_s)
+{
+    pthread_mutex_lock(&link->lock);
+    const double back_bps = rate_of_transfers(link, false);
+    const double trip_s = link->trip_s, sounded_bps = link->sounded_bps;
+    double there_bps = rate_of_transfers(link, true);
+    const bool is_told = there_bps > 0 || back_bps > 0;
+    if (there_bps <= 0)
+        there_bps = sounded_bps > 0 ? sounded_bps : back_bps;
+    if (sounded_s)
+        *sounded_s = is_told ? 0 : link->sounded_s;
+    else if (there_bps <= 0)
+        there_bps = rate_of_calls(link);
+    pthread_mutex_unlock(&link->lock);
+    return (struct path){there_bps > 0, trip_s / 2, there_bps, back_bps};
 }
 
 const struct link_memory *links_memory(struct engine *engine)
@@ -172,7 +182,8 @@ static void add(struct telling *telling, const char *address, const struct path 
 {
     if (!path->known || telling->n == CAP_TOLD_LINKS)
         return;
-    const double seconds = path_seconds(path, telling->bytes.in) + path_seconds(path, telling->bytes.out);
+    const struct path back = path_turned(*path);
+    const double seconds = path_seconds(path, telling->bytes.in) + path_seconds(&back, telling->bytes.out);
     telling->longest_s = fmax(telling->longest_s, seconds);
     telling->links[telling->n++] = (struct told_link){address, *path};
 }
@@ -202,8 +213,7 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
     /* What other programs knew may be of other places: what is short does not wait for that. */
     const double longest_s = bytes < TELLING_BYTES ? longest_here_s : telling.longest_s;
     const bool matters = longest_s >= LONG_S || bytes >= LINK_GREAT_BYTES;
-    return !matters ||
-           told_links_add(&request->extensions, EXTENSION_CLIENT_LINKS, telling.links, telling.n, arena);
+    return !matters || told_own_add(&request->extensions, telling.links, telling.n, arena);
 }
 
 double links_doubt(struct engine *engine, const char *address)
@@ -216,9 +226,9 @@ double links_doubt(struct engine *engine, const char *address)
     if (!link) /* an earlier process knew it */
         return KNOWN_DOUBT;
     pthread_mutex_lock(&link->lock);
-    for (unsigned i = 0; i < LINK_RATES && i < link->n_rates; i++) {
-        least = fmin(least, link->rates[i]);
-        most = fmax(most, link->rates[i]);
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_rates[true]; i++) {
+        least = fmin(least, link->rates[true][i]);
+        most = fmax(most, link->rates[true][i]);
     }
     pthread_mutex_unlock(&link->lock);
     return most > least ? fmax(KNOWN_DOUBT, (most - least) / (most + least)) : KNOWN_DOUBT;

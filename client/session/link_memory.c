@@ -16,7 +16,7 @@
 #define SOUNDED "sounded" /* behind the address, where no transfer has told */
 #define SHORT                                                                                                \
     "short" /* before the line, where only short ones have: versions that do not know it pass over it */
-#define MOST_BYTES (LINK_MEMORY_MOST * (CAP_ADDRESS + 80))
+#define MOST_BYTES (LINK_MEMORY_MOST * (CAP_ADDRESS + 110))
 #define DAY_S      86400
 
 void link_memory_path(char *path, size_t size)
@@ -128,15 +128,17 @@ static char *body_of(char *text, size_t length)
 static void take_line(struct link_memory *memory, const char *line, int64_t now_s)
 {
     char address[CAP_ADDRESS + 1], how[16] = "";
+    double back_bps = 0;
     int64_t used_s;
     struct path path = {.known = true};
     _Static_assert(CAP_ADDRESS == 255, "the width below");
     const bool is_short = strncmp(line, SHORT " ", sizeof SHORT) == 0;
     if (is_short)
         line += sizeof SHORT;
-    if (sscanf(line, "%" SCNd64 " %lf %lf %255s %15s", &used_s, &path.latency_s, &path.bandwidth_bps, address,
-               how) < 4)
+    if (sscanf(line, "%" SCNd64 " %lf %lf %255s %15s %lf", &used_s, &path.latency_s, &path.bandwidth_bps,
+               address, how, &back_bps) < 4)
         return;
+    path.back_bps = isfinite(back_bps) && back_bps > 0 ? back_bps : 0;
     const bool sounded = strcmp(how, SOUNDED) == 0;
     const int64_t most_s = is_short  ? LINK_MEMORY_SHORT_S
                            : sounded ? LINK_MEMORY_SOUNDED_S
@@ -185,6 +187,18 @@ static bool make_folders(const char *path)
     return access(folder, W_OK) == 0;
 }
 
+/* How, "-" for transfers, is left out where nothing follows. */
+static void put_line(FILE *file, const struct remembered_link *link)
+{
+    fprintf(file, "%s%" PRId64 " %.9g %.9g %s", link->is_short ? SHORT " " : "", link->used_s,
+            link->path.latency_s, link->path.bandwidth_bps, link->address);
+    if (link->sounded || link->path.back_bps > 0)
+        fprintf(file, " %s", link->sounded ? SOUNDED : "-");
+    if (link->path.back_bps > 0)
+        fprintf(file, " %.9g", link->path.back_bps);
+    fputc('\n', file);
+}
+
 static char *text_of(const struct link_memory *memory, size_t *length)
 {
     char *text = NULL;
@@ -193,9 +207,7 @@ static char *text_of(const struct link_memory *memory, size_t *length)
         return NULL;
     fputs(HEADING, file);
     for (size_t i = 0; i < memory->n; i++)
-        fprintf(file, "%s%" PRId64 " %.9g %.9g %s%s\n", memory->links[i].is_short ? SHORT " " : "",
-                memory->links[i].used_s, memory->links[i].path.latency_s, memory->links[i].path.bandwidth_bps,
-                memory->links[i].address, memory->links[i].sounded ? " " SOUNDED : "");
+        put_line(file, &memory->links[i]);
     fflush(file);
     fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
     if (fclose(file) == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a client has learned of its links, kept over the lives of its processes: a text file in the user's
- * cache folder, a line a server, the CRC32C of it all at the end. It is a hint and never an error: a file
- * that is damaged is set aside, one that cannot be written is not.
+ * cache folder, a line a server (with the rate back at its end, where that is known), the CRC32C of it all at
+ * the end. It is a hint and never an error: a file that is damaged is set aside, one that cannot be written
+ * is not.
  *
  * Not thread-safe: the owner's lock.
  */

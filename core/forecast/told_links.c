@@ -74,6 +74,27 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
     return false;
 }
 
+bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n, struct arena *arena)
+{
+    struct told_link back[CAP_TOLD_LINKS];
+    size_t n_back = 0;
+    for (size_t i = 0; i < n && n_back < CAP_TOLD_LINKS; i++)
+        if (links[i].path.back_bps > 0)
+            back[n_back++] = (struct told_link){links[i].peer, path_turned(links[i].path)};
+    return told_links_add(extensions, EXTENSION_CLIENT_LINKS, links, n, arena) &&
+           told_links_add(extensions, EXTENSION_CLIENT_LINKS_BACK, back, n_back, arena);
+}
+
+bool told_own(const struct extensions *extensions, const char *address, struct path *path)
+{
+    struct path back;
+    if (!told_links_find(extensions, EXTENSION_CLIENT_LINKS, address, path))
+        return false;
+    if (told_links_find(extensions, EXTENSION_CLIENT_LINKS_BACK, address, &back))
+        path->back_bps = back.bandwidth_bps;
+    return true;
+}
+
 bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena)
 {
     uint8_t bytes[16];
@@ -96,7 +117,7 @@ struct path told_access(const struct extensions *extensions)
 struct path told_way(const struct extensions *extensions, const char *address, struct path agents)
 {
     struct path own;
-    if (told_links_find(extensions, EXTENSION_CLIENT_LINKS, address, &own))
+    if (told_own(extensions, address, &own))
         return own;
     const struct path access = told_access(extensions);
     if (!access.known)

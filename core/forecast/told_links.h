@@ -15,6 +15,8 @@
 #define EXTENSION_CLIENT_LINKS  33
 #define EXTENSION_FETCHED_LINKS 34
 #define CAP_TOLD_LINKS          64 /* in one message; more are left out */
+/* Of those of a client's links whose way back has a rate of its own: the same with that. */
+#define EXTENSION_CLIENT_LINKS_BACK 36
 
 /* Of a client's request: its way to the agent that it asks, as two such doubles; a rate of 0 is not known.
  * What is not known of its way to a server is the shortest path over what was measured: this way, and on
@@ -35,6 +37,11 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
  * last, or behind what is whole. */
 bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link);
 
+/* Appends a client's links, with their ways back. False without memory. */
+bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n,
+                  struct arena *arena);
+/* A client's link to the server at that address, as the client told it. */
+bool told_own(const struct extensions *extensions, const char *address, struct path *path);
 /* Appends the client's way to the agent; false without memory. */
 bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena);
 /* Unknown when it is not told, or is nonsense. */

@@ -149,6 +149,14 @@ check "requests of few bytes count with the client's own link, too" small_reques
 check "what they told is kept for the user's next program" grep -q "^short .* 10\.99\.1\.2:" small/espalier/links
 check "and those that travel in calls" small_requests 80,81,82 80 0.08 0.12
 
+# What it sends goes at 4 Mbit/s, what it gets comes at 16.
+both_ways() {
+    in_space far env XDG_CACHE_HOME="$work/both" espalier call dgemm m=300 n=300 k=300 A=rand B=rand alpha=1 -o C=c.npy --server near || return 1
+    cat both/espalier/links
+    awk '$4 ~ /^10\.99\.1\.2:/ { good = $3 > 0.2e6 && $3 < 0.7e6 && $6 > 2 * $3 } END { exit !good }' both/espalier/links
+}
+check "a client knows both directions of its links" both_ways
+
 # The rings are what servers go on with; a damaged one is told and set aside.
 stop far
 printf 'rubbish' >state-far/links/MA.ring

@@ -428,6 +428,13 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
         assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &own, 1, &arena));
         assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s < 0.3);
     }
+    /* Results go back at a rate of their own, where the client knows that. */
+    const struct told_link uneven = {"h:1", {true, 0.001, 4e6, 20e6}};
+    argument.mode = MODE_INOUT;
+    request.extensions = (struct extensions){0};
+    assert_true(told_own_add(&request.extensions, &uneven, 1, &arena));
+    const struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
+    assert_true(times.in_s > 5 && times.in_s < 5.5 && times.out_s > 1 && times.out_s < 1.1);
     const struct path nonsense[] = {{true, -1, 1e6, 0}, {true, 0, -1, 0}, {true, HUGE_VAL, 0, 0}};
     for (size_t i = 0; i < 3; i++) {
         request.extensions = (struct extensions){0};

@@ -107,6 +107,26 @@ static void soundings_are_for_an_hour(void **state)
     link_memory_clear(&memory);
 }
 
+/* A line with a rate of its own in either direction keeps both, also where greetings told the one. */
+static void both_directions_are_kept(void **state)
+{
+    (void)state;
+    struct link_memory memory = {0};
+    link_memory_set(&memory, "t:1", &(struct path){true, 0.01, 0.5e6, 2e6}, NOW);
+    link_memory_set_sounded(&memory, "s:1", &(struct path){true, 0.01, 4e6, 1e6}, NOW);
+    link_memory_set(&memory, "o:1", &(struct path){true, 0.01, 3e6, 0}, NOW);
+    assert_true(link_memory_save(&memory, path));
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW);
+    assert_float_equal(link_memory_find(&memory, "t:1")->path.bandwidth_bps, 0.5e6, 1);
+    assert_float_equal(link_memory_find(&memory, "t:1")->path.back_bps, 2e6, 1);
+    assert_false(link_memory_find(&memory, "t:1")->sounded);
+    assert_true(link_memory_find(&memory, "s:1")->sounded);
+    assert_float_equal(link_memory_find(&memory, "s:1")->path.back_bps, 1e6, 1);
+    assert_true(link_memory_find(&memory, "o:1")->path.back_bps == 0);
+    link_memory_clear(&memory);
+}
+
 /* What short transfers told is there for the next program for a day, and all else knows better. */
 static void what_short_transfers_told_is_kept(void **state)
 {
@@ -311,6 +331,7 @@ int main(void)
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
         cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),
         cmocka_unit_test(a_long_way_does_not_hide_the_rate),
+        cmocka_unit_test_setup_teardown(both_directions_are_kept, set_up, tear_down),
         cmocka_unit_test(who_shares_a_link_knows_its_whole_rate),
         cmocka_unit_test(a_glance_is_short_and_invents_nothing),
         cmocka_unit_test(a_slow_link_is_not_filled_with_greetings),
