@@ -167,7 +167,7 @@ static enum esp_status take_url(struct ldap_session *session)
     if (!within_ms(session->options->timeout_ms, resolve, url->lud_host ? url->lud_host : "")) {
         ldap_free_urldesc(url);
         return error_set(session->error, ESP_TIMEOUT,
-                         "%.150s: the resolver has not told its address, or this host's own name, in time",
+                         "%.150s: Timed out: the resolver has not told its address, or this host's own name",
                          session->options->url);
     }
     session->base = strdup(url->lud_dn);
