@@ -52,6 +52,26 @@ int64_t block_cyclic_count(const struct block_cyclic *layout, int64_t rank)
     return count;
 }
 
+/* Elements of the first so many positions: ranks in the order in which they have the blocks. */
+static int64_t count_of_positions(const struct block_cyclic *layout, int64_t positions)
+{
+    const int64_t whole = layout->n / layout->block, rounds = whole / layout->ranks;
+    const int64_t last_round = layout->n - rounds * layout->ranks * layout->block;
+    const int64_t in_last = positions * layout->block < last_round ? positions * layout->block : last_round;
+    return rounds * positions * layout->block + in_last;
+}
+
+int64_t block_cyclic_before(const struct block_cyclic *layout, int64_t rank)
+{
+    if (rank == layout->ranks)
+        return layout->n;
+    /* Rank 0 has this position; those behind it have the next ones, up to the rank at position 0. */
+    const int64_t first = block_cyclic_position(layout, 0), end = first + rank;
+    if (end <= layout->ranks)
+        return count_of_positions(layout, end) - count_of_positions(layout, first);
+    return layout->n - count_of_positions(layout, first) + count_of_positions(layout, end - layout->ranks);
+}
+
 int64_t block_cyclic_owner(const struct block_cyclic *layout, int64_t i)
 {
     return block_cyclic_rank_at(layout, i / layout->block % layout->ranks);

@@ -35,6 +35,8 @@ enum esp_status block_cyclic_check(const struct block_cyclic *layout, const char
 
 /* Elements that lie with the rank (ScaLAPACK's numroc); their sum over all ranks is n. */
 int64_t block_cyclic_count(const struct block_cyclic *layout, int64_t rank);
+/* Elements that lie with the ranks before that one (n: with all, for rank = ranks). O(1). */
+int64_t block_cyclic_before(const struct block_cyclic *layout, int64_t rank);
 /* Who has element i, 0 <= i < n. */
 int64_t block_cyclic_owner(const struct block_cyclic *layout, int64_t i);
 /* Where element i lies with its owner, 0 <= i < n. */

@@ -38,9 +38,13 @@ uint64_t pieces_count(const struct block_cyclic_matrix *matrix, int64_t rank)
 
 uint64_t pieces_before(const struct block_cyclic_matrix *matrix, int64_t rank)
 {
-    uint64_t before = 0;
-    for (int64_t i = 0; i < rank; i++)
-        before += pieces_count(matrix, i);
+    const struct block_cyclic *outer = matrix->by_columns ? &matrix->cols : &matrix->rows;
+    const struct block_cyclic *inner = matrix->by_columns ? &matrix->rows : &matrix->cols;
+    const int64_t line = rank / inner->ranks;
+    uint64_t before = (uint64_t)block_cyclic_before(outer, line) * (uint64_t)inner->n;
+    if (line < outer->ranks)
+        before += (uint64_t)block_cyclic_count(outer, line) *
+                  (uint64_t)block_cyclic_before(inner, rank % inner->ranks);
     return before;
 }
 

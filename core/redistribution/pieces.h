@@ -18,7 +18,7 @@ struct block_cyclic_matrix pieces_grid(int64_t n_rows, int64_t n_cols, int64_t r
                                        int64_t row_block, int64_t col_block);
 /* Whether every element lies at the same place. */
 bool pieces_are_alike(const struct block_cyclic_matrix *a, const struct block_cyclic_matrix *b);
-/* Elements in front of the rank's part, and of it. O(ranks). */
+/* Elements in front of the rank's part (a rank behind the last one: all), and of it. O(1). */
 uint64_t pieces_before(const struct block_cyclic_matrix *matrix, int64_t rank);
 uint64_t pieces_count(const struct block_cyclic_matrix *matrix, int64_t rank);
 

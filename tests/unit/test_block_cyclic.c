@@ -32,8 +32,13 @@ static void check_against_dealing(const struct block_cyclic *layout)
         assert_int_equal(block_cyclic_local(layout, i), local[i]);
         assert_int_equal(block_cyclic_global(layout, owner[i], local[i]), i);
     }
-    for (int64_t rank = 0; rank < layout->ranks; rank++)
+    int64_t before = 0;
+    for (int64_t rank = 0; rank < layout->ranks; rank++) {
         assert_int_equal(block_cyclic_count(layout, rank), count[rank]);
+        assert_int_equal(block_cyclic_before(layout, rank), before);
+        before += count[rank];
+    }
+    assert_int_equal(block_cyclic_before(layout, layout->ranks), layout->n);
 }
 
 static void elements_lie_where_dealing_puts_them(void **state)

@@ -47,6 +47,19 @@ static void pieces_hold_each_element_where_its_owner_has_it(void **state)
     }
 }
 
+static void a_piece_begins_behind_those_before_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_LAYOUTS; i++) {
+        uint64_t before = 0;
+        for (int64_t rank = 0; rank < block_cyclic_matrix_ranks(&layouts[i]); rank++) {
+            assert_int_equal(pieces_before(&layouts[i], rank), before);
+            before += pieces_count(&layouts[i], rank);
+        }
+        assert_int_equal(pieces_before(&layouts[i], block_cyclic_matrix_ranks(&layouts[i])), before);
+    }
+}
+
 /* Blocks around all numbers at which a product could overflow: what is accepted is laid out, the rest
  * refused. */
 static void blocks_of_any_size_are_laid_out_or_refused(void **state)
@@ -200,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_hold_each_element_where_its_owner_has_it),
+        cmocka_unit_test(a_piece_begins_behind_those_before_it),
         cmocka_unit_test(blocks_of_any_size_are_laid_out_or_refused),
         cmocka_unit_test(a_rank_takes_its_part_out_of_any_pieces),
         cmocka_unit_test(sections_come_out_of_any_pieces),
