@@ -16,3 +16,10 @@ solvers_libespalier_solvers_la_SOURCES += solvers/compressed_c.c solvers/compres
 solvers_libespalier_solvers_la_CPPFLAGS = $(AM_CPPFLAGS) $(EIGEN_CFLAGS) -I/usr/include/suitesparse
 solvers_libespalier_solvers_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -avoid-version
 solvers_libespalier_solvers_la_LIBADD = -lumfpack -lcholmod -lsmumps_seq -ldmumps_seq -lcmumps_seq -lzmumps_seq -llapack -lm
+if WITH_MPI
+# Only ranks load it.
+pkglib_LTLIBRARIES += solvers/libespalier-parallel.la
+solvers_libespalier_parallel_la_SOURCES = solvers/full_rank.c
+solvers_libespalier_parallel_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -avoid-version
+solvers_libespalier_parallel_la_LIBADD = $(SCALAPACK_LIBS)
+endif

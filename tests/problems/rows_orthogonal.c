@@ -255,6 +255,19 @@ static void gels(struct trial *trial)
     give(trial, "B", mat_random(lab, 3, 1));
     if (run(trial)) /* LAPACK answers a matrix of zeros with zeros */
         at_most(trial, "the solution", mat_max(mat_block(lab, result(trial, "B"), 0, 0, 2, 1)), 0);
+    trial_case(trial, "a column of zeroes");
+    struct mat A = mat_random(lab, 60, 40);
+    for (int i = 0; i < A.m; i++)
+        AT(A, i, 7) = 0;
+    give(trial, "A", A);
+    give(trial, "B", mat_random(lab, 60, 2));
+    run_fails(trial, "diagonal element 8 of the triangular factor is exactly zero");
+    trial_case(trial, "one equation"); /* which p?gels answers wrongly on some grids */
+    struct mat row = mat_random(lab, 1, 2), b = mat_random(lab, 1, 1);
+    give(trial, "A", row);
+    give(trial, "B", padded(trial, b, 2));
+    if (run(trial))
+        is_least_squares(trial, row, mat_block(lab, result(trial, "B"), 0, 0, 2, 1), b);
 }
 
 static void any_rank(struct trial *trial)
