@@ -8,13 +8,14 @@
 
 #include "core/problem/texts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
-#define ALL_PIECES UINT32_MAX
+#define ALL_PIECES (-1)
 
 /* What is wanted: all of the datum, or one piece of it. */
 struct wanted {
-    uint32_t piece;
+    int64_t piece; /* ALL_PIECES: the datum */
     void *memory;
     uint64_t bytes; /* of `memory` */
     bool strings;   /* an array of them; `memory` is made when its bytes are known, and is the caller's */
@@ -47,7 +48,7 @@ static enum esp_status find_range(const struct datum_info *datum, struct wanted 
         return error->status;
     if (wanted->piece != ALL_PIECES) {
         if (!data_layout(datum, &layout) || wanted->piece >= block_cyclic_matrix_ranks(&layout))
-            return error_set(error, ESP_INVALID, "a datum has no piece %u: it is %s", wanted->piece,
+            return error_set(error, ESP_INVALID, "a datum has no piece %" PRId64 ": it is %s", wanted->piece,
                              data_layout(datum, &layout) ? "in fewer" : "in one");
         *from = pieces_before(&layout, wanted->piece) * element;
         *to = *from + pieces_count(&layout, wanted->piece) * element;

@@ -7,6 +7,7 @@
 #include "espalier.h"
 #include "grpc.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static int come_back(const char *id, double *const *pieces, const uint64_t *elem
     for (int i = 0; i < ROWS * COLS; i++)
         if (got[i] != 100 * (i % ROWS) + i / ROWS)
             return fprintf(stderr, "the matrix is another one\n"), 1;
-    if (esp_data_get_piece(id, PIECES, got, 8, NULL, NULL) != ESP_INVALID)
+    if (esp_data_get_piece(id, PIECES, got, 8, NULL, NULL) != ESP_INVALID ||
+        esp_data_get_piece(id, UINT_MAX, got, sizeof got, NULL, NULL) != ESP_INVALID)
         return fprintf(stderr, "there is a piece too many\n"), 1;
     return 0;
 }
