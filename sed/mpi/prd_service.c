@@ -191,6 +191,13 @@ static int worst(MPI_Comm communicator, int mine)
     return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, communicator) == MPI_SUCCESS ? all : EIO;
 }
 
+static int move_by(const struct redistribution_plan *plan, const struct own_way *way,
+                   const struct redistribution *what, const struct mpi_parts *parts)
+{
+    const enum esp_status status = mpi_redistribute(what, plan, way->communicator, way->slots, parts, NULL);
+    return status == ESP_OK ? 0 : status == ESP_NO_MEMORY ? ENOMEM : EIO;
+}
+
 static int move(struct own_way *way, struct redistribution *what, const struct esp_layout *from,
                 const struct esp_layout *to, const struct mpi_parts *parts)
 {
@@ -202,8 +209,8 @@ static int move(struct own_way *way, struct redistribution *what, const struct e
     if (status == 0 && redistribution_plan_create(what, REDISTRIBUTION_BEST, &costs, &plan, NULL) != ESP_OK)
         status = ENOMEM;
     status = worst(way->communicator, status);
-    if (status == 0 && mpi_redistribute(what, plan, way->communicator, way->slots, parts, NULL) != ESP_OK)
-        status = EIO;
+    if (status == 0)
+        status = move_by(plan, way, what, parts);
     redistribution_plan_destroy(plan);
     free(from_ids);
     free(to_ids);

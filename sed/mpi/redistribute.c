@@ -205,7 +205,7 @@ static enum esp_status begin_send(struct mover *mover, const struct redistributi
         return mpi_status(mover,
                           MPI_Isend(slot->out, message_count(mover, message), element_type(mover->bytes), to,
                                     TAG, mover->comm, &slot->request[0]));
-    shared_slots_sync(mover->shared);
+    shared_slots_sync();
     status = mpi_status(mover, MPI_Irecv(NULL, 0, MPI_BYTE, to, TAKEN, mover->comm, &slot->request[0]));
     return status == ESP_OK ? mpi_status(mover, MPI_Send(NULL, 0, MPI_BYTE, to, TAG, mover->comm)) : status;
 }
@@ -250,7 +250,7 @@ static enum esp_status take(struct mover *mover, struct slot *slot, int which)
     if (!mover->shared)
         return unpack(mover, slot->receives, slot->in);
     int from = (int)mover->what->from_ids[slot->receives->source];
-    shared_slots_sync(mover->shared);
+    shared_slots_sync();
     enum esp_status status = unpack(mover, slot->receives, slot_of(mover, from, which));
     return status == ESP_OK ? mpi_status(mover, MPI_Send(NULL, 0, MPI_BYTE, from, TAKEN, mover->comm))
                             : status;
@@ -328,6 +328,13 @@ static enum esp_status slots_open(struct mover *mover)
     return ESP_OK;
 }
 
+/* Nobody begins what not all can: they would wait for it. */
+static bool all_can(const struct mover *mover, bool mine)
+{
+    int can = mine, all = 0;
+    return MPI_Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, mover->comm) == MPI_SUCCESS && all;
+}
+
 enum esp_status mpi_redistribute(const struct redistribution *what, const struct redistribution_plan *plan,
                                  MPI_Comm comm, struct shared_slots *shared, const struct mpi_parts *parts,
                                  struct esp_error *error)
@@ -343,14 +350,14 @@ enum esp_status mpi_redistribute(const struct redistribution *what, const struct
     MPI_Comm_rank(comm, &mover.me);
     int me = mover.me;
     bool opened = side_open(&mover.sends, &what->from, &what->to, what->from_ids, me) == ESP_OK &&
-                  side_open(&mover.receives, &what->to, &what->from, what->to_ids, me) == ESP_OK &&
-                  slots_open(&mover) == ESP_OK;
+                  side_open(&mover.receives, &what->to, &what->from, what->to_ids, me) == ESP_OK;
+    opened = slots_open(&mover) == ESP_OK && opened; /* all ranks together */
     if (parts->from_leading > 0)
         mover.sends.height = parts->from_leading;
     if (parts->to_leading > 0)
         mover.receives.height = parts->to_leading;
     enum esp_status status =
-        opened ? run(&mover) : error_no_memory(error, "the messages of a redistribution");
+        all_can(&mover, opened) ? run(&mover) : error_no_memory(error, "the messages of a redistribution");
     for (int i = 0; i < DEPTH && !mover.shared; i++) {
         free(mover.slots[i].out);
         free(mover.slots[i].in);

@@ -22,8 +22,8 @@ struct mpi_parts {
 /* Called by every rank of `comm` with the same plan of the same redistribution, whose ids are ranks of
  * `comm`. Elements that stay are copied; a message of the next step is packed while that of a step is under
  * way, so that each rank buffers two messages: in `shared` slots of the same communicator, or (NULL) on both
- * sides of MPI. ESP_NO_MEMORY, ESP_FAILED with MPI's words (when the communicator returns errors); nothing
- * else may use the communicator meanwhile. */
+ * sides of MPI. ESP_NO_MEMORY, of which all ranks are told before anything moves; ESP_FAILED with MPI's words
+ * (when the communicator returns errors); nothing else may use the communicator meanwhile. */
 enum esp_status mpi_redistribute(const struct redistribution *what, const struct redistribution_plan *plan,
                                  MPI_Comm comm, struct shared_slots *shared, const struct mpi_parts *parts,
                                  struct esp_error *error);

@@ -1,16 +1,25 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory is a file without a name of the first rank, which the others open through /proc, and no window
+ * of MPI's: that is a file in /dev/shm, which is small in many containers, and where one rank finds no room
+ * there the others wait for it for ever.
+ */
 #include "config.h"
 
 #include "sed/mpi/shared_slots.h"
 
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct shared_slots {
     MPI_Comm comm;
-    MPI_Win window; /* MPI_WIN_NULL without room */
-    size_t room;
-    int ranks;
-    char *bases[]; /* of each rank */
+    char *memory; /* NULL without room */
+    size_t room;  /* of each rank */
+    int rank, ranks;
 };
 
 static bool on_one_host(MPI_Comm comm, int ranks)
@@ -24,29 +33,32 @@ static bool on_one_host(MPI_Comm comm, int ranks)
     return of_host == ranks; /* the same answer in all */
 }
 
+static bool all(MPI_Comm comm, bool mine)
+{
+    int can = mine, everybody = 0;
+    return MPI_Allreduce(&can, &everybody, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && everybody;
+}
+
 struct shared_slots *shared_slots_create(MPI_Comm comm)
 {
-    int ranks, made, all;
+    struct shared_slots *slots = calloc(1, sizeof *slots);
+    int ranks;
     MPI_Comm_size(comm, &ranks);
-    struct shared_slots *slots = calloc(1, sizeof *slots + (size_t)ranks * sizeof *slots->bases);
-    made = slots != NULL;
-    MPI_Allreduce(&made, &all, 1, MPI_INT, MPI_MIN, comm);
-    if (!all || !on_one_host(comm, ranks)) {
+    if (!all(comm, slots != NULL) || !on_one_host(comm, ranks)) {
         free(slots);
         return NULL;
     }
     slots->comm = comm;
-    slots->window = MPI_WIN_NULL;
     slots->ranks = ranks;
+    MPI_Comm_rank(comm, &slots->rank);
     return slots;
 }
 
-static void close_window(struct shared_slots *slots)
+static void unmap(struct shared_slots *slots)
 {
-    if (slots->window == MPI_WIN_NULL)
-        return;
-    MPI_Win_unlock_all(slots->window);
-    MPI_Win_free(&slots->window);
+    if (slots->memory)
+        munmap(slots->memory, slots->room * (size_t)slots->ranks);
+    slots->memory = NULL;
     slots->room = 0;
 }
 
@@ -54,29 +66,51 @@ void shared_slots_destroy(struct shared_slots *slots)
 {
     if (!slots)
         return;
-    close_window(slots);
+    unmap(slots);
     free(slots);
+}
+
+/* The first rank's file of so many bytes, in each rank; -1: this one cannot have it. */
+static int open_file(const struct shared_slots *slots, size_t bytes)
+{
+    char path[64];
+    int fd = -1, of_first[2] = {getpid(), -1};
+    if (slots->rank == 0)
+        fd = of_first[1] = memfd_create("espalier-slots", MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) != 0)
+        of_first[1] = -1;
+    if (MPI_Bcast(of_first, 2, MPI_INT, 0, slots->comm) == MPI_SUCCESS && of_first[1] >= 0 &&
+        slots->rank > 0) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", of_first[0], of_first[1]);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    return fd;
+}
+
+/* Each takes the memory of its own slots, here: who touched it first when there is none would be killed. */
+static char *map(const struct shared_slots *slots, int fd, size_t room)
+{
+    const size_t bytes = room * (size_t)slots->ranks;
+    if (fd < 0 || posix_fallocate(fd, (off_t)((size_t)slots->rank * room), (off_t)room) != 0)
+        return NULL;
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 bool shared_slots_resize(struct shared_slots *slots, size_t room)
 {
-    void *base = NULL;
     if (slots->room >= room)
         return true;
-    close_window(slots);
-    if (MPI_Win_allocate_shared((MPI_Aint)room, 1, MPI_INFO_NULL, slots->comm, &base, &slots->window) !=
-        MPI_SUCCESS) {
-        slots->window = MPI_WIN_NULL;
-        return false;
-    }
-    slots->room = room;
-    for (int rank = 0; rank < slots->ranks; rank++) {
-        MPI_Aint size;
-        int unit;
-        MPI_Win_shared_query(slots->window, rank, &size, &unit, &slots->bases[rank]);
-    }
-    MPI_Win_lock_all(MPI_MODE_NOCHECK, slots->window);
-    return true;
+    unmap(slots);
+    const int fd = open_file(slots, room * (size_t)slots->ranks);
+    slots->memory = map(slots, fd, room);
+    slots->room = slots->memory ? room : 0;
+    const bool can = all(slots->comm, slots->memory != NULL); /* the first one's file is open so far */
+    if (!can)
+        unmap(slots);
+    if (fd >= 0)
+        close(fd);
+    return can;
 }
 
 size_t shared_slots_room(const struct shared_slots *slots)
@@ -86,10 +120,10 @@ size_t shared_slots_room(const struct shared_slots *slots)
 
 char *shared_slots_base(const struct shared_slots *slots, int rank)
 {
-    return slots->bases[rank];
+    return slots->memory + (size_t)rank * slots->room;
 }
 
-void shared_slots_sync(struct shared_slots *slots)
+void shared_slots_sync(void)
 {
-    MPI_Win_sync(slots->window);
+    atomic_thread_fence(memory_order_seq_cst);
 }

@@ -18,12 +18,12 @@ struct shared_slots *shared_slots_create(MPI_Comm comm);
 void shared_slots_destroy(struct shared_slots *slots);
 
 /* Makes room for `room` bytes of every rank, all ranks with the same number; what was there before is lost.
- * False: there is no such memory. */
+ * False, in all of them: one has no such memory. */
 bool shared_slots_resize(struct shared_slots *slots, size_t room);
 size_t shared_slots_room(const struct shared_slots *slots);
 /* Where a rank's bytes begin. */
 char *shared_slots_base(const struct shared_slots *slots, int rank);
 /* Between writing and telling another rank of it, and between being told and reading. */
-void shared_slots_sync(struct shared_slots *slots);
+void shared_slots_sync(void);
 
 #endif

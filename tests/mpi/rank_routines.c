@@ -25,6 +25,7 @@ void stray(const int *desc, double *part);
 void mark(int *stamp, const int *desc, double *part);
 int accumulate(MPI_Comm ranks, int rows, int block, const int *desc, double *part);
 int misplace(MPI_Comm ranks, int which);
+int window(MPI_Comm ranks);
 
 void count_ranks(MPI_Comm ranks, int *n, int *has_context, int context)
 {
@@ -186,4 +187,12 @@ int misplace(MPI_Comm ranks, int which)
                                 {.rows = size, .cols = 1, .row_block = 1, .col_block = 1, .leading = 1}};
     const struct esp_layout *to = rank == size - 1 || which != 4 ? &wrong[which] : &sound;
     return esp_redistribute(MPI_Comm_c2f(ranks), 2 * size, 2, sizeof *x, &sound, x, to, y) == EINVAL ? 0 : 1;
+}
+
+/* A window of its own, which stays open. */
+int window(MPI_Comm ranks)
+{
+    static MPI_Win opened;
+    void *base;
+    return MPI_Win_allocate_shared(1 << 16, 1, MPI_INFO_NULL, ranks, &base, &opened);
 }
