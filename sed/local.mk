@@ -270,6 +270,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/crd/crd_library.c \
 	sed/crd/crd_query.c \
 	sed/crd/crd_recurring.c \
+	sed/crd/crd_watch.c \
 	sed/mpi/prd.c \
 	sed/mpi/prd.h \
 	sed/mpi/prd_call.c \

@@ -116,6 +116,8 @@ static enum esp_status load_again(struct service *service, const struct settings
     enum esp_status status = service_load_problems(service, &now->problems, &problems, error);
     if (status == ESP_OK)
         status = processes_renew(service->processes, problems, error);
+    if (status == ESP_OK && service->ranks)
+        ranks_renew(service->ranks);
     if (status == ESP_OK)
         status = service_keep_callable(service, problems, error);
     if (status != ESP_OK) {

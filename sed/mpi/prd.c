@@ -211,22 +211,35 @@ static int run(const char *path)
     end();
 }
 
+static void say_whether_there(const char *library, const char *symbol, const char *folder)
+{
+    struct esp_error error;
+    void (*routine)(void);
+    const bool there =
+        library_symbol(strcmp(folder, "-") == 0 ? "" : folder, library, symbol, &routine, &error) == ESP_OK;
+    watch_loaded();
+    puts(there ? "yes" : error.text);
+}
+
 /* One line "LIBRARY SYMBOL FOLDER" after the other (an empty folder is "-"): says of each whether it is
- * there, "yes" or why not. */
+ * there, "yes" or why not. RANKS_CHANGED alone: a file of what was loaded that is another one now, or
+ * nothing. */
 static int check(void)
 {
     char *line = NULL;
     size_t size = 0;
-    struct esp_error error;
-    void (*routine)(void);
+    watch_loaded();
     while (getline(&line, &size, stdin) > 0) {
         char *rest = NULL, *library = strtok_r(line, "\t\n", &rest), *symbol = strtok_r(NULL, "\t\n", &rest),
              *folder = strtok_r(NULL, "\t\n", &rest);
-        if (!folder)
+        if (folder) {
+            say_whether_there(library, symbol, folder);
+        } else if (library && !symbol && strcmp(library, RANKS_CHANGED) == 0) {
+            const char *file = watch_changed();
+            puts(file ? file : "");
+        } else {
             break;
-        bool there = library_symbol(strcmp(folder, "-") == 0 ? "" : folder, library, symbol, &routine,
-                                    &error) == ESP_OK;
-        printf("%s\n", there ? "yes" : error.text);
+        }
         fflush(stdout);
     }
     free(line);

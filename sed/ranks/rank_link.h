@@ -14,7 +14,8 @@
 
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
 #define RANK_HOST_VARIABLE                                                                                   \
-    "ESPALIER_PORTERS" /* the host on which the rank's porter listens; "": all interfaces */
+    "ESPALIER_PORTERS"              /* the host on which the rank's porter listens; "": all interfaces */
+#define RANKS_CHANGED     "changed" /* asked of `espalier-prd --check`: whether a library is another file */
 #define RANK_LINK_VERSION 9u
 #define RANKS_MOST        256 /* of one server */
 #define RANK_RINGS_MOST   16  /* calls at a time */

@@ -39,6 +39,11 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
 enum esp_status ranks_check(struct workers *workers, const struct problem *problem,
                             const struct implementation *implementation, struct esp_error *error);
 
+/* Looks whether libraries that ranks have loaded are other files, on this host, than they were when
+ * ranks_check() loaded them. If so the job is started again as soon as no call is under way on it; calls that
+ * come wait for that. While no thread is in ranks_check(). Waits at most 30 s. */
+void ranks_renew(struct workers *workers);
+
 /* What it has and did. */
 struct ranks_counts {
     uint32_t ranks;   /* that wait for calls or compute; 0 while the job starts */

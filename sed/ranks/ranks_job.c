@@ -70,6 +70,13 @@ void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, const char *troubl
         pool->culprit = rank;
 }
 
+void ranks_wear_out(struct rank_pool *pool, const char *why)
+{
+    snprintf(pool->worn, sizeof pool->worn, "%s", why);
+    if (pool->state == JOB_UP) /* else when it is, or never: a fresh one is not worn */
+        ranks_end_when_wanted(pool);
+}
+
 void ranks_end_when_wanted(struct rank_pool *pool)
 {
     bool wanted = pool->worn[0], others = false;

@@ -6,6 +6,7 @@
 
 #include "sed/pool/folder.h"
 #include "sed/pool/signature.h"
+#include "util/log.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -311,17 +312,26 @@ static bool read_line(int fd, char *line, size_t size)
     return false;
 }
 
+/* The line's answer, in its place. */
+static bool exchange(struct rank_pool *pool, char *line, size_t size)
+{
+    const size_t n = strlen(line);
+    if (write(pool->checker_in, line, n) == (ssize_t)n && read_line(pool->checker_out, line, size))
+        return true;
+    ranks_stop_checker(pool); /* the next one is asked a fresh one */
+    pool->checker_lost = true;
+    return false;
+}
+
 static enum esp_status ask(struct rank_pool *pool, const struct call_signature *signature,
                            struct esp_error *error)
 {
     char line[3 * SIGNATURE_MAX_PATH];
-    int n = snprintf(line, sizeof line, "%s\t%s\t%s\n", signature->library, signature->symbol,
-                     signature->folder[0] ? signature->folder : "-");
-    if (write(pool->checker_in, line, (size_t)n) != n || !read_line(pool->checker_out, line, sizeof line)) {
-        ranks_stop_checker(pool); /* the next one is asked a fresh one */
+    snprintf(line, sizeof line, "%s\t%s\t%s\n", signature->library, signature->symbol,
+             signature->folder[0] ? signature->folder : "-");
+    if (!exchange(pool, line, sizeof line))
         return error_set(error, ESP_SYSTEM, "loading %s ends the process that does, or hangs",
                          signature->library);
-    }
     return strcmp(line, "yes") == 0 ? ESP_OK : error_set(error, ESP_NOT_FOUND, "%s", line);
 }
 
@@ -336,4 +346,25 @@ enum esp_status ranks_check(struct workers *workers, const struct problem *probl
     if (status == ESP_OK)
         status = start_checker(pool, error);
     return status == ESP_OK ? ask(pool, &signature, error) : status;
+}
+
+void ranks_renew(struct workers *workers)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    char line[3 * SIGNATURE_MAX_PATH] = RANKS_CHANGED "\n", why[sizeof pool->worn];
+    if (!pool->checker && !pool->checker_lost)
+        return; /* nothing was loaded */
+    if (!pool->checker_lost && exchange(pool, line, sizeof line) && !line[0])
+        return;
+    if (pool->checker_lost)
+        snprintf(why, sizeof why, "it is not known whether their libraries are other files now");
+    else
+        snprintf(why, sizeof why, "%.260s is another file now", line);
+    log_notice("%s: ranks are replaced, when the calls that run on them have ended", why);
+    ranks_stop_checker(pool); /* the next one loads what is there now */
+    pool->checker_lost = false;
+    pthread_mutex_lock(&pool->lock);
+    ranks_wear_out(pool, why);
+    pthread_mutex_unlock(&pool->lock);
+    ranks_wake(pool);
 }

@@ -102,6 +102,7 @@ struct rank_pool {
     /* ranks_check() */
     pid_t checker;
     int checker_in, checker_out;
+    bool checker_lost; /* one has ended by itself: what it had loaded is not known any more */
 };
 
 #define RANKS_NOBODY UINT32_MAX
@@ -166,6 +167,8 @@ void ranks_enter(struct rank_pool *pool, enum job_state state);
 void ranks_end_job(struct rank_pool *pool, const char *trouble);
 /* For that rank: calls that it has no part in are not to blame. */
 void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, const char *trouble);
+/* No call is given to this job any more, for that reason. */
+void ranks_wear_out(struct rank_pool *pool, const char *why);
 /* Ends it when a call is to be stopped, or a rank is worn out, and no other call is under way. */
 void ranks_end_when_wanted(struct rank_pool *pool);
 /* Its channel has something, or is closed. */
