@@ -268,6 +268,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/crd/crd_ahead.c \
 	sed/crd/crd_areas.c \
 	sed/crd/crd_library.c \
+	sed/crd/crd_memory.c \
 	sed/crd/crd_query.c \
 	sed/crd/crd_recurring.c \
 	sed/crd/crd_watch.c \
@@ -280,6 +281,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_grid.c \
 	sed/mpi/prd_kernels.c \
 	sed/mpi/prd_measure.c \
+	sed/mpi/prd_memory.c \
 	sed/mpi/prd_parts.c \
 	sed/mpi/prd_service.c \
 	sed/mpi/prd_wait.c

@@ -70,21 +70,29 @@ static void ranks_output(void *arg, uint64_t job_id, const char *line)
     log_notice("the ranks, or mpirun for them, printed: %.*s", (int)strcspn(line, "\n"), line);
 }
 
-static enum esp_status create_workers(struct service *service, struct esp_error *error)
+/* What a worker or a rank may allocate, and keep after a call, with so many threads of BLAS. */
+static void limit_memory(const struct service *service, uint64_t threads, uint64_t *most, uint64_t *keep)
 {
     const struct settings_sed *settings = service->settings;
     uint64_t memory = service->memory_bytes > LEAST_MEMORY ? service->memory_bytes : LEAST_MEMORY;
     if (settings->worker_memory_bytes)
         memory = settings->worker_memory_bytes;
+    *most = memory + BLAS_BYTES * threads;
     /* The next call is to have something, too. */
-    const uint64_t keep =
-        settings->worker_keeps_bytes < memory / 2 ? settings->worker_keeps_bytes : memory / 2;
-    const uint64_t blas = BLAS_BYTES * (uint64_t)settings->threads;
+    *keep = (settings->worker_keeps_bytes < memory / 2 ? settings->worker_keeps_bytes : memory / 2) +
+            BLAS_BYTES * threads;
+}
+
+static enum esp_status create_workers(struct service *service, struct esp_error *error)
+{
+    const struct settings_sed *settings = service->settings;
+    uint64_t memory, keep;
+    limit_memory(service, (uint64_t)settings->threads, &memory, &keep);
     const struct processes_options options = {.slots = (uint32_t)settings->slots,
                                               .spares = (uint32_t)settings->spares,
                                               .threads = (uint32_t)settings->threads,
-                                              .memory = memory + blas,
-                                              .keep = keep + blas,
+                                              .memory = memory,
+                                              .keep = keep,
                                               .problems = service->problems,
                                               .output = output,
                                               .output_arg = service};
@@ -99,7 +107,11 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
     char profile[4100];
     snprintf(profile, sizeof profile, "%s/ranks", settings->node.state_dir ? settings->node.state_dir : "");
     char *told = service->directory ? directory_watch_ranks(service->directory) : NULL;
+    uint64_t memory, keep;
+    limit_memory(service, 1, &memory, &keep);
     const struct ranks_options options = {
+        .memory = memory,
+        .keep = keep,
         .told = told,
         .profile = settings->node.state_dir ? profile : NULL,
         .ranks = (uint32_t)settings->ranks,

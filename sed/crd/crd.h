@@ -52,6 +52,7 @@ struct area {
     uint64_t bytes;
     uint32_t argument;
     bool writable, lazy;
+    bool own; /* memory of the process, and not of a file */
 };
 
 #define AREAS_MAX (2 * PROBLEM_MAX_ARGUMENTS) /* those of the segment, and those that are added */
@@ -89,6 +90,8 @@ const struct area *areas_find_damage(const struct areas *areas, bool *before);
 enum esp_status areas_let_read(const struct areas *areas, struct esp_error *error);
 /* Maps fresh memory of so many bytes with guards around it. ESP_SYSTEM, ESP_LIMIT. */
 enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error);
+/* Bytes of those. */
+uint64_t areas_own_bytes(const struct areas *areas);
 
 /* Maps a range of a file whose pages hold what is others' too: no fences are written around it. ESP_SYSTEM,
  * ESP_LIMIT, ESP_INTERNAL. */
@@ -140,6 +143,11 @@ bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd
 /* From now on the process may have so many bytes more than it has (0: any amount), arguments not counted.
  * False: the system refuses (errno). */
 bool memory_bound(uint64_t bytes);
+/* The same for a process that is bound in routines only: between memory_enter(), with so many bytes of
+ * arguments that do not count, and memory_leave(), which returns what memory_refused() would have. */
+bool memory_bound_routines(uint64_t bytes);
+void memory_enter(uint64_t more);
+uint64_t memory_leave(void);
 /* Bytes that it has more than then; looks closer when these seem more than `most`. Takes 10 us. */
 uint64_t memory_kept(uint64_t most);
 void memory_begin_call(void);

@@ -269,9 +269,18 @@ enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes
                                              .bytes = bytes,
                                              .argument = argument,
                                              .writable = true,
+                                             .own = true,
                                              .lazy = true}; /* routines may use little of it */
     write_fences(&areas->items[areas->n - 1]);
     return ESP_OK;
+}
+
+uint64_t areas_own_bytes(const struct areas *areas)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < areas->n; i++)
+        bytes += areas->items[i].own ? areas->items[i].page_bytes : 0;
+    return bytes;
 }
 
 enum esp_status areas_let_read(const struct areas *areas, struct esp_error *error)

@@ -26,6 +26,7 @@ static _Atomic uint64_t refused; /* bytes; 0: nothing was */
 static _Atomic bool large;       /* some allocation of this call was */
 static uint64_t allowed;         /* 0: any amount */
 static uint64_t at_start;
+static struct rlimit outside; /* of routines, for a process that is bound in them only */
 
 /* Private memory that can be written, in bytes of addresses; 0 when the system does not tell. Allocates
  * nothing: there may be nothing left. */
@@ -61,6 +62,32 @@ bool memory_bound(uint64_t bytes)
     if (getrlimit(RLIMIT_DATA, &is) == 0 && is.rlim_max <= limit.rlim_max)
         return true; /* who has started the server wants less */
     return setrlimit(RLIMIT_DATA, &limit) == 0;
+}
+
+bool memory_bound_routines(uint64_t bytes)
+{
+    allowed = bytes;
+    at_start = data_bytes();
+    return getrlimit(RLIMIT_DATA, &outside) == 0;
+}
+
+static bool is_bound(void)
+{
+    return allowed > 0 && at_start > 0;
+}
+
+void memory_enter(uint64_t more)
+{
+    const struct rlimit limit = {at_start + allowed + more, outside.rlim_max};
+    if (is_bound() && limit.rlim_cur < outside.rlim_cur) /* else who has started the server wants less */
+        setrlimit(RLIMIT_DATA, &limit);
+}
+
+uint64_t memory_leave(void)
+{
+    if (is_bound())
+        setrlimit(RLIMIT_DATA, &outside);
+    return atomic_exchange_explicit(&refused, 0, memory_order_relaxed);
 }
 
 uint64_t memory_kept(uint64_t most)

@@ -122,6 +122,14 @@ static bool be_set_up(struct link *link)
     return rank_link_send(link->socket, &setup, NULL, 0, 0);
 }
 
+/* A daemon that does not hear it is told after the next call. */
+static void tell_kept(int socket)
+{
+    const struct rank_message message = {.kind = RANK_KEPT, .kept_bytes = rank_keeps(0)};
+    if (message.kept_bytes > 0)
+        rank_link_send(socket, &message, NULL, 0, MSG_DONTWAIT);
+}
+
 /* Until the daemon closes the channel. */
 static void serve(struct link *link, uint32_t rank)
 {
@@ -140,6 +148,7 @@ static void serve(struct link *link, uint32_t rank)
         link->post.last = ring;
         link->post.last_request = atomic_load(&ring->request);
         rank_call(ring, rank, descriptors, n, link->bell);
+        tell_kept(link->socket);
         for (uint32_t i = 0; i < n; i++)
             close(descriptors[i]);
     }
@@ -207,6 +216,7 @@ static int run(const char *path)
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     start_watch(&link.socket);
+    rank_memory_begin();
     serve(&link, (uint32_t)rank);
     end();
 }

@@ -80,7 +80,8 @@ struct rank_state {
     /* what came of it */
     struct esp_error why; /* this rank could not make the call; ESP_OK: it could */
     uint64_t compute_ns;
-    int64_t strayed; /* the argument beside whose part was written, or -1 */
+    uint64_t refused_bytes; /* that the routine could not allocate; 0: none */
+    int64_t strayed;        /* the argument beside whose part was written, or -1 */
 };
 
 /* Makes the call in the ring together with the other ranks of its grid, and answers when it is the last.
@@ -90,6 +91,14 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
 /* The same where the daemon is on another host, whose envoy has sent the job into `ring`, which is this
  * rank's own. False: the connection is lost. */
 bool rank_call_far(struct ring *ring, uint32_t rank, int socket);
+
+/* ---- what its routines may have (prd_memory.c) ---- */
+
+/* From now on they are bound as the server says. */
+void rank_memory_begin(void);
+/* After a call: how much they have kept, where that is too much, else 0. `own`: bytes that are there for the
+ * call's arguments. Looks after calls that have asked for much, and seldom after others. */
+uint64_t rank_keeps(uint64_t own);
 
 /* ---- the arguments of a far call (prd_far_call.c) ---- */
 

@@ -180,6 +180,16 @@ static bool all_can(struct rank_state *state, uint32_t round, enum esp_status st
                                   : all_here_can(state, round, status == ESP_OK);
 }
 
+/* What it may allocate is bound, and what it could not is noted. */
+static void call(struct rank_state *state, struct invocation *invocation, void **operands, void *result)
+{
+    memory_enter(areas_own_bytes(&state->areas));
+    invocation_call(invocation, operands, result);
+    const uint64_t refused = memory_leave();
+    if (refused > 0)
+        state->refused_bytes = refused;
+}
+
 /* Whether the routine has returned. */
 static bool compute(struct rank_state *state, struct invocation *invocation, void **operands)
 {
@@ -187,16 +197,17 @@ static bool compute(struct rank_state *state, struct invocation *invocation, voi
     void *result = state->arena + job->result_offset;
     struct esp_error error = {.status = ESP_OK};
     int64_t begun = now_ns();
+    memory_begin_call();
     if (job->n_queries > 0) {
         query_begin(job, operands);
-        invocation_call(invocation, operands, result);
+        call(state, invocation, operands, result);
         enum esp_status status = query_end(job, operands, &state->areas, &error);
         if (status == ESP_OK)
             status = areas_let_read(&state->areas, &error);
         if (!all_can(state, 2, status, &error))
             return false;
     }
-    invocation_call(invocation, operands, result);
+    call(state, invocation, operands, result);
     state->compute_ns = (uint64_t)(now_ns() - begun);
     state->strayed = parts_find_damage(job, state->parts);
     return true;
@@ -238,6 +249,7 @@ static struct rank_state *begin(struct ring *ring, uint32_t rank, bool far)
     state.areas.n = 0;
     state.why.status = ESP_OK;
     state.compute_ns = 0;
+    state.refused_bytes = 0;
     state.strayed = -1;
     if (rank_grid_find(job->first_rank, job->grid.rows, job->grid.cols, &state.grid, &error) != ESP_OK)
         MPI_Abort(MPI_COMM_WORLD, 1); /* the others are left in it */
@@ -257,6 +269,7 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
         service_begin(ring, -1);
     bool returned = all_can(state, 1, status, &error) && compute(state, invocation, operands);
     service_end();
+    gang_refused(&ring->gang, state->refused_bytes);
     if (returned)
         put_back(state);
     fflush(stdout);

@@ -23,7 +23,9 @@ static struct sigaction before[FATAL];
 /* Also in a handler of signals. What a routine has forked says nothing. */
 static void say(enum rank_end how, int code)
 {
-    const struct rank_message last = {.kind = RANK_LAST_WORD, .end = how, .code = code};
+    uint64_t most;
+    const struct rank_message last = {
+        .kind = RANK_LAST_WORD, .end = how, .code = code, .refused_bytes = memory_refused(&most)};
     if (link_socket >= 0 && getpid() == own && !atomic_flag_test_and_set(&said))
         rank_link_send(link_socket, &last, NULL, 0, MSG_DONTWAIT);
 }

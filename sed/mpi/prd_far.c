@@ -174,6 +174,7 @@ static bool say_ready(int socket)
 {
     struct far_message ready = {.kind = FAR_READY};
     rank_measure(&ready.speed, false);
+    rank_memory_begin();
     return porter_say(socket, &ready, sizeof ready, &nobody, NULL) == ESP_OK;
 }
 

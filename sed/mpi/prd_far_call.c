@@ -92,7 +92,9 @@ bool far_give_back(const struct rank_state *state, int socket, bool returned)
                                .unable = state->why.status != ESP_OK,
                                .starved = state->why.status == ESP_NO_MEMORY,
                                .strayed = (int32_t)state->strayed,
-                               .compute_ns = state->compute_ns};
+                               .compute_ns = state->compute_ns,
+                               .refused_bytes = state->refused_bytes,
+                               .kept_bytes = rank_keeps(areas_own_bytes(&state->areas))};
     snprintf(done.text, sizeof done.text, "%.*s", (int)sizeof done.text - 1, state->why.text);
     return say(socket, &done, sizeof done) && (!returned || say_results(state, socket));
 }

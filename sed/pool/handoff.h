@@ -64,6 +64,10 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
 bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff, int socket,
                           struct job_end *end);
 
+/* Appends to the text that a routine could not allocate so many bytes; `who`, of a server, may have how many.
+ */
+void handoff_append_refusal(const char *who, uint64_t refused, uint64_t may_have, char *text, size_t size);
+
 /* The process ended without an answer, with this wait status. */
 void handoff_lost(const struct handoff *handoff, int wait_status, const char *last_words,
                   struct job_end *end);

@@ -184,15 +184,21 @@ static bool must_wait(const struct ring_answer *answer, const struct handoff *ha
 }
 
 /* Why it failed, in all likelihood: few routines tell that an allocation failed. */
-static void append_refusal(const struct ring_answer *answer, struct job_end *end)
+static void append_refusal(const struct ring_answer *answer, const struct job *job, struct job_end *end)
 {
-    size_t length = strlen(end->error.text);
-    if (answer->refused_bytes == 0)
-        return;
-    snprintf(end->error.text + length, sizeof end->error.text - length,
-             "; it was refused %.1f MiB of memory (a worker of this server may have %.1f MiB beside its "
+    if (answer->refused_bytes > 0)
+        handoff_append_refusal(implementation_is_parallel(job->implementation) ? "rank" : "worker",
+                               answer->refused_bytes, answer->memory_bytes, end->error.text,
+                               sizeof end->error.text);
+}
+
+void handoff_append_refusal(const char *who, uint64_t refused, uint64_t may_have, char *text, size_t size)
+{
+    const size_t length = strlen(text);
+    snprintf(text + length, size - length,
+             "; it was refused %.1f MiB of memory (a %s of this server may have %.1f MiB beside its "
              "arguments: worker_memory)",
-             (double)answer->refused_bytes / (1 << 20), (double)answer->memory_bytes / (1 << 20));
+             (double)refused / (1 << 20), who, (double)may_have / (1 << 20));
 }
 
 static bool read_answer(const struct ring *ring, const struct ring_answer *answer,
@@ -263,7 +269,7 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     answer.trouble[sizeof answer.trouble - 1] = 0;
     bool usable = read_answer(ring, &answer, handoff, elapsed_ns, last_words, end, wait_for_death);
     if (end->error.status != ESP_OK)
-        append_refusal(&answer, end);
+        append_refusal(&answer, &handoff->job, end);
     return usable;
 }
 

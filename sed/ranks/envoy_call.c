@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define LOOK_MS 2 /* between two looks whether the last rank is through */
 
@@ -62,6 +63,13 @@ static enum esp_status await_end(const struct envoy_call *call, struct far_messa
     return status;
 }
 
+/* A pool that does not hear it is told after the next call. */
+static void tell_kept(const struct envoy_call *call, uint64_t bytes)
+{
+    const struct rank_message message = {.kind = RANK_KEPT, .kept_bytes = bytes};
+    rank_link_send(call->end.order, &message, NULL, 0, MSG_DONTWAIT);
+}
+
 static enum esp_status finish(const struct envoy_call *call, const struct far_message *done,
                               struct esp_error *error)
 {
@@ -79,6 +87,9 @@ static enum esp_status finish(const struct envoy_call *call, const struct far_me
         gang_returned(ring);
     bool strayed = done->strayed >= 0 && done->strayed < PROBLEM_MAX_ARGUMENTS;
     gang_note(&ring->gang, done->compute_ns, strayed ? done->strayed : -1);
+    gang_refused(&ring->gang, done->refused_bytes);
+    if (done->kept_bytes > 0)
+        tell_kept(call, done->kept_bytes);
     return gang_leave(ring, call->bell) ? ESP_OK : error_errno(error, "the bell does not ring");
 }
 

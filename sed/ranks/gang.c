@@ -69,6 +69,12 @@ void gang_note(struct ring_gang *gang, uint64_t compute_ns, int64_t strayed)
         atomic_store(&gang->strayed, 1 + (uint32_t)strayed);
 }
 
+void gang_refused(struct ring_gang *gang, uint64_t bytes)
+{
+    if (bytes > 0)
+        atomic_store(&gang->refused, bytes);
+}
+
 static void note_straying(struct ring *ring)
 {
     uint32_t strayed = atomic_load(&ring->gang.strayed);
@@ -93,6 +99,7 @@ bool gang_leave(struct ring *ring, int bell)
     if (ring->job.sure)
         take_results(ring);
     ring->answer.compute_ns = atomic_load(&ring->gang.compute_ns);
+    ring->answer.refused_bytes = atomic_load(&ring->gang.refused);
     note_straying(ring);
     return ring_reply(ring, bell);
 }

@@ -78,8 +78,10 @@ struct far_message {
     uint32_t starved;    /* FAR_DONE: as it has no memory left for that */
     int32_t strayed;     /* FAR_DONE: the argument beside whose part was written; -1: none */
     uint64_t compute_ns; /* FAR_DONE */
-    double progress;     /* FAR_PROGRESS: from 0 to 1 */
-    struct parallel_speed speed; /* FAR_READY */
+    uint64_t refused_bytes, kept_bytes; /* FAR_DONE: that the routine could not allocate; that it has kept
+                                           too much; 0: none */
+    double progress;                    /* FAR_PROGRESS: from 0 to 1 */
+    struct parallel_speed speed;        /* FAR_READY */
     char text[RING_ANSWER_TEXT];
 };
 

@@ -14,9 +14,12 @@
 
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
 #define RANK_HOST_VARIABLE                                                                                   \
-    "ESPALIER_PORTERS"              /* the host on which the rank's porter listens; "": all interfaces */
-#define RANKS_CHANGED     "changed" /* asked of `espalier-prd --check`: whether a library is another file */
-#define RANK_LINK_VERSION 9u
+    "ESPALIER_PORTERS"          /* the host on which the rank's porter listens; "": all interfaces */
+#define RANKS_CHANGED "changed" /* asked of `espalier-prd --check`: whether a library is another file */
+#define RANK_MEMORY_VARIABLE                                                                                 \
+    "ESPALIER_RANKS_MEMORY" /* bytes that a routine may allocate, and keep after a call: "1024,256"; 0: any  \
+                             */
+#define RANK_LINK_VERSION 10u
 #define RANKS_MOST        256 /* of one server */
 #define RANK_RINGS_MOST   16  /* calls at a time */
 #define RANK_CALLS_KEPT                                                                                      \
@@ -32,6 +35,7 @@ enum rank_message_kind {
     RANK_SETUP,     /* daemon to rank: the bell, the board and the rings as descriptors */
     RANK_READY,     /* rank to daemon: it waits for calls */
     RANK_LAST_WORD, /* rank to daemon: it is ending */
+    RANK_KEPT,      /* rank to daemon: its routines have kept too much memory */
     RANK_FILES /* daemon to rank: the descriptors of the call that is posted next; to an envoy: that call */
 };
 
@@ -54,6 +58,8 @@ struct rank_message {
     int32_t pid;
     uint32_t end;                /* RANK_LAST_WORD */
     int32_t code;                /* likewise */
+    uint64_t refused_bytes;      /* RANK_LAST_WORD: that the routine could not allocate; 0: none */
+    uint64_t kept_bytes;         /* RANK_KEPT */
     char host[64];               /* RANK_HELLO */
     struct parallel_speed speed; /* RANK_READY: all ranks tell the same */
 };

@@ -145,6 +145,8 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     atomic_store(&ring->gang.touched, 0);
     atomic_store(&ring->gang.compute_ns, 0);
     atomic_store(&ring->gang.strayed, 0);
+    atomic_store(&ring->gang.refused, 0);
+    ring->answer.memory_bytes = pool->options.memory;
     atomic_store(&ring->gang.left, n);
     gang->promised = job->attended;
     if (gang->promised)

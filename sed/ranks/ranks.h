@@ -21,6 +21,8 @@ struct ranks_options {
     const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
     const char *host; /* on which porters of the ranks listen, and the daemon for ranks on other hosts;
                        * NULL or "": all interfaces; borrowed */
+    uint64_t memory;  /* that a routine may allocate on each rank beside its arguments; 0: any amount */
+    uint64_t keep;    /* of it, after a call; a job in which a rank keeps more is started again; 0: any */
     int64_t still_ns; /* that a call may wait for a rank that is stopped (SIGSTOP); 0: a minute */
     int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */

@@ -85,8 +85,10 @@ void ranks_end_when_wanted(struct rank_pool *pool)
         wanted |= gang->used && gang->verdict != ESP_OK;
         others |= gang->used && gang->verdict == ESP_OK;
     }
-    if (wanted && !others)
-        ranks_end_job(pool, pool->worn[0] ? pool->worn : "a call on them was stopped");
+    if (!wanted || others || pool->state != JOB_UP)
+        return;
+    ranks_end_job(pool, pool->worn[0] ? pool->worn : "a call on them was stopped");
+    pool->pause_ns = 0; /* it did not fail */
 }
 
 static void forget(struct rank_pool *pool, struct rank *rank)
@@ -100,7 +102,7 @@ static void forget(struct rank_pool *pool, struct rank *rank)
 }
 
 /* By its own words. */
-static const char *word_text(const struct rank_message *word, char *text, size_t size)
+static void word_text(const struct rank_message *word, char *text, size_t size)
 {
     if (word->end == RANK_KILLED)
         snprintf(text, size, "was killed by signal %d (%s)", word->code, strsignal(word->code));
@@ -108,7 +110,6 @@ static const char *word_text(const struct rank_message *word, char *text, size_t
         snprintf(text, size, "called MPI_Abort() with code %d", word->code);
     else
         snprintf(text, size, "ended with exit code %d", word->code);
-    return text;
 }
 
 /* How it ended without a word, which the system knows until mpirun has waited for it: the last field of its
@@ -151,14 +152,27 @@ static void blame(struct rank_pool *pool, uint32_t number, const char *how)
 /* Ranks that mpirun ends because another one has ended are not to blame, also where we hear of them first. */
 static void on_last_word(struct rank_pool *pool, uint32_t number, const struct rank_message *word)
 {
-    char how[80];
+    char how[240];
     pool->ranks[number].explained = true;
     if (word->end == RANK_KILLED || word->end == RANK_EXITED || word->end == RANK_ABORTED) {
-        blame(pool, number, word_text(word, how, sizeof how));
+        word_text(word, how, sizeof how);
+        if (word->refused_bytes > 0)
+            handoff_append_refusal("rank", word->refused_bytes, pool->options.memory, how, sizeof how);
+        blame(pool, number, how);
     } else if (word->end == RANK_ENDED_BY_MPIRUN && pool->state != JOB_ENDING) {
         ranks_end_job(pool, "mpirun has ended them");
         pool->blamed = false;
     }
+}
+
+/* What its routines have not freed would be lost for as long as it lives. */
+static void on_kept(struct rank_pool *pool, uint32_t number, uint64_t bytes)
+{
+    char why[200];
+    snprintf(why, sizeof why, "rank %u of %u kept %llu MiB of memory after calls (worker_keeps is %llu)",
+             number, pool->options.ranks, (unsigned long long)(bytes >> 20),
+             (unsigned long long)(pool->options.keep >> 20));
+    ranks_wear_out(pool, why);
 }
 
 void ranks_on_rank(struct rank_pool *pool, uint32_t number)
@@ -179,6 +193,10 @@ void ranks_on_rank(struct rank_pool *pool, uint32_t number)
     }
     if (got == 1 && message.kind == RANK_LAST_WORD) {
         on_last_word(pool, number, &message);
+        return;
+    }
+    if (got == 1 && message.kind == RANK_KEPT) {
+        on_kept(pool, number, message.kept_bytes);
         return;
     }
     if (got < 0 && errno == EAGAIN)

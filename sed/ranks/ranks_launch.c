@@ -82,8 +82,9 @@ static char **with_environment(char *const *more, size_t n)
  * whose values no list of processes shows. */
 static void name_hosts(const struct rank_pool *pool, const char **words)
 {
-    static const char *const names[] = {RANK_LINK_VARIABLE,   RANK_HOST_VARIABLE,     RANK_AT_VARIABLE,
-                                        RANK_SECRET_VARIABLE, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+    static const char *const names[] = {RANK_LINK_VARIABLE,   RANK_HOST_VARIABLE,   RANK_AT_VARIABLE,
+                                        RANK_SECRET_VARIABLE, RANK_MEMORY_VARIABLE, "OPENBLAS_NUM_THREADS",
+                                        "OMP_NUM_THREADS"};
     size_t at = 0;
     while (words[at])
         at++;
@@ -125,13 +126,17 @@ static int give_folder(const char *name, const char *folder, char *variable, siz
  * must let the others compute. */
 static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int null)
 {
-    char number[16], path[256], host[300], at[400], proof[100], files[200], shared[200], windows[200];
+    char number[16], path[256], host[300], at[400], proof[100], files[200], shared[200], windows[200],
+        memory[100];
     snprintf(number, sizeof number, "%u", pool->options.ranks);
     snprintf(path, sizeof path, RANK_LINK_VARIABLE "=%s", pool->path);
     snprintf(host, sizeof host, RANK_HOST_VARIABLE "=%s", pool->options.host ? pool->options.host : "");
     snprintf(at, sizeof at, RANK_AT_VARIABLE "=%s", pool->envoys ? envoys_at(pool->envoys) : "");
     snprintf(proof, sizeof proof, RANK_SECRET_VARIABLE "=%s", secret);
+    snprintf(memory, sizeof memory, RANK_MEMORY_VARIABLE "=%llu,%llu",
+             (unsigned long long)pool->options.memory, (unsigned long long)pool->options.keep);
     char *more[] = {path,
+                    memory,
                     host,
                     at,
                     proof,

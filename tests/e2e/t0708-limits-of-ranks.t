@@ -11,8 +11,10 @@ export TMPDIR
 version() {
     cat >routines.c <<END
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 int version(void) { return $1; }
+int greedy(int mib, int keeps) { void *memory = malloc((size_t)mib << 20); if (memory && !keeps) free(memory); return !memory; }
 int await(void) { close(creat("$work/awaits", 0600)); while (access("$work/gate", F_OK) != 0) usleep(10000); return $1; }
 END
     cc -shared -fPIC -o new.so routines.c && mv new.so libversion.so
@@ -22,6 +24,11 @@ problem version "Which version of the library this is"
     out int number
 implementation ours
     parallel c number = version() in "libversion.so"
+problem greedy "Takes memory, and may keep it"
+    in  int mib, keeps
+implementation ours
+    parallel c code = greedy(mib, keeps) in "libversion.so"
+    error code != 0 "no memory"
 problem await "The same, when a file is there"
     out int number
 implementation ours
@@ -29,7 +36,8 @@ implementation ours
 END
 version 1
 agent_for_clients
-server_below_agent server S 'ranks = 2' 'grid = 1x2' "problems = { \"$work/version.esp\" }"
+server_below_agent server S 'ranks = 2' 'grid = 1x2' 'worker_memory = "400 MiB"' 'worker_keeps = "16 MiB"' \
+    "problems = { \"$work/version.esp\" }"
 says_version() { espalier call version | grep -q "number *= *$1"; } # says_version N
 jobs() { grep -c 'ranks are ready' server.log; }
 has_jobs() { [ "$(jobs)" = "$1" ]; }
@@ -54,6 +62,17 @@ check "by new ranks" has_jobs 2
 version 3
 check "an administrator's word does the same" espalier admin reload S
 check "the newest one is called" says_version 3
+
+# Of each rank; 192 MiB are for BLAS.
+jobs=$(jobs)
+check "what a rank may have is given" espalier call greedy mib=300 keeps=0
+check_fails any "a routine that wants more on a rank fails" espalier call greedy mib=1000 keeps=0
+check_says "and is told why" 'no memory; it was refused 1000.0 MiB .*a rank .*592.0 MiB.*worker_memory'
+check "by the same ranks" has_jobs "$jobs"
+check "one that keeps much is computed" espalier call greedy mib=300 keeps=1
+check "its ranks are replaced" wait_until has_jobs $((jobs + 1))
+check "as the log says" grep -q 'rank . of 2 kept 3.. MiB of memory after calls (worker_keeps is 208)' server.log
+check "and others are computed" says_version 3
 
 # In containers /dev/shm is often small: what ranks pack messages in does not lie there.
 small_shm() { unshare -m sh -c 'mount -t tmpfs -o size=8m tmpfs /dev/shm && exec "$@"' sh "$@"; }

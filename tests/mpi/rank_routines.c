@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <mpi.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ void mark(int *stamp, const int *desc, double *part);
 int accumulate(MPI_Comm ranks, int rows, int block, const int *desc, double *part);
 int misplace(MPI_Comm ranks, int which);
 int window(MPI_Comm ranks);
+int take(MPI_Comm ranks, int which, int mib, int how);
 
 void count_ranks(MPI_Comm ranks, int *n, int *has_context, int context)
 {
@@ -195,4 +197,22 @@ int window(MPI_Comm ranks)
     static MPI_Win opened;
     void *base;
     return MPI_Win_allocate_shared(1 << 16, 1, MPI_INFO_NULL, ranks, &base, &opened);
+}
+
+/* One rank allocates so many MiB: 0: and frees them; 1: and keeps them; 2: and uses them, whether it got them
+ * or not. 1 where there are none. */
+int take(MPI_Comm ranks, int which, int mib, int how)
+{
+    int rank, lacks = 0, any = 0;
+    MPI_Comm_rank(ranks, &rank);
+    if (rank == which) {
+        volatile char *memory = malloc((size_t)mib << 20);
+        lacks = memory == NULL;
+        if (how == 2)
+            memory[0] = 1;
+        if (how == 0)
+            free((void *)(uintptr_t)memory);
+    }
+    MPI_Allreduce(&lacks, &any, 1, MPI_INT, MPI_MAX, ranks);
+    return any;
 }

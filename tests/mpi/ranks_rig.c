@@ -130,6 +130,11 @@ static const char description[] =
     "implementation ours\n"
     "    parallel c code = window(communicator) in librankroutines.so\n"
     "    error   code != 0 \"MPI: {code}\"\n"
+    "problem take \"Takes memory\"\n"
+    "    in      int     which, mib, how\n"
+    "implementation ours\n"
+    "    parallel c code = take(communicator, which, mib, how) in librankroutines.so\n"
+    "    error   code != 0 \"no memory\"\n"
     "problem chatter \"Prints\"\n"
     "implementation ours\n"
     "    parallel c chatter(communicator) in librankroutines.so\n"
@@ -244,6 +249,36 @@ void factorises(struct rig *rig, struct process_grid grid)
         }
     free(a);
     free(lu);
+}
+
+static struct esp_error take(struct rig *rig, int mib, int how)
+{
+    int which = 1;
+    return rig_call(rig, "take", (void *[]){&which, &mib, &how}, false);
+}
+
+void has_bounds_of_memory(struct rig *rig)
+{
+    enum { N = 16 << 20 }; /* 128 MiB of arguments on the first rank */
+    int n = N;
+    double factor = 2, *x = calloc(N, sizeof *x);
+    struct ranks_counts counts;
+    rig->grid = (struct process_grid){1, 2, 64};
+    assert_string_equal(take(rig, 60, 0).text, "");
+    const struct esp_error error = take(rig, 1000, 0);
+    assert_int_equal(error.status, ESP_FAILED);
+    assert_string_equal(error.text,
+                        "no memory; it was refused 1000.0 MiB of memory (a rank of this server may have "
+                        "96.0 MiB beside its arguments: worker_memory)");
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(rig_call(rig, "scale", (void *[]){&factor, &n, x}, true).text, "");
+    assert_string_equal(take(rig, 60, 0).text, "");
+    ranks_count(rig->workers, &counts);
+    assert_int_equal(counts.started, 1);
+    assert_string_equal(take(rig, 60, 1).text, "");
+    await_ranks(rig, 2);
+    assert_string_equal(take(rig, 60, 0).text, "");
+    free(x);
 }
 
 static void hears(struct rig *rig, const struct rig_job *job, double expected)

@@ -25,6 +25,10 @@ void multiplies(struct rig *rig, struct process_grid grid, int m, int n, int k, 
 /* dgetrf of a matrix of order 50: with the pivots that came back, P A = L U. */
 void factorises(struct rig *rig, struct process_grid grid);
 
+/* On 1 x 2 ranks that may have 96 MiB each and keep 32, of the second: what is more is refused, and told;
+ * who keeps more is replaced. */
+void has_bounds_of_memory(struct rig *rig);
+
 /* Two calls at a time tell how far they are, and are cancelled, which ends the job. */
 void tells_how_far_it_is(struct rig *rig, struct process_grid grid);
 

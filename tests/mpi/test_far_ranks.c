@@ -107,6 +107,25 @@ static void a_product_over_tcp_is_the_same_on_every_grid_and_block(void **state)
     multiplies(&rig, (struct process_grid){2, 2, 32}, 300, 200, 100, true);
 }
 
+static void what_a_rank_on_another_host_may_allocate_and_keep_is_bounded(void **state)
+{
+    (void)state;
+    static struct rig own;
+    char hosts[PATH_MAX], sockets[PATH_MAX];
+    snprintf(hosts, sizeof hosts, "%s/bounded", folder);
+    snprintf(sockets, sizeof sockets, "%s/sockets", folder);
+    write_file("bounded", "far1 slots=1\nfar2 slots=1\n", 0600);
+    open_ranks(&own, &(struct ranks_options){.ranks = 2,
+                                             .hostfile = hosts,
+                                             .folder = sockets,
+                                             .host = "127.0.0.1",
+                                             .memory = 96 << 20,
+                                             .keep = 32 << 20});
+    await_ranks(&own, 1);
+    has_bounds_of_memory(&own);
+    rig_close(&own);
+}
+
 static void pivots_of_ranks_on_several_hosts_come_back(void **state)
 {
     (void)state;
@@ -341,6 +360,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_over_tcp_is_the_same_on_every_grid_and_block),
+        cmocka_unit_test(what_a_rank_on_another_host_may_allocate_and_keep_is_bounded),
         cmocka_unit_test(pivots_of_ranks_on_several_hosts_come_back),
         cmocka_unit_test(info_and_results_of_the_first_rank_come_back),
         cmocka_unit_test(straying_is_told_from_another_host_too),

@@ -641,19 +641,39 @@ static void a_rank_without_memory_takes_no_call_beside_with_it(void **state)
     (void)state;
     uint64_t before = jobs_started();
     int n = 400;
-    double seconds = 0.3, *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
+    double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
     limit_memory(ranks_pid(rig.workers, 3));
     rig.grid = (struct process_grid){1, 2, 1};
-    struct rig_job *beside = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
+    struct rig_job *beside = rig_prepare(&rig, "gate", (void *[]){NULL}, false);
     rig_start(&rig, beside);
     rig.grid = (struct process_grid){1, 2, 32};
     struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
     assert_non_null(strstr(error.text, "rank 1 of 2: cannot reserve addresses for an argument of "));
+    open_gate();
     assert_int_equal(rig_wait(&rig, beside, true)->error.status, ESP_OK);
+    shut_gate();
     rig_finish(beside);
     works_again(before);
     free(a);
     free(c);
+}
+
+static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
+{
+    (void)state;
+    static struct rig own;
+    open_ranks(&own, &(struct ranks_options){.ranks = 2, .memory = 96 << 20, .keep = 32 << 20});
+    await_ranks(&own, 1);
+    has_bounds_of_memory(&own);
+    int which = 0, mib = 1000, how = 2;
+    const struct esp_error error = rig_call(&own, "take", (void *[]){&which, &mib, &how}, false);
+    assert_int_equal(error.status, ESP_CRASHED);
+    assert_non_null(strstr(error.text, "was lost: rank 0 of 2 (process "));
+    assert_non_null(strstr(error.text,
+                           "was killed by signal 11 (Segmentation fault); it was refused 1000.0 MiB of "
+                           "memory (a rank of this server may have 96.0 MiB"));
+    await_ranks(&own, 3);
+    rig_close(&own);
 }
 
 /* ---- while nothing is to be done ---- */
@@ -689,6 +709,7 @@ int main(void)
         cmocka_unit_test(idle_ranks_take_no_processor_time),
         cmocka_unit_test(a_rank_without_memory_fails_the_call_and_is_replaced),
         cmocka_unit_test(a_rank_without_memory_takes_no_call_beside_with_it),
+        cmocka_unit_test(what_a_rank_may_allocate_and_keep_is_bounded),
         cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
         cmocka_unit_test(a_call_beside_the_one_that_ends_the_ranks_may_be_started_again),
         cmocka_unit_test(a_call_that_has_written_over_its_arguments_may_not),
