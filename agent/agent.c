@@ -133,6 +133,15 @@ static void on_undelivered(void *self, const char *address, const struct esp_err
     peers_undelivered(agent, address);
 }
 
+static void on_hung_up(void *self, const struct envelope *from)
+{
+    struct agent *agent = self;
+    children_hung_up(agent->children, from);
+    if (agent->membership)
+        membership_hung_up(agent->membership, from);
+    registered_hung_up(agent, from);
+}
+
 void agent_on_call(void *self, struct call *call, const struct message *request)
 {
     struct agent *agent = self;
@@ -183,6 +192,7 @@ static void on_tick(void *self)
 static const struct endpoint_ops endpoint_ops = {
     .post = on_post,
     .undelivered = on_undelivered,
+    .hung_up = on_hung_up,
     .call = agent_on_call,
     .abandoned = agent_abandon,
     .due = on_due,

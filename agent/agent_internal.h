@@ -198,6 +198,7 @@ void registered_clear(struct agent *agent);
 /* True when the message was theirs. */
 bool registered_post(struct agent *agent, const struct envelope *envelope, const struct message *message);
 void registered_undelivered(struct agent *agent, const char *address, const struct esp_error *why);
+void registered_hung_up(struct agent *agent, const struct envelope *from);
 int64_t registered_due(const struct agent *agent);
 void registered_tick(struct agent *agent);
 /* Something changed below. */

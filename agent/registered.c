@@ -180,6 +180,12 @@ void registered_undelivered(struct agent *agent, const char *address, const stru
         membership_undelivered(agent->registered[i], address, why);
 }
 
+void registered_hung_up(struct agent *agent, const struct envelope *from)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        membership_hung_up(agent->registered[i], from);
+}
+
 int64_t registered_due(const struct agent *agent)
 {
     int64_t due = CLOCK_NEVER;

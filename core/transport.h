@@ -53,6 +53,10 @@ struct endpoint_ops {
     /* The connection is closed on which pieces of that session came. Its sender may be dead, or come again on
      * another one. Not every transport can tell. NULL: never. */
     void (*parted)(void *self, const struct session_id *session);
+    /* The connection is closed on which posts of that node came (of `from` its name and its incarnation are
+     * told): its process may have ended, or dial again. Of what is posted from in here it is known at once
+     * whether it arrives, and not after a moment. Not every transport can tell. NULL: never. */
+    void (*hung_up)(void *self, const struct envelope *from);
     /* All of a value is in `file`, from `offset` on: memory of the asker, a process of the same user, who
      * will not change it as long as the value is wanted; nobody can make it smaller. The node may take the
      * descriptor over, by setting *file to -1. Its answer is a chunk_reply; NULL: put it in chunks. NULL

@@ -8,8 +8,11 @@ extern "C" {
 #include "util/pages.h"
 }
 
-#include <chrono>
+/* The ORB's own headers lean on each other in this order. */
+#include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
+
+#include <chrono>
 #include <string.h>
 
 /* The longest a request waits for its answer when it does not say. */
@@ -61,6 +64,7 @@ void PostUpcall::run()
         return; /* somebody asks whether his earlier posts arrived */
     post.envelope.peer = or_empty(handle.peeraddress());
     post.envelope.identity = or_empty(handle.peeridentity());
+    presence_note_speaker(endpoint, handle.connection(), post.envelope);
     std::lock_guard<std::mutex> lock(endpoint.mutex);
     if (endpoint.closing)
         throw CORBA::OBJECT_NOT_EXIST(MINOR_NOBODY, CORBA::COMPLETED_NO);
@@ -306,7 +310,8 @@ void ChunkUpcall::unmarshalArguments(cdrStream &stream)
         throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_NO);
     if (!write)
         return;
-    presence_note(endpoint, stream, header.chunk.session);
+    if (omni::giopStream *giop = omni::giopStream::downcast(&stream))
+        presence_note_mover(endpoint, giop->strand().connection, header.chunk.session);
     CORBA::ULong bytes;
     bytes <<= stream;
     if (bytes != header.chunk.length || !stream.checkInputOverrun(1, bytes))

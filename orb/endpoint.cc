@@ -18,6 +18,21 @@ Endpoint::Endpoint(OrbTransport &of, const struct endpoint_options &options, con
     handle.home = this;
 }
 
+bool Endpoint::come_in()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!closing)
+        dispatches++;
+    return !closing;
+}
+
+void Endpoint::go_out()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    if (--dispatches == 0 && closing)
+        idle.notify_all();
+}
+
 void Endpoint::after_operation()
 {
     next_due = ops.due && !closing ? ops.due(self) : CLOCK_NEVER;

@@ -24,16 +24,12 @@ class Inside
   public:
     explicit Inside(std::shared_ptr<Endpoint> at) : endpoint(std::move(at))
     {
-        std::lock_guard<std::mutex> lock(endpoint->mutex);
-        if (endpoint->closing)
+        if (!endpoint->come_in())
             throw CORBA::OBJECT_NOT_EXIST(MINOR_NOBODY, CORBA::COMPLETED_NO);
-        endpoint->dispatches++;
     }
     ~Inside()
     {
-        std::lock_guard<std::mutex> lock(endpoint->mutex);
-        if (--endpoint->dispatches == 0 && endpoint->closing)
-            endpoint->idle.notify_all();
+        endpoint->go_out();
     }
 
   private:

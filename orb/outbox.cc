@@ -139,6 +139,8 @@ enum esp_status Outbox::post(const char *address, uint64_t to_incarnation, const
     try {
         std::shared_ptr<Target> target = find(address);
         std::lock_guard<std::mutex> lock(target->mutex);
+        if (doubtful)
+            target->last_sent_ns = INT64_MIN;
         enum esp_status status = append(endpoint, *target, to_incarnation, message, error);
         if (target->bytes > MOST_QUEUED) {
             target->queue.clear();

@@ -37,6 +37,12 @@ class Outbox
     /* With the endpoint's lock held. */
     enum esp_status post(const char *address, uint64_t to_incarnation, const struct message *message,
                          struct esp_error *error);
+    /* With the endpoint's lock held: whether it is doubtful that those who are posted to from now on are
+     * still there. Then posts have a reply. */
+    void doubt(bool on)
+    {
+        doubtful = on;
+    }
     /* With the endpoint's lock held: who was posted to since the last time. */
     std::vector<std::shared_ptr<Target>> take_dirty();
     /* Without it. */
@@ -58,6 +64,7 @@ class Outbox
     Endpoint &endpoint;
     std::unordered_map<std::string, std::shared_ptr<Target>> targets;
     std::vector<std::shared_ptr<Target>> dirty;
+    bool doubtful = false;
     size_t purge_at = 4096;
 };
 

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who moves data here, piece by piece: between two pieces no thread of the ORB waits for the mover. When its
- * connection closes the node hears of it within a second (endpoint_ops.parted).
+ * Who is at the other end of a connection, while nothing comes on it: who moves data here piece by piece, for
+ * whom no thread of the ORB waits between two pieces, and which node posts here. When the connection closes
+ * the node hears of it at once (endpoint_ops.parted, endpoint_ops.hung_up).
  */
 #ifndef ORB_PRESENCE_H
 #define ORB_PRESENCE_H
 
 #include "orb/transport.h"
 
-/* A piece of that session has come, or went, on this connection. */
-void presence_note(Endpoint &endpoint, cdrStream &stream, const struct session_id &session);
+/* On the thread that serves the connection. */
+
+/* A piece of that session has come on it. */
+void presence_note_mover(Endpoint &endpoint, omni::giopConnection *connection,
+                         const struct session_id &session);
+/* Posts of that node, that incarnation of it, come on it. */
+void presence_note_speaker(Endpoint &endpoint, omni::giopConnection *connection, const struct envelope &from);
+
 /* Nobody is told any more. Before the ORB goes. */
 void presence_stop();
 

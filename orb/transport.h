@@ -86,9 +86,12 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
     bool closing = false;
     std::set<OrbCall *> calls;
     Outbox outbox;
-    unsigned dispatches = 0; /* requests inside */
+    unsigned dispatches = 0; /* who has come in */
     std::condition_variable idle;
 
+    /* Without the lock: until go_out() it does not close. False: it closes already. */
+    bool come_in();
+    void go_out();
     /* With the lock held: asks when the next tick is due. After every operation. */
     void after_operation();
     /* Without the lock: sends what was posted. */

@@ -75,6 +75,12 @@ static void on_undelivered(void *self, const char *address, const struct esp_err
     children_undelivered(r->children, address);
 }
 
+static void on_hung_up(void *self, const struct envelope *from)
+{
+    struct redirector *r = self;
+    children_hung_up(r->children, from);
+}
+
 static void on_call(void *self, struct call *call, const struct message *request)
 {
     struct redirector *r = self;
@@ -116,6 +122,7 @@ static void on_tick(void *self)
 static const struct endpoint_ops endpoint_ops = {
     .post = on_post,
     .undelivered = on_undelivered,
+    .hung_up = on_hung_up,
     .call = on_call,
     .due = on_due,
     .tick = on_tick,

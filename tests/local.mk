@@ -482,6 +482,7 @@ endif
 e2e_tests += tests/e2e/t0300-client.t
 e2e_tests += tests/e2e/t0320-lost-servers.t
 e2e_tests += tests/e2e/t0321-lost-workers.t
+e2e_tests += tests/e2e/t0322-idle-deaths.t
 if WITH_OMNIORB
 check_PROGRAMS += tests/e2e/construct_steps
 tests_e2e_construct_steps_SOURCES = tests/e2e/construct_steps.c

@@ -218,6 +218,13 @@ void children_undelivered(struct children *c, const char *address)
     children_lose(c, child, "the connection broke");
 }
 
+void children_hung_up(struct children *c, const struct envelope *from)
+{
+    const struct child *child = children_speaker(c, from);
+    if (child)
+        children_probe(c, child);
+}
+
 /* A child that missed a heartbeat is asked for a sign of life: when its process is gone, that cannot be
  * delivered, and the death is known before the lease is over. */
 static int64_t probe_ns(const struct children *c, const struct child *child)

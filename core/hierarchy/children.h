@@ -6,7 +6,7 @@
  *
  * A lease is what a child has at least: one that was heard of irregularly, as its machine is loaded, has more
  * (core/hierarchy/arrivals.h), and a node that was held up itself gives all of them time to be heard first. A
- * connection that breaks ends it at once.
+ * connection to it that breaks ends it at once; where its own one ends, it is asked.
  *
  * Two nodes of one name: the newer incarnation at the same address is the same node restarted and takes over
  * at once; at another address it is refused until the first one's lease is over or it cannot be reached
@@ -110,6 +110,8 @@ void children_destroy(struct children *children);
 /* Hand it what came: true when the message was its (hello, report, goodbye). */
 bool children_post(struct children *children, const struct envelope *envelope, const struct message *message);
 void children_undelivered(struct children *children, const char *address);
+/* The connection of a child has ended: it is asked for a sign of life, and is dead when that is refused. */
+void children_hung_up(struct children *children, const struct envelope *from);
 int64_t children_due(const struct children *children);
 void children_tick(struct children *children);
 

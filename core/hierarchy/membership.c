@@ -270,6 +270,13 @@ void membership_undelivered(struct membership *m, const char *address, const str
         membership_say_absent(m, m->current, membership_unreachable);
 }
 
+void membership_hung_up(struct membership *m, const struct envelope *from)
+{
+    const bool waits = membership_next_report_ns(m) == CLOCK_NEVER; /* one is on its way, and tells as well */
+    if (m->state == STATE_JOINED && membership_is_from_parent(m, from) && !waits)
+        membership_send_report(m);
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -85,6 +85,10 @@ bool membership_post(struct membership *membership, const struct envelope *envel
  * words of `why`, all else as absence. */
 void membership_undelivered(struct membership *membership, const char *address, const struct esp_error *why);
 
+/* The connection of a node has ended. If it is that of the parent, a report asks at once whether it is still
+ * there. */
+void membership_hung_up(struct membership *membership, const struct envelope *from);
+
 /* Something changed below: a report is due soon (changes are gathered for `within_ms`, 0: now). */
 void membership_touch(struct membership *membership, int64_t within_ms);
 /* A complete report is due now. */

@@ -153,6 +153,7 @@ static const char *inproc_address(const struct endpoint *endpoint)
 static void endpoint_free(struct inproc_endpoint *endpoint)
 {
     struct inproc *net = inproc_of(endpoint);
+    inproc_close_lines(endpoint, false);
     empty_outbox(endpoint, false);
     timers_cancel(&net->timers, &endpoint->tick);
     DL_DELETE(net->endpoints, endpoint);
@@ -216,7 +217,15 @@ void inproc_kill(struct transport *transport, const char *address)
         return;
     retire(endpoint);
     empty_outbox(endpoint, false);
+    inproc_close_lines(endpoint, true);
     inproc_calls_lost(endpoint);
+}
+
+void inproc_hang_up(struct transport *transport, const char *address)
+{
+    struct inproc_endpoint *endpoint = inproc_find((struct inproc *)transport, address);
+    if (endpoint)
+        inproc_close_lines(endpoint, true);
 }
 
 static void inproc_close(struct endpoint *base)
@@ -226,6 +235,7 @@ static void inproc_close(struct endpoint *base)
     if (endpoint->alive) {
         empty_outbox(endpoint, true);
         retire(endpoint);
+        inproc_close_lines(endpoint, true);
     }
     endpoint_free(endpoint);
 }

@@ -35,10 +35,14 @@ void inproc_set_faults(struct transport *transport, const struct inproc_faults *
 /* For all between two addresses, both ways: nothing passes (calls end in ESP_TIMEOUT, posts vanish). The
  * askers of calls have the address "client". */
 void inproc_partition(struct transport *transport, const char *a, const char *b, bool cut);
-/* As if the process died: its endpoint no longer answers, others get ESP_UNREACHABLE / undelivered. The
- * state machine itself is the test's to destroy, and so is the endpoint (endpoint_close(), which calls no
- * operation any more). Another may serve under the address at once. */
+/* As if the process died: its endpoint no longer answers, others get ESP_UNREACHABLE / undelivered, and those
+ * that it has posted to hear that it has hung up. The state machine itself is the test's to destroy, and so
+ * is the endpoint (endpoint_close(), which calls no operation any more). Another may serve under the address
+ * at once. */
 void inproc_kill(struct transport *transport, const char *address);
+/* As if all connections of that address were closed that it has posted on, while it goes on: those at their
+ * other ends hear that it has hung up. */
+void inproc_hang_up(struct transport *transport, const char *address);
 
 /* Runs what is due until nothing is left to do before `until_ns`; the clock then stands at `until_ns`.
  * Returns the number of events run. */

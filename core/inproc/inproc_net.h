@@ -30,9 +30,16 @@ struct inproc_endpoint {
     struct timer tick;
     struct parcel *outbox;               /* posted during the operation, in order of the first message */
     struct parcel *outbox_by_address;    /* the newest parcel to each address */
+    struct inproc_line *lines;           /* to whom it has posted: its connections */
     struct inproc_call *calls;           /* handed to the node and not answered */
     struct inproc_endpoint *prev, *next; /* among all, killed ones too */
     UT_hash_handle hh;                   /* by address, living ones only */
+};
+
+/* The connection for posts to an address; closed when its endpoint ends. */
+struct inproc_line {
+    UT_hash_handle hh;
+    char to[];
 };
 
 /* A pair of addresses between which nothing passes. */
@@ -57,12 +64,14 @@ struct inproc {
     bool running; /* inside inproc_run() */
 };
 
-/* One post under way (or, after a failed delivery, the news of it on its way back). */
+/* One post under way (or, after a failed delivery, the news of it on its way back; or that the connection of
+ * the sender is closed). */
 struct parcel {
     struct batch batch;
+    bool closes;
     struct timer timer;
     char *from, *to;
-    uint64_t from_id;
+    uint64_t from_id, to_id; /* to_id: of what closes: to a later one under that address it tells nothing */
     struct parcel *prev, *next; /* in the sender's outbox, then among those under way */
     UT_hash_handle hh;          /* in the sender's outbox_by_address */
 };
@@ -93,6 +102,9 @@ void parcel_send(struct inproc *net, struct parcel *parcel);
 /* One that is under way comes to nothing. */
 void parcel_end(struct inproc *net, struct parcel *parcel);
 void parcel_free(struct parcel *parcel);
+/* Those that the endpoint has posted to hear that it hung up, if they are to be told and are not cut off now.
+ */
+void inproc_close_lines(struct inproc_endpoint *endpoint, bool tell);
 
 /* ---- inproc_call.c ---- */
 

@@ -45,15 +45,21 @@ static void parcel_read(struct inproc_endpoint *target, struct parcel *parcel)
     struct memory_wire memory;
     memory_wire_decoder(&memory, parcel->batch.memory.data, parcel->batch.memory.size, NULL);
     bool stale = parcel->batch.to_incarnation && parcel->batch.to_incarnation != target->incarnation;
-    if (!stale && target->ops->post && wire_post(&memory.wire, &post)) {
+    if (stale || !wire_post(&memory.wire, &post))
+        return;
+    if (parcel->closes && target->ops->hung_up) {
+        inproc_begin(target);
+        target->ops->hung_up(target->self, &post.envelope);
+        inproc_end(target);
+    } else if (!parcel->closes && target->ops->post) {
         post.envelope.peer = parcel->from;
         post.envelope.identity = "";
         inproc_begin(target);
         for (struct post_item *item = post.items; item && target->alive; item = item->next)
             target->ops->post(target->self, &post.envelope, &item->message);
         inproc_end(target);
-        post_clear(&post);
     }
+    post_clear(&post);
 }
 
 static void parcel_arrived(struct timer *timer, int64_t now_ns, void *context)
@@ -63,11 +69,11 @@ static void parcel_arrived(struct timer *timer, int64_t now_ns, void *context)
     struct parcel *parcel = (struct parcel *)((char *)timer - offsetof(struct parcel, timer));
     struct inproc_endpoint *target = inproc_find(net, parcel->to);
     if (!inproc_is_cut(net, parcel->from, parcel->to)) {
-        if (!target) {
+        if (!target && !parcel->closes) {
             parcel->timer.fire = parcel_came_back;
             if (timers_set(&net->timers, &parcel->timer, inproc_arrival_ns(net), NULL) == ESP_OK)
                 return;
-        } else {
+        } else if (target && (!parcel->closes || target->id == parcel->to_id)) {
             parcel_read(target, parcel);
         }
     } else {
@@ -106,6 +112,20 @@ static struct parcel *parcel_copy(const struct parcel *parcel)
         return NULL;
     }
     return copy;
+}
+
+/* Without memory nobody hears of its end. */
+static void dial(struct inproc_endpoint *endpoint, const char *to)
+{
+    struct inproc_line *line;
+    const size_t length = strlen(to);
+    HASH_FIND(hh, endpoint->lines, to, length, line);
+    if (line || !(line = calloc(1, sizeof *line + length + 1)))
+        return;
+    memcpy(line->to, to, length);
+    HASH_ADD(hh, endpoint->lines, to, length, line);
+    if (!line->hh.tbl)
+        free(line);
 }
 
 void parcel_send(struct inproc *net, struct parcel *parcel)
@@ -171,10 +191,31 @@ enum esp_status inproc_post(struct endpoint *base, const char *address, uint64_t
     struct parcel *fresh = open_parcel(endpoint, address, to_incarnation, error);
     if (!fresh)
         return ESP_NO_MEMORY;
+    dial(endpoint, address);
     enum esp_status status = batch_add(&fresh->batch, message, error);
     if (status == ESP_OK)
         put_in_outbox(endpoint, fresh, parcel);
     else
         parcel_free(fresh);
     return status;
+}
+
+void inproc_close_lines(struct inproc_endpoint *endpoint, bool tell)
+{
+    struct inproc *net = inproc_of(endpoint);
+    struct inproc_line *line, *next;
+    HASH_ITER(hh, endpoint->lines, line, next)
+    {
+        const struct inproc_endpoint *target = inproc_find(net, line->to);
+        struct parcel *parcel = tell && target && !inproc_is_cut(net, endpoint->address, line->to)
+                                    ? open_parcel(endpoint, line->to, 0, NULL)
+                                    : NULL;
+        if (parcel) {
+            parcel->closes = true;
+            parcel->to_id = target->id;
+            parcel_launch(net, parcel);
+        }
+        HASH_DEL(endpoint->lines, line);
+        free(line);
+    }
 }

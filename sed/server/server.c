@@ -105,6 +105,12 @@ static void on_undelivered(void *self, const char *address, const struct esp_err
     membership_undelivered(server->membership, address, why);
 }
 
+static void on_hung_up(void *self, const struct envelope *from)
+{
+    struct server *server = self;
+    membership_hung_up(server->membership, from);
+}
+
 static void on_greet(struct server *server, struct call *call, const struct greet *greet)
 {
     struct message *reply = message_create(MESSAGE_GREET_REPLY);
@@ -215,6 +221,7 @@ static void on_tick(void *self)
 const struct endpoint_ops server_ops = {
     .post = on_post,
     .undelivered = on_undelivered,
+    .hung_up = on_hung_up,
     .call = on_call,
     .abandoned = on_abandoned,
     .parted = server_on_parted,

@@ -324,6 +324,27 @@ static void a_successor_takes_over_the_address(void **state)
     leave(b);
 }
 
+static void who_dies_has_hung_up(void **state)
+{
+    (void)state;
+    struct node *b = serve("b", 2);
+    struct mortal mortal;
+    mortal_begin(&mortal, "a", 17, b->address);
+    await_pulses(b, 1);
+    say(b, mortal.address, 17, 7);
+    await_pulses(b, 2); /* back: it has arrived */
+    b->asks = mortal.address;
+    endpoint_enter(b->endpoint);
+    assert_int_equal(b->hung_up, 0);
+    endpoint_leave(b->endpoint);
+    mortal_kill(&mortal);
+    await_number(b, &b->hung_up, 1);
+    assert_string_equal(b->gone, "a");
+    assert_int_equal(b->gone_incarnation, 17);
+    await_number(b, &b->undelivered, 1); /* what it asked then */
+    leave(b);
+}
+
 /* ---- chunks ---- */
 
 static void chunks_go_straight_to_their_place(void **state)
@@ -522,12 +543,14 @@ static int close_transport(void **state)
         cmocka_unit_test(posts_to_an_earlier_incarnation_are_dropped),                                       \
         cmocka_unit_test(a_post_that_is_too_large_harms_no_other),                                           \
         cmocka_unit_test(what_cannot_be_delivered_is_told_once_per_batch),                                   \
-        cmocka_unit_test(a_successor_takes_over_the_address),                                                \
+        cmocka_unit_test(a_successor_takes_over_the_address), cmocka_unit_test(who_dies_has_hung_up),        \
         cmocka_unit_test(chunks_go_straight_to_their_place), cmocka_unit_test(a_chunk_may_be_refused),       \
         cmocka_unit_test(checksums_are_verified)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (conformance_open)
+        mortal_live(argc, argv, conformance_open);
     const struct CMUnitTest in_process[] = {BOTH};
     const struct CMUnitTest over_the_orb[] = {
         BOTH,

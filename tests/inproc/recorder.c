@@ -3,9 +3,13 @@
 #include "core/inproc/inproc.h"
 #include "tests/unit/unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 bool virtual_time;
 struct transport *net;
@@ -45,6 +49,19 @@ static void node_undelivered(void *self, const char *address, const struct esp_e
     node->undelivered++;
     node->undelivered_status = why->status;
     snprintf(node->undelivered_address, sizeof node->undelivered_address, "%s", address);
+    go_out(node);
+}
+
+static void node_hung_up(void *self, const struct envelope *from)
+{
+    struct node *node = self;
+    const struct message pulse = {.kind = MESSAGE_PULSE};
+    come_in(node);
+    node->hung_up++;
+    node->gone_incarnation = from->from_incarnation;
+    snprintf(node->gone, sizeof node->gone, "%s", from->from);
+    if (node->asks)
+        endpoint_post(node->endpoint, node->asks, 0, &pulse, NULL);
     go_out(node);
 }
 
@@ -180,6 +197,7 @@ static void node_tick(void *self)
 static const struct endpoint_ops node_ops = {
     .post = node_post,
     .undelivered = node_undelivered,
+    .hung_up = node_hung_up,
     .call = node_call,
     .abandoned = node_abandoned,
     .chunk = node_chunk,
@@ -259,4 +277,70 @@ void say(struct node *from, const char *to, uint64_t incarnation, uint64_t numbe
     endpoint_enter(from->endpoint);
     assert_int_equal(endpoint_post(from->endpoint, to, incarnation, &message, NULL), ESP_OK);
     endpoint_leave(from->endpoint);
+}
+
+/* ---- who dies ---- */
+
+#define MORTAL "--mortal"
+
+static void spawn_mortal(struct mortal *mortal, const char *name, uint64_t incarnation, const char *to)
+{
+    char number[32];
+    int ends[2];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)incarnation);
+    assert_int_equal(pipe(ends), 0);
+    mortal->process = fork();
+    if (mortal->process == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        execl("/proc/self/exe", "mortal", MORTAL, name, number, to, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(mortal->process > 0);
+    close(ends[1]);
+    FILE *said = fdopen(ends[0], "r");
+    assert_non_null(said);
+    assert_non_null(fgets(mortal->address, sizeof mortal->address, said));
+    mortal->address[strcspn(mortal->address, "\n")] = 0;
+    fclose(said);
+}
+
+void mortal_begin(struct mortal *mortal, const char *name, uint64_t incarnation, const char *to)
+{
+    *mortal = (struct mortal){0};
+    if (!virtual_time) {
+        spawn_mortal(mortal, name, incarnation, to);
+        return;
+    }
+    mortal->node = serve(name, incarnation);
+    snprintf(mortal->address, sizeof mortal->address, "%s", mortal->node->address);
+    mortal->node->echo = to;
+    say(mortal->node, to, 0, 1);
+}
+
+void mortal_kill(struct mortal *mortal)
+{
+    if (virtual_time) {
+        inproc_kill(net, mortal->address);
+        leave(mortal->node);
+    } else {
+        kill(mortal->process, SIGKILL);
+        waitpid(mortal->process, NULL, 0);
+    }
+}
+
+void mortal_live(int argc, char **argv, enum esp_status (*open)(struct transport **, struct esp_error *))
+{
+    struct esp_error error;
+    if (argc != 5 || strcmp(argv[1], MORTAL) != 0)
+        return;
+    if (open(&net, &error) != ESP_OK)
+        exit(1);
+    struct node *node = serve(argv[2], strtoull(argv[3], NULL, 10));
+    node->echo = argv[4];
+    say(node, argv[4], 0, 1);
+    printf("%s\n", node->address);
+    fflush(stdout);
+    sleep(60); /* it is killed long before */
+    exit(1);
 }

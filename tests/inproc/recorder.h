@@ -26,10 +26,12 @@ struct node {
     enum manner manner;
     uint64_t numbers[4096]; /* of pulses */
     size_t n_numbers;
-    unsigned undelivered, abandoned, chunks_done, chunks_broken, helped;
+    unsigned undelivered, abandoned, chunks_done, chunks_broken, helped, hung_up;
     enum esp_status undelivered_status;
     char undelivered_address[64];
-    char from[64];
+    char from[64], gone[64];
+    uint64_t gone_incarnation;
+    const char *asks; /* who has hung up is asked there whether it still lives */
     struct call *kept;
     int64_t due_ns;
     uint8_t *memory;
@@ -49,6 +51,18 @@ void leave(struct node *node);
 /* Lets time pass until the node's number is `wanted` (or for a long time), and asserts that it is. */
 void await_number(struct node *node, const unsigned *number, unsigned wanted);
 void await_pulses(struct node *node, size_t wanted);
+
+/* A node that can be ended as if its process was killed; over the ORB it has one of its own. It serves
+ * at `address`, posts one pulse to `to`, and sends on to there what comes. */
+struct mortal {
+    int process;       /* over the ORB */
+    struct node *node; /* in this process */
+    char address[64];
+};
+void mortal_begin(struct mortal *mortal, const char *name, uint64_t incarnation, const char *to);
+void mortal_kill(struct mortal *mortal);
+/* What main() does in that process: does not return; nothing in any other one. */
+void mortal_live(int argc, char **argv, enum esp_status (*open)(struct transport **, struct esp_error *));
 
 /* Posts a pulse. */
 void say(struct node *from, const char *to, uint64_t incarnation, uint64_t number);

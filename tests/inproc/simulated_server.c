@@ -374,6 +374,12 @@ static void on_undelivered(void *self, const char *address, const struct esp_err
     membership_undelivered(s->membership, address, why);
 }
 
+static void on_hung_up(void *self, const struct envelope *from)
+{
+    struct simulated_server *s = self;
+    membership_hung_up(s->membership, from);
+}
+
 /* ---- calls ---- */
 
 static void begin_next(struct simulated_server *s);
@@ -536,6 +542,7 @@ static void on_tick(void *self)
 static const struct endpoint_ops ops = {
     .post = on_post,
     .undelivered = on_undelivered,
+    .hung_up = on_hung_up,
     .call = on_call,
     .abandoned = on_abandoned,
     .due = on_due,

@@ -547,6 +547,41 @@ static void nobody_is_taken_for_dead_on_a_loaded_machine(void **state)
     assert_int_equal(nodes(0), 5);
 }
 
+/* Long before they would have been missed by their heartbeats. */
+static void who_dies_while_idle_is_forgotten_at_once(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 2);
+    platform_run_ms(&platform, 5000);
+    platform_server_kill(&platform, platform.servers[0]);
+    platform_run_ms(&platform, 50);
+    assert_int_equal(nodes(1), 1);
+    assert_int_equal(nodes(0), 5);
+    assert_int_equal(submit("s-0-0"), ESP_NO_SERVER);
+    platform_agent_kill(&platform, 2);
+    platform_run_ms(&platform, 10); /* its servers look for another parent after this */
+    assert_int_equal(nodes(0), 2);
+    platform_run_ms(&platform, 500);
+    assert_int_equal(nodes(0), 4);
+    assert_int_equal(submit("s-1-1"), ESP_OK);
+}
+
+static void who_only_hangs_up_stays(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ma", "la-0", "la-1", "s-0-0", "s-1-1"};
+    platform_tree(&platform, 2, 2);
+    for (size_t i = 0; i < 100; i++) {
+        inproc_hang_up(platform.transport, names[i % 5]);
+        platform_run_ms(&platform, 37);
+        assert_int_equal(nodes(0), 6);
+    }
+    for (size_t i = 0; i < platform.n_agents; i++)
+        assert_true(lost_by(i) == 0);
+    for (size_t i = 0; i < platform.n_servers; i++)
+        assert_int_equal(simulated_tellings(platform.servers[i]), 0); /* never without a parent */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -562,6 +597,8 @@ int main(void)
         TEST(a_server_that_leaves_is_forgotten_at_once),
         TEST(a_silent_subtree_is_lost_when_its_lease_ends_and_comes_back),
         TEST(nobody_is_taken_for_dead_on_a_loaded_machine),
+        TEST(who_dies_while_idle_is_forgotten_at_once),
+        TEST(who_only_hangs_up_stays),
         TEST(a_loop_is_not_entered),
         TEST(a_namesake_is_refused_until_the_first_one_is_gone),
         TEST(a_namesake_below_another_agent_is_refused_until_the_first_one_is_gone),
