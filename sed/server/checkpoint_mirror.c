@@ -65,12 +65,6 @@ static uint32_t look(struct transport *transport, const struct keeper *keeper, u
     return n;
 }
 
-void mirror_renew(struct transport *transport, const struct keeper *keeper, uint64_t key)
-{
-    uint64_t numbers[LOOK_AT];
-    look(transport, keeper, key, numbers);
-}
-
 uint64_t mirror_newest(struct transport *transport, const struct keeper *keeper, uint64_t key)
 {
     uint64_t numbers[LOOK_AT], newest = 0;

@@ -23,9 +23,8 @@ struct keeper {
  * by who does not know the call's secret. Never 0. */
 uint64_t mirror_key(const struct session_id *origin);
 
-/* The call goes on: what the keeper has of it stays. */
-void mirror_renew(struct transport *transport, const struct keeper *keeper, uint64_t key);
-/* The number of the newest state that the keeper has; 0: none, or it is not there. */
+/* The number of the newest state that the keeper has; 0: none, or it is not there. That the call goes on is
+ * told by it: what the keeper has stays. */
 uint64_t mirror_newest(struct transport *transport, const struct keeper *keeper, uint64_t key);
 /* Fetches that state into the file. ESP_PROTOCOL: what came is none. */
 enum esp_status mirror_fetch(struct transport *transport, const struct keeper *keeper, uint64_t key,

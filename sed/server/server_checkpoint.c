@@ -35,7 +35,7 @@ struct mirror {
     uint32_t n_keepers, n_others;  /* others: that are not this server, which may have been one before */
     struct admission_entry memory; /* reserved for a copy that is being made; 0 bytes: none is */
     uint64_t copied;               /* number of the newest state that a keeper has; 0: none */
-    int64_t renew_ns;              /* when keepers are told next that it goes on */
+    int64_t renew_ns;              /* when keepers are asked next whether they have it, and told to keep it */
     bool busy, fetching, dropping, dirty; /* dirty: keepers have something of it */
     bool renewing;
     bool over; /* the call has its answer, and nobody goes on with it */
@@ -127,6 +127,11 @@ static void fetch_newest(struct mirror *mirror)
         log_notice("checkpoint %" PRIu64 " comes from \"%s\"", newest, best->name);
 }
 
+static bool is_own(const struct mirror *mirror, const struct keeper *keeper)
+{
+    return strcmp(keeper->address, endpoint_address(mirror->server->endpoint)) == 0;
+}
+
 /* To the first keeper that takes it. */
 static void copy_newest(struct mirror *mirror)
 {
@@ -134,7 +139,7 @@ static void copy_newest(struct mirror *mirror)
     struct esp_error error = {0};
     uint64_t number = 0;
     for (uint32_t i = 0; i < mirror->n_keepers; i++) {
-        if (!strcmp(mirror->keepers[i].address, endpoint_address(mirror->server->endpoint)))
+        if (is_own(mirror, &mirror->keepers[i]))
             continue;
         if (mirror_put(transport, &mirror->keepers[i], mirror->key, mirror->path, &number, &error) ==
             ESP_OK) {
@@ -153,10 +158,18 @@ static void drop_all(struct mirror *mirror)
         mirror_drop(mirror->server->endpoint->transport, &mirror->keepers[i], mirror->key, UINT64_MAX);
 }
 
-static void renew_all(const struct mirror *mirror)
+/* Where whoever had the copy is gone, the next look makes another one: the routine may save nothing new for
+ * long. */
+static void renew_all(struct mirror *mirror)
 {
-    for (uint32_t i = 0; i < mirror->n_keepers; i++)
-        mirror_renew(mirror->server->endpoint->transport, &mirror->keepers[i], mirror->key);
+    struct transport *transport = mirror->server->endpoint->transport;
+    bool kept = false;
+    for (uint32_t i = 0; i < mirror->n_keepers; i++) {
+        const uint64_t newest = mirror_newest(transport, &mirror->keepers[i], mirror->key);
+        kept |= newest >= mirror->copied && !is_own(mirror, &mirror->keepers[i]);
+    }
+    if (!kept)
+        mirror->copied = 0;
 }
 
 static void mirror_done(struct mirror *mirror);
@@ -244,7 +257,7 @@ static void mirror_done(struct mirror *mirror)
 }
 
 #define LOOK_NS       (300 * NS_PER_MS)
-#define RENEW_MOST_NS (600 * NS_PER_S)
+#define RENEW_MOST_NS (5 * NS_PER_S) /* keepers die, too */
 
 /* A routine may take longer from one state to the next than keepers wait; theirs is taken to be the lease of
  * this server. */
@@ -253,8 +266,9 @@ static void renew(struct mirror *mirror, int64_t now_ns)
     const int64_t quarter_ns = mirror->server->options.data_lease_ns / 4;
     const bool due = mirror->renew_ns != 0 && now_ns >= mirror->renew_ns;
     if (mirror->renew_ns == 0 || due)
-        mirror->renew_ns = now_ns + (quarter_ns < RENEW_MOST_NS ? quarter_ns : RENEW_MOST_NS);
-    mirror->renewing = due && quarter_ns > 0 && mirror->dirty;
+        mirror->renew_ns =
+            now_ns + (quarter_ns > 0 && quarter_ns < RENEW_MOST_NS ? quarter_ns : RENEW_MOST_NS);
+    mirror->renewing = due && mirror->dirty;
     mirror->renewing = mirror->renewing && mirror_begin(mirror);
 }
 

@@ -92,8 +92,31 @@ pools() { # pools N: so many servers have folders of workers there
 }
 check "nor a folder of workers by the servers that were killed" wait_until pools 1
 
+# ---- who keeps the copy ----
+start_server $first
+server U
+three_servers() { [ "$(espalier tree | grep -c ' server ')" -eq 3 ]; }
+check "a third server" wait_until three_servers
+kept_by() { [ -n "$(espalier data ls --server "$1" --json | tr -d '[] \n')" ]; }
+has_keeper() { # $first computes, $keeper has a copy of its state, $other nothing
+    for first in S T U; do saved $first && break; done
+    for keeper in S T U; do [ $keeper != $first ] && kept_by $keeper && break; done
+    for other in S T U; do [ $other != $first ] && [ $other != $keeper ] && break; done
+    saved $first && [ $keeper != $first ] && kept_by $keeper
+}
+solve keeper &
+call=$!
+check "a call's state goes to another server" wait_until has_keeper
+eval "worker=\$(worker_of \$pid_$first)"
+kill -STOP "$worker" # it saves nothing new
+stop "$keeper" KILL
+check "which is killed: the third one gets a copy" wait_until kept_by "$other"
+stop "$first" KILL
+check "the server that computes is killed as well, and the call succeeds" wait $call
+check "with the same result, and from where it was" same keeper
+
 # ---- nobody comes back ----
-stop $last
+stop "$other"
 for name in S T; do
     printf 'data_lease = "1 s"\norphan_lease = "1 s"\njob_lease = "1 s"\n' >>$name.conf
     start_server $name
