@@ -54,10 +54,10 @@ struct agent_options {
 enum esp_status agent_create(const struct agent_options *options, struct transport *transport,
                              struct agent **agent, struct esp_error *error);
 /* Its file was read again: what of its options can be others while it runs is taken over (breadth,
- * candidates, ahead, children, waiting, freshness_ms, answer_timeout_ms, placement_lease_ms, scheduler,
- * administrators), and who ordered it is answered, also of the keys that count at the next start (`pending`).
- * `now` NULL: the file is wrong, as *error says. ESP_CONFIG: the scheduler cannot be had; then all stays as
- * it was. */
+ * candidates, ahead, children, waiting, freshness_ms, answer_timeout_ms, placement_lease_ms, heartbeat_ms,
+ * lease_ms, scheduler, administrators), and who ordered it is answered, also of the keys that count at the
+ * next start (`pending`). `now` NULL: the file is wrong, as *error says. ESP_CONFIG: the scheduler cannot be
+ * had; then all stays as it was. */
 enum esp_status agent_renew(struct agent *agent, const struct agent_options *now, const char *pending,
                             struct esp_error *error);
 /* The same of its settings, NULL when the file is wrong. True: they are borrowed until the next ones. */

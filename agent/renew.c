@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of an agent's options can be others while it runs: how it ranks, how many it takes, how long it waits.
+ * What of an agent's options can be others while it runs: how it ranks, how many it takes, how long it waits,
+ * how those below keep in touch.
  */
 #include "agent/agent_internal.h"
 
@@ -60,8 +61,11 @@ static enum esp_status renew(struct agent *agent, const struct agent_options *no
     options->freshness_ms = now->freshness_ms;
     options->answer_timeout_ms = now->answer_timeout_ms;
     options->placement_lease_ms = now->placement_lease_ms;
+    options->heartbeat_ms = now->heartbeat_ms;
+    options->lease_ms = now->lease_ms;
     renew_defaults(options);
     children_set_most(agent->children, options->children);
+    children_set_terms(agent->children, options->lease_ms, options->heartbeat_ms);
     agent->duty.options.administrators = now->administrators;
     return ESP_OK;
 }

@@ -24,10 +24,26 @@ static enum esp_status open_transport(const struct settings_node *node, struct t
     return orb_open(&options, transport, error);
 }
 
+static struct redirector_options options_of(const struct settings_node *node, uint64_t incarnation)
+{
+    return (struct redirector_options){
+        .name = node->name,
+        .listen = node->listen,
+        .incarnation = incarnation,
+        .heartbeat_ms = node->heartbeat_ns / 1000000,
+        .lease_ms = node->lease_ns / 1000000,
+        .learning_ms = node->heartbeat_ns * 3 / 2 / 1000000,
+        .administrators = &node->administrators,
+        .control = duty_signal,
+    };
+}
+
 static bool reload(void *arg, const struct daemon_reload *read)
 {
-    redirector_reloaded(arg, read->settings ? &read->settings->redirector.node.administrators : NULL,
-                        read->error, read->pending);
+    struct redirector_options now;
+    if (read->settings)
+        now = options_of(&read->settings->redirector.node, 0);
+    redirector_reloaded(arg, read->settings ? &now : NULL, read->error, read->pending);
     return read->settings != NULL;
 }
 
@@ -35,16 +51,7 @@ static enum esp_status serve(const struct settings_node *node, struct daemon *da
 {
     struct transport *transport = NULL;
     struct redirector *redirector = NULL;
-    const struct redirector_options options = {
-        .name = node->name,
-        .listen = node->listen,
-        .incarnation = daemon_incarnation(),
-        .heartbeat_ms = node->heartbeat_ns / 1000000,
-        .lease_ms = node->lease_ns / 1000000,
-        .learning_ms = node->heartbeat_ns * 3 / 2 / 1000000,
-        .administrators = &node->administrators,
-        .control = duty_signal,
-    };
+    const struct redirector_options options = options_of(node, daemon_incarnation());
     enum esp_status status = open_transport(node, &transport, error);
     if (status == ESP_OK)
         status = redirector_create(&options, transport, &redirector, error);

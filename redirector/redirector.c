@@ -138,6 +138,21 @@ static void redirector_free(struct redirector *r)
     free(r);
 }
 
+static int64_t lease_ms(const struct redirector_options *options)
+{
+    return options->lease_ms ? options->lease_ms : 8000;
+}
+
+static int64_t heartbeat_ms(const struct redirector_options *options)
+{
+    return options->heartbeat_ms ? options->heartbeat_ms : 2000;
+}
+
+static int64_t sure_ns(const struct redirector_options *options)
+{
+    return 3 * lease_ms(options) * NS_PER_MS / 2;
+}
+
 enum esp_status redirector_create(const struct redirector_options *options, struct transport *transport,
                                   struct redirector **created, struct esp_error *error)
 {
@@ -157,11 +172,11 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
         .role = ROLE_REDIRECTOR,
         .roles = 1U << ROLE_MASTER,
         .most = options->masters ? options->masters : MASTERS_MOST,
-        .lease_ms = options->lease_ms ? options->lease_ms : 8000,
-        .heartbeat_ms = options->heartbeat_ms ? options->heartbeat_ms : 2000,
+        .lease_ms = lease_ms(options),
+        .heartbeat_ms = heartbeat_ms(options),
         .clock = transport_clock(transport),
     };
-    r->sure_ns = 3 * children.lease_ms * NS_PER_MS / 2;
+    r->sure_ns = sure_ns(options);
     struct endpoint_options endpoint_options = {
         .name = r->name,
         .role = ROLE_REDIRECTOR,
@@ -190,13 +205,16 @@ const char *redirector_address(const struct redirector *r)
     return endpoint_address(r->endpoint);
 }
 
-void redirector_reloaded(struct redirector *r, const struct config_strings *administrators,
+void redirector_reloaded(struct redirector *r, const struct redirector_options *now,
                          const struct esp_error *error, const char *pending)
 {
     endpoint_enter(r->endpoint);
-    if (administrators)
-        r->duty.options.administrators = administrators;
-    duty_reloaded(&r->duty, administrators ? ESP_OK : error->status, error, pending);
+    if (now) {
+        r->duty.options.administrators = now->administrators;
+        children_set_terms(r->children, lease_ms(now), heartbeat_ms(now));
+        r->sure_ns = sure_ns(now);
+    }
+    duty_reloaded(&r->duty, now ? ESP_OK : error->status, error, pending);
     endpoint_leave(r->endpoint);
 }
 

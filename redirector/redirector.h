@@ -33,9 +33,10 @@ const char *redirector_address(const struct redirector *redirector);
 /* For struct daemon_node; `redirector` is a struct redirector. Any thread but from inside an operation. */
 bool redirector_health(void *redirector, char *text, size_t size);
 void redirector_metrics(void *redirector, struct metrics *metrics);
-/* Its file was read again, as struct daemon_reload has it: those administer it from now on (borrowed; NULL:
- * the file is wrong), and who ordered that is answered. */
-void redirector_reloaded(struct redirector *redirector, const struct config_strings *administrators,
+/* Its file was read again, as struct daemon_reload has it: who administers it is taken over (`administrators`
+ * is borrowed), and how masters keep in touch (heartbeat_ms, lease_ms), and who ordered that is answered.
+ * `now` NULL: the file is wrong. */
+void redirector_reloaded(struct redirector *redirector, const struct redirector_options *now,
                          const struct esp_error *error, const char *pending);
 /* Lets the masters look elsewhere, stops serving and frees all. NULL is nothing to do. */
 void redirector_stop(struct redirector *redirector, const char *reason);

@@ -132,6 +132,7 @@ static const struct config_key parent_keys[] = {
      .initial = "1 s",
      .least = "10 ms",
      .most = "1 h",
+     .live = true,
      .text = "how often the nodes below tell that they are there"},
     {.name = "lease",
      .type = CONFIG_DURATION,
@@ -139,6 +140,7 @@ static const struct config_key parent_keys[] = {
      .initial = "5 s",
      .least = "50 ms",
      .most = "1 d",
+     .live = true,
      .text = "after how much silence a node below is taken for dead, four times as long where it is "
              "irregular; at "
              "least two heartbeats"},

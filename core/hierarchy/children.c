@@ -62,6 +62,21 @@ void children_set_most(struct children *c, uint32_t most)
     c->options.most = most > 0 ? most : CHILDREN_MOST;
 }
 
+static int64_t lease_ns(const struct children *c)
+{
+    return c->options.lease_ms * NS_PER_MS;
+}
+
+void children_set_terms(struct children *c, int64_t lease_ms, int64_t heartbeat_ms)
+{
+    if (c->options.lease_ms == lease_ms && c->options.heartbeat_ms == heartbeat_ms)
+        return;
+    c->options.lease_ms = lease_ms;
+    c->options.heartbeat_ms = heartbeat_ms;
+    c->spared_ns = clock_now_ns(c->options.clock) + lease_ns(c);
+    children_welcome_all(c);
+}
+
 struct child *children_find(const struct children *c, const char *name)
 {
     struct child *child;
@@ -230,11 +245,6 @@ void children_hung_up(struct children *c, const struct envelope *from)
 static int64_t probe_ns(const struct children *c, const struct child *child)
 {
     return child->arrivals.heard_ns + c->options.heartbeat_ms * NS_PER_MS * 3 / 2;
-}
-
-static int64_t lease_ns(const struct children *c)
-{
-    return c->options.lease_ms * NS_PER_MS;
 }
 
 /* When the child is dead if nothing more is heard of it. */

@@ -117,6 +117,8 @@ void children_tick(struct children *children);
 
 /* From now on so many at most (0: 10,000); those that are there stay. */
 void children_set_most(struct children *children, uint32_t most);
+/* How they keep in touch from now on: they are told, and nobody is taken for dead for a lease. */
+void children_set_terms(struct children *children, int64_t lease_ms, int64_t heartbeat_ms);
 
 /* The ancestors, or the refuges, changed: every child is told. */
 void children_welcome_all(struct children *children);

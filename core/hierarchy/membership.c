@@ -221,6 +221,7 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
         membership_schedule_hello(m); /* jittered, so that of two who leave each other one comes first */
     } else {
         take_terms(m, welcome);
+        membership_touch(m, m->heartbeat_ns / NS_PER_MS); /* the next one is due by what was agreed before */
         bool news = membership_take_refuges(m, welcome);
         news |= !membership_same_ancestors(m, welcome) && membership_take_ancestors(m, welcome);
         if (news && m->ops.ancestors)

@@ -107,7 +107,7 @@ candidates() { # candidates N: of a call
 }
 cp "$folder/MA.conf" MA.conf
 check "an agent offers two servers" wait_until candidates 2
-printf 'candidates = 1\nmessage_bytes = "1 MiB"\nstall_timeout = "1 min"\n' >>"$folder/MA.conf"
+printf 'candidates = 1\nheartbeat = "300 ms"\nlease = "3 s"\nmessage_bytes = "1 MiB"\nstall_timeout = "1 min"\n' >>"$folder/MA.conf"
 check "it reads its file again" espalier admin reload MA
 check_says "which names what it does not take over" '^MA: reads its files again, what needs a restart to count: stall_timeout, message_bytes$'
 check "and takes the others over" candidates 1

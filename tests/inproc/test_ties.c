@@ -582,6 +582,37 @@ static void who_only_hangs_up_stays(void **state)
         assert_int_equal(simulated_tellings(platform.servers[i]), 0); /* never without a parent */
 }
 
+static void renew_terms(size_t agent, int64_t heartbeat_ms, int64_t lease_ms)
+{
+    struct agent_options options = platform.agent_options;
+    struct esp_error error;
+    options.heartbeat_ms = heartbeat_ms;
+    options.lease_ms = lease_ms;
+    assert_int_equal(agent_renew(platform.agents[agent].agent, &options, "", &error), ESP_OK);
+}
+
+/* Nobody misses the change, in either direction; who falls silent afterwards is missed as is agreed now. */
+static void how_children_keep_in_touch_can_be_changed_while_they_work(void **state)
+{
+    (void)state;
+    platform.agent_options.heartbeat_ms = 60000;
+    platform.agent_options.lease_ms = 120000;
+    platform_tree(&platform, 1, 3);
+    platform_run_ms(&platform, 55000);
+    for (int i = 0; i < 3; i++) {
+        const bool soon = i % 2 == 0;
+        for (size_t agent = 0; agent < 2; agent++)
+            renew_terms(agent, soon ? 200 : 60000, soon ? 1000 : 120000);
+        platform_run_ms(&platform, 3000);
+        assert_int_equal(nodes(0), 4);
+    }
+    assert_true(lost_by(0) == 0);
+    assert_true(lost_by(1) == 0);
+    simulated_mute(platform.servers[0], true);
+    platform_run_ms(&platform, 4500); /* four leases at most */
+    assert_int_equal(nodes(0), 3);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -599,6 +630,7 @@ int main(void)
         TEST(nobody_is_taken_for_dead_on_a_loaded_machine),
         TEST(who_dies_while_idle_is_forgotten_at_once),
         TEST(who_only_hangs_up_stays),
+        TEST(how_children_keep_in_touch_can_be_changed_while_they_work),
         TEST(a_loop_is_not_entered),
         TEST(a_namesake_is_refused_until_the_first_one_is_gone),
         TEST(a_namesake_below_another_agent_is_refused_until_the_first_one_is_gone),
