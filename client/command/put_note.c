@@ -48,15 +48,20 @@ void put_note_find(struct put_note *note, const char *file, const char *what)
     read_note(note);
 }
 
+/* Whole or not at all: who is killed at any moment leaves one that the next put can read. */
 void put_note_write(const struct put_note *note)
 {
-    int fd =
-        note->path[0] ? open(note->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    char fresh[sizeof note->path + 32];
+    const size_t length = strlen(note->id);
+    if (!note->path[0])
+        return;
+    snprintf(fresh, sizeof fresh, "%s.%ld.new", note->path, (long)getpid());
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return;
-    if (write(fd, note->id, strlen(note->id)) < 0)
-        unlink(note->path);
-    close(fd);
+    const bool whole = write(fd, note->id, length) == (ssize_t)length;
+    if (close(fd) != 0 || !whole || rename(fresh, note->path) != 0)
+        unlink(fresh);
 }
 
 void put_note_remove(const struct put_note *note)
