@@ -290,9 +290,14 @@ void esp_data_free(struct esp_data_info *infos);
  * ESP_NOT_FOUND: no server has it. */
 enum esp_status esp_data_drop(const char *id);
 /* The same, done with also when servers that keep it cannot be reached, or never come back: *left has their
- * names, by ", ", for free() ("": none). One of them that comes back has it still. ESP_UNREACHABLE: nobody
- * could be asked. */
+ * names, by ", ", for free() ("": none). One of them that comes back has it still, unless it asks one that
+ * kept it, too, and remembers. ESP_UNREACHABLE: nobody could be asked. */
 enum esp_status esp_data_give_up(const char *id, char **left);
+/* Moves it to that server, as esp_data_copy() does; where the server with its original is not there, the copy
+ * on that server becomes the original (it is fetched from another server that has one, if there is none). For
+ * a server that never comes back: of one that does, both have it, until it is moved once more. ESP_NOT_FOUND,
+ * ESP_UNREACHABLE: no server that is there has a copy. */
+enum esp_status esp_data_adopt(const char *id, const char *server, esp_data_progress *progress, void *arg);
 /* Files of data that servers have found damaged, and set aside: as esp_data_list(), with `bytes` of the file;
  * of one whose header is damaged, too, no more than identity (the origin is a guess), server and bytes are
  * known, and `type` is ESP_TYPE_ANY. Those of data of the caller's, or, for administrators, all. */

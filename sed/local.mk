@@ -187,6 +187,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_ranks.c \
 	sed/server/server_replicas.c \
 	sed/server/server_rescue.c \
+	sed/server/server_returned.c \
 	sed/server/server_pull.h \
 	sed/server/server_pull_ask.c \
 	sed/server/server_pull_fetch.c \

@@ -106,6 +106,12 @@ struct data {
  * set aside of that datum is to be removed. */
 #define EXTENSION_DAMAGED 83
 #define DAMAGED_TICKET    UINT64_MAX
+/* Tag in a call_request: as EXTENSION_KEPT, of arrays of strings, whose length is known when they are there.
+ * One for which there is no room then comes as other results do, and so do those of earlier versions. */
+#define EXTENSION_KEPT_TEXTS 91
+/* Tag in a data_reply of a server about one datum, which is not there: who may delete it has done so,
+ * everywhere; who keeps it still may let go of it. */
+#define EXTENSION_DELETED 90
 /* Tag in a drop: names of servers, each with its NUL, that need not be named any more as those that keep the
  * datum, which has been deleted here: it has gone from there, too, or is given up. Nothing is deleted. */
 #define EXTENSION_SETTLED 84

@@ -67,8 +67,7 @@ static void forget_old(struct server *server)
         const bool is_full = server->data.n_copies >= MOST_COPIES;
         if (now_ns - copy->since_ns < FRESH_NS && !is_full)
             return;
-        if (is_full || *copy->address) /* who keeps what was deleted here may be away for long */
-            forget(server, copy);
+        forget(server, copy);
     }
 }
 
@@ -107,28 +106,6 @@ void copies_note_moved(struct server *server, struct datum_key key, const char *
         copy->moved = true;
 }
 
-/* They are named without an address: they may be back at another one. */
-void copies_note_places(struct server *server, struct datum_key key)
-{
-    size_t bytes;
-    const char *names = store_places(server->data.store, key, &bytes);
-    for (size_t at = 0; at < bytes; at += strlen(names + at) + 1)
-        copies_note(server, make(key, names + at, ""));
-}
-
-void copies_settle(struct server *server, const struct asker *asker, struct datum_key key,
-                   const struct extension *names)
-{
-    const char *name = (const char *)names->value, *end = name + names->length;
-    if (names->length == 0 || end[-1] != 0 || !store_is_barred(server->data.store, key, asker->identity, 0))
-        return;
-    for (; name < end; name += strlen(name) + 1) {
-        struct copy *copy = find(server, key, name);
-        if (copy && !*copy->address)
-            forget(server, copy);
-    }
-}
-
 bool copies_has_moved(const struct server *server, struct datum_key key, const char *name)
 {
     const struct copy *copy = find(server, key, name);
@@ -145,7 +122,7 @@ struct telling {
 
 static void add(struct telling *telling, const struct copy *copy, struct datum_key key)
 {
-    if (!copy || !*copy->address || !datum_key_equal(copy->key, key) || telling->n == MOST_TOLD)
+    if (!copy || !datum_key_equal(copy->key, key) || telling->n == MOST_TOLD)
         return;
     telling->items[telling->n++] = copy;
     telling->bytes += strlen(copy->server) + strlen(copy->address) + 2;
@@ -167,29 +144,13 @@ static struct extension tell_copies(struct server *server, struct datum_key key,
     return (struct extension){EXTENSION_COPIES, (const uint8_t *)text, text ? (uint32_t)telling.bytes : 0};
 }
 
-/* Who keeps it, from here or from what has just been deleted here, and where it has moved. */
+/* Who keeps it, from here or from what was deleted here, and where it has moved. */
 static struct extension tell_places(struct server *server, struct datum_key key, struct arena *arena)
 {
-    size_t bytes, most;
+    size_t bytes;
     const char *names = store_places(server->data.store, key, &bytes);
-    const char *to = store_moved_to(server->data.store, key);
-    const struct copy *copy;
-    most = bytes + (to ? strlen(to) + 1 : 0);
-    DL_FOREACH(server->data.copies, copy)
-    if (!*copy->address && datum_key_equal(copy->key, key))
-        most += strlen(copy->server) + 1;
-    char *text = most > 0 ? arena_alloc(arena, most) : NULL, *at = text;
-    if (!text)
-        return (struct extension){EXTENSION_PLACES, NULL, 0};
-    if (names)
-        memcpy(at, names, bytes);
-    at += bytes;
-    if (to)
-        at = stpcpy(at, to) + 1;
-    DL_FOREACH(server->data.copies, copy)
-    if (!*copy->address && datum_key_equal(copy->key, key))
-        at = stpcpy(at, copy->server) + 1;
-    return (struct extension){EXTENSION_PLACES, (const uint8_t *)text, (uint32_t)most};
+    const void *text = names ? arena_memdup(arena, names, bytes) : NULL;
+    return (struct extension){EXTENSION_PLACES, text, text ? (uint32_t)bytes : 0};
 }
 
 void copies_tell(struct server *server, struct datum_key key, struct message *reply)
@@ -197,7 +158,7 @@ void copies_tell(struct server *server, struct datum_key key, struct message *re
     forget_old(server);
     const struct extension copies = tell_copies(server, key, &reply->arena),
                            places = tell_places(server, key, &reply->arena);
-    struct extension *items = arena_alloc(&reply->arena, 2 * sizeof *items);
+    struct extension *items = arena_alloc(&reply->arena, 3 * sizeof *items);
     uint32_t n = 0;
     if (!items)
         return;
@@ -205,6 +166,8 @@ void copies_tell(struct server *server, struct datum_key key, struct message *re
         items[n++] = copies;
     if (places.length > 0)
         items[n++] = places;
+    if (store_was_deleted(server->data.store, key))
+        items[n++] = (struct extension){EXTENSION_DELETED, NULL, 0};
     reply->data_reply.extensions = (struct extensions){items, n};
 }
 

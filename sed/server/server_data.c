@@ -340,8 +340,10 @@ void server_data_tick(struct server *server, int64_t now_ns)
     }
     tickets_tick(server, now_ns);
     verify_next(server);
-    int64_t due = store_tick(server->data.store), rescues = rescues_tick(server, now_ns);
+    int64_t due = store_tick(server->data.store), rescues = rescues_tick(server, now_ns),
+            returned = returned_tick(server, now_ns);
     due = rescues < due ? rescues : due;
+    due = returned < due ? returned : due;
     int64_t latest = now_ns + (server->data.blocked ? RETRY_NS : LOOK_NS);
     server->data.due_ns = due < latest && due > now_ns ? due : latest;
 }
@@ -397,6 +399,8 @@ enum esp_status server_data_create(struct server *server, struct esp_error *erro
     if (status == ESP_OK)
         store_each(server->data.store, found_again, server);
     if (status == ESP_OK)
+        returned_begin(server);
+    if (status == ESP_OK)
         status = store_each_damaged(server->data.store, found_damaged, server, error);
     return status;
 }
@@ -407,6 +411,7 @@ void server_data_release(struct server *server)
         tickets_release(server);
     copies_release(server);
     rescues_release(server);
+    returned_release(server);
     store_destroy(server->data.store); /* which tells of nothing any more */
     replication_destroy(server->data.replication);
     location_destroy(server->data.location);

@@ -91,11 +91,12 @@ struct server_data {
     struct porter_loans *loans; /* that are being made */
     struct rescue *rescues;     /* originals whose files were damaged, and of which a copy is looked for */
     uint32_t n_rescues;
-    uint64_t rescued; /* whose place another server's copy took */
-    int64_t due_ns;   /* of tickets and leases */
-    bool leaving;     /* no new errands */
-    bool blocked;     /* some session waits for room */
-    bool verifying;   /* a file is being read to see whether it is whole */
+    uint64_t rescued;          /* whose place another server's copy took */
+    struct returned *returned; /* data that may have been deleted elsewhere before the start; NULL: none */
+    int64_t due_ns;            /* of tickets and leases */
+    bool leaving;              /* no new errands */
+    bool blocked;              /* some session waits for room */
+    bool verifying;            /* a file is being read to see whether it is whole */
 };
 
 /* ---- server_data.c ---- */

@@ -10,6 +10,7 @@
  *     server_drop.c     deleting, and handing over to another server
  *     server_aside.c    files that were damaged, for who looks for them and removes them
  *     server_rescue.c   damaged originals, whose place copies on other servers take
+ *     server_returned.c what was deleted elsewhere while this server was away
  *
  * All under the endpoint's lock.
  */
@@ -85,14 +86,8 @@ struct copy *copy_read(struct datum_key key, const struct extensions *extensions
 void copy_destroy(struct copy *copy);
 /* The transfer has ended: from now on the copy is there, or never. Takes it over; NULL is nothing to do. */
 void copies_note(struct server *server, struct copy *copy);
-/* Says in the answer who may have copies of that one, and who keeps it. */
+/* Says in the answer who may have copies of that one, who keeps it, and whether it was deleted here. */
 void copies_tell(struct server *server, struct datum_key key, struct message *reply);
-/* The datum is about to be deleted here: who keeps it, too, is told from then on, until copies_settle() (of
- * the last 1,024, until this server is restarted). */
-void copies_note_places(struct server *server, struct datum_key key);
-/* EXTENSION_SETTLED, from who could delete it. */
-void copies_settle(struct server *server, const struct asker *asker, struct datum_key key,
-                   const struct extension *names);
 /* The copy on that server is the original now; whether one is. */
 void copies_note_moved(struct server *server, struct datum_key key, const char *name);
 bool copies_has_moved(const struct server *server, struct datum_key key, const char *name);
@@ -108,6 +103,13 @@ void rescues_release(struct server *server);
 /* A pull: the replica here is to become the original, which that server has lost. Nothing is fetched. */
 void server_inherit(struct server *server, struct call *call, const struct datum_id *id,
                     const struct extension *from);
+
+/* ---- server_returned.c ---- */
+/* After the start: data that others keep, too, may have been deleted there while this server was away. */
+void returned_begin(struct server *server);
+/* When it is to be called next. */
+int64_t returned_tick(struct server *server, int64_t now_ns);
+void returned_release(struct server *server);
 
 /* ---- server_replicas.c ---- */
 enum esp_status replicas_create(struct server *server, struct esp_error *error);

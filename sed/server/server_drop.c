@@ -24,7 +24,6 @@ static enum esp_status drop_all(struct server *server, const struct asker *asker
                                 struct esp_error *error)
 {
     struct esp_error why;
-    copies_note_places(server, id->key);
     enum esp_status status = store_delete(server->data.store, &asker->is, id, error);
     if (status != ESP_NOT_FOUND)
         return status;
@@ -74,6 +73,14 @@ static enum esp_status drop_offer(struct server *server, uint64_t number, const 
     return status;
 }
 
+/* Also a server may say so, of itself. */
+static void settle(struct server *server, struct asker *asker, struct datum_key key,
+                   const struct extension *names)
+{
+    asker->is.trusted = data_is_server(server, asker->identity);
+    store_settle_places(server->data.store, &asker->is, key, (const char *)names->value, names->length);
+}
+
 void data_on_drop(struct server *server, struct call *call, const struct drop *drop)
 {
     struct asker asker;
@@ -88,7 +95,7 @@ void data_on_drop(struct server *server, struct call *call, const struct drop *d
     if (status == ESP_OK && extension_find(&drop->extensions, EXTENSION_DAMAGED))
         status = data_drop_damaged(server, call, &id, &error);
     else if (status == ESP_OK && settled)
-        copies_settle(server, &asker, id.key, settled);
+        settle(server, &asker, id.key, settled);
     else if (status == ESP_OK && drop->ticket != 0)
         status = drop_offer(server, drop->ticket, &id, &error);
     else if (status == ESP_OK && elsewhere && elsewhere->length > 0)

@@ -22,5 +22,6 @@ services_libservices_la_SOURCES += \
 	services/data/store_recover.c \
 	services/data/store_room.c \
 	services/data/store_state.h \
+	services/data/store_traces.c \
 	services/data/store_use.c \
 	services/data/store_work.c

@@ -248,7 +248,7 @@ void store_destroy(struct store *store)
     }
     if (store->options.files)
         store->options.files->ops->destroy(store->options.files);
-    store_forget_ends(store);
+    store_forget_traces(store);
     store_forget_asides(store);
     free(store);
 }

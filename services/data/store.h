@@ -226,7 +226,13 @@ enum esp_status store_delete(struct store *store, const struct store_asker *aske
  * which it has moved; NULL: none. */
 enum esp_status store_depart(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                              const char *to, struct esp_error *error);
-/* Where the datum has moved from here, as long as it is remembered; NULL: it did not, or it is here. */
+/* What was deleted here has gone from those, too, or that does not matter any more: they are named no longer.
+ * Of who could delete it, or a trusted one; nothing else happens. */
+void store_settle_places(struct store *store, const struct store_asker *asker, struct datum_key key,
+                         const char *names, size_t bytes);
+/* Where the datum has moved from here, as long as it is remembered (durable data: also after a restart; of
+ * the last 1,024 that have moved, or were deleted while others kept them); NULL: it did not, or it is here.
+ */
 const char *store_moved_to(const struct store *store, struct datum_key key);
 /* Who may delete the datum does, and it is not here, or not yet: no copy of it is to be taken any more. */
 void store_bar(struct store *store, const struct store_asker *asker, struct datum_key key);
@@ -257,7 +263,8 @@ enum esp_status store_keep(struct store *store, const struct store_asker *asker,
  * names; ESP_LIMIT: too many; ESP_SYSTEM, ESP_NO_MEMORY. */
 enum esp_status store_note_places(struct store *store, const struct store_asker *asker, struct datum_key key,
                                   const char *names, size_t bytes, struct esp_error *error);
-/* Those of a datum that is here, valid until the next call of the store; NULL: none are known. */
+/* Those of a datum that is here, that was deleted here while they kept it, or that has moved to the first of
+ * them; valid until the next call of the store. NULL: none are known. */
 const char *store_places(const struct store *store, struct datum_key key, size_t *bytes);
 
 /* A passing copy is no longer one: it stays as other replicas do. Others, and what is not here, are no error.

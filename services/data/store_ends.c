@@ -8,7 +8,6 @@
 #include "util/fingerprint.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const ends[N_ENDS] = {
@@ -28,7 +27,7 @@ static const char *const ends[N_ENDS] = {
     [END_ABORTED] = "its transfer was given up before it was complete",
 };
 
-static uint64_t digest(const char *name)
+uint64_t store_owner_digest(const char *name)
 {
     return fingerprint(name, strlen(name));
 }
@@ -36,14 +35,7 @@ static uint64_t digest(const char *name)
 void store_note_end(struct store *store, struct datum_key key, const char *owner, enum store_end end)
 {
     struct store_epitaph *epitaph = &store->epitaphs[store->n_epitaphs++ % STORE_EPITAPHS];
-    free(epitaph->to);
-    *epitaph = (struct store_epitaph){.key = key, .owner = digest(owner), .end = end};
-}
-
-void store_forget_ends(struct store *store)
-{
-    for (uint32_t i = 0; i < STORE_EPITAPHS; i++)
-        free(store->epitaphs[i].to);
+    *epitaph = (struct store_epitaph){.key = key, .owner = store_owner_digest(owner), .end = end};
 }
 
 /* The latest word on it; NULL: there is none. */
@@ -57,30 +49,24 @@ static const struct store_epitaph *find(const struct store *store, struct datum_
     return NULL;
 }
 
-void store_note_moved(struct store *store, struct datum_key key, const char *to)
-{
-    struct store_epitaph *last = &store->epitaphs[(store->n_epitaphs - 1) % STORE_EPITAPHS];
-    if (store->n_epitaphs == 0 || !datum_key_equal(last->key, key) || last->end != END_DEPARTED)
-        return;
-    last->end = END_MOVED;
-    last->to = strdup(to); /* NULL: nobody hears where it is */
-}
-
 const char *store_moved_to(const struct store *store, struct datum_key key)
 {
-    const struct store_epitaph *epitaph = store_has(store, key) ? NULL : find(store, key);
-    return epitaph && epitaph->end == END_MOVED ? epitaph->to : NULL;
+    const struct store_trace *trace = store_has(store, key) ? NULL : store_find_trace(store, key);
+    return trace && trace->moved ? trace->names : NULL;
 }
 
 const char *store_epitaph(const struct store *store, const struct datum_id *id, char text[STORE_EPITAPH_TEXT])
 {
     const struct store_epitaph *epitaph = find(store, id->key);
-    if (epitaph && epitaph->to) {
-        snprintf(text, STORE_EPITAPH_TEXT, "it was moved to server %s", epitaph->to);
+    const struct store_trace *trace = store_find_trace(store, id->key);
+    if (trace && trace->moved && (!epitaph || epitaph->end == END_MOVED)) {
+        snprintf(text, STORE_EPITAPH_TEXT, "it was moved to server %.*s", CAP_NAME, trace->names);
         return text;
     }
     if (epitaph)
         return ends[epitaph->end];
+    if (trace)
+        return ends[END_DELETED];
     if (store_is_set_aside(store, id->key))
         return ends[END_DAMAGED];
     if (strcmp(id->origin, store->node) != 0)
@@ -90,7 +76,9 @@ const char *store_epitaph(const struct store *store, const struct datum_id *id, 
 
 void store_bar(struct store *store, const struct store_asker *asker, struct datum_key key)
 {
-    store_note_end(store, key, asker->identity ? asker->identity : "", END_BARRED);
+    const char *identity = asker->identity ? asker->identity : "";
+    store_note_end(store, key, identity, END_BARRED);
+    store_trace_deleted(store, key, identity);
 }
 
 /* Of the datum, and not of the copy here only. */
@@ -102,14 +90,18 @@ static bool ends_all(const struct store_epitaph *epitaph)
 bool store_is_barred(const struct store *store, struct datum_key key, const char *owner, uint32_t flags)
 {
     const struct store_epitaph *epitaph = find(store, key);
-    return epitaph && (ends_all(epitaph) || epitaph->end == END_BARRED) &&
-           (flags & DATUM_SHARED || epitaph->owner == digest(owner));
+    const struct store_trace *trace = store_find_trace(store, key);
+    const uint64_t own = store_owner_digest(owner);
+    return (trace && !trace->moved && (flags & DATUM_SHARED || trace->owner == own)) ||
+           (epitaph && (ends_all(epitaph) || epitaph->end == END_BARRED) &&
+            (flags & DATUM_SHARED || epitaph->owner == own));
 }
 
 bool store_was_deleted(const struct store *store, struct datum_key key)
 {
     const struct store_epitaph *epitaph = find(store, key);
-    return epitaph && ends_all(epitaph);
+    const struct store_trace *trace = store_has(store, key) ? NULL : store_find_trace(store, key);
+    return (epitaph && ends_all(epitaph)) || (trace && !trace->moved);
 }
 
 bool store_has_lost(const struct store *store, struct datum_key key)

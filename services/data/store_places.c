@@ -52,26 +52,30 @@ static enum esp_status check(const char *names, size_t bytes, struct esp_error *
     return ESP_OK;
 }
 
-static enum esp_status write_file(struct store *store, const struct datum *datum, const char *names,
-                                  size_t bytes, struct esp_error *error)
+enum esp_status store_write_places(struct store *store, struct datum_key key, const char *head,
+                                   const char *names, size_t bytes, struct esp_error *error)
 {
     struct files *files = store->options.files;
-    char name[NAME_BYTES], text[sizeof HEAD + PLACES_BYTES];
+    const size_t before = strlen(head);
+    char name[NAME_BYTES], text[PLACES_HEAD_BYTES + PLACES_BYTES];
     struct file *file;
-    memcpy(text, HEAD, sizeof HEAD);
-    memcpy(text + sizeof HEAD - 1, names, bytes);
-    for (size_t at = sizeof HEAD - 1; at < sizeof HEAD - 1 + bytes; at++)
+    if (bytes > PLACES_BYTES)
+        return error_set(error, ESP_LIMIT, "expected at most %d bytes of names of servers, found %zu",
+                         PLACES_BYTES, bytes);
+    memcpy(text, head, before);
+    memcpy(text + before, names, bytes);
+    for (size_t at = before; at < before + bytes; at++)
         if (!text[at])
             text[at] = '\n';
     enum esp_status status = files->ops->create(files, NEW, &file, error);
     if (status != ESP_OK)
         return status;
-    status = files->ops->write(file, text, sizeof HEAD - 1 + bytes, 0, error);
+    status = files->ops->write(file, text, before + bytes, 0, error);
     if (status == ESP_OK)
         status = files->ops->sync(file, error);
     files->ops->close(file);
     if (status == ESP_OK)
-        status = files->ops->rename(files, NEW, file_name(datum->key, name), error);
+        status = files->ops->rename(files, NEW, file_name(key, name), error);
     return status == ESP_OK ? files->ops->sync_folder(files, "", error) : status;
 }
 
@@ -119,7 +123,7 @@ enum esp_status store_note_places(struct store *store, const struct store_asker 
     if (!copy)
         return error_no_memory(error, "names of servers");
     memcpy(copy, all, all_bytes);
-    if (datum->on_disk && (status = write_file(store, datum, all, all_bytes, error)) != ESP_OK) {
+    if (datum->on_disk && (status = store_write_places(store, key, HEAD, all, all_bytes, error)) != ESP_OK) {
         free(copy);
         return status;
     }
@@ -133,17 +137,24 @@ enum esp_status store_note_places(struct store *store, const struct store_asker 
 const char *store_places(const struct store *store, struct datum_key key, size_t *bytes)
 {
     const struct datum *datum = store_find(store, key);
-    *bytes = datum ? datum->places_bytes : 0;
-    return *bytes > 0 ? datum->places : NULL;
+    const struct store_trace *trace = datum ? NULL : store_find_trace(store, key);
+    const char *names = trace ? trace->names : datum ? datum->places : NULL;
+    *bytes = trace ? trace->bytes : datum ? datum->places_bytes : 0;
+    return *bytes > 0 ? names : NULL;
+}
+
+void store_remove_places(struct store *store, struct datum_key key)
+{
+    struct files *files = store->options.files;
+    char name[NAME_BYTES];
+    files->ops->remove(files, file_name(key, name), NULL);
 }
 
 /* One that stays behind is removed at the next start. */
 void store_forget_places(struct store *store, const struct datum *datum)
 {
-    struct files *files = store->options.files;
-    char name[NAME_BYTES];
     if (datum->places_on_disk)
-        files->ops->remove(files, file_name(datum->key, name), NULL);
+        store_remove_places(store, datum->key);
 }
 
 /* ---- at the start ---- */
@@ -175,55 +186,88 @@ static enum esp_status note(void *arg, const char *name, const char *kind, struc
     return ESP_OK;
 }
 
-/* The lines behind the head, as names with their NULs. */
-static enum esp_status read_file(struct files *files, const char *name, char *names, size_t *bytes,
+/* What such a file says. */
+struct told {
+    char text[PLACES_HEAD_BYTES + PLACES_BYTES + 1];
+    const char *names; /* in the text, each with its NUL */
+    size_t bytes;
+    bool is_trace;
+    struct store_trace trace; /* then: of which kind */
+};
+
+static enum esp_status read_file(struct files *files, const char *name, struct told *told,
                                  struct esp_error *error)
 {
     struct file *file;
-    char head[sizeof HEAD] = "";
     uint64_t length;
     enum esp_status status = files->ops->open(files, name, &file, &length, error);
     if (status != ESP_OK)
         return status;
-    const bool fits = length >= sizeof HEAD - 1 && length - (sizeof HEAD - 1) <= PLACES_BYTES;
-    *bytes = fits ? length - (sizeof HEAD - 1) : 0;
+    const bool fits = length < sizeof told->text;
     if (fits)
-        status = files->ops->read(file, head, sizeof HEAD - 1, 0, error);
-    if (status == ESP_OK && fits)
-        status = files->ops->read(file, names, *bytes, sizeof HEAD - 1, error);
+        status = files->ops->read(file, told->text, length, 0, error);
     files->ops->close(file);
-    if (status == ESP_OK && (!fits || strcmp(head, HEAD) != 0))
+    if (status != ESP_OK)
+        return status;
+    told->text[fits ? length : 0] = 0;
+    const char *end = strchr(told->text, '\n');
+    told->trace = (struct store_trace){.on_disk = true};
+    told->is_trace = store_trace_head(told->text, &told->trace);
+    if (!end || (!told->is_trace && strncmp(told->text, HEAD, strlen(HEAD)) != 0))
         return error_set(error, ESP_SYNTAX,
                          "expected \"espalier places 1\" and names of servers, found something else");
-    for (size_t i = 0; status == ESP_OK && i < *bytes; i++)
-        if (names[i] == '\n')
-            names[i] = 0;
-    return status == ESP_OK ? check(names, *bytes, error) : status;
+    told->names = end + 1;
+    told->bytes = length - (size_t)(told->names - told->text);
+    for (size_t i = (size_t)(told->names - told->text); i < length; i++)
+        if (told->text[i] == '\n')
+            told->text[i] = 0;
+    return check(told->names, told->bytes, error);
 }
 
+static void recover_places(struct datum *datum, const struct told *told)
+{
+    if (told->bytes == 0 || !(datum->places = malloc(told->bytes)))
+        return;
+    memcpy(datum->places, told->names, told->bytes);
+    datum->places_bytes = told->bytes;
+    datum->places_on_disk = true;
+}
+
+static void recover_trace(struct store *store, struct datum_key key, const struct told *told)
+{
+    struct store_trace *trace = malloc(sizeof *trace);
+    char *names = malloc(told->bytes);
+    if (!trace || !names) {
+        free(trace);
+        free(names);
+        return; /* the next start tells of it */
+    }
+    *trace = told->trace;
+    trace->key = key;
+    trace->names = memcpy(names, told->names, told->bytes);
+    trace->bytes = told->bytes;
+    store_add_trace(store, trace);
+}
+
+/* A trace beside its datum is of a deletion, or a move, that was not finished: its names are places. */
 static void recover_one(struct store *store, struct datum_key key)
 {
     struct files *files = store->options.files;
     struct datum *datum = store_find(store, key);
-    char name[NAME_BYTES], names[PLACES_BYTES];
+    char name[NAME_BYTES];
+    struct told told;
     struct esp_error error;
-    size_t bytes;
     file_name(key, name);
-    if (!datum) {
-        if (!store_is_set_aside(store, key))
-            files->ops->remove(files, name, NULL);
-        return;
-    }
-    if (read_file(files, name, names, &bytes, &error) != ESP_OK) {
+    const enum esp_status status = read_file(files, name, &told, &error);
+    if (datum && status == ESP_OK)
+        recover_places(datum, &told);
+    else if (datum)
         log_error("data: %s/%s: %s: who deletes that datum does not hear of other servers that keep it",
                   files->where, name, error.text);
-        return;
-    }
-    if (bytes == 0 || !(datum->places = malloc(bytes)))
-        return;
-    memcpy(datum->places, names, bytes);
-    datum->places_bytes = bytes;
-    datum->places_on_disk = true;
+    else if (status == ESP_OK && told.is_trace && told.bytes > 0)
+        recover_trace(store, key, &told);
+    else if (!store_is_set_aside(store, key))
+        files->ops->remove(files, name, NULL);
 }
 
 enum esp_status store_recover_places(struct store *store, struct esp_error *error)

@@ -149,6 +149,8 @@ static void make_visible(struct store *store, struct datum *datum)
     ranges_clear(&datum->arrived);
     store_line_up(store, datum);
     store_fill_id(datum, &id);
+    if (!(datum->flags & DATUM_REPLICA))
+        store_forget_trace(store, datum->key);
     if (store->options.news)
         store->options.news(store->options.arg, &id, datum->shape.bytes, STORE_ARRIVED);
     store_changed(store);
@@ -194,6 +196,8 @@ void store_written(struct store *store, struct datum *datum, bool well)
     if (datum->state == DATUM_VISIBLE) { /* promoted */
         if (!well && !datum->stream)
             store_give_disk(store, datum);
+        if (!(datum->flags & DATUM_REPLICA))
+            store_forget_trace(store, datum->key);
         store_line_up(store, datum);
         return;
     }
@@ -236,6 +240,7 @@ enum esp_status store_keep(struct store *store, const struct store_asker *asker,
         return check_keeping(datum, mode, error);
     if (mode == DATUM_VOLATILE && !datum->stream) {
         datum->flags &= ~(uint32_t)DATUM_REPLICA;
+        store_forget_trace(store, key);
         return ESP_OK;
     }
     /* It is held by the work from now on: what makes room on the disk does not drop it. */

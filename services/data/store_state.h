@@ -87,8 +87,8 @@ enum store_end {
     END_ABORTED,
     END_PASSED,
     END_DEPARTED, /* the copy here was deleted */
-    END_MOVED,
-    END_REMOVED, /* what was left of it after its file was damaged, too */
+    END_MOVED,    /* the same; a trace tells where to */
+    END_REMOVED,  /* what was left of it after its file was damaged, too */
     N_ENDS
 };
 
@@ -96,7 +96,17 @@ struct store_epitaph {
     struct datum_key key;
     uint64_t owner; /* a digest of the name of who could delete it */
     enum store_end end;
-    char *to; /* END_MOVED: the server where it is */
+};
+
+/* Of a datum that is not here: servers that keep it, or kept it when it was deleted here. */
+struct store_trace {
+    struct datum_key key;
+    uint64_t owner; /* as of an epitaph */
+    bool moved;     /* else deleted */
+    char *names;    /* each with its NUL; of one that has moved its place is the first */
+    size_t bytes;
+    bool on_disk;
+    struct store_trace *prev, *next;
 };
 
 struct store {
@@ -115,6 +125,8 @@ struct store {
     bool refused_busy;      /* somebody waits to be told that something changed */
     struct store_epitaph epitaphs[STORE_EPITAPHS];
     uint32_t n_epitaphs;
+    struct store_trace *traces; /* the oldest first */
+    uint32_t n_traces;
     struct store_aside **asides; /* in the order of their keys */
     uint32_t n_asides, asides_capacity;
 };
@@ -205,11 +217,32 @@ const char *store_epitaph(const struct store *store, const struct datum_id *id,
                           char text[STORE_EPITAPH_TEXT]);
 /* Notes the end of a datum, here or not. */
 void store_note_end(struct store *store, struct datum_key key, const char *owner, enum store_end end);
-/* END_DEPARTED, just noted, was a move to that server. */
-void store_note_moved(struct store *store, struct datum_key key, const char *to);
-void store_forget_ends(struct store *store);
+/* Of a name, as epitaphs have it. */
+uint64_t store_owner_digest(const char *name);
+
+/* ---- store_traces.c ---- */
+/* The datum is about to go, to that server, or (NULL) deleted while others keep it: durable ones leave that
+ * in their file of places. NULL without memory. Then what came of it; NULL is nothing to do. */
+struct store_trace *store_trace_begin(struct store *store, struct datum *datum, const char *to);
+void store_trace_end(struct store *store, struct store_trace *trace);
+/* Takes one over that is known from its file. */
+void store_add_trace(struct store *store, struct store_trace *trace);
+/* Whether that first line of a file of places makes it one of a trace, and which kind. */
+bool store_trace_head(const char *line, struct store_trace *trace);
+/* NULL: there is none. */
+struct store_trace *store_find_trace(const struct store *store, struct datum_key key);
+/* An original is here again. */
+void store_forget_trace(struct store *store, struct datum_key key);
+/* What has moved away was deleted, if it is that one's. */
+void store_trace_deleted(struct store *store, struct datum_key key, const char *identity);
+void store_forget_traces(struct store *store);
 
 /* ---- store_places.c ---- */
+#define PLACES_HEAD_BYTES 48 /* of the first line of a file of places, with its NUL */
+/* The file beside the datum's, or in its place: a first line, and names. Errors as of the disk. */
+enum esp_status store_write_places(struct store *store, struct datum_key key, const char *head,
+                                   const char *names, size_t bytes, struct esp_error *error);
+void store_remove_places(struct store *store, struct datum_key key);
 /* The datum goes: so does the file of its other places. */
 void store_forget_places(struct store *store, const struct datum *datum);
 /* After the data. ESP_NO_MEMORY, ESP_SYSTEM. */

@@ -249,8 +249,9 @@ static enum esp_status delete_file(struct store *store, struct datum *datum, enu
                      own.text);
 }
 
+/* `to`: it has moved there; NULL: it has not. */
 static enum esp_status end(struct store *store, const struct store_asker *asker, const struct datum_id *id,
-                           enum store_end why, struct esp_error *error)
+                           enum store_end why, const char *to, struct esp_error *error)
 {
     struct datum *datum;
     enum esp_status status = store_find_visible(store, asker, id, &datum, error);
@@ -258,23 +259,24 @@ static enum esp_status end(struct store *store, const struct store_asker *asker,
         return status;
     if (datum->writing)
         return store_busy(store, error, "the datum is being written to the disk");
+    struct store_trace *trace =
+        to || (why == END_DELETED && datum->places_bytes > 0) ? store_trace_begin(store, datum, to) : NULL;
     if (datum->on_disk)
-        return delete_file(store, datum, why, error);
-    store_end(store, datum, why);
-    return ESP_OK;
+        status = delete_file(store, datum, why, error);
+    else
+        store_end(store, datum, why);
+    store_trace_end(store, trace);
+    return status;
 }
 
 enum esp_status store_delete(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                              struct esp_error *error)
 {
-    return end(store, asker, id, END_DELETED, error);
+    return end(store, asker, id, END_DELETED, NULL, error);
 }
 
 enum esp_status store_depart(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                              const char *to, struct esp_error *error)
 {
-    enum esp_status status = end(store, asker, id, END_DEPARTED, error);
-    if (to && !store_has(store, id->key))
-        store_note_moved(store, id->key, to);
-    return status;
+    return end(store, asker, id, to ? END_MOVED : END_DEPARTED, to, error);
 }

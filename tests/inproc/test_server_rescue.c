@@ -321,6 +321,76 @@ static void an_original_elsewhere_is_enough(void **state)
     assert_int_equal(flags, 0);
 }
 
+/* A pull of the rig's own, with what it carries. */
+static void pull(struct rig *rig, const struct datum_id *id, uint32_t mode, uint32_t flags,
+                 struct extension *extension)
+{
+    char text[DATUM_TEXT];
+    struct answered answered = {0};
+    struct message request = {.kind = MESSAGE_PULL};
+    request.pull = (struct pull_request){.datum = datum_id_text(id, text),
+                                         .mode = mode,
+                                         .flags = flags,
+                                         .patience_ms = 5000,
+                                         .extensions = {extension, extension != NULL}};
+    rig_send(rig, &request, 10, &answered);
+    rig_run(rig, 1);
+    if (answered.status != ESP_OK)
+        fail_msg("%s", answered.why);
+}
+
+static struct datum_id keep_on_both(void)
+{
+    static const char home_name[] = "home", far_name[] = "far";
+    struct extension home_keeps = {EXTENSION_PLACES, (const uint8_t *)home_name, sizeof home_name},
+                     far_keeps = {EXTENSION_PLACES, (const uint8_t *)far_name, sizeof far_name};
+    struct datum_id id = put("home");
+    copy_to_far(&id);
+    pull(&home, &id, 0, 0, &far_keeps);
+    pull(&far, &id, DATUM_PERSISTENT, DATUM_KEPT_COPY, NULL);
+    pull(&far, &id, 0, 0, &home_keeps);
+    return id;
+}
+
+static bool home_names_others(const struct datum_id *id)
+{
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = datum_id_text(id, text), .after = ""}},
+                   reply = {0};
+    ask("home", &request, &reply);
+    const bool names = extension_find(&reply.data_reply.extensions, EXTENSION_PLACES) != NULL;
+    message_clear(&reply);
+    return names;
+}
+
+/* Whoever kept it, too, asks when it is back, also when the one that heard of it was restarted. */
+static void what_was_deleted_while_a_server_was_away_goes_when_it_is_back(void **state)
+{
+    (void)state;
+    uint32_t mode, flags;
+    char text[DATUM_TEXT];
+    for (int restarted = 0; restarted < 2; restarted++) {
+        const struct datum_id id = keep_on_both(), other = keep_on_both();
+        struct message drop = {.kind = MESSAGE_DROP, .drop = {.datum = datum_id_text(&id, text)}},
+                       reply = {0};
+        rig_close(&far);
+        assert_int_equal(ask("home", &drop, &reply), ESP_OK);
+        message_clear(&reply);
+        assert_true(home_names_others(&id));
+        if (restarted) {
+            rig_close(&home);
+            open_home();
+            rig_run(&home, 5);
+            assert_true(home_names_others(&id));
+        }
+        open_far();
+        run(10);
+        assert_int_equal(look("far", &id, &mode, &flags), ESP_NOT_FOUND);
+        assert_int_equal(look("far", &other, &mode, &flags), ESP_OK);
+        assert_false(home_names_others(&id));
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -331,6 +401,7 @@ int main(void)
         TEST(damage_found_at_the_start_makes_the_replica_the_original),
         TEST(what_an_earlier_start_has_set_aside_is_looked_for_again),
         TEST(an_original_elsewhere_is_enough),
+        TEST(what_was_deleted_while_a_server_was_away_goes_when_it_is_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
