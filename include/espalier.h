@@ -308,7 +308,8 @@ enum esp_status esp_data_remove_damaged(const char *id, const char *server);
 /* Has the server fetch it from another one: a replica, or (`move`) in place of the others. Blocks until it is
  * there; for room, and without anything coming, for as long as an answer may take (call_timeout).
  * ESP_REFUSED: it is sticky, or unique, or being moved to another server; ESP_BUSY: there was no room in that
- * time; ESP_NOT_FOUND: no such server, or it is not there any more. */
+ * time; ESP_NOT_FOUND: no such server, or it is not there any more; of a move: only replicas are
+ * (esp_data_adopt()). */
 enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
                               void *arg);
 /* Has the server make another datum of the same value and mode that lies in such pieces (layout->rows 0: in

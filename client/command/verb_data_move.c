@@ -124,7 +124,9 @@ static enum exit_code copy_one(const struct command_line *command, const char *i
 {
     struct moving moving;
     moving_begin(&moving);
-    enum esp_status status = esp_data_copy(id, to, move, moving_told, &moving);
+    enum esp_status status = move && command_option_value(command, "force")
+                                 ? esp_data_adopt(id, to, moving_told, &moving)
+                                 : esp_data_copy(id, to, move, moving_told, &moving);
     moving_end(&moving);
     return status == ESP_OK ? EXIT_DONE : fail_copying(command, id);
 }
@@ -211,6 +213,8 @@ static enum exit_code copy(const struct command_line *command, bool move)
         return command_usage(command, "expected the IDs of data and a server, or --from SERVER and a server");
     if (layout_option(command, &in_pieces, &layout, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
+    if (move && (in_pieces || from) && command_option_value(command, "force"))
+        return command_usage(command, "expected IDs and a server with --force");
     if (in_pieces && (from || command->n_operands != 2))
         return command_usage(command, "expected one ID and a server with --grid and --block");
     enum exit_code code = session_open_for_data(command);

@@ -63,6 +63,13 @@ static const struct command_option data_copy_options[] = {
     {'b', "block", "R[xC]", "rows and columns of a block of these pieces"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option data_move_options[] = {
+    {'f', "from", "SERVER", "all data of that server, in place of ID"},
+    {'g', "grid", "PxQ", "in pieces for a grid of so many rows and columns of ranks, with --block"},
+    {'b', "block", "R[xC]", "rows and columns of a block of these pieces"},
+    {0, "force", NULL, "a replica becomes the original, where the server with that is not there"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option data_get_options[] = {
     {'f', "format", "FORMAT", "of the file: mtx, npy, rb, hb, csv (else: by its ending)"},
     {0, NULL, NULL, NULL},
@@ -459,8 +466,10 @@ const struct verb command_verbs[] = {
      data_copy_options, WITH_PLATFORM, 1, -1, verb_data_cp},
     {"data mv", "[ID...] SERVER", "Move data to another server",
      "Each is deleted where it was when the other server has all of it, durable if it was. Sticky data do "
-     "not move. With --grid and --block it lies so there, and has another ID, which is printed.",
-     data_copy_options, WITH_PLATFORM, 1, -1, verb_data_mv},
+     "not move. With --grid and --block it lies so there, and has another ID, which is printed.\n"
+     "When the server with the original never comes back, --force makes an original of the replica there; "
+     "one is\nfetched from another server, if there is none.",
+     data_move_options, WITH_PLATFORM, 1, -1, verb_data_mv},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
      "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, and CSV files, recognised by what is in\n"

@@ -106,6 +106,10 @@ enum esp_status data_copy_kept(struct engine *engine, const char *id, const char
 /* Has the server fetch it. Blocks. */
 enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
                           struct data_told told, struct esp_error *error);
+/* Moves it to that server; where nobody who is there has its original, the copy there (which is fetched, if
+ * there is none) becomes it. ESP_NOT_FOUND: nobody who is there has a copy either. Blocks. */
+enum esp_status data_adopt(struct engine *engine, const char *id, const char *server, struct data_told told,
+                           struct esp_error *error);
 /* Has the server make another datum of the same value, whose identity comes into `new_id` of DATUM_TEXT
  * bytes. Blocks. */
 enum esp_status data_redistribute(struct engine *engine, const char *id, const char *server,

@@ -143,6 +143,18 @@ enum esp_status esp_data_remove_damaged(const char *id, const char *server)
     return leave(data_remove_damaged(library->engine, id, server, error));
 }
 
+enum esp_status esp_data_adopt(const char *id, const char *server, esp_data_progress *progress, void *arg)
+{
+    struct esp_error *error = library_error();
+    const struct data_told told = {progress, arg};
+    if (!id || !server)
+        return error_set(error, ESP_INVALID, "expected an identity and a server, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(data_adopt(library->engine, id, server, told, error));
+}
+
 enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
                               void *arg)
 {

@@ -146,6 +146,24 @@ static enum esp_status tell_silence(const char *server, const char *address,
         is_unsure ? "; order it again then, which does no harm" : ", and nothing was moved", why);
 }
 
+/* Replicas have nothing to give to who is to have the original. */
+static enum esp_status check_original(const char *id, const char *server, const struct data_holder *holders,
+                                      size_t n, struct esp_error *error)
+{
+    char text[DATUM_TEXT] = "";
+    struct datum_id parsed;
+    for (size_t i = 0; i < n; i++)
+        if (!(holders[i].flags & DATUM_REPLICA))
+            return ESP_OK;
+    if (datum_id_parse(id, &parsed, NULL) == ESP_OK)
+        datum_id_short(&parsed, text);
+    return error_set(error, ESP_NOT_FOUND, /* agents may hear of it in a moment */
+                     "datum %s: %s has a replica of it, and the server with the original cannot be reached: "
+                     "try again when that is back; if it never comes back, 'espalier data mv --force ID "
+                     "%s' (esp_data_adopt()) makes an original of a replica",
+                     text, holders[0].server, server);
+}
+
 /* `as`: how a move is kept there; NULL: as it is where it is. */
 static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
                                  const struct pull_request *as, struct data_told told,
@@ -160,6 +178,8 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
     enum esp_status status = engine_resolve(engine, server, address, error);
     if (status == ESP_OK)
         status = data_find(engine, id, true, holders, &n, error);
+    if (status == ESP_OK && move)
+        status = check_original(id, server, holders, n, error);
     if (status == ESP_OK && move && !as)
         status = mode_of(engine, id, holders, n, &wish.mode, error);
     if (status == ESP_OK && (status = pull(engine, id, address, holders, n, &wish, told, error)) != ESP_OK)
@@ -177,6 +197,8 @@ static enum esp_status or_gone(struct engine *engine, const char *id, enum esp_s
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct esp_error why;
     size_t n = 0;
+    if (status == ESP_MAYBE) /* it is ordered again without harm: that somebody was lost is what counts */
+        status = error->status = ESP_UNREACHABLE;
     if (status == ESP_OK || status == ESP_TIMEOUT || status == ESP_BUSY || atomic_load(&engine->closing) ||
         data_find(engine, id, false, holders, &n, &why) != ESP_NOT_FOUND)
         return status;

@@ -4,6 +4,7 @@ client_libclient_la_SOURCES += \
 	client/data/buffer.h \
 	client/data/data.h \
 	client/data/data_api.c \
+	client/data/data_adopt.c \
 	client/data/data_copy.c \
 	client/data/data_drop.c \
 	client/data/data_find.c \

@@ -280,8 +280,8 @@ static void inherited(struct chore *chore, enum esp_status status, const struct 
     char text[DATUM_TEXT];
     datum_id_short(&inheritance->id, text);
     if (status == ESP_OK)
-        log_notice("%s: the copy here is the original now, %s: the file of the one on server %s was damaged",
-                   text, datum_mode_name(inheritance->mode), inheritance->from);
+        log_notice("%s: the copy here is the original now, %s: the one of server %s is lost", text,
+                   datum_mode_name(inheritance->mode), inheritance->from);
     else
         log_warning("%s: the copy here cannot become the original: %s", text, error->text);
     free(inheritance);

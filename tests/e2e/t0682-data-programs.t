@@ -125,6 +125,27 @@ stop A KILL
 check "and goes" espalier data rm "$(cat twice.id)"
 start_server A
 check "two servers are there once more" wait_until servers 2
+espalier data put two.mtx -s A -m persistent >twice.id
+check "a replica" espalier data cp "$(cat twice.id)" B
+stop A KILL
+wait_until lost_to_agents A
+check_fails 3 "is no original" espalier data mv "$(cat twice.id)" B
+check_says "as who moves it hears, with what makes it one" 'B has a replica of it, .*cannot be reached.*data mv --force'
+check "that does" espalier data mv --force "$(cat twice.id)" B
+is_original() { # is_original SERVER: and nobody else has one
+    espalier data info "$(cat twice.id)" >shown && grep -Eq "on +$1 .*disk" shown && ! grep -q replica shown &&
+        test "$(grep -c '^ *on ' shown)" = 1
+}
+check "from now on" is_original B
+stop B KILL
+start_server B
+check "for good" wait_until is_original B
+start_server A
+check "when the lost one comes back after all" wait_until both_have_it
+check "the move once more makes it one" espalier data mv "$(cat twice.id)" B
+check "again" wait_until is_original B
+check "and it goes" espalier data rm "$(cat twice.id)"
+check "two servers are there after that" wait_until servers 2
 check "a program saves what another one needs" "$steps" save file:saved
 check "as a text" cat saved
 check_says "with identity and shape" "^identity A:[0-9a-f]{32}$" "^type double$" "^dimensions 120 120$" "^mode GRPC_STICKY$"

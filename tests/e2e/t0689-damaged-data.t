@@ -69,7 +69,7 @@ check "the damaged file is set aside" set_aside
 check "which A tells" grep -q 'the checksum of .* does not fit them: set aside' A.log
 check "and B's copy is the original now" wait_until original_on B
 check "as A tells" grep -q "its file here was damaged: the copy on server B is the original now" A.log
-check "and B" grep -q "the copy here is the original now, persistent: the file of the one on server A was damaged" B.log
+check "and B" grep -q "the copy here is the original now, persistent: the one of server A is lost" B.log
 check "it is for good there" test -n "$(file_of B)"
 check "it comes back byte by byte" got_back
 check "it moves" espalier data mv "$id" C
