@@ -176,6 +176,9 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
         status = value->form == VALUE_TEXTS
                      ? take_texts(problem, value, binding, error)
                      : check_present(invocation_argument(invocation, value), value, error);
+        if (status == ESP_OK && value->form == VALUE_TEXTS)
+            status =
+                hold_check_strings(value, problem, binding->scope, &binding->shapes[value->index], error);
         if (status == ESP_OK)
             status = fill_default(problem, value, binding->scope, error);
         if (status == ESP_OK && value->form == VALUE_SECTION)

@@ -262,18 +262,24 @@ static void put_little(uint8_t *bytes, uint32_t number)
         bytes[i] = (uint8_t)(number >> (8 * i));
 }
 
-/* How long strings are is known when they are there: the client puts them back (hold_results()). */
-static bool is_kept_by_server(const struct value *value)
+static bool is_array(const struct value *value)
 {
-    return value->is_kept && value->form != VALUE_TEXTS;
+    return value->form != VALUE_TEXTS;
 }
 
-enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
-                                    struct esp_error *error)
+/* Those that are to come as well the client puts back when it has them (hold_results()). */
+static bool is_strings(const struct value *value)
+{
+    return value->form == VALUE_TEXTS && !value->out;
+}
+
+static enum esp_status say_kept(const struct invocation *invocation, uint32_t tag,
+                                bool (*means)(const struct value *value), struct message *call,
+                                struct esp_error *error)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < invocation->n_values; i++)
-        n += is_kept_by_server(&invocation->values[i]);
+        n += invocation->values[i].is_kept && means(&invocation->values[i]);
     if (n == 0)
         return ESP_OK;
     struct extensions *extensions = &call->call.extensions;
@@ -282,7 +288,7 @@ enum esp_status invocation_say_kept(const struct invocation *invocation, struct 
     if (!items || !bytes)
         return error_no_memory(error, "a call");
     for (uint32_t i = 0; i < invocation->n_values; i++) {
-        if (!is_kept_by_server(&invocation->values[i]))
+        if (!invocation->values[i].is_kept || !means(&invocation->values[i]))
             continue;
         put_little(at, invocation->values[i].index);
         put_little(at + 4, invocation->values[i].kept_mode);
@@ -291,10 +297,17 @@ enum esp_status invocation_say_kept(const struct invocation *invocation, struct 
     }
     if (extensions->n > 0)
         memcpy(items, extensions->items, extensions->n * sizeof *items);
-    items[extensions->n] = (struct extension){EXTENSION_KEPT, bytes, n * KEPT_BYTES};
+    items[extensions->n] = (struct extension){tag, bytes, n * KEPT_BYTES};
     extensions->items = items;
     extensions->n++;
     return ESP_OK;
+}
+
+enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
+                                    struct esp_error *error)
+{
+    enum esp_status status = say_kept(invocation, EXTENSION_KEPT, is_array, call, error);
+    return status == ESP_OK ? say_kept(invocation, EXTENSION_KEPT_TEXTS, is_strings, call, error) : status;
 }
 
 enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,

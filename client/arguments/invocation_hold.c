@@ -124,6 +124,21 @@ enum esp_status hold_check(struct value *value, const struct problem *problem, c
     return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
 }
 
+enum esp_status hold_check_strings(struct value *value, const struct problem *problem,
+                                   const struct number *scope, const struct shape *shape,
+                                   struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[value->index];
+    if (argument->type != TYPE_STRING || argument->mode != MODE_IN || !value->in || value->grid)
+        return ESP_OK;
+    enum esp_status status = sequence_take_strings(value, error);
+    if (status == ESP_OK)
+        status = take_shape(value, problem, scope, shape, error);
+    if (value->held && value->shape)
+        value->shape->bytes = value->bytes;
+    return status;
+}
+
 enum esp_status hold_check_result(struct value *value, const struct problem *problem,
                                   const struct number *scope, const struct shape *shape,
                                   struct esp_error *error)

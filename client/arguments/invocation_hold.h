@@ -17,6 +17,10 @@ enum esp_status hold_take_data(struct value *value, const struct argument *argum
  * block. */
 enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,
                            const struct shape *shape, struct esp_error *error);
+/* The same of an array of strings, when it is packed as it travels. */
+enum esp_status hold_check_strings(struct value *value, const struct problem *problem,
+                                   const struct number *scope, const struct shape *shape,
+                                   struct esp_error *error);
 /* The same of what comes out, behind that of all values: a result may take the place of what goes in. */
 enum esp_status hold_check_result(struct value *value, const struct problem *problem,
                                   const struct number *scope, const struct shape *shape,

@@ -257,6 +257,44 @@ static enum esp_status take_input(struct value *value, const struct argument *ar
     return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }
 
+static struct sequence_strings *find_strings(const struct value *value, uint64_t print)
+{
+    struct sequence_strings *strings;
+    LL_FOREACH(current->strings, strings)
+    if (strings->bytes == value->bytes && strings->print == print)
+        return strings;
+    return NULL;
+}
+
+static struct sequence_strings *add_strings(const struct value *value, uint64_t print)
+{
+    struct sequence_strings *strings = calloc(1, sizeof *strings);
+    if (!strings || !(strings->holding = holding_create(DATUM_VOLATILE, 0, false))) {
+        free(strings);
+        return NULL;
+    }
+    strings->bytes = value->bytes;
+    strings->print = print;
+    LL_PREPEND(current->strings, strings);
+    return strings;
+}
+
+enum esp_status sequence_take_strings(struct value *value, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    if (!current || current->paused || value->bytes < SEQUENCE_LEAST_BYTES)
+        return ESP_OK;
+    const uint64_t print = fingerprint(value->in, value->bytes);
+    struct sequence_strings *strings = find_strings(value, print);
+    if (!strings && !(strings = add_strings(value, print)))
+        return error_no_memory(error, "a sequence");
+    value->held = holding_use(strings->holding);
+    if (!holding_datum(strings->holding, datum))
+        return ESP_OK;
+    value->datum = strdup(datum);
+    return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
+}
+
 /* Whatever was there is past; of what reaches beyond, the rest is made good first. */
 static enum esp_status make_way(const void *memory, uint64_t bytes, struct esp_error *error)
 {
@@ -409,6 +447,18 @@ static void clear(struct drops *drops, struct sequence_entry **list)
     *list = NULL;
 }
 
+static void clear_strings(struct drops *drops, struct sequence *sequence)
+{
+    struct sequence_strings *strings, *next;
+    LL_FOREACH_SAFE(sequence->strings, strings, next)
+    {
+        if (drops)
+            drop_begin(drops, strings->holding);
+        holding_release(strings->holding);
+        free(strings);
+    }
+}
+
 /* `engine` NULL: it is there no more. */
 static void close_sequence(struct sequence *sequence, struct engine *engine)
 {
@@ -416,6 +466,7 @@ static void close_sequence(struct sequence *sequence, struct engine *engine)
         .engine = engine, .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
     clear(engine ? &drops : NULL, &sequence->entries);
     clear(engine ? &drops : NULL, &sequence->past);
+    clear_strings(engine ? &drops : NULL, sequence);
     pthread_mutex_lock(&drops.lock);
     while (drops.under_way > 0)
         pthread_cond_wait(&drops.ended, &drops.lock);

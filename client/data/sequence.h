@@ -26,6 +26,8 @@ bool sequence_is_open(void);
  * be; else memory is made good first. May block. */
 enum esp_status sequence_take_input(struct value *value, const struct argument *argument, bool is_abstract,
                                     uint64_t span, struct esp_error *error);
+/* The same of an array of strings, packed as it travels (`in`), which the call only reads. */
+enum esp_status sequence_take_strings(struct value *value, struct esp_error *error);
 enum esp_status sequence_take_result(struct value *value, const struct argument *argument, bool is_abstract,
                                      uint64_t span, struct esp_error *error);
 /* The program is about to have that memory read otherwise: results that belong there come. */

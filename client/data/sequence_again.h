@@ -30,11 +30,20 @@ struct sequence_entry {
     struct sequence_entry *all_prev, *all_next; /* client/data/sequence_places.h */
 };
 
+/* An array of strings that has gone in. It is known by what the strings are: the same pointers may lead to
+ * others by the next call. */
+struct sequence_strings {
+    uint64_t bytes, print; /* of what travels (core/problem/texts.h) */
+    struct holding *holding;
+    struct sequence_strings *next;
+};
+
 struct sequence {
     struct engine *engine;
     struct sequence_entry *entries;
     struct sequence_entry *past; /* what they were before, oldest first: goes from the servers at the end */
     uint64_t saved_bytes;        /* of all entries */
+    struct sequence_strings *strings;
     bool paused;
     struct sequence_call *calls; /* in their order */
     unsigned n_calls;

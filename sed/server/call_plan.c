@@ -142,14 +142,43 @@ static enum esp_status keep_output(struct call_plan *plan, const uint8_t *item, 
     return ESP_OK;
 }
 
+/* When it is there: nothing is known of its length before. */
+static enum esp_status keep_texts(struct call_plan *plan, const uint8_t *item, struct esp_error *error)
+{
+    const struct problem *problem = plan->problem;
+    const uint32_t index = little(item), mode = little(item + 4);
+    const struct argument *argument = index < problem->n_arguments ? &problem->arguments[index] : NULL;
+    if (!argument || !argument_is_output(argument) || !argument_is_texts(argument) ||
+        argument->type != TYPE_STRING || plan->arguments[index].kind == KIND_ABSENT || mode >= DATUM_N_MODES)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected an array of strings that comes out and a mode in which it is to be "
+                         "kept, found argument %" PRIu32 " and mode %" PRIu32,
+                         problem->name, index, mode);
+    struct planned_argument *planned = &plan->arguments[index];
+    planned->kept_late = plan->data = true;
+    planned->keep_mode = mode;
+    planned->keep_flags = little(item + 8) & DATUM_ALL_FLAGS & ~(uint32_t)DATUM_REPLICA;
+    return ESP_OK;
+}
+
+static enum esp_status keep_each(struct call_plan *plan, const struct extension *kept,
+                                 enum esp_status (*keep)(struct call_plan *plan, const uint8_t *item,
+                                                         struct esp_error *error),
+                                 struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (uint32_t at = 0; status == ESP_OK && kept && at + KEPT_BYTES <= kept->length; at += KEPT_BYTES)
+        status = keep(plan, kept->value + at, error);
+    return status;
+}
+
 static enum esp_status keep_outputs(struct call_plan *plan, const struct extensions *extensions,
                                     struct esp_error *error)
 {
-    const struct extension *kept = extension_find(extensions, EXTENSION_KEPT);
-    enum esp_status status = ESP_OK;
-    for (uint32_t at = 0; status == ESP_OK && kept && at + KEPT_BYTES <= kept->length; at += KEPT_BYTES)
-        status = keep_output(plan, kept->value + at, error);
-    return status;
+    enum esp_status status = keep_each(plan, extension_find(extensions, EXTENSION_KEPT), keep_output, error);
+    return status == ESP_OK
+               ? keep_each(plan, extension_find(extensions, EXTENSION_KEPT_TEXTS), keep_texts, error)
+               : status;
 }
 
 /* ---- values ---- */
@@ -317,7 +346,8 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
         status = check_bytes(plan, i, &shapes[i], error);
         if (status == ESP_OK)
             status = take_default(plan, i, error);
-        if (status == ESP_OK && (plan->arguments[i].kept || plan->arguments[i].kind == KIND_DATUM))
+        if (status == ESP_OK && (plan->arguments[i].kept || plan->arguments[i].kept_late ||
+                                 plan->arguments[i].kind == KIND_DATUM))
             status = datum_shape_of_argument(problem, i, plan->scope, &shapes[i], &plan->arguments[i].shape,
                                              error);
     }

@@ -19,6 +19,7 @@ struct planned_argument {
     bool cut;        /* KIND_DATUM: of the datum, a section is the argument: it is copied into the segment */
     bool blank;      /* an inout array whose value did not come, as the call does not read it: it is 0 */
     bool kept;       /* the output becomes a datum, */
+    bool kept_late;  /* the same when it has come, and its length is known: strings; both: */
     uint32_t keep_mode, keep_flags; /* of that mode */
     uint64_t bytes;                 /* of its memory */
     uint64_t offset;                /* in the segment or in the block's data */

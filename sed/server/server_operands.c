@@ -75,10 +75,11 @@ enum esp_status server_operands_create(struct server *server, struct session *se
                           "%s: expected a whole datum, of which the description takes a section, found a "
                           "section of one",
                           what);
-        if (!planned->kept)
+        if (!planned->kept && !planned->kept_late)
             continue;
         struct operand *result = add(operands, planned, i);
         result->kept = true;
+        result->late = planned->kept_late;
         result->mode = (enum datum_mode)planned->keep_mode;
         result->flags = planned->keep_flags & DATUM_ALL_FLAGS;
         result->as_it_lies = planned->keep_flags & DATUM_AS_IT_LIES;
@@ -372,27 +373,34 @@ static enum esp_status fetch_input(struct server *server, struct operand *operan
 
 /* ---- results ---- */
 
-static enum esp_status make_room(struct server *server, struct operand *operand, struct esp_error *error)
+static enum esp_status begin_result(struct server *server, struct operand *operand,
+                                    struct store_memory *memory, struct esp_error *error)
 {
-    struct session *session = operand->of->session;
-    struct job_argument *argument = &session->job.arguments[operand->index];
+    const struct session *session = operand->of->session;
     struct store_new fresh = {.shape = operand->shape,
                               .mode = operand->mode,
                               .flags = operand->flags,
                               .created_s = (int64_t)time(NULL),
                               .streamed = operand->straight};
-    struct store_memory memory;
     struct store_asker asker = operand->of->asker.is;
     /* What a job leaves behind outlives its client. */
     if (session->client && !session->job_counted)
         memcpy(asker.client, session->client->key, sizeof asker.client);
     enum esp_status status = store_begin(server->data.store, &asker, &fresh, &operand->id, error);
     if (status == ESP_OK) {
-        status =
-            store_put_memory(server->data.store, &operand->of->asker.is, operand->id.key, &memory, error);
+        status = store_put_memory(server->data.store, &operand->of->asker.is, operand->id.key, memory, error);
         if (status != ESP_OK)
             store_abort(server->data.store, &operand->of->asker.is, operand->id.key, NULL);
     }
+    return status;
+}
+
+static enum esp_status make_room(struct server *server, struct operand *operand, struct esp_error *error)
+{
+    struct session *session = operand->of->session;
+    struct job_argument *argument = &session->job.arguments[operand->index];
+    struct store_memory memory;
+    enum esp_status status = begin_result(server, operand, &memory, error);
     if (status != ESP_OK)
         return status;
     operand->file = (struct job_file){.fd = memory.fd, .offset = memory.offset, .bytes = memory.bytes};
@@ -430,6 +438,8 @@ static enum esp_status step(struct server *server, struct operand *operand, stru
 {
     if (operand->state != OPERAND_AWAY)
         return ESP_OK;
+    if (operand->late)
+        return operand->state = OPERAND_LATE, ESP_OK;
     if (operand->kept)
         return make_room(server, operand, error);
     if (!store_has(server->data.store, operand->id.key))
@@ -455,7 +465,7 @@ bool server_operands_step(struct server *server, struct session *session)
             fail(operands, operand, &error);
             return false;
         }
-        all = all && operand->state == OPERAND_HERE;
+        all = all && (operand->state == OPERAND_HERE || operand->state == OPERAND_LATE);
     }
     return all;
 }
@@ -532,13 +542,29 @@ static enum esp_status store_result(struct server *server, struct operand *opera
     return ESP_OK;
 }
 
+/* Its length is known now (at most TEXTS_MOST_BYTES). Without room the client puts it, who may wait. */
+static void make_late(struct server *server, struct operand *operand)
+{
+    const struct job_argument *argument = &operand->of->session->job.arguments[operand->index];
+    struct store_memory memory;
+    operand->shape.bytes = argument->bytes;
+    if (!argument->data || begin_result(server, operand, &memory, NULL) != ESP_OK)
+        return;
+    memcpy(memory.data, argument->data, argument->bytes);
+    operand->state = OPERAND_HERE;
+}
+
 bool server_operands_store(struct server *server, struct session *session, struct esp_error *error)
 {
     struct operands *operands = session->operands;
     error->status = ESP_OK;
-    for (uint32_t i = 0; operands && error->status == ESP_OK && i < operands->n; i++)
-        if (operands->items[i].kept && operands->items[i].state == OPERAND_HERE)
-            store_result(server, &operands->items[i], error);
+    for (uint32_t i = 0; operands && error->status == ESP_OK && i < operands->n; i++) {
+        struct operand *operand = &operands->items[i];
+        if (operand->state == OPERAND_LATE)
+            make_late(server, operand);
+        if (operand->kept && operand->state == OPERAND_HERE)
+            store_result(server, operand, error);
+    }
     return operands && error->status == ESP_OK && is_storing(operands);
 }
 
@@ -577,7 +603,8 @@ const struct datum_id *operands_result(const struct session *session, uint32_t i
 {
     const struct operands *operands = session->operands;
     for (uint32_t i = 0; operands && i < operands->n; i++)
-        if (operands->items[i].kept && operands->items[i].index == index)
+        if (operands->items[i].kept && operands->items[i].index == index &&
+            operands->items[i].state != OPERAND_LATE)
             return &operands->items[i].id;
     return NULL;
 }

@@ -18,6 +18,7 @@ enum operand_state {
     OPERAND_READING,  /* comes from the disk */
     OPERAND_CUTTING,  /* a thread has it: copies a section of it, or looks at its contents */
     OPERAND_HERE,     /* the memory is there */
+    OPERAND_LATE,     /* a result whose length nobody knows yet, or for which there was no room: it comes */
     OPERAND_STORING,  /* a result on its way to the disk */
     OPERAND_STORED    /* a result that is a datum now */
 };
@@ -36,6 +37,7 @@ struct operand {
     uint32_t n_damaged;   /* times that its file here was damaged, so that it is fetched */
     enum datum_mode mode; /* of a result */
     uint32_t flags;
+    bool late;       /* a result for which room is made when it has come: strings */
     bool as_it_lies; /* a result that stays in the pieces in which ranks compute it */
     bool straight; /* a result that is written to its file, as there is no memory for it beside the others */
     struct store_pin *pin;
@@ -68,8 +70,9 @@ bool server_operands_step(struct server *server, struct session *session);
 /* Who computes the call, and on which grid, is known: results that are to stay as they lie get their layout.
  */
 void server_operands_lay(struct session *session);
-/* The routine has returned well: its results are data from now on. True: they are on their way to the disk,
- * and the session ends later. *error: one could not be stored. */
+/* The routine has returned well: its results are data from now on; strings for which there is no room are
+ * not, and come as other results do. True: they are on their way to the disk, and the session ends later.
+ * *error: one could not be stored. */
 bool server_operands_store(struct server *server, struct session *session, struct esp_error *error);
 /* The last of them is on the disk: the session ends (server_run.c). */
 void server_results_stored(struct server *server, struct session *session);

@@ -37,7 +37,7 @@ static void relieve(const struct server *server, struct operands *operands, uint
 {
     for (uint32_t i = 0; i<operands->n && * taken> limit; i++) {
         struct operand *operand = &operands->items[i];
-        if (!operand->kept || is_streamed(server, operand) ||
+        if (!operand->kept || operand->late || is_streamed(server, operand) ||
             !store_is_streamed(server->data.store, bytes_of(operand), operand->mode, operand->flags, true))
             continue;
         operand->straight = true;
@@ -68,7 +68,7 @@ enum esp_status server_operands_check_room(const struct server *server, struct o
     for (uint32_t i = 0; i < operands->n; i++) {
         const struct operand *operand = &operands->items[i];
         uint64_t bytes = bytes_of(operand);
-        if ((!operand->kept && !counts(operands, operand)) || is_streamed(server, operand))
+        if (operand->late || (!operand->kept && !counts(operands, operand)) || is_streamed(server, operand))
             continue;
         if (store_memory_of(bytes) > store.memory_limit || bytes > store.memory_limit)
             return tell_too_large(server, operand, store.memory_limit, error);

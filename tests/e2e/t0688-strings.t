@@ -75,6 +75,7 @@ check "gets them" sh -c 'sort lines.txt | cmp - sorted.txt'
 check "what a call gives stays where it was made" espalier call sorted_lines "lines=data:$id" --server B -o sorted=data:persistent
 check_says "and has an identity of that server" '^sorted = data:B:[0-9a-f]{32}$'
 sorted=$(sed -n 's/^sorted = data://p' "$log")
+check_fails any "no client has put it there" grep -q "$(echo "$sorted" | cut -c 1-10).*: stored," B.log
 check "which another call takes" espalier call swapped "texts=data:$sorted" --server A -o texts=swapped.txt
 check "changed" cmp swapped.txt - <<'END'
 quince and more
