@@ -330,8 +330,10 @@ enum esp_status esp_data_redistribute(const char *from, const char *server,
  * it hands over unchanged is not. A result is in its memory when esp_sequence_end() has returned; until then
  * that must be there (esp_free() gives it up) and is filled with NaNs, not to be looked at. Elements that the
  * program writes there stay as it wrote them. Exceptions: arrays of less than 32 KiB, results of `int` and
- * smaller elements, sections, texts and files come and go with each call. Calls of other threads are refused
- * (ESP_INVALID) where they take what is due in this thread's sequence. */
+ * smaller elements, sections, texts (of arrays of strings: only results) and files come and go with each
+ * call; so do results of abstract problems that are made of what their routine leaves (triangles, mirrored
+ * halves). Calls of other threads are refused (ESP_INVALID) where they take what is due in this thread's
+ * sequence. */
 
 /* ESP_INVALID: this thread is in a sequence. */
 enum esp_status esp_sequence_begin(void);

@@ -380,7 +380,9 @@ e2e_tests += tests/e2e/t0690-cities.t
 e2e_tests += tests/e2e/t0691-exit-codes.t
 if WITH_OMNIORB
 check_PROGRAMS += tests/e2e/data_steps tests/e2e/stay_steps tests/e2e/city_steps tests/e2e/slow_link
-check_PROGRAMS += tests/e2e/lend_steps
+check_PROGRAMS += tests/e2e/lend_steps tests/e2e/abstract_data_steps
+tests_e2e_abstract_data_steps_SOURCES = tests/e2e/abstract_data_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
+tests_e2e_abstract_data_steps_LDADD = client/libespalier.la -lm
 tests_e2e_lend_steps_SOURCES = tests/e2e/lend_steps.c
 tests_e2e_lend_steps_LDADD = client/libespalier.la -lm
 tests_e2e_city_steps_SOURCES = tests/e2e/city_steps.c

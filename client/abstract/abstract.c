@@ -76,19 +76,13 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
     return ESP_OK;
 }
 
-/* Nobody has the problem, as far as those that are there know. */
-static bool is_missing(enum esp_status status)
-{
-    return status == ESP_UNKNOWN_PROBLEM || status == ESP_NO_SERVER;
-}
-
 /* After a failure the next rule has its turn: when the rule says so and it was the computation that failed;
  * when nobody has the problem, or can take it now; or when what this one needs is too large (its arrays here,
  * or its memory there: another may do with less). */
 static bool goes_on(const struct rule *rule, enum esp_status status)
 {
-    return (rule->may_fail && status == ESP_FAILED) || is_missing(status) || status == ESP_NO_MEMORY ||
-           status == ESP_LIMIT;
+    return (rule->may_fail && status == ESP_FAILED) || abstract_is_missing(status) ||
+           status == ESP_NO_MEMORY || status == ESP_LIMIT;
 }
 
 /* The newest failure is the error itself, so what was before it ends in front of it. */
@@ -124,6 +118,7 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
             return status;
         if (!*run->passed_over)
             run->passed_status = status;
+        run->lacked_memory |= status == ESP_NO_MEMORY;
         append(run->passed_over, sizeof run->passed_over, "; ", why.text);
         abstract_forget_after(run, run->n_given);
     }
@@ -284,7 +279,7 @@ enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct es
             trial = trial == NO_RULE ? i : trial;
         } else {
             status = submit_rule(run, i, &given[first], listed, job, error);
-            if (!is_missing(status))
+            if (!abstract_is_missing(status))
                 return status;
             missing = *error;
             status = ESP_OK;

@@ -32,13 +32,18 @@ struct variable {
     char name[PROBLEM_MAX_NAME + 1];
     struct matrix matrix;
     char *text;                   /* owned: of a state that a step left, in place of a matrix */
-    struct datum_variable *datum; /* owned: it lives on servers, in place of a matrix */
+    struct datum_variable *datum; /* owned: it lives on servers, from where steps take it; rules look at the
+                                   * matrix, if there is one too */
+    const struct value *from;     /* not owned: the program's argument that it is; NULL: it is none */
 };
 
 /* What is to become of an output of the abstract problem. */
 struct abstract_fate {
     bool unwanted;      /* nobody asks for it */
     char word[64];      /* it stays on the server: "data:sticky", as -o says it; "": it comes here */
+    bool may_come;      /* also where a step gives more than it: else that step fails */
+    uint32_t mode;      /* then: what is said of the datum, beyond the word */
+    uint32_t flags;     /* of enum datum_flag */
     int64_t rows, cols; /* that it has */
     char *identity;     /* owned: of what has stayed, after the run; NULL: nothing has */
 };
@@ -59,6 +64,7 @@ struct abstract_run {
     char weighed[600];             /* what rivals among the rules were expected to take; or "" */
     char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */
     enum esp_status passed_status; /* of the first of them */
+    bool lacked_memory;            /* one of them would have needed more memory than there is */
     char at[CAP_NAME + 1];         /* the server of the newest step */
     struct esp_session_info *info; /* of the newest step, or NULL */
     /* Owned: of the steps before it, of the same rule. */
@@ -69,6 +75,8 @@ struct abstract_run {
 enum esp_status abstract_open(struct abstract_run *run, const struct problem *problem,
                               struct esp_error *error);
 void abstract_close(struct abstract_run *run);
+/* As it was opened: what was given, tried and left is forgotten. */
+void abstract_begin_again(struct abstract_run *run);
 
 /* Gives an input; its memory is the run's from now on (also when this fails). */
 enum esp_status abstract_give(struct abstract_run *run, const char *name, struct matrix *matrix,
@@ -78,12 +86,23 @@ enum esp_status abstract_give(struct abstract_run *run, const char *name, struct
  * (?gestructure), and steps take it from there. */
 enum esp_status abstract_give_datum(struct abstract_run *run, const char *name, const char *reference,
                                     enum base_type type, int64_t rows, int64_t cols, struct esp_error *error);
+/* The same of what was given last, as a matrix: steps take it from servers, rules look at it here. */
+enum esp_status abstract_also_datum(struct abstract_run *run, const char *reference, enum base_type type,
+                                    int64_t rows, int64_t cols, struct esp_error *error);
+/* What was given last is that argument of the program, which outlives the run: the step that takes it as it
+ * is finds the datum where that says, and has an array that is to be on servers as well put there. */
+void abstract_is_from(struct abstract_run *run, const struct value *value);
 
 /* The output stays on the server that computes it, in the mode that the word says ("data:sticky"), when a
  * step gives it whole: ESP_INVALID from here or from the step that does not. run->fates has its identity
  * then. */
 enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const char *word, int64_t rows,
                               int64_t cols, struct esp_error *error);
+/* Whether an output is what a step gives, and not something made of it here (a triangle, a mirrored half). */
+bool abstract_gives_whole(const struct argument *argument);
+/* The same for one that abstract_gives_whole(), which comes here where the step gives more than it. */
+enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
+                                       uint32_t flags, int64_t rows, int64_t cols, struct esp_error *error);
 /* Nobody asks for the output: it is not fetched, where that is possible. */
 enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct esp_error *error);
 
@@ -104,11 +123,16 @@ enum esp_status abstract_foresee(struct abstract_run *run, struct fast_step **st
 enum esp_status abstract_result(const struct abstract_run *run, const struct argument *argument, int64_t rows,
                                 int64_t cols, struct matrix *result, struct esp_error *error);
 
-/* grpc_call() and esp_call() of an abstract problem: the whole of it, results to the caller's memory. `info`,
- * unless NULL, is of the last step. */
+/* grpc_call() and esp_call() of an abstract problem: the whole of it. Data that go in stay where they are,
+ * results that are to stay do so on the server of their step; those that are made here, of what a step gives,
+ * are put there. Others come to the caller's memory. `info`, unless NULL, is of the last step. */
 enum esp_status abstract_call(struct engine *engine, const struct handle *handle,
                               struct invocation *invocation, const struct esp_call_options *options,
                               struct esp_session_info **info, struct esp_error *error);
+
+/* The same of a call that was made before, wherever that may be done now. */
+enum esp_status abstract_call_again(struct engine *engine, struct invocation *invocation,
+                                    struct esp_error *error);
 
 /* Makes a session, which has not begun, one that does the whole in a thread of the library: it has the
  * invocation, and no server hears of it but of its steps. */
@@ -126,7 +150,8 @@ uint32_t abstract_infos(const struct abstract_run *run,
  * is no such rule; the text tells what would do it. */
 enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct esp_job **job,
                                 struct esp_error *error);
-enum esp_status abstract_submit_invocation(const struct handle *handle, const struct invocation *invocation,
+enum esp_status abstract_submit_invocation(struct engine *engine, const struct handle *handle,
+                                           struct invocation *invocation,
                                            const struct esp_call_options *options, bool listed,
                                            struct esp_job **job, struct esp_error *error);
 

@@ -2,9 +2,12 @@
  *
  * Abstract problems called from C: between the caller's memory and matrices.
  */
-#include "client/abstract/abstract.h"
+#include "client/abstract/abstract_steps.h"
+#include "client/arguments/invocation_data.h"
 #include "client/arguments/invocation_hold.h"
+#include "client/data/data.h"
 #include "client/data/sequence.h"
+#include "core/data/datum_section.h"
 #include "client/session/session.h"
 #include "client/arguments/values_storage.h"
 
@@ -12,30 +15,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum esp_status give(struct abstract_run *run, const struct argument *argument,
-                            const struct shape *shape, const void *memory, struct esp_error *error)
+static int64_t rows_of(const struct shape *shape)
 {
-    enum esp_type type = (enum esp_type)(argument->type + 1);
-    bool is_complex = type == ESP_TYPE_COMPLEX || type == ESP_TYPE_DOUBLE_COMPLEX;
+    return shape->n_dims > 0 ? shape->dims[0] : 1;
+}
+
+static int64_t cols_of(const struct shape *shape)
+{
+    return shape->n_dims > 1 ? shape->dims[1] : 1;
+}
+
+static enum esp_status give_matrix(struct abstract_run *run, const struct argument *argument,
+                                   const struct shape *shape, const void *memory, struct esp_error *error)
+{
     struct matrix matrix;
-    int64_t rows = shape->n_dims ? shape->dims[0] : 1, cols = shape->n_dims > 1 ? shape->dims[1] : 1;
-    enum esp_status status = matrix_init(&matrix, rows, cols, is_complex, 0, error);
-    if (status != ESP_OK)
-        return status;
-    for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++)
-        status = value_load_element(type, memory, k, &matrix, k, error);
-    if (status != ESP_OK) {
-        matrix_clear(&matrix);
-        return status;
-    }
-    return abstract_give(run, argument->name, &matrix, error);
+    enum esp_status status =
+        abstract_matrix_of(argument->type, rows_of(shape), cols_of(shape), memory, &matrix, error);
+    return status == ESP_OK ? abstract_give(run, argument->name, &matrix, error) : status;
+}
+
+/* Of what is here and on servers the rules look at what is here, and steps take what is there. */
+static enum esp_status give(struct abstract_run *run, const struct value *value, const struct shape *shape,
+                            struct esp_error *error)
+{
+    const struct argument *argument = &run->problem->arguments[value->index];
+    char reference[DATUM_REFERENCE_TEXT];
+    enum esp_status status = ESP_OK;
+    snprintf(reference, sizeof reference, "%.*s", value->datum ? (int)strcspn(value->datum, " ") : 0,
+             value->datum ? value->datum : "");
+    if (value->in)
+        status = give_matrix(run, argument, shape, value->in, error);
+    if (status == ESP_OK && value->datum)
+        status = value->in ? abstract_also_datum(run, reference, argument->type, rows_of(shape),
+                                                 cols_of(shape), error)
+                           : abstract_give_datum(run, argument->name, reference, argument->type,
+                                                 rows_of(shape), cols_of(shape), error);
+    if (status == ESP_OK)
+        abstract_is_from(run, value);
+    return status;
+}
+
+/* Data that go with the first session that uses them would be gone before the step that takes them. */
+static enum esp_status bring_strict(struct engine *engine, struct value *value, struct esp_error *error)
+{
+    if (!value->datum || !value->is_strict)
+        return ESP_OK;
+    value->datum[strcspn(value->datum, " ")] = 0;
+    value->loaded = malloc(value->bytes ? value->bytes : 1);
+    if (!value->loaded)
+        return error_no_memory(error, "an argument");
+    enum esp_status status =
+        data_get(engine, value->datum, value->loaded, value->bytes, (struct data_told){0}, error);
+    value->in = value->loaded;
+    free(value->datum);
+    value->datum = NULL;
+    return status;
 }
 
 static enum esp_status take(const struct abstract_run *run, const struct argument *argument,
                             const struct shape *shape, void *memory, struct esp_error *error)
 {
     struct matrix matrix;
-    int64_t rows = shape->n_dims ? shape->dims[0] : 1, cols = shape->n_dims > 1 ? shape->dims[1] : 1;
+    const int64_t rows = rows_of(shape), cols = cols_of(shape);
     enum esp_status status = abstract_result(run, argument, rows, cols, &matrix, error);
     if (status != ESP_OK)
         return status;
@@ -49,8 +90,8 @@ static enum esp_status take(const struct abstract_run *run, const struct argumen
 }
 
 /* What the caller gave, and where each result goes. */
-static enum esp_status give_all(struct abstract_run *run, const struct invocation *invocation,
-                                struct shape *shapes, struct esp_error *error)
+static enum esp_status give_all(struct abstract_run *run, struct engine *engine,
+                                struct invocation *invocation, struct shape *shapes, struct esp_error *error)
 {
     const struct problem *problem = run->problem;
     const void *inputs[PROBLEM_MAX_ARGUMENTS] = {0};
@@ -60,27 +101,83 @@ static enum esp_status give_all(struct abstract_run *run, const struct invocatio
             inputs[invocation->values[i].index] = invocation->values[i].in;
     enum esp_status status = problem_bind(problem, inputs, scope, shapes, error);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
-        const struct value *value = &invocation->values[i];
-        if (value->in)
-            status = give(run, &problem->arguments[value->index], &shapes[value->index], value->in, error);
+        struct value *value = &invocation->values[i];
+        status = bring_strict(engine, value, error);
+        if (status == ESP_OK && (value->in || value->datum))
+            status = give(run, value, &shapes[value->index], error);
     }
     return status;
 }
 
-static enum esp_status call(struct abstract_run *run, const struct invocation *invocation,
-                            struct esp_error *error)
+/* What becomes of the results: they stay, come, or are wanted by nobody. */
+static enum esp_status arrange(struct abstract_run *run, const struct invocation *invocation,
+                               const struct shape *shapes, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        const struct value *value = &invocation->values[i];
+        const struct argument *argument = &run->problem->arguments[value->index];
+        const struct shape *shape = &shapes[value->index];
+        if (!argument_is_output(argument))
+            continue;
+        if (value->is_kept && abstract_gives_whole(argument))
+            status = abstract_keep_or_bring(run, value->index, (enum datum_mode)value->kept_mode,
+                                            value->kept_flags, rows_of(shape), cols_of(shape), error);
+        else if (!value->is_kept && !value->out)
+            status = abstract_leave(run, value->index, error);
+    }
+    return status;
+}
+
+/* It has stayed, comes, or is to go back: then it waits for hold_put_results(). */
+static enum esp_status take_result(struct abstract_run *run, struct value *value, const struct shape *shape,
+                                   struct esp_error *error)
+{
+    const struct argument *argument = &run->problem->arguments[value->index];
+    struct abstract_fate *fate = run->fates ? &run->fates[value->index] : NULL;
+    const bool of_sequence = value->result && !value->grid && !value->kept && value->out;
+    if (fate && fate->identity) {
+        value->stayed = fate->identity;
+        fate->identity = NULL;
+        return ESP_OK;
+    }
+    if (value->is_kept && of_sequence)
+        value->is_kept = false; /* nobody has asked for it to be on servers */
+    if (!value->is_kept)
+        return value->out ? take(run, argument, shape, value->out, error) : ESP_OK;
+    value->received = malloc(value->bytes ? value->bytes : 1);
+    return value->received ? take(run, argument, shape, value->received, error)
+                           : error_no_memory(error, argument->name);
+}
+
+static enum esp_status try_call(struct abstract_run *run, struct engine *engine,
+                                struct invocation *invocation, struct esp_error *error)
 {
     struct shape shapes[PROBLEM_MAX_ARGUMENTS];
-    enum esp_status status = give_all(run, invocation, shapes, error);
+    enum esp_status status = give_all(run, engine, invocation, shapes, error);
+    if (status == ESP_OK)
+        status = arrange(run, invocation, shapes, error);
     if (status == ESP_OK)
         status = abstract_execute(run, error);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
-        const struct value *value = &invocation->values[i];
-        if (value->out)
-            status =
-                take(run, &run->problem->arguments[value->index], &shapes[value->index], value->out, error);
+        struct value *value = &invocation->values[i];
+        if (argument_is_output(&run->problem->arguments[value->index]))
+            status = take_result(run, value, &shapes[value->index], error);
     }
     return status;
+}
+
+/* What only a sequence wants to leave on servers need not be there, where they have no memory for it, or have
+ * dropped it for want of that. */
+static enum esp_status call(struct abstract_run *run, struct engine *engine, struct invocation *invocation,
+                            struct esp_error *error)
+{
+    enum esp_status status = try_call(run, engine, invocation, error);
+    const bool may_help = status != ESP_OK && (run->lacked_memory || invocation_lost_datum(status));
+    if (!may_help || !hold_bring_home(invocation))
+        return status;
+    abstract_begin_again(run);
+    return try_call(run, engine, invocation, error);
 }
 
 /* Steps have arrays of their own, which are none of the caller's sequence. */
@@ -88,9 +185,9 @@ static enum esp_status call_and_leave(struct abstract_run *run, struct engine *e
                                       struct invocation *invocation, struct esp_error *error)
 {
     bool was_paused = sequence_pause();
-    enum esp_status status = call(run, invocation, error);
-    if (status == ESP_OK && run->info)
-        status = hold_put_results(invocation, engine, run->info->server, error);
+    enum esp_status status = call(run, engine, invocation, error);
+    if (status == ESP_OK)
+        status = hold_put_results(invocation, engine, run->at, error);
     sequence_resume(was_paused);
     return status;
 }
@@ -121,7 +218,25 @@ enum esp_status abstract_call(struct engine *engine, const struct handle *handle
     return status;
 }
 
-enum esp_status abstract_submit_invocation(const struct handle *handle, const struct invocation *invocation,
+enum esp_status abstract_call_again(struct engine *engine, struct invocation *invocation,
+                                    struct esp_error *error)
+{
+    struct abstract_run run;
+    struct esp_error why = {0};
+    const struct esp_call_options none = {0};
+    enum esp_status status = abstract_open(&run, invocation->function->problem, error);
+    if (status != ESP_OK)
+        return status;
+    run.options = &none;
+    status = call_and_leave(&run, engine, invocation, &why);
+    if (status != ESP_OK)
+        *error = why;
+    abstract_close(&run);
+    return status;
+}
+
+enum esp_status abstract_submit_invocation(struct engine *engine, const struct handle *handle,
+                                           struct invocation *invocation,
                                            const struct esp_call_options *options, bool listed,
                                            struct esp_job **job, struct esp_error *error)
 {
@@ -138,7 +253,7 @@ enum esp_status abstract_submit_invocation(const struct handle *handle, const st
     run.options = &own;
     run.until_ns = invocation->until_ns;
     bool was_paused = sequence_pause();
-    status = give_all(&run, invocation, shapes, &why);
+    status = give_all(&run, engine, invocation, shapes, &why);
     if (status == ESP_OK)
         status = abstract_submit(&run, listed, job, &why);
     sequence_resume(was_paused);

@@ -28,14 +28,19 @@ static enum esp_status set_fate(struct abstract_run *run, uint32_t index, const 
     return ESP_OK;
 }
 
-enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const char *word, int64_t rows,
-                              int64_t cols, struct esp_error *error)
+bool abstract_gives_whole(const struct argument *argument)
 {
     const uint32_t cut =
         PROPERTY_UPPER | PROPERTY_LOWER | PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN | PROPERTY_UNIT_DIAGONAL;
+    return argument->n_dims > 0 && !(argument->properties & cut);
+}
+
+enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const char *word, int64_t rows,
+                              int64_t cols, struct esp_error *error)
+{
     const struct argument *argument = &run->problem->arguments[index];
     struct abstract_fate fate = {.rows = rows, .cols = cols};
-    if (argument->n_dims == 0 || (argument->properties & cut))
+    if (!abstract_gives_whole(argument))
         return error_set(
             error, ESP_INVALID,
             "-o %s=%s: %s makes it out of what the routine leaves, so it comes here: name a file, "
@@ -43,6 +48,19 @@ enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const ch
             argument->name, word, run->problem->name);
     if (snprintf(fate.word, sizeof fate.word, "%s", word) >= (int)sizeof fate.word)
         return error_set(error, ESP_INVALID, "-o %s: the mode of the datum is too long", argument->name);
+    return set_fate(run, index, &fate, error);
+}
+
+enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
+                                       uint32_t flags, int64_t rows, int64_t cols, struct esp_error *error)
+{
+    const struct abstract_fate fate = {.word =
+                                           "data:", /* the copy that a mode wants is the caller's matter */
+                                       .may_come = true,
+                                       .mode = mode,
+                                       .flags = flags,
+                                       .rows = rows,
+                                       .cols = cols};
     return set_fate(run, index, &fate, error);
 }
 
@@ -157,17 +175,21 @@ enum esp_status abstract_arrange(const struct abstract_run *run, const struct ru
     return status;
 }
 
-enum esp_status abstract_check_kept(const struct abstract_run *run, const struct rule *rule,
-                                    const struct step *step, const struct values *values,
+enum esp_status abstract_check_kept(struct abstract_run *run, const struct rule *rule,
+                                    const struct step *step, const struct values *values, bool *again,
                                     struct esp_error *error)
 {
+    *again = false;
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         const struct esp_argument *argument = &values->arguments[i];
         const char *inner = values->problem->arguments[i].name;
-        const struct abstract_fate *fate =
-            values->slots[i].is_kept ? kept_output(run, rule, step, inner) : NULL;
+        struct abstract_fate *fate = values->slots[i].is_kept ? kept_output(run, rule, step, inner) : NULL;
         const int64_t cols = argument->n_dims > 1 ? argument->dims[1] : 1;
-        if (fate && (argument->dims[0] != fate->rows || cols != fate->cols))
+        const bool part = fate && (argument->dims[0] != fate->rows || cols != fate->cols);
+        if (part && fate->may_come) {
+            *fate->word = 0;
+            *again = true;
+        } else if (part)
             return error_set(
                 error, ESP_INVALID,
                 "%s gives %lld x %lld as %s, of which the result is a part, %lld x %lld: it cannot stay "
@@ -176,6 +198,20 @@ enum esp_status abstract_check_kept(const struct abstract_run *run, const struct
                 (long long)fate->rows, (long long)fate->cols);
     }
     return ESP_OK;
+}
+
+void abstract_say_kept(const struct abstract_run *run, const struct rule *rule, const struct step *step,
+                       struct invocation *invocation)
+{
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        const char *inner = invocation->function->problem->arguments[value->index].name;
+        const struct abstract_fate *fate = value->is_kept ? kept_output(run, rule, step, inner) : NULL;
+        if (!fate || !fate->may_come)
+            continue;
+        value->kept_mode = fate->mode;
+        value->kept_flags |= fate->flags;
+    }
 }
 
 bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,

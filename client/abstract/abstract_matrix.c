@@ -3,8 +3,25 @@
  * The properties of what is given, and the shape of what is given back.
  */
 #include "client/abstract/abstract_steps.h"
+#include "client/arguments/values_storage.h"
 
 #include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum esp_status abstract_matrix_of(enum base_type type, int64_t rows, int64_t cols, const void *memory,
+                                   struct matrix *matrix, struct esp_error *error)
+{
+    const bool is_complex = type == TYPE_COMPLEX || type == TYPE_DOUBLE_COMPLEX;
+    enum esp_status status = matrix_init(matrix, rows, cols, is_complex, 0, error);
+    if (status != ESP_OK)
+        return status;
+    for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++)
+        status = value_load_element((enum esp_type)(type + 1), memory, k, matrix, k, error);
+    if (status != ESP_OK)
+        matrix_clear(matrix);
+    return status;
+}
 
 /* Diagonals with elements that are not zero, below and above the main one. */
 static void measure(const struct matrix *matrix, int64_t *below, int64_t *above, bool *unit)
@@ -103,6 +120,38 @@ static enum esp_status look_at_datum(struct abstract_run *run, const char *name,
     return status;
 }
 
+/* Nobody can look at it where it is. */
+static enum esp_status bring_datum(struct abstract_run *run, const char *name,
+                                   const struct datum_variable *datum, struct esp_error *error)
+{
+    struct matrix matrix;
+    const uint64_t bytes = (uint64_t)(datum->rows * datum->cols) * base_type_size(datum->type);
+    void *memory = malloc(bytes ? bytes : 1);
+    if (!memory)
+        return error_no_memory(error, "a matrix");
+    enum esp_status status =
+        esp_data_get(datum->reference, memory, bytes, NULL, NULL) == ESP_OK
+            ? abstract_matrix_of(datum->type, datum->rows, datum->cols, memory, &matrix, error)
+            : abstract_last_error(error);
+    if (status == ESP_OK)
+        abstract_bring(run, name, &matrix);
+    free(memory);
+    return status;
+}
+
+static enum esp_status look_there_or_here(struct abstract_run *run, const struct argument *argument,
+                                          const struct datum_variable *datum, struct given *given,
+                                          struct esp_error *error)
+{
+    enum esp_status status = look_at_datum(run, argument->name, datum, given, error);
+    if (!abstract_is_missing(status) || strchr(datum->reference, '['))
+        return status;
+    status = bring_datum(run, argument->name, datum, error);
+    if (status == ESP_OK)
+        look_at(abstract_find(run, argument->name), argument, given);
+    return status;
+}
+
 enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
                               struct esp_error *error)
 {
@@ -119,12 +168,12 @@ enum esp_status abstract_look(struct abstract_run *run, struct given *given, uin
             return error_set(error, ESP_INVALID, "%s: the input %s is missing", run->problem->name,
                              argument->name);
         enum esp_status status = ESP_OK;
-        if (datum && !matters(run->problem, i))
-            given[i] = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
-        else if (datum)
-            status = look_at_datum(run, argument->name, datum, &given[i], error);
-        else
+        if (matrix)
             look_at(matrix, argument, &given[i]);
+        else if (!matters(run->problem, i))
+            given[i] = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
+        else
+            status = look_there_or_here(run, argument, datum, &given[i], error);
         if (status != ESP_OK)
             return error_prefix(error, "%s", argument->name);
         *first = found ? *first : i;

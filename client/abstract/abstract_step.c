@@ -3,6 +3,7 @@
  * One step of a rule: its problem gets what there is for it, is called, and its results are taken.
  */
 #include "client/abstract/abstract_steps.h"
+#include "client/arguments/invocation_hold.h"
 #include "client/arguments/signature.h"
 #include "client/session/start.h"
 #include "client/arguments/values_storage.h"
@@ -71,19 +72,6 @@ static enum esp_status give_matrix(const struct abstract_run *run, struct values
                                : values_assign_matrix(values, name, matrix, error);
 }
 
-static enum esp_status give_datum(struct values *values, const char *name, const struct datum_variable *datum,
-                                  struct esp_error *error)
-{
-    size_t size = strlen(name) + strlen(datum->reference) + sizeof "=" VALUES_DATA;
-    char *word = malloc(size);
-    if (!word)
-        return error_no_memory(error, "the identity of a datum");
-    snprintf(word, size, "%s=" VALUES_DATA "%s", name, datum->reference);
-    enum esp_status status = values_assign(values, word, error);
-    free(word);
-    return status;
-}
-
 /* A number or letter that the rule says. */
 static enum esp_status give_value(struct values *values, const char *name, double value,
                                   struct esp_error *error)
@@ -142,7 +130,8 @@ static enum esp_status give_inputs(const struct abstract_run *run, const struct 
         if (formal->type == ESP_TYPE_STATE)
             status = give_state(run, values, formal->name, outer, error);
         else if (datum)
-            status = give_datum(values, formal->name, datum, error);
+            status = values_give_datum(values, i, datum->reference, (enum esp_type)(datum->type + 1),
+                                       datum->rows, datum->cols, error);
         else if (pair && !pair->outer)
             status = give_value(values, formal->name, pair->value, error);
         else if (matrix)
@@ -251,7 +240,64 @@ double abstract_time_left(double seconds, int64_t *until_ns)
     return fmax((double)(*until_ns - now_ns) / NS_PER_S, 1e-3);
 }
 
-static enum esp_status call_inside(struct abstract_run *run, struct library *library, struct handle *handle,
+/* Whether the step takes it as it lies in the program. */
+static bool lies_so(const struct value *value, const struct argument *argument, const struct value *from)
+{
+    return value->form == VALUE_MEMORY && argument->storage == STORAGE_FULL &&
+           !(argument->properties & PROPERTY_ROW_MAJOR) && from->in && value->bytes == from->bytes;
+}
+
+/* Whether the step takes the program's array as it is: what it takes is a copy of it here. */
+static bool takes_array(const struct value *value, const struct argument *argument, const struct value *from)
+{
+    return lies_so(value, argument, from) && value->in && memcmp(value->in, from->in, from->bytes) == 0;
+}
+
+/* The datum is where it was found; that of unique data is where the step goes. */
+static enum esp_status take_places(struct invocation *invocation, struct value *value,
+                                   const struct value *from, struct esp_error *error)
+{
+    char *datum = strdup(from->datum);
+    if (!datum)
+        return error_no_memory(error, "the identity of a datum");
+    free(value->datum);
+    value->datum = datum;
+    memcpy(value->holder, from->holder, sizeof value->holder);
+    value->is_unique = from->is_unique;
+    if (from->is_unique) {
+        memcpy(invocation->home, from->holder, sizeof invocation->home);
+        invocation->home_by_datum = true;
+    }
+    return ESP_OK;
+}
+
+/* What the step takes of the program's: data are where they were found, and arrays that are to be on servers
+ * as well are put where the step goes, if they are not there yet. What takes them next finds them there. */
+static enum esp_status take_from_program(const struct abstract_run *run, const struct step *step,
+                                         struct invocation *invocation, struct esp_error *error)
+{
+    const struct problem *problem = invocation->function->problem;
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < invocation->n_values && status == ESP_OK; i++) {
+        struct value *value = &invocation->values[i];
+        const struct argument *argument = &problem->arguments[value->index];
+        const struct pair *pair = abstract_renamed(step, argument->name);
+        const bool is_constant = pair && !pair->outer;
+        const struct value *from =
+            is_constant ? NULL : abstract_find_from(run, pair ? pair->outer : argument->name);
+        const bool is_datum = from && value->datum && from->datum;
+        if (is_datum)
+            status = take_places(invocation, value, from, error);
+        if (is_datum && lies_so(value, argument, from))
+            value->in = from->in; /* is sent, should the datum be lost */
+        if (status == ESP_OK && from && from->held && (is_datum || takes_array(value, argument, from)))
+            status = hold_array(value, from->held, from->shape, error);
+    }
+    return status;
+}
+
+static enum esp_status call_inside(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                   struct library *library, struct handle *handle,
                                    const struct values *values, struct esp_error *error)
 {
     struct invocation invocation;
@@ -268,6 +314,12 @@ static enum esp_status call_inside(struct abstract_run *run, struct library *lib
     }
     enum esp_status status = invocation_from_vector(&invocation, handle->function, values->arguments,
                                                     values->problem->n_arguments, &why);
+    if (status == ESP_OK) {
+        abstract_say_kept(run, rule, step, &invocation);
+        status = take_from_program(run, step, &invocation, &why);
+        if (status != ESP_OK)
+            invocation_release(&invocation);
+    }
     if (status == ESP_OK)
         status = start_blocking(library, handle, &invocation, &options, run->whole, &session, &why);
     struct esp_session_info *info = NULL;
@@ -281,8 +333,8 @@ static enum esp_status call_inside(struct abstract_run *run, struct library *lib
     return status;
 }
 
-static enum esp_status call_step(struct abstract_run *run, const struct values *values,
-                                 struct esp_error *error)
+static enum esp_status call_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                 const struct values *values, struct esp_error *error)
 {
     grpc_function_handle_t handle;
     enum esp_status status = abstract_make_handle(run, values->problem->name, &handle, error);
@@ -291,7 +343,7 @@ static enum esp_status call_step(struct abstract_run *run, const struct values *
     struct esp_error why = {0};
     struct library *library = library_enter(&why);
     struct handle *used = library ? handles_use(library->handles, &handle) : NULL;
-    status = used      ? call_inside(run, library, used, values, &why)
+    status = used      ? call_inside(run, rule, step, library, used, values, &why)
              : library ? error_set(&why, ESP_INVALID, "the function handle was destructed")
                        : why.status;
     handle_release(used);
@@ -320,7 +372,24 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
         status = abstract_arrange(run, rule, step, values, error);
     if (status == ESP_OK)
         status = values_prepare(values, error);
-    return status == ESP_OK && rule ? abstract_check_kept(run, rule, step, values, error) : status;
+    return status;
+}
+
+/* The same, and what stays of it is a whole result. */
+static enum esp_status prepare_whole(struct abstract_run *run, const struct rule *rule,
+                                     const struct step *step, const char *name, struct esp_problem **problem,
+                                     struct values *values, struct esp_error *error)
+{
+    bool again = false;
+    enum esp_status status = abstract_prepare_step(run, rule, step, name, problem, values, error);
+    if (status == ESP_OK && rule)
+        status = abstract_check_kept(run, rule, step, values, &again, error);
+    if (status != ESP_OK || !again)
+        return status;
+    values_clear(values);
+    esp_problem_free(*problem);
+    *problem = NULL;
+    return abstract_prepare_step(run, rule, step, name, problem, values, error);
 }
 
 enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
@@ -328,9 +397,9 @@ enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *ru
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
-    enum esp_status status = abstract_prepare_step(run, rule, step, name, &problem, &values, error);
+    enum esp_status status = prepare_whole(run, rule, step, name, &problem, &values, error);
     if (status == ESP_OK)
-        status = call_step(run, &values, error);
+        status = call_step(run, rule, step, &values, error);
     if (status == ESP_OK)
         status = values_cut(&values, error);
     if (status == ESP_OK)

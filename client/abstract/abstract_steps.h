@@ -8,17 +8,19 @@
 #include "client/abstract/abstract.h"
 #include "client/arguments/values.h"
 
-/* What goes by a name now; NULL: nothing, or a state. */
+/* The matrix that goes by a name now; NULL: nothing, a state, or what is on servers only. */
 const struct matrix *abstract_find(const struct abstract_run *run, const char *name);
 /* The datum that goes by a name now; NULL: nothing, or something else. */
 const struct datum_variable *abstract_find_datum(const struct abstract_run *run, const char *name);
+/* The argument of the program that goes by a name now; NULL: nothing, or something else. */
+const struct value *abstract_find_from(const struct abstract_run *run, const char *name);
 /* What an argument of the step's problem goes by here; NULL: by its own name. */
 const struct pair *abstract_renamed(const struct step *step, const char *inner);
 /* The names that an output of the step's problem goes by from now on. */
 uint32_t abstract_names(const struct step *step, const char *inner,
                         const char *names[ABSTRACT_MAX_PAIRS + 1]);
 /* The step's problem with all that there is for it; both are the caller's, also when this fails. `rule`,
- * unless NULL: the results that somebody wants are those of this rule. */
+ * unless NULL: the results that somebody wants are those of this rule, see abstract_arrange(). */
 enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
                                       const struct step *step, const char *name, struct esp_problem **problem,
                                       struct values *values, struct esp_error *error);
@@ -43,7 +45,14 @@ const char *abstract_find_state(const struct abstract_run *run, const char *name
 enum esp_status abstract_set_state(struct abstract_run *run, const char *name, const char *text,
                                    struct esp_error *error);
 
+/* Of what goes by that name, a datum: its matrix, which the run takes over, is here as well. */
+void abstract_bring(struct abstract_run *run, const char *name, struct matrix *matrix);
+
 /* ---- client/abstract/abstract_matrix.c ---- */
+
+/* An array as programs have it; matrix_clear() frees. ESP_LIMIT, ESP_NO_MEMORY, ESP_INVALID. */
+enum esp_status abstract_matrix_of(enum base_type type, int64_t rows, int64_t cols, const void *memory,
+                                   struct matrix *matrix, struct esp_error *error);
 
 /* The distance from 1 to the next number of that type (complex: of its parts); 0 for integers. */
 double abstract_epsilon(enum base_type type);
@@ -61,16 +70,26 @@ bool abstract_is_wanted(const struct abstract_run *run, const struct rule *rule,
 /* Before the step's values are completed: which of its outputs stay, and which nobody wants. */
 enum esp_status abstract_arrange(const struct abstract_run *run, const struct rule *rule,
                                  const struct step *step, struct values *values, struct esp_error *error);
-/* Behind that: whether what stays is the whole result. */
-enum esp_status abstract_check_kept(const struct abstract_run *run, const struct rule *rule,
-                                    const struct step *step, const struct values *values,
+/* Behind that: whether what stays is the whole result. *again: one of them is not, and comes instead from now
+ * on: the step's values are to be made anew. */
+enum esp_status abstract_check_kept(struct abstract_run *run, const struct rule *rule,
+                                    const struct step *step, const struct values *values, bool *again,
                                     struct esp_error *error);
+/* What the step's call, which has these values, is told of the data that it leaves. */
+void abstract_say_kept(const struct abstract_run *run, const struct rule *rule, const struct step *step,
+                       struct invocation *invocation);
 /* After the call: notes under which identity the output stays. False: it does not. */
 bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,
                         struct values *values, size_t index);
 void abstract_fates_destroy(struct abstract_run *run);
 
 /* ---- client/abstract/abstract_step.c ---- */
+
+/* Nobody has the problem, as far as those that are there know. */
+static inline bool abstract_is_missing(enum esp_status status)
+{
+    return status == ESP_UNKNOWN_PROBLEM || status == ESP_NO_SERVER;
+}
 
 /* What the library told this thread last. */
 enum esp_status abstract_last_error(struct esp_error *error);

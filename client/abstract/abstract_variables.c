@@ -27,6 +27,7 @@ void abstract_forget_after(struct abstract_run *run, uint32_t n)
             free(variable->datum->reference);
         free(variable->datum);
         variable->datum = NULL;
+        variable->from = NULL;
     }
 }
 
@@ -58,12 +59,21 @@ uint32_t abstract_infos(const struct abstract_run *run,
     return n;
 }
 
-void abstract_close(struct abstract_run *run)
+void abstract_begin_again(struct abstract_run *run)
 {
     abstract_forget_after(run, 0);
-    free(run->variables);
+    run->n_given = 0;
     abstract_fates_destroy(run);
     abstract_forget_infos(run);
+    *run->passed_over = *run->weighed = *run->at = 0;
+    run->passed_status = ESP_OK;
+    run->lacked_memory = false;
+}
+
+void abstract_close(struct abstract_run *run)
+{
+    abstract_begin_again(run);
+    free(run->variables);
     *run = (struct abstract_run){0};
 }
 
@@ -82,7 +92,7 @@ enum esp_status abstract_set(struct abstract_run *run, const char *name, struct 
     return ESP_OK;
 }
 
-static const struct variable *find_variable(const struct abstract_run *run, const char *name)
+static struct variable *find_variable(const struct abstract_run *run, const char *name)
 {
     for (uint32_t i = run->n_variables; i-- > 0;)
         if (strcmp(run->variables[i].name, name) == 0)
@@ -93,13 +103,19 @@ static const struct variable *find_variable(const struct abstract_run *run, cons
 const struct matrix *abstract_find(const struct abstract_run *run, const char *name)
 {
     const struct variable *variable = find_variable(run, name);
-    return variable && !variable->text && !variable->datum ? &variable->matrix : NULL;
+    return variable && !variable->text && variable->matrix.values ? &variable->matrix : NULL;
 }
 
 const struct datum_variable *abstract_find_datum(const struct abstract_run *run, const char *name)
 {
     const struct variable *variable = find_variable(run, name);
     return variable ? variable->datum : NULL;
+}
+
+const struct value *abstract_find_from(const struct abstract_run *run, const char *name)
+{
+    const struct variable *variable = find_variable(run, name);
+    return variable ? variable->from : NULL;
 }
 
 const char *abstract_find_state(const struct abstract_run *run, const char *name)
@@ -135,16 +151,34 @@ enum esp_status abstract_give_datum(struct abstract_run *run, const char *name, 
                                     enum base_type type, int64_t rows, int64_t cols, struct esp_error *error)
 {
     struct matrix none = {0};
+    enum esp_status status = abstract_give(run, name, &none, error);
+    return status == ESP_OK ? abstract_also_datum(run, reference, type, rows, cols, error) : status;
+}
+
+enum esp_status abstract_also_datum(struct abstract_run *run, const char *reference, enum base_type type,
+                                    int64_t rows, int64_t cols, struct esp_error *error)
+{
     struct datum_variable *datum = calloc(1, sizeof *datum);
     char *copy = strdup(reference);
-    enum esp_status status = datum && copy ? abstract_give(run, name, &none, error)
-                                           : error_no_memory(error, "the identity of a datum");
-    if (status == ESP_OK) {
-        *datum = (struct datum_variable){copy, type, rows, cols};
-        run->variables[run->n_variables - 1].datum = datum;
-        return ESP_OK;
+    if (!datum || !copy) {
+        free(datum);
+        free(copy);
+        return error_no_memory(error, "the identity of a datum");
     }
-    free(datum);
-    free(copy);
-    return status;
+    *datum = (struct datum_variable){copy, type, rows, cols};
+    run->variables[run->n_variables - 1].datum = datum;
+    return ESP_OK;
+}
+
+void abstract_bring(struct abstract_run *run, const char *name, struct matrix *matrix)
+{
+    struct variable *variable = find_variable(run, name);
+    matrix_clear(&variable->matrix);
+    variable->matrix = *matrix;
+    *matrix = (struct matrix){0};
+}
+
+void abstract_is_from(struct abstract_run *run, const struct value *value)
+{
+    run->variables[run->n_variables - 1].from = value;
 }

@@ -42,6 +42,7 @@ struct value {
     char *datum;               /* owned: it lives on servers: its identity, then addresses of who has it */
     char holder[CAP_NAME + 1]; /* one of them, by name */
     bool is_unique;            /* and the only one that may have it */
+    bool is_strict;            /* it goes with the first session that uses it */
     /* Arrays that also live on servers (client/arguments/invocation_hold.h); used: */
     struct grid_data *grid;    /* what was passed in place of the array */
     struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */

@@ -112,6 +112,7 @@ enum esp_status invocation_find_datum(struct engine *engine, struct value *value
         at += snprintf(text + at, size - (size_t)at, " %s", holders[i].address);
     snprintf(value->holder, sizeof value->holder, "%s", n > 0 ? holders[0].server : "");
     value->is_unique = n > 0 && (holders[0].flags & DATUM_UNIQUE);
+    value->is_strict = n > 0 && (holders[0].flags & DATUM_STRICT);
     free(value->datum);
     value->datum = text;
     return ESP_OK;

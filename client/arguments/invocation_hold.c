@@ -120,7 +120,7 @@ enum esp_status hold_check(struct value *value, const struct problem *problem, c
     if (status == ESP_OK)
         status = settle_memory(value, argument, shape, error);
     if (status == ESP_OK && may_be_of_sequence(value, argument))
-        status = sequence_take_input(value, argument, problem->abstract != NULL, span_of(shape), error);
+        status = sequence_take_input(value, argument, span_of(shape), error);
     return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
 }
 
@@ -237,31 +237,14 @@ enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *er
 
 /* ---- before the call ---- */
 
-/* Matrices are made of the arguments of abstract problems here: their values have to come. */
-static enum esp_status fetch(struct value *value, struct engine *engine, struct esp_error *error)
+enum esp_status hold_array(struct value *value, struct holding *holding, const struct datum_shape *shape,
+                           struct esp_error *error)
 {
-    value->loaded = malloc(value->bytes ? value->bytes : 1);
-    if (!value->loaded)
+    if (!value->shape && !(value->shape = malloc(sizeof *value->shape)))
         return error_no_memory(error, "an argument");
-    enum esp_status status =
-        data_get(engine, value->datum, value->loaded, value->bytes, (struct data_told){0}, error);
-    value->in = value->loaded;
-    free(value->datum);
-    value->datum = NULL;
-    return status;
-}
-
-static enum esp_status prepare_abstract(struct value *value, struct engine *engine, struct esp_error *error)
-{
-    if (value->datum && fetch(value, engine, error) != ESP_OK)
-        return error->status;
-    holding_release(value->held);
-    value->held = NULL;
-    if (!value->is_kept)
-        return ESP_OK;
-    value->received = malloc(value->bytes ? value->bytes : 1);
-    value->out = value->received;
-    return value->out ? ESP_OK : error_no_memory(error, "a result");
+    *value->shape = *shape;
+    value->held = holding_use(holding);
+    return ESP_OK;
 }
 
 enum esp_status hold_prepare(struct invocation *invocation, struct engine *engine, struct esp_error *error)
@@ -273,8 +256,6 @@ enum esp_status hold_prepare(struct invocation *invocation, struct engine *engin
         const struct argument *argument = &problem->arguments[value->index];
         if (value->grid && value_goes_in(value, argument))
             status = prepare_input(value, engine, error);
-        if (status == ESP_OK && problem->abstract)
-            status = prepare_abstract(value, engine, error);
         if (status != ESP_OK)
             error_prefix(error, "%s: argument \"%s\"", problem->name, argument->name);
     }

@@ -25,6 +25,9 @@ enum esp_status hold_check_strings(struct value *value, const struct problem *pr
 enum esp_status hold_check_result(struct value *value, const struct problem *problem,
                                   const struct number *scope, const struct shape *shape,
                                   struct esp_error *error);
+/* An array that goes in is the holding's value, and is to stay where it goes; before the call begins. */
+enum esp_status hold_array(struct value *value, struct holding *holding, const struct datum_shape *shape,
+                           struct esp_error *error);
 /* The call is to be a job, whose results somebody else takes. ESP_INVALID: data cannot stay so. */
 enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *error);
 /* Before the call: values of data that nobody has looked for yet. May block. */
@@ -43,7 +46,8 @@ bool hold_bring_home(struct invocation *invocation);
  * that are wanted as well. Blocks. */
 enum esp_status hold_results(struct invocation *invocation, struct engine *engine, const char *server,
                              const char *address, struct esp_error *error);
-/* Of an abstract problem, whose results are in memory: puts on that server what is to stay. */
+/* The same of an abstract problem's: some have stayed, others that are to were made here (`received`), and
+ * are put on that server. */
 enum esp_status hold_put_results(struct invocation *invocation, struct engine *engine, const char *server,
                                  struct esp_error *error);
 /* All that is used, with the invocation. */

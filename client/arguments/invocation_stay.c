@@ -237,12 +237,14 @@ enum esp_status hold_put_results(struct invocation *invocation, struct engine *e
     enum esp_status status = ESP_OK;
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        if (!value->is_kept)
+        if (!value->is_kept || value->stayed)
             continue;
         status = engine_resolve(engine, server, address, error);
         if (status == ESP_OK)
             status = put_result(value, engine, server, address, error);
-        value->out = NULL;
+        if (status == ESP_OK && value->out && datum_mode_returns((enum datum_mode)value->kept_mode))
+            memcpy(value->out, value->received, value->bytes);
+        value->out = NULL; /* it need not come from there */
     }
     return status == ESP_OK ? hold_results(invocation, engine, server, address, error) : status;
 }

@@ -59,6 +59,16 @@ static void fit_extents(struct esp_argument *argument, unsigned n_dims, bool sec
         argument->dims[argument->n_dims++] = 1;
 }
 
+/* Its extents known. */
+static enum esp_status name_datum(struct values *values, size_t index, const char *reference, bool section,
+                                  struct esp_error *error)
+{
+    struct esp_argument *argument = &values->arguments[index];
+    fit_extents(argument, values->problem->arguments[index].n_dims, section);
+    argument->datum = values->slots[index].datum = strdup(reference);
+    return argument->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
+}
+
 /* All data of a call share the time. */
 static enum esp_status look_up(struct values *values, const char *id, struct esp_data_info **infos, size_t *n)
 {
@@ -77,7 +87,6 @@ enum esp_status values_take_datum(struct values *values, size_t index, const cha
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     struct esp_argument *argument = &values->arguments[index];
-    struct value_slot *slot = &values->slots[index];
     struct esp_data_info *infos;
     struct datum_id id;
     struct datum_section section;
@@ -94,12 +103,22 @@ enum esp_status values_take_datum(struct values *values, size_t index, const cha
     }
     status = take_extents(&infos[0], &section, argument, error);
     esp_data_free(infos);
-    if (status != ESP_OK)
-        return error_prefix(error, "%s", formal->name);
-    fit_extents(argument, formal->n_dims, section.n_dims > 0);
-    slot->datum = strdup(word + strlen(VALUES_DATA));
-    argument->datum = slot->datum;
-    return slot->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
+    return status == ESP_OK ? name_datum(values, index, word + strlen(VALUES_DATA), section.n_dims > 0, error)
+                            : error_prefix(error, "%s", formal->name);
+}
+
+enum esp_status values_give_datum(struct values *values, size_t index, const char *reference,
+                                  enum esp_type type, int64_t rows, int64_t cols, struct esp_error *error)
+{
+    struct esp_argument *argument = &values->arguments[index];
+    if (check_formal(&values->problem->arguments[index], error) != ESP_OK)
+        return error->status;
+    values->slots[index].given = true;
+    argument->type = type;
+    argument->n_dims = 2;
+    argument->dims[0] = rows;
+    argument->dims[1] = cols;
+    return name_datum(values, index, reference, strchr(reference, '[') != NULL, error);
 }
 
 /* "pieces", "sticky,pieces": without that word it is the name of a mode, or empty. */

@@ -83,6 +83,9 @@ bool values_is_data(const char *word);
 /* Takes the datum for an input: its extents are asked of the platform. ESP_NOT_FOUND, ESP_INVALID. */
 enum esp_status values_take_datum(struct values *values, size_t index, const char *word,
                                   struct esp_error *error);
+/* The same of one of which the extents are known, "ID" or "ID[section]": nobody is asked. */
+enum esp_status values_give_datum(struct values *values, size_t index, const char *reference,
+                                  enum esp_type type, int64_t rows, int64_t cols, struct esp_error *error);
 /* "data:" or "data:persistent": the output stays on the server. */
 enum esp_status values_keep(struct values *values, size_t index, const char *word, struct esp_error *error);
 /* Of an input that is a datum: memory for what comes back. */

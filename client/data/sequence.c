@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/sequence.h"
+#include "client/abstract/abstract.h"
 #include "client/data/data.h"
 #include "client/data/holding.h"
 #include "client/library.h"
@@ -199,10 +200,10 @@ enum esp_status sequence_restore(struct holding *holding, struct esp_error *erro
 
 /* ---- arguments ---- */
 
-static bool may_hold(const struct value *value, const struct argument *argument, bool is_abstract)
+static bool may_hold(const struct value *value, const struct argument *argument)
 {
-    return !current->paused && !is_abstract && argument->n_dims > 0 && value->form == VALUE_MEMORY &&
-           !value->is_kept && !value->stays && value->bytes >= SEQUENCE_LEAST_BYTES;
+    return !current->paused && argument->n_dims > 0 && value->form == VALUE_MEMORY && !value->is_kept &&
+           !value->stays && value->bytes >= SEQUENCE_LEAST_BYTES;
 }
 
 /* The entry whose value goes in; NULL: there is none, or what it had is there no more. */
@@ -329,12 +330,12 @@ static enum esp_status take_output(struct value *value, const struct argument *a
     return ESP_OK;
 }
 
-enum esp_status sequence_take_input(struct value *value, const struct argument *argument, bool is_abstract,
-                                    uint64_t span, struct esp_error *error)
+enum esp_status sequence_take_input(struct value *value, const struct argument *argument, uint64_t span,
+                                    struct esp_error *error)
 {
     if (value->grid || value->datum || !value_goes_in(value, argument) || !value->in)
         return ESP_OK;
-    if (may_hold(value, argument, is_abstract))
+    if (may_hold(value, argument))
         return take_input(value, argument, error);
     const enum esp_status status = sequence_sync(value->in, span, error);
     return status == ESP_OK ? check_marks(value, argument, error) : status;
@@ -346,7 +347,8 @@ enum esp_status sequence_take_result(struct value *value, const struct argument 
     const bool is_named = value->datum && !value->held; /* by the program, as what goes in */
     if (value->grid || is_named || value->result || !argument_is_output(argument) || !value->out)
         return ESP_OK;
-    if (may_hold(value, argument, is_abstract) && vacant_can_be(argument->type))
+    const bool is_whole = !is_abstract || abstract_gives_whole(argument); /* else it is made here */
+    if (is_whole && may_hold(value, argument) && vacant_can_be(argument->type))
         return take_output(value, argument, error);
     /* Of a section, what is not written stays as it is. */
     enum esp_status status = sequence_sync(value->out, span, error);

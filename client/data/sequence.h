@@ -24,8 +24,8 @@ bool sequence_is_open(void);
 /* An argument of a call, its bytes known (`span`: of the memory that it may lie in, at least those): what it
  * takes, and then, when all have been looked at so, what it gives, becomes part of the sequence where it can
  * be; else memory is made good first. May block. */
-enum esp_status sequence_take_input(struct value *value, const struct argument *argument, bool is_abstract,
-                                    uint64_t span, struct esp_error *error);
+enum esp_status sequence_take_input(struct value *value, const struct argument *argument, uint64_t span,
+                                    struct esp_error *error);
 /* The same of an array of strings, packed as it travels (`in`), which the call only reads. */
 enum esp_status sequence_take_strings(struct value *value, struct esp_error *error);
 enum esp_status sequence_take_result(struct value *value, const struct argument *argument, bool is_abstract,

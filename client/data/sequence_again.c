@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/sequence_again.h"
 
+#include "client/abstract/abstract.h"
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/sequence.h"
@@ -63,7 +64,7 @@ void sequence_forget_calls(struct sequence *sequence)
 static bool leaves_results(const struct invocation *invocation)
 {
     bool any = false;
-    if (invocation->function->problem->abstract || invocation->home[0])
+    if (invocation->home[0])
         return false;
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         if (invocation->values[i].form != VALUE_MEMORY || invocation->values[i].grid)
@@ -234,6 +235,11 @@ static enum esp_status run(struct sequence *sequence, struct sequence_call *call
     invocation.work_flop = call->work_flop;
     invocation.memory_bytes = call->memory_bytes;
     if (status != ESP_OK) {
+        invocation_release(&invocation);
+        return status;
+    }
+    if (call->function->problem->abstract) {
+        status = abstract_call_again(sequence->engine, &invocation, error);
         invocation_release(&invocation);
         return status;
     }

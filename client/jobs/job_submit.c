@@ -94,7 +94,8 @@ static enum esp_status submit(struct library *library, struct handle *handle,
         return status;
     }
     if (handle->function->problem->abstract) {
-        status = abstract_submit_invocation(handle, &invocation, options, listed, job, error);
+        status =
+            abstract_submit_invocation(library->engine, handle, &invocation, options, listed, job, error);
         invocation_release(&invocation);
         return status;
     }

@@ -233,6 +233,9 @@ check "a program" "$top_builddir/tests/e2e/abstract_steps"
 check_says "starts some at once and hears what became of them" 'ended of inv on S took its time' \
     'dgeinv.*(zero|singular)' 'the job is of dgesv' '^cancelled$'
 
+check "what programs leave on servers stays there" "$top_builddir/tests/e2e/abstract_data_steps" data
+check "in a sequence, too, and is sent once" "$top_builddir/tests/e2e/abstract_data_steps" sequence
+
 check "a job of one step" espalier submit solve A='[4,1;2,3]' B='[1;2]'
 check_says "is the job of its problem" 'solve: submitted as dgesv'
 job=$(tail -n 1 "$log")

@@ -245,7 +245,7 @@ check "nothing is left on the servers" nothing_left
 
 # ---- a server is lost between two calls of a sequence ----
 start lost "$steps" lost
-check "a sequence leaves two results on a server" wait_until test -e made
+check "a sequence leaves results on a server" wait_until test -e made
 victim=A
 espalier data ls -s B | grep -q ':' && victim=B
 stop $victim KILL
@@ -254,7 +254,7 @@ ends() {
     # shellcheck disable=SC2154
     wait "$pid_lost" || { cat lost.out; return 1; }
 }
-check "when that is killed both are computed again on the other one" ends
+check "when that is killed all are computed again on the other one" ends
 
 # ---- servers without the memory for what a sequence would leave: its arrays have 115,200 bytes ----
 for memory in "100 KiB" "150 KiB" "300 KiB"; do
