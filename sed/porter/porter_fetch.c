@@ -124,8 +124,9 @@ static enum esp_status fetch_message(const struct porter_order *order, char *pie
     if (line.socket >= 0)
         close(line.socket);
     if (status != ESP_OK)
-        error_prefix(error, "piece %d from %s:%u (porter %u of %u there)", planned->source, order->host, port,
-                     rank, order->n_ports);
+        error_prefix(error, "piece %d from %s%s%s%s:%u (porter %u of %u there)", planned->source,
+                     *order->source ? "server " : "", order->source, *order->source ? ", " : "", order->host,
+                     port, rank, order->n_ports);
     return status;
 }
 

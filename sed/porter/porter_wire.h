@@ -10,7 +10,7 @@
 #include "core/redistribution/block_cyclic.h"
 #include "core/data/datum.h"
 
-#define PORTER_VERSION      3u
+#define PORTER_VERSION      4u
 #define PORTERS_MOST        256
 #define PORTER_HOST         256 /* bytes of a host's name */
 #define PORTER_TEXT         512
@@ -40,6 +40,7 @@ struct porter_order {
     uint32_t stall_ms; /* for how long a source may send nothing; 0: PORTER_STALL_MS */
     uint16_t ports[PORTERS_MOST];
     char host[PORTER_HOST];
+    char source[PORTER_HOST]; /* the name of the server that lends, for errors; "": not known */
 };
 
 enum porter_answer_kind {

@@ -12,6 +12,7 @@
 #include "util/config.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,7 @@ static enum esp_status make_order(const struct pull *pull, const char *address,
     struct datum_shape shape;
     uint16_t port; /* of the holder: its porters have others */
     *order = (struct porter_order){.ticket = opened->ticket, .key = pull->id.key};
+    snprintf(order->source, sizeof order->source, "%s", opened->datum.server ? opened->datum.server : "");
     enum esp_status status = server_data_shape(&opened->datum, &shape, error);
     if (status == ESP_OK)
         status = pull_lie(&shape, &order->from, error);

@@ -52,6 +52,7 @@ struct pull {
     /* The thread's own: */
     bool begun;                  /* the store has room for it */
     bool asked;                  /* a holder has answered */
+    bool opened;                 /* the one that is asked now has let this server in */
     bool stays;                  /* as a replica: somebody asked for one, or the source permits it */
     bool stuck;                  /* somebody may write to its memory for ever */
     bool promotes;               /* a replica that is here becomes the original */

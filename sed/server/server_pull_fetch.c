@@ -203,7 +203,7 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
         atomic_store(&pull->bytes, opened->datum.bytes);
         if (!pull->begun && !pull->counted)
             pull->stays = may_stay(opened);
-        pull->asked = true;
+        pull->asked = pull->opened = true;
         status = bring(pull, address, opened, error);
         if (status == ESP_OK && gives) { /* it stays let in until the datum is here for good */
             snprintf(pull->giver, sizeof pull->giver, "%s", address);
@@ -216,18 +216,36 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
     return status;
 }
 
-/* A source that was restarted in the middle, or that the network lost for a moment, goes on where it was. */
+/* A rank that died, here or there, is replaced by its daemon's porter in a moment. */
+static bool has_lost_porter(const struct pull *pull, enum esp_status status, int64_t until_ns)
+{
+    return pull->laid && pull->opened && status == ESP_UNREACHABLE && clock_now_ns(&clock_system) < until_ns;
+}
+
+/* A source that was restarted in the middle, or that the network lost for a moment, goes on where it was. One
+ * that is not there any more then tells less than what it went in the middle of. */
 static enum esp_status fetch_from(struct pull *pull, const char *address, struct esp_error *error)
 {
-    enum esp_status status = ESP_OK;
+    const int64_t until_ns = clock_now_ns(&clock_system) + pull_ask_ms(pull) * NS_PER_MS;
+    char text[DATUM_TEXT];
     for (unsigned i = 0; i < REOPEN_MOST; i++) {
-        uint64_t before = atomic_load(&pull->arrived);
-        status = fetch_once(pull, address, error);
-        if (status == ESP_OK || !transfer_may_go_on(status) || atomic_load(&pull->arrived) == before ||
-            pull->stuck)
+        struct esp_error why = {0};
+        const uint64_t before = atomic_load(&pull->arrived);
+        pull->opened = false;
+        const enum esp_status status = fetch_once(pull, address, &why);
+        if (status == ESP_OK)
+            return ESP_OK;
+        if (i == 0 || pull->opened)
+            *error = why;
+        const bool lost_porter = has_lost_porter(pull, status, until_ns);
+        if (!transfer_may_go_on(status) || pull->stuck || atomic_load(&pull->stop) ||
+            (atomic_load(&pull->arrived) == before && !lost_porter))
             break;
+        log_notice("%s: is tried again: %s", datum_id_short(&pull->id, text), why.text);
+        if (lost_porter)
+            pull_nap();
     }
-    return status;
+    return error->status;
 }
 
 /* Of several that could not give it: that one does not have it tells less than that another cannot be

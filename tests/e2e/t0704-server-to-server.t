@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A matrix in pieces moves to another server, to lie otherwise there: straight from ranks to ranks.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs mpirun espalier espalier-agent espalier-sed espalier-crd
+needs mpirun espalier espalier-agent espalier-sed espalier-crd curl
 [ -x "$top_builddir/sed/mpi/espalier-prd" ] || skip_all "the program of the ranks is not built"
 TMPDIR=$work
 export TMPDIR
@@ -29,6 +29,8 @@ server() {
 name = "$1"
 parent = "$(cat master.address)"
 listen = "127.0.0.1:0"
+http = "127.0.0.1:0"
+address_file = "$work/$1.address"
 log_file = "$work/$1.log"
 log_level = debug
 store_memory = "64 MB"
@@ -130,35 +132,94 @@ stopped_is_told() { pid=$(rank_of "$1" "$2") && kill -STOP "$pid" && begun=$(dat
 check "a rank at the target that is stopped is told" stopped_is_told 1 3 three
 check "and one at the source" stopped_is_told 1 2 two
 
-# The ranks that fetch die in the middle (they are stopped, so that it lasts). signal_ranks SIGNAL SIZE
+# ---- who dies in the middle ----
+
+# The ranks that fetch stand still, so that the middle lasts: those that lend have been asked for the pieces then.
+# signal_ranks SIGNAL SIZE
 signal_ranks() { n_signalled=0; for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ 2>/dev/null); do
     process=${environ%/environ}
     grep -sqzx "OMPI_COMM_WORLD_SIZE=$2" "$environ" && [ "$(cat "$process/comm")" = espalier-prd ] &&
         kill "-$1" "${process#/proc/}" && n_signalled=$((n_signalled + 1))
 done; }
 all_stand_still() { signal_ranks STOP 3; [ "$n_signalled" -eq 3 ]; }
+none_left() { signal_ranks 0 "$1"; [ "$n_signalled" -eq 0 ]; }
+# figure SERVER NAME: of what it counts
+figure() { curl -sS --max-time 20 "http://$(cat "$1.address.http")/metrics" | awk -v name="espalier_server_$2" '$1 == name { print $2 }'; }
 listed() { espalier data ls --server three | wc -l; }
-before=$(listed)
-fetching=$(grep -c "3 porters fetch pieces" three.log)
-check "the ranks stand still" wait_until all_stand_still
-espalier data cp "$A" three --grid 2x3 --block 1 >out 2>error &
-asking=$!
-more_fetch() { [ "$(grep -c "3 porters fetch pieces" three.log)" -gt "$fetching" ]; }
-wait_until more_fetch
-signal_ranks KILL 3
-fails() { ! wait "$asking" && cat error && grep -q "server three: rank [0-2] of 3: it has ended in the middle" error; }
-check "ranks that die in the middle are told" fails
-nothing_left() { [ "$(listed)" -eq "$before" ]; }
-check "and nothing of it is left" nothing_left
-again() { G=$(espalier data cp "$A" three --grid 2x3 --block 1) && same "$G"; }
-check "it can be said again at once, while ranks are started" again
+count_lines() { grep -c "$1" "$2.log"; }
+more_fetch() { [ "$(count_lines "3 porters fetch pieces" three)" -gt "$fetching" ]; }
+begins_to_move() {
+    fetching=$(count_lines "3 porters fetch pieces" three)
+    was_ready=$(($(count_lines "ranks are ready" three) + $(count_lines "ranks are ready" two)))
+    before=$(listed) used=$(figure three data_memory_bytes)
+    wait_until all_stand_still && [ -n "$used" ] || return 1
+    espalier data cp "$A" three --grid 2x3 --block 1 >moved 2>error &
+    asking=$!
+    wait_until more_fetch
+}
+moves_on() { wait "$asking" && G=$(cat moved) && lies "$G" "2 x 3" "1 x 1" && same "$G"; }
+are_ready() { [ $(($(count_lines "ranks are ready" three) + $(count_lines "ranks are ready" two))) -gt "$was_ready" ]; }
+at_two=$(espalier data cp "$P" two --grid 2x1 --block 4)
+computes() { product two "$Q" "$at_two" "2 x 1" && product three "$B" "$P" "3 x 1"; }
 
+check "a matrix is on its way" begins_to_move
+signal_ranks KILL 3
+check "when all ranks that are to have it die, it comes nevertheless" moves_on
+check "the log tells who died" grep -q "is tried again: server three: rank [0-2] of 3: " three.log
+check "there are ranks again" wait_until are_ready
+
+check "another is on its way" begins_to_move
+kill -KILL "$(rank_of 1 3)"
+signal_ranks CONT 3
+check "when one rank that is to have it dies, it comes nevertheless" moves_on
+check "there are ranks again" wait_until are_ready
+
+check "another is on its way" begins_to_move
+lender=$(rank_of 1 2)
+kill -KILL "$lender"
+is_gone() { ! alive "$lender"; }
+wait_until is_gone
+signal_ranks CONT 3
+check "when a rank that lends it dies, it comes nevertheless" moves_on
+check "the log tells from whom it did not come" grep -q "is tried again: server three: rank [0-2] of 3: piece [0-3] from server two, 127.0.0.1:" three.log
+check "and its server which one has died" grep -q "rank 1 of 2 (process [0-9]* on [^)]*) was killed" two.log
+check "there are ranks again" wait_until are_ready
+check "both servers compute as before" computes
+
+not_moved() { ! wait "$asking" && cat moved error && grep -q "$1" error && [ ! -s moved ]; }
+as_before() { [ "$(listed)" -eq "$before" ] && [ "$(figure three data_memory_bytes)" = "$used" ]; }
+check "another is on its way" begins_to_move
+stop two KILL
+wait_until none_left 2
+signal_ranks CONT 3
+check "a server that dies in the middle is told by name" not_moved "rank [0-2] of 3: piece [0-3] from server two, 127.0.0.1:"
+check "nothing of it is left, and its memory is given back" wait_until as_before
+start two espalier-sed --foreground "$work/two.conf"
+returns() { same "$A"; }
+wait_until returns
+check "the matrix is not lost" same "$A"
+check "and comes when it is wanted again" to_three
+check "there are ranks again" wait_until are_ready
+
+persistent() { espalier data ls --server three | grep -c persistent; }
+check "another is on its way" begins_to_move
+kept=$(persistent)
+stop three KILL
+signal_ranks CONT 3
+check "a server that was to have it and dies is told by name" not_moved "server three, which is to have it, .*nothing is lost, two has it still"
+wait_until none_left 3
+start three espalier-sed --foreground "$work/three.conf"
+is_back() { [ "$(persistent)" -eq "$kept" ]; }
+check "it comes back with what was durable there, and nothing else" wait_until is_back
+check "there are ranks again" wait_until are_ready
+check "the matrix comes when it is wanted again" to_three
+
+nothing_left() { [ "$(listed)" -eq "$before" ]; }
 before=$(listed)
 stop two
 check "a server that is gone is told" says "server two, which made it, is not there" "$A" three --grid 2x2 --block 3
 check "and nothing of it is left" nothing_left
 start two espalier-sed --foreground "$work/two.conf"
-returns() { same "$A"; }
 wait_until returns
 check "nor lost" same "$A"
 finish
