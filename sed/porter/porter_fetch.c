@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling pieces: the messages that the plan has for them, step by step, each from the porter that has it.
+ * Filling pieces: the messages that the plan has for them, step by step, each from the porter that has it; or
+ * straight out of memory, where that is this very one.
  */
 #include "sed/porter/porter_internal.h"
+
+#include "core/redistribution/pieces.h"
+#include "util/careful.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -169,4 +175,56 @@ enum esp_status porter_fetch(const struct porter_order *order, char *pieces, con
         status = fetch_step(order, pieces, plan, step, end, error);
     redistribution_plan_destroy(plan);
     return status;
+}
+
+/* ---- without messages ---- */
+
+/* One piece, out of others that this process has. */
+struct taking {
+    const struct porter_order *order;
+    const char *held;
+    char *piece;
+    int64_t rank;
+};
+
+static void take_piece(void *arg)
+{
+    const struct taking *taking = arg;
+    const struct porter_order *order = taking->order;
+    int64_t row, col;
+    block_cyclic_matrix_place(&order->to, taking->rank, &row, &col);
+    pieces_take(&order->from, taking->held, &order->to, row, col, taking->piece,
+                block_cyclic_count(&order->to.rows, row), order->element_bytes);
+}
+
+/* Of memory that is a file, a disk that fails tells by a signal, which a thread of a porter has blocked. */
+static bool take_carefully(struct taking *taking)
+{
+    sigset_t fault, blocked;
+    sigemptyset(&fault);
+    sigaddset(&fault, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &fault, &blocked);
+    const bool taken = careful_read(take_piece, taking);
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    return taken;
+}
+
+enum esp_status porter_take(const struct porter_order *order, const char *held, char *pieces,
+                            const struct porter_end *end, struct esp_error *error)
+{
+    const int64_t n = block_cyclic_matrix_ranks(&order->to);
+    uint64_t bytes;
+    for (int64_t rank = 0; rank < n; rank++, pieces += bytes) {
+        struct taking taking = {order, held, pieces, rank};
+        bytes = pieces_count(&order->to, rank) * order->element_bytes;
+        if (rank % order->places != order->place || bytes == 0)
+            continue;
+        if (!take_carefully(&taking))
+            return error_set(error, ESP_SYSTEM,
+                             "the memory of the datum cannot be read: its disk has failed");
+        tell(end, bytes);
+        if (porter_wait(-1, false, end, 0, NULL) == ESP_CANCELLED)
+            return error_set(error, ESP_CANCELLED, "the transfer was withdrawn");
+    }
+    return ESP_OK;
 }

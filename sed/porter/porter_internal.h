@@ -77,5 +77,8 @@ bool porter_request_read(const uint64_t words[PORTER_REQUEST_WORDS], struct port
 /* Does the order, whose pieces are at `pieces`, and tells the daemon over end->order what has come. */
 enum esp_status porter_fetch(const struct porter_order *order, char *pieces, const struct porter_end *end,
                              struct esp_error *error);
+/* The same of what lies in memory of this process, at `held`: without a message. */
+enum esp_status porter_take(const struct porter_order *order, const char *held, char *pieces,
+                            const struct porter_end *end, struct esp_error *error);
 
 #endif

@@ -43,10 +43,45 @@ static bool is_sound(const struct porter_order *order)
         return false;
     if (order->kind == PORTER_FETCH &&
         (order->places == 0 || order->place >= order->places || order->n_ports == 0 ||
-         order->n_ports > PORTERS_MOST || order->stall_ms > PORTER_STALL_MS))
+         order->n_ports > PORTERS_MOST || order->stall_ms > PORTER_STALL_MS ||
+         order->from.rows.n != order->to.rows.n || order->from.cols.n != order->to.cols.n))
         return false;
     return (uint64_t)held->rows.n * (uint64_t)held->cols.n * order->element_bytes == order->bytes &&
-           memchr(order->host, 0, sizeof order->host);
+           memchr(order->host, 0, sizeof order->host) && memchr(order->source, 0, sizeof order->source);
+}
+
+/* ---- what is lent ---- */
+
+static bool is_alike(const struct block_cyclic_matrix *a, const struct block_cyclic_matrix *b)
+{
+    return a->rows.n == b->rows.n && a->cols.n == b->cols.n && pieces_are_alike(a, b);
+}
+
+/* What the request is about stays while somebody reads. */
+static struct lending *find(struct porter *porter, const struct porter_message *wanted, uint64_t ticket,
+                            struct datum_key key, bool sealed)
+{
+    struct lending *lending;
+    pthread_mutex_lock(&porter->lock);
+    DL_FOREACH(porter->lendings, lending)
+    {
+        if (lending->order.ticket == ticket && datum_key_equal(lending->order.key, key) &&
+            lending->order.element_bytes == wanted->element_bytes && (lending->order.sealed != 0) == sealed &&
+            is_alike(&lending->order.from, &wanted->from))
+            break;
+    }
+    if (lending)
+        lending->readers++;
+    pthread_mutex_unlock(&porter->lock);
+    return lending;
+}
+
+static void let_go(struct porter *porter, struct lending *lending)
+{
+    pthread_mutex_lock(&porter->lock);
+    lending->readers--;
+    pthread_cond_broadcast(&porter->changed);
+    pthread_mutex_unlock(&porter->lock);
 }
 
 /* ---- orders ---- */
@@ -77,6 +112,20 @@ static void lend(struct porter *porter, int socket, const struct porter_order *o
     pthread_mutex_unlock(&porter->lock);
 }
 
+/* From other porters; what this one lends itself, as it is to lie otherwise where it is, needs no message. */
+static void fetch(struct porter *porter, const struct porter_order *order, char *pieces,
+                  const struct porter_end *end, struct esp_error *error)
+{
+    const struct porter_message wanted = {.from = order->from, .element_bytes = order->element_bytes};
+    struct lending *own = find(porter, &wanted, order->ticket, order->key, order->sealed != 0);
+    if (!own) {
+        porter_fetch(order, pieces, end, error);
+        return;
+    }
+    porter_take(order, own->pieces, pieces, end, error);
+    let_go(porter, own);
+}
+
 static void obey(struct porter *porter, int socket, const struct porter_order *order, int memory)
 {
     void *base;
@@ -92,7 +141,7 @@ static void obey(struct porter *porter, int socket, const struct porter_order *o
     if (order->kind == PORTER_LEND)
         lend(porter, socket, order, pieces);
     else
-        porter_fetch(order, pieces, &end, &error);
+        fetch(porter, order, pieces, &end, &error);
     munmap(base, length);
     answer(socket, PORTER_ENDED, error.status, 0, error.text);
 }
@@ -138,30 +187,6 @@ void porter_serve_daemon(struct porter *porter, int socket)
 
 /* ---- other porters ---- */
 
-static bool is_alike(const struct block_cyclic_matrix *a, const struct block_cyclic_matrix *b)
-{
-    return a->rows.n == b->rows.n && a->cols.n == b->cols.n && pieces_are_alike(a, b);
-}
-
-/* What the request is about stays while somebody reads. */
-static struct lending *find(struct porter *porter, const struct porter_message *wanted, uint64_t ticket,
-                            struct datum_key key, bool sealed)
-{
-    struct lending *lending;
-    pthread_mutex_lock(&porter->lock);
-    DL_FOREACH(porter->lendings, lending)
-    {
-        if (lending->order.ticket == ticket && datum_key_equal(lending->order.key, key) &&
-            lending->order.element_bytes == wanted->element_bytes && (lending->order.sealed != 0) == sealed &&
-            is_alike(&lending->order.from, &wanted->from))
-            break;
-    }
-    if (lending)
-        lending->readers++;
-    pthread_mutex_unlock(&porter->lock);
-    return lending;
-}
-
 static bool find_secret(void *arg, uint64_t ticket, unsigned char *secret)
 {
     struct porter *porter = arg;
@@ -176,14 +201,6 @@ static bool find_secret(void *arg, uint64_t ticket, unsigned char *secret)
     }
     pthread_mutex_unlock(&porter->lock);
     return lending != NULL;
-}
-
-static void let_go(struct porter *porter, struct lending *lending)
-{
-    pthread_mutex_lock(&porter->lock);
-    lending->readers--;
-    pthread_cond_broadcast(&porter->changed);
-    pthread_mutex_unlock(&porter->lock);
 }
 
 static enum esp_status say_status(const struct porter_line *line, enum esp_status status, uint64_t bytes,

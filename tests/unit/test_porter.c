@@ -267,6 +267,51 @@ static void a_lender_that_stands_still_is_told(void **state)
     unlink(target.list.paths[0]);
 }
 
+/* ---- where it is ---- */
+
+/* By the porters that lend it, into the memory of the other side; what is said of ports leads nowhere. */
+static enum esp_status lay_otherwise(struct told *told, struct esp_error *error)
+{
+    struct side here = source;
+    here.fd = target.fd;
+    for (uint32_t i = 0; i < order.n_ports; i++)
+        order.ports[i] = 1;
+    return fetch(&here, &order, told, error);
+}
+
+static void what_is_to_lie_otherwise_where_it_is_needs_no_message(void **state)
+{
+    (void)state;
+    struct told told = {0};
+    struct esp_error error = {.text = ""};
+    fill(&order.from, source.pieces, false);
+    assert_int_equal(lay_otherwise(&told, &error), ESP_OK);
+    assert_string_equal(error.text, "");
+    assert_int_equal(told.bytes, source.bytes);
+    fill(&order.to, target.pieces, true);
+}
+
+static void memory_there_that_cannot_be_read_is_told(void **state)
+{
+    (void)state;
+    struct told told = {0};
+    struct esp_error error;
+    assert_int_equal(ftruncate(source.fd, 4096), 0);
+    assert_int_equal(lay_otherwise(&told, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "of 4: the memory of the datum cannot be read: its disk has failed"));
+}
+
+static void other_sizes_than_those_of_what_is_there_are_refused(void **state)
+{
+    (void)state;
+    struct told told = {0};
+    struct esp_error error;
+    order.to.rows.n = 50;
+    order.to.cols.n = 200;
+    assert_int_equal(lay_otherwise(&told, &error), ESP_PROTOCOL);
+    assert_non_null(strstr(error.text, "malformed order"));
+}
+
 static void a_malformed_order_is_refused(void **state)
 {
     (void)state;
@@ -297,6 +342,9 @@ int main(void)
         FAULT(a_porter_that_stands_still_is_told_before_it_lets_go),
         FAULT(a_porter_that_waits_for_its_source_is_not_silent),
         FAULT(a_lender_that_stands_still_is_told),
+        FAULT(what_is_to_lie_otherwise_where_it_is_needs_no_message),
+        FAULT(memory_there_that_cannot_be_read_is_told),
+        FAULT(other_sizes_than_those_of_what_is_there_are_refused),
         FAULT(a_malformed_order_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
