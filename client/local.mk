@@ -70,6 +70,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/forecast_grids.h \
 	client/command/forecast_machine.c \
 	client/command/forecast_machine.h \
+	client/command/ranks_ask.c \
+	client/command/ranks_ask.h \
 	client/command/forecast_tables.c \
 	client/command/forecast_tables.h \
 	client/command/verb_cancel.c \

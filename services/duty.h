@@ -13,12 +13,18 @@
  *     move NAME ADDRESS   changes the parent, answered when that is done
  *     drain, undrain      takes no new sessions; takes them again
  *     drain briefly       until it is started again, which its files have to allow
- *     disable PROBLEM...  does not solve them any more, answered when that is so; where its files do not
- * allow to be read again, nothing changes enable PROBLEM...   does so again problems            tells which
- * problems a server solves now, a line each, and those that are disabled behind a '-' reload              as
- * SIGHUP stop                as SIGTERM restart             ends as by stop, and runs again at the same
- * address: as SIGUSR2 trace SESSION       lines of core/hierarchy/trace.h weather [NUMBER]    lines of
- * core/forecast/outlook.h, from that number on
+ *     disable PROBLEM...  does not solve them any more, answered when that is so; where its files do
+ *                         not allow to be read again, nothing changes
+ *     enable PROBLEM...   does so again
+ *     problems            tells which problems a server solves now, a line each, and those that are
+ *                         disabled behind a '-'
+ *     ranks               what is known of a server's ranks (core/forecast/parallel_profile.h);
+ *                         "": it has none
+ *     reload              as SIGHUP
+ *     stop                as SIGTERM
+ *     restart             ends as by stop, and runs again at the same address: as SIGUSR2
+ *     trace SESSION       lines of core/hierarchy/trace.h
+ *     weather [NUMBER]    lines of core/forecast/outlook.h, from that number on
  *
  * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
  * is there again, in the same way: without being gone for a moment. It knows it by its name: where that one
@@ -124,7 +130,7 @@ enum esp_status duty_init(struct duty *duty, const struct duty_options *options,
 void duty_release(struct duty *duty);
 
 /* Whether who speaks may give that order: with TLS only those whom the node's file names, but for the
- * weather, which everybody sees who sees the tree. ESP_SECURITY. */
+ * weather and what ranks are like, which everybody sees who sees the tree. ESP_SECURITY. */
 enum esp_status duty_permits(const struct duty *duty, const struct envelope *envelope, const char *verb,
                              struct esp_error *error);
 /* An order for this node from its parent: answered by a message, now or when it is done. */

@@ -253,18 +253,16 @@ enum exit_code forecast_grids(const struct command_line *command, const struct f
     if (read_most(command, &ranks, &error) != ESP_OK ||
         read_problem(routine, &given, &problem, &alike, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    enum esp_status status = forecast_machine(command, &profile, &error);
-    if (status == ESP_SYNTAX)
-        return command_usage(command, "%s", error.text);
+    enum exit_code code = forecast_machine(command, &profile);
+    if (code != EXIT_DONE)
+        return code;
     const struct parallel_machine machine = parallel_profile_machine(&profile);
-    if (status == ESP_OK)
-        status = parallel_grids(&machine, &problem, ranks, parallel_blocks, PARALLEL_BLOCKS, &forecasts,
-                                &count, &error);
-    if (status != ESP_OK)
+    if (parallel_grids(&machine, &problem, ranks, parallel_blocks, PARALLEL_BLOCKS, &forecasts, &count,
+                       &error) != ESP_OK)
         return command_fail(command, &error);
     snprintf(symbol, sizeof symbol, "%s_", routine);
     correct(&profile.experience, symbol, &alike, forecasts, count);
-    enum exit_code code = print(command, &problem, &profile, forecasts, count);
+    code = print(command, &problem, &profile, forecasts, count);
     free(forecasts);
     return code;
 }

@@ -8,7 +8,8 @@
 #include "client/command/command.h"
 #include "fast.h"
 
-/* The operand is the routine; `values` its numbers and letters. Needs no platform. */
+/* The operand is the routine; `values` its numbers and letters. Needs no platform,
+ * but for --server. */
 enum exit_code forecast_grids(const struct command_line *command, const struct fast_value *values, size_t n);
 
 #endif

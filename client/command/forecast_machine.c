@@ -2,6 +2,9 @@
 #include "config.h"
 
 #include "client/command/forecast_machine.h"
+#include "client/command/ranks_ask.h"
+#include "client/command/session.h"
+#include "espalier.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,22 +98,59 @@ static struct parallel_profile profile_of(const struct given *given)
     return profile;
 }
 
-enum esp_status forecast_machine(const struct command_line *command, struct parallel_profile *profile,
-                                 struct esp_error *error)
+static enum esp_status check_sources(const char *path, const char *text, const char *server,
+                                     struct esp_error *error)
 {
-    const char *path = command_option_value(command, "ranks"),
-               *text = command_option_value(command, "machine");
-    struct given given = guess;
     if (path && text)
         return error_set(error, ESP_SYNTAX,
                          "expected --ranks (as measured) or --machine (as given), found both");
+    if (server && (path || text))
+        return error_set(error, ESP_SYNTAX, "expected --server (as its ranks measured) or %s, found both",
+                         path ? "--ranks" : "--machine");
+    return ESP_OK;
+}
+
+/* From the options alone. */
+static enum esp_status read_machine(const char *path, const char *text, struct parallel_profile *profile,
+                                    struct esp_error *error)
+{
+    struct given given = guess;
+    enum esp_status status = ESP_OK;
     if (path)
         return parallel_profile_load(path, profile, error);
-    enum esp_status status = ESP_OK;
     if (text) {
         given.update_s = 0;
         status = read_given(text, &given, error);
     }
     *profile = profile_of(&given);
     return status;
+}
+
+static enum exit_code ask(const struct command_line *command, const char *server,
+                          struct parallel_profile *profile)
+{
+    struct esp_error error;
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    if (ranks_ask(server, NULL, profile, &error) != ESP_OK)
+        code = session_fail_with(command, &error);
+    grpc_finalize();
+    return code;
+}
+
+enum exit_code forecast_machine(const struct command_line *command, struct parallel_profile *profile)
+{
+    const char *path = command_option_value(command, "ranks"),
+               *text = command_option_value(command, "machine"),
+               *server = command_option_value(command, "server");
+    struct esp_error error = {0};
+    enum esp_status status = check_sources(path, text, server, &error);
+    if (status == ESP_OK && server)
+        return ask(command, server, profile);
+    if (status == ESP_OK)
+        status = read_machine(path, text, profile, &error);
+    if (status == ESP_SYNTAX)
+        return command_usage(command, "%s", error.text);
+    return status == ESP_OK ? EXIT_DONE : command_fail(command, &error);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ranks are like, for `espalier forecast ROUTINE --grids`: as measured (--ranks), as given (--machine),
- * or assumed.
+ * What ranks are like, for `espalier forecast ROUTINE --grids`: as measured (--ranks FILE, --server NAME,
+ * which is asked), as given (--machine), or assumed.
  */
 #ifndef CLIENT_COMMAND_FORECAST_MACHINE_H
 #define CLIENT_COMMAND_FORECAST_MACHINE_H
@@ -9,8 +9,8 @@
 #include "client/command/command.h"
 #include "core/forecast/parallel_profile.h"
 
-/* ESP_SYNTAX: --machine is not as it should be, or both are given; else as parallel_profile_load(). */
-enum esp_status forecast_machine(const struct command_line *command, struct parallel_profile *profile,
-                                 struct esp_error *error);
+/* EXIT_DONE, or what was wrong has been told: --machine is not as it should be, more than one of the options
+ * is given, or the file or the server does not tell. */
+enum exit_code forecast_machine(const struct command_line *command, struct parallel_profile *profile);
 
 #endif

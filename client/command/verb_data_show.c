@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/command/layout.h"
+#include "client/command/ranks_ask.h"
 #include "client/command/session.h"
 #include "core/data/datum.h"
 #include "core/forecast/parallel_profile.h"
@@ -30,8 +31,10 @@ struct picture {
     bool map;
     bool moves;
     struct esp_data_layout to;
-    struct parallel_speed speed;
-    bool measured; /* what `speed` says of messages */
+    const char *ranks; /* the file that tells of them, or NULL */
+    struct parallel_profile profile;
+    bool measured;     /* what it says of messages */
+    const char *asked; /* the server that has told it; NULL: none has */
 };
 
 /* "FIRST:LAST,FIRST:LAST", rows and columns from 1. */
@@ -51,22 +54,35 @@ static enum esp_status read_zoom(const char *word, struct block_map_window *wind
 static enum esp_status read_speed(const struct command_line *command, struct picture *picture,
                                   struct esp_error *error)
 {
-    const char *path = command_option_value(command, "ranks");
-    struct parallel_profile profile;
-    picture->speed = assumed;
-    if (!path)
+    struct parallel_profile *profile = &picture->profile;
+    picture->ranks = command_option_value(command, "ranks");
+    profile->speed = assumed;
+    if (!picture->ranks)
         return ESP_OK;
     if (!picture->moves)
         return error_set(error, ESP_INVALID, "--ranks: expected --grid and --block beside it");
-    enum esp_status status = parallel_profile_load(path, &profile, error);
-    if (status == ESP_OK && !(profile.speed.latency_s > 0 && profile.speed.byte_s > 0))
-        status = error_set(error, ESP_INVALID,
-                           "%s: expected what messages between ranks take, found none measured", path);
-    if (status != ESP_OK)
-        return status;
-    picture->speed = profile.speed;
-    picture->measured = true;
-    return ESP_OK;
+    enum esp_status status = parallel_profile_load(picture->ranks, profile, error);
+    if (status == ESP_OK && !(profile->speed.latency_s > 0 && profile->speed.byte_s > 0))
+        status =
+            error_set(error, ESP_INVALID,
+                      "%s: expected what messages between ranks take, found none measured", picture->ranks);
+    picture->measured = status == ESP_OK;
+    return status;
+}
+
+/* The same from a server that has the datum. Where none has ranks, or none of these answers, all stays as it
+ * is assumed, and is told to be so. */
+static void ask_speed(const struct esp_data_info *infos, size_t n, struct picture *picture)
+{
+    struct parallel_profile told;
+    struct esp_error error;
+    for (size_t i = 0; i < n && !picture->measured; i++) {
+        if (ranks_ask(infos[i].server, infos[i].address, &told, &error) != ESP_OK)
+            continue;
+        picture->profile = told;
+        picture->measured = true;
+        picture->asked = infos[i].server;
+    }
 }
 
 static enum esp_status read_options(const struct command_line *command, struct picture *picture,
@@ -163,8 +179,9 @@ static enum esp_status plan_move(const struct picture *picture, const struct esp
                                  struct redistribution_summary *summary, struct esp_error *error)
 {
     const struct redistribution what = {.from = picture->matrix, .to = layout_of(info, &picture->to)};
-    const struct redistribution_costs costs = {picture->speed.latency_s,
-                                               picture->speed.byte_s * (double)esp_type_size(info->type)};
+    const struct parallel_speed *speed = &picture->profile.speed;
+    const struct redistribution_costs costs = {speed->latency_s,
+                                               speed->byte_s * (double)esp_type_size(info->type)};
     struct redistribution_plan *plan;
     enum esp_status status = block_cyclic_matrix_check(&what.to, "--grid and --block", error);
     if (status == ESP_OK)
@@ -174,6 +191,20 @@ static enum esp_status plan_move(const struct picture *picture, const struct esp
     *summary = *redistribution_plan_summary(plan);
     redistribution_plan_destroy(plan);
     return ESP_OK;
+}
+
+/* On its own server ranks take it straight out of the pieces (sed/porter/porter.h): each of those that have
+ * some of it then. */
+static int64_t copying_ranks(const struct picture *picture)
+{
+    const int64_t pieces = (int64_t)picture->to.rows * picture->to.cols, ranks = picture->profile.ranks;
+    return ranks < 1 ? 1 : ranks < pieces ? ranks : pieces;
+}
+
+static double copy_s(const struct picture *picture, const struct esp_data_info *info)
+{
+    return parallel_speed_fill_s(&picture->profile.speed, (double)info->bytes,
+                                 (double)copying_ranks(picture));
 }
 
 static json_t *servers_json(const struct esp_data_info *infos, size_t n)
@@ -187,6 +218,21 @@ static json_t *servers_json(const struct esp_data_info *infos, size_t n)
 static json_t *pair(int64_t a, int64_t b)
 {
     return json_pack("[I, I]", (json_int_t)a, (json_int_t)b);
+}
+
+/* To others, and where it is. */
+static json_t *move_json(const struct esp_data_info *info, const struct picture *picture,
+                         const struct redistribution_summary *summary)
+{
+    const struct parallel_speed *speed = &picture->profile.speed;
+    json_t *here =
+        json_pack("{s:s, s:I, s:I, s:f}", "server", info->server, "ranks", (json_int_t)copying_ranks(picture),
+                  "bytes", (json_int_t)info->bytes, "seconds", copy_s(picture, info));
+    return json_pack("{s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:b, s:s?, s:o}", "steps", (int)summary->steps,
+                     "least_steps", (int)summary->least_steps, "cost", (json_int_t)summary->cost,
+                     "least_cost", (json_int_t)summary->least_cost, "seconds", summary->seconds,
+                     "step_seconds", speed->latency_s, "byte_seconds", speed->byte_s, "measured",
+                     (int)picture->measured, "measured_on", picture->asked, "in_place", here);
 }
 
 static json_t *as_json(const struct esp_data_info *info, size_t n, const struct picture *picture,
@@ -205,13 +251,7 @@ static json_t *as_json(const struct esp_data_info *info, size_t n, const struct 
                              whole ? json_null() : pair(m->rows.ranks, m->cols.ranks), "block",
                              whole ? json_null() : pair(m->rows.block, m->cols.block), "pieces", pieces);
     if (picture->moves)
-        json_object_set_new(json, "move",
-                            json_pack("{s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:b}", "steps",
-                                      (int)summary->steps, "least_steps", (int)summary->least_steps, "cost",
-                                      (json_int_t)summary->cost, "least_cost",
-                                      (json_int_t)summary->least_cost, "seconds", summary->seconds,
-                                      "step_seconds", picture->speed.latency_s, "byte_seconds",
-                                      picture->speed.byte_s, "measured", (int)picture->measured));
+        json_object_set_new(json, "move", move_json(info, picture, summary));
     return json;
 }
 
@@ -239,12 +279,18 @@ static enum esp_status print_map(const struct picture *picture, const struct esp
 static void describe_move(const struct picture *picture, const struct esp_data_info *info,
                           const struct redistribution_summary *summary, struct text *text)
 {
-    text_printf(text, "to %u x %u ranks, blocks of %lld x %lld (at %.3g us a step and %.3g GB/s, %s):\n",
-                picture->to.rows, picture->to.cols, (long long)picture->to.row_block,
-                (long long)picture->to.col_block, picture->speed.latency_s * 1e6,
-                1e-9 / picture->speed.byte_s,
-                picture->measured ? "as its ranks measured" : "which is assumed");
+    const struct parallel_speed *speed = &picture->profile.speed;
+    text_printf(
+        text, "to %u x %u ranks of another server, blocks of %lld x %lld (at %.3g us a step and %.3g GB/s, ",
+        picture->to.rows, picture->to.cols, (long long)picture->to.row_block,
+        (long long)picture->to.col_block, speed->latency_s * 1e6, 1e-9 / speed->byte_s);
+    if (picture->asked)
+        text_printf(text, "as the ranks of %s measured):\n", picture->asked);
+    else
+        text_printf(text, "%s):\n", picture->measured ? "as its ranks measured" : "which is assumed");
     block_map_move_text(summary, (double)esp_type_size(info->type), text);
+    block_map_copy_text(info->server, copying_ranks(picture), (double)info->bytes, copy_s(picture, info),
+                        text);
 }
 
 static enum exit_code show(const struct command_line *command, const struct esp_data_info *infos, size_t n,
@@ -259,6 +305,8 @@ static enum exit_code show(const struct command_line *command, const struct esp_
         status = check_whole(picture, infos, n, &error);
     if (status == ESP_OK)
         status = block_map_check(&picture->matrix, &picture->window, &error);
+    if (status == ESP_OK && picture->moves && !picture->measured)
+        ask_speed(infos, n, picture);
     if (status == ESP_OK && picture->moves)
         status = plan_move(picture, infos, &summary, &error);
     if (status == ESP_OK && picture->moves) {

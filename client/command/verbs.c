@@ -54,7 +54,9 @@ static const struct command_option data_show_options[] = {
     {0, "svg", "FILE", "the map as a picture"},
     {'g', "grid", "PxQ", "what moving it to such a grid would take, with --block"},
     {'b', "block", "R[xC]", "rows and columns of a block there"},
-    {0, "ranks", "FILE", "what messages take there ('ranks' in the server's state_dir), with --grid"},
+    {0, "ranks", "FILE",
+     "what messages take there ('ranks' in a server's state_dir), with --grid; else a server\n"
+     "that has the matrix is asked"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_copy_options[] = {
@@ -167,7 +169,9 @@ static const struct command_option directory_show_options[] = {
 static const struct command_option forecast_options[] = {
     {0, "plot", "FILE", "write an SVG of a model against its measurements ('-': standard output)"},
     {'g', "grids", "RANKS", "of a routine of ScaLAPACK: the time on each grid of at most so many ranks"},
-    {0, "ranks", "FILE", "what the ranks of a server are like ('ranks' in its state_dir), for --grids"},
+    {0, "ranks", "FILE",
+     "what the ranks of a server are like ('ranks' in its state_dir), for --grids; with --server\n"
+     "it is asked instead"},
     {0, "machine", "CONSTANTS",
      "what ranks would be like: 'paper', or flops=,slow=,latency=,bandwidth=,broadcast=; for --grids"},
     {0, "svg", "FILE", "the table of --grids as a picture ('-': standard output)"},
@@ -306,7 +310,8 @@ const struct verb command_verbs[] = {
      "  espalier forecast --plot model.svg FILE.model   draws a model of the state_dir of a server\n"
      "  espalier forecast pdgemm n=2048 --grids 32      pdgemm, pdtrsm, pdgetrf, pdpotrf or pdgeqrf on grids "
      "of\n"
-     "                                                  ranks, by its model; needs no platform\n"
+     "                                                  ranks, by its model; needs no platform,\n"
+     "                                                  but for --server NAME, whose ranks count then\n"
      "  espalier forecast pdgemm n=2048 --grids 32 --machine paper\n"
      "                                                  on the nodes that the models' papers measured",
      forecast_options, WITH_INPUT | WITH_PLATFORM | WITH_CONSTRAINTS, 1, -1, verb_forecast},
@@ -450,8 +455,8 @@ const struct verb command_verbs[] = {
      verb_data_info},
     {"data show", "ID", "Show how a matrix in pieces lies, and what moving it elsewhere takes",
      "Pieces are those of a process grid, block-cyclic: 'espalier data put --grid', and results that a call\n"
-     "leaves with -o X=data:pieces. The cost of moving is that of the plan with the fewest and shortest "
-     "steps.",
+     "leaves with -o X=data:pieces. Moving it to the ranks of another server costs the plan with the\n"
+     "fewest and shortest steps; on its own server it is copied, and no message is sent.",
      data_show_options, WITH_PLATFORM, 1, 1, verb_data_show},
     {"data rm", "[ID...]", "Delete data, with their replicas",
      "Who reads one at this moment reads on to the end. There is no way back. Of a session (session:ID) go\n"

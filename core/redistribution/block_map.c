@@ -349,3 +349,12 @@ void block_map_move_text(const struct redistribution_summary *summary, double el
     text_printf(text, ")\nforecast %.3g s, at most %.1f %% above the least possible\n", summary->seconds,
                 summary->least_seconds > 0 ? 100 * (summary->seconds / summary->least_seconds - 1) : 0.);
 }
+
+void block_map_copy_text(const char *server, int64_t ranks, double bytes, double seconds, struct text *text)
+{
+    text_printf(text, "where it is, on %s, no message is sent: ", server);
+    if (ranks > 1)
+        text_printf(text, "%" PRId64 " ranks copy ", ranks);
+    put_bytes(text, bytes);
+    text_printf(text, "%s from where it lies, forecast %.3g s\n", ranks > 1 ? "" : " are copied", seconds);
+}

@@ -35,5 +35,7 @@ void block_map_svg(const struct block_cyclic_matrix *matrix, const struct block_
 /* A few lines: what moving takes, by which steps, and how far from the least possible. */
 void block_map_move_text(const struct redistribution_summary *summary, double element_bytes,
                          struct text *text);
+/* A line: the same where it is, on that server: so many ranks copy it, in so many seconds. */
+void block_map_copy_text(const char *server, int64_t ranks, double bytes, double seconds, struct text *text);
 
 #endif

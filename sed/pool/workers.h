@@ -146,6 +146,10 @@ struct workers_ops {
     /* Whether calls of parallel implementations can be taken, if only in a moment. ESP_REFUSED with the
      * reason: the ranks could not be started. Any thread. NULL: this pool has none. */
     enum esp_status (*admits)(struct workers *workers, struct esp_error *error);
+    /* What is known of the ranks, as core/forecast/parallel_profile.h writes it, for free(): less than `most`
+     * bytes, without what calls took where that would be more. NULL without memory. Any thread. NULL: this
+     * pool has none. */
+    char *(*knows)(struct workers *workers, size_t most);
     void (*destroy)(struct workers *workers);
 };
 

@@ -100,6 +100,12 @@ static enum esp_status admits(struct workers *workers, struct esp_error *error)
     return joined->ranks->ops->admits(joined->ranks, error);
 }
 
+static char *knows(struct workers *workers, size_t most)
+{
+    const struct joined *joined = (struct joined *)workers;
+    return joined->ranks->ops->knows(joined->ranks, most);
+}
+
 static void destroy(struct workers *workers)
 {
     struct joined *joined = (struct joined *)workers;
@@ -117,6 +123,7 @@ static const struct workers_ops ops = {.start = start,
                                        .answer = answer,
                                        .propose = propose,
                                        .admits = admits,
+                                       .knows = knows,
                                        .destroy = destroy};
 
 enum esp_status workers_join(struct workers *processes, struct workers *ranks, struct workers **workers,

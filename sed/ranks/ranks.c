@@ -295,4 +295,5 @@ const struct workers_ops ranks_ops = {.start = pool_start,
                                       .progress = pool_progress,
                                       .propose = ranks_propose,
                                       .admits = pool_admits,
+                                      .knows = ranks_profile_tell,
                                       .destroy = ranks_destroy};

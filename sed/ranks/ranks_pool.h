@@ -195,6 +195,8 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
  */
 bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns);
 int64_t ranks_profile_tells_ns(const struct rank_pool *pool);
+/* The operation `knows` of the pool. */
+char *ranks_profile_tell(struct workers *workers, size_t most);
 /* Without the lock, one thread at a time: takes over what a calibration has written to the file, and writes
  * what is new, `now` or once a minute. */
 void ranks_profile_save(struct rank_pool *pool, bool now);

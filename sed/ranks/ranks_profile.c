@@ -111,6 +111,22 @@ uint32_t ranks_known_calls(struct workers *workers, const struct implementation 
     return n;
 }
 
+/* Most of a long text is what calls took. */
+char *ranks_profile_tell(struct workers *workers, size_t most)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    size_t length;
+    pthread_mutex_lock(&pool->lock);
+    char *text = parallel_profile_write(&pool->profile, &length);
+    if (text && length >= most) {
+        const struct parallel_profile measured = {.ranks = pool->profile.ranks, .speed = pool->profile.speed};
+        free(text);
+        text = parallel_profile_write(&measured, &length);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return text;
+}
+
 /* ---- the file, which a calibration beside the server writes too ---- */
 
 static bool is_same_time(struct timespec a, struct timespec b)

@@ -7,6 +7,7 @@
 #include "util/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- orders ---- */
@@ -43,22 +44,32 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
     log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
 }
 
-#define PROBLEMS_BYTES 60000 /* what an answer to an order takes */
+#define ANSWER_BYTES 60000 /* what an answer to an order takes */
 
 /* Where there are too many names, the last one is cut off, and no line ends the text. */
 static const char *problems_tell(const struct server *server, struct arena *arena)
 {
     struct text text;
-    char *buffer = arena_alloc(arena, PROBLEMS_BYTES);
+    char *buffer = arena_alloc(arena, ANSWER_BYTES);
     const struct node_place *place = &server->duty.place;
     if (!buffer)
         return NULL;
-    text_open(&text, buffer, PROBLEMS_BYTES);
+    text_open(&text, buffer, ANSWER_BYTES);
     for (size_t i = 0; i < place->n_disabled; i++)
         text_printf(&text, "-%s\n", place->disabled[i]);
     for (uint32_t i = 0; i < server->shelf->n_entries; i++)
         text_printf(&text, "%s\n", server->shelf->entries[i].problem);
     return buffer;
+}
+
+/* "": it has none. */
+static const char *ranks_tell(const struct server *server, struct arena *arena)
+{
+    struct workers *workers = server->workers;
+    char *known = workers->ops->knows ? workers->ops->knows(workers, ANSWER_BYTES) : NULL;
+    const char *text = arena_strdup(arena, known ? known : "");
+    free(known);
+    return text;
 }
 
 /* What only a server knows. */
@@ -67,6 +78,8 @@ static const char *ask(void *self, const char *verb, struct arena *arena)
     const struct server *server = self;
     if (strcmp(verb, "problems") == 0)
         return problems_tell(server, arena);
+    if (strcmp(verb, "ranks") == 0)
+        return ranks_tell(server, arena);
     if (strcmp(verb, "accuracy") != 0)
         return NULL;
     return server->accuracy ? accuracy_tell(server->accuracy, arena) : "";

@@ -121,7 +121,7 @@ check "what is not in pieces is whole, on its server" is_whole
 check "a zoom shows a part of it" zooms
 draws() { espalier data show "$A" --svg map.svg && [ -s map.svg ] && grep -q '<svg' map.svg && [ -z "$(espalier data show "$A" --svg map.svg)" ]; }
 check "and a picture is written" draws
-draws_cost() { espalier data show "$A" --svg cost.svg --grid 2x1 --block 3 >out && cat out && grep -q '>to 2 x 1 ranks, blocks of 3 x 3' cost.svg && grep -q '>forecast ' cost.svg; }
+draws_cost() { espalier data show "$A" --svg cost.svg --grid 2x1 --block 3 >out && cat out && grep -q '>to 2 x 1 ranks of another server, blocks of 3 x 3' cost.svg && grep -q '>forecast ' cost.svg; }
 check "and has the cost of moving it elsewhere" draws_cost
 costs() { espalier data show "$A" --grid 1x3 --block 2 --json | grep -q '"least_steps"'; }
 moves_only() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && ! grep -q 'in blocks of' out && grep -q '^to 1 x 3 ranks' out &&
@@ -249,10 +249,24 @@ check "and forecasts for grids go by it" tells
 shows_blocks() { espalier forecast pdgemm n=1000 --grids 4 --ranks state/ranks --json >out && espalier forecast pdgemm n=1000 --grids 4 --json >guess &&
     cat out guess && jq -es 'length == 2 and all(.[][]; .block | IN(16, 32, 64, 128))' out guess; }
 check "with blocks that a server chooses from" shows_blocks
-measured() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && grep -q '(at 50 us a step and 1 GB/s, which is assumed):' out &&
+# A server with ranks tells what these measured; one without is assumed to have 10 Gbit/s.
+S=$(espalier data put a.csv --server single --grid 2x2 --block 3)
+asks() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && grep -q 'GB/s, as the ranks of ranks measured):' out &&
+    espalier data show "$A" --grid 1x3 --block 2 --json | jq -e '.move | .measured and .measured_on == "ranks" and .byte_seconds > 0'; }
+check "what moving takes is told by what the ranks of its server measured" asks
+in_place() { grep -q '^where it is, on ranks, no message is sent: 3 ranks copy 640 B from where it lies, forecast ' out &&
+    espalier data show "$A" --grid 1x3 --block 2 --json | jq -e '.move.in_place | .server == "ranks" and .ranks == 3 and .bytes == 640 and .seconds > 0' &&
+    espalier data show "$S" --grid 1x3 --block 2 | grep -q '^where it is, on single, no message is sent: 640 B are copied from where it lies, '; }
+check "and beside it what it takes where it is" in_place
+asks_server() { espalier forecast pdgemm n=2000 --grids 4 --server ranks >out && cat out && grep -q '^fastest: ' out && ! grep -q 'not measured' out; }
+check "forecasts for grids ask it too" asks_server
+has_none() { ! espalier forecast pdgemm n=2000 --grids 4 --server single 2>error && cat error && grep -q 'server single has no ranks' error &&
+    ! espalier forecast pdgemm n=2000 --grids 4 --server nobody 2>error && cat error && grep -q 'the platform has no server "nobody"' error; }
+check "one that has none is told, and one that is not there" has_none
+measured() { espalier data show "$S" --grid 1x3 --block 2 >out && cat out && grep -q '(at 50 us a step and 1 GB/s, which is assumed):' out &&
     espalier data show "$A" --grid 1x3 --block 2 --ranks state/ranks >out && cat out && grep -q 'GB/s, as its ranks measured):' out &&
     espalier data show "$A" --grid 1x3 --block 2 --ranks state/ranks --json | jq -e '.move.measured and .move.byte_seconds > 0'; }
-check "and what moving takes is told by it too" measured
+check "and what moving takes is told by a file too" measured
 # The best of 16, 32, 64, 128 is the next one below the root of the derivative, or above it.
 near_root() { espalier forecast pdgetrf n=2000 --grids 3 --json | jq -e 'length == 5 and all(.[];
     .block_by_derivative > 0.45 * .block and .block_by_derivative < 2.2 * .block)'; }
@@ -307,6 +321,8 @@ check "so is a machine that is none" refuses 'broadcast=tree, ring, pipeline or 
 check "and a speed of nothing" refuses 'flops: expected a number above 0, found "0"' pdgemm n=100 --grids 2 --machine flops=0
 check "and both at once" refuses '--ranks (as measured) or --machine (as given), found both' pdgemm n=100 --grids 2 \
     --machine paper --ranks state/ranks
+check "and a server beside either" refuses '--server (as its ranks measured) or --machine, found both' pdgemm n=100 --grids 2 \
+    --machine paper --server ranks
 exports() { espalier directory export --output site.ldif chooses.conf && grep -q '^espalierRanks::' site.ldif &&
     espalier directory import --url "file:$work/directory.ldif" site.ldif; }
 check "and go to the site's directory" exports

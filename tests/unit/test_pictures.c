@@ -140,6 +140,20 @@ static void lines_of_a_note_stand_below_the_heading(void **state)
     assert_int_equal(count(buffer, "<rect "), 1 + 9);
 }
 
+static void a_copy_where_it_is_is_told_in_a_line(void **state)
+{
+    (void)state;
+    struct text text;
+    text_open(&text, buffer, ROOM);
+    block_map_copy_text("node7", 4, 8e6, 0.002, &text);
+    block_map_copy_text("node7", 1, 640, 1e-6, &text);
+    assert_string_equal(buffer,
+                        "where it is, on node7, no message is sent: 4 ranks copy 8 MB from where it lies, "
+                        "forecast 0.002 s\n"
+                        "where it is, on node7, no message is sent: 640 B are copied from where it lies, "
+                        "forecast 1e-06 s\n");
+}
+
 static void many_blocks_are_a_repeated_period(void **state)
 {
     (void)state;
@@ -342,6 +356,7 @@ int main(void)
         cmocka_unit_test(a_short_buffer_tells_what_it_would_need),
         cmocka_unit_test(few_blocks_are_drawn_one_by_one),
         cmocka_unit_test(lines_of_a_note_stand_below_the_heading),
+        cmocka_unit_test(a_copy_where_it_is_is_told_in_a_line),
         cmocka_unit_test(many_blocks_are_a_repeated_period),
         cmocka_unit_test(nothing_has_a_map_too),
         cmocka_unit_test(windows_beside_the_matrix_are_refused),

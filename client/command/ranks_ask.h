@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the ranks of a server are like, from the server itself.
+ */
+#ifndef CLIENT_COMMAND_RANKS_ASK_H
+#define CLIENT_COMMAND_RANKS_ASK_H
+
+#include "core/forecast/parallel_profile.h"
+
+/* Of the server of that name, at `address`; NULL: where the platform has it. A session is open. Returns when
+ * messages between its ranks have been measured. ESP_NOT_FOUND: there is no such server, or it has no ranks,
+ * or these have not measured yet; ESP_INVALID: it is of an earlier version; else as esp_administer(). */
+enum esp_status ranks_ask(const char *server, const char *address, struct parallel_profile *profile,
+                          struct esp_error *error);
+
+#endif
