@@ -69,6 +69,8 @@ sed_libworkers_la_SOURCES = \
 	sed/ranks/ranks_pool.h \
 	sed/ranks/ranks_profile.c \
 	sed/ranks/ranks_still.c \
+	sed/ranks/ranks_wait.c \
+	sed/ranks/ranks_wait.h \
 	sed/pool/ring.c \
 	sed/pool/ring.h \
 	sed/pool/signature.c \

@@ -299,7 +299,7 @@ static const struct config_key sed_keys[] = {
      AT(settings_sed, ranks),
      .initial = "0",
      .least = "0",
-     .most = "256",
+     .most = "4096",
      .text = "MPI ranks that compute parallel problems together; 0: none"},
     {.name = "mpirun",
      .type = CONFIG_STRING,

@@ -11,6 +11,8 @@ core_libcore_la_SOURCES += \
 	core/forecast/cost_wire.c \
 	core/forecast/gauge.c \
 	core/forecast/gauge.h \
+	core/forecast/grid_search.c \
+	core/forecast/grid_search.h \
 	core/forecast/grid_table.c \
 	core/forecast/grid_table.h \
 	core/forecast/link_graph.c \

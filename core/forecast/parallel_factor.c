@@ -9,11 +9,28 @@
 
 #include <math.h>
 
+/* A broadcast among so many ranks: to begin it, and for each element. */
+struct spread {
+    double begin_s, element_s;
+};
+
+static struct spread spread_of(const struct parallel_machine *machine, double ranks)
+{
+    return (struct spread){parallel_broadcast_begin_s(machine, ranks),
+                           parallel_broadcast_element_s(machine, ranks)};
+}
+
+static double spread_s(const struct spread *spread, double elements)
+{
+    return spread->begin_s + elements * spread->element_s;
+}
+
 /* One factorization of n columns by panels of `block` on p x q ranks. */
 struct factor {
     const struct parallel_machine *machine;
     double p, q, n, block, panels;
-    double lacking; /* of the last block, where it is not whole */
+    double lacking;         /* of the last block, where it is not whole */
+    struct spread down, on; /* along the p ranks of a column, and the q of a row: the same for all panels */
 };
 
 static struct factor factor_of(const struct parallel_machine *machine, struct parallel_grid grid,
@@ -24,7 +41,9 @@ static struct factor factor_of(const struct parallel_machine *machine, struct pa
                             .q = (double)grid.q,
                             .n = (double)n,
                             .block = fmin((double)block, (double)n),
-                            .panels = n > 0 ? ceil((double)n / (double)block) : 0};
+                            .panels = n > 0 ? ceil((double)n / (double)block) : 0,
+                            .down = spread_of(machine, (double)grid.p),
+                            .on = spread_of(machine, (double)grid.q)};
     factor.lacking = factor.panels * factor.block - factor.n;
     return factor;
 }
@@ -56,8 +75,7 @@ static double column_s(const struct factor *factor)
         return 0;
     if (factor->machine->column_s > 0)
         return doublings * factor->machine->column_s;
-    return doublings * send(factor, 1) + parallel_broadcast_s(factor->machine, factor->p, factor->block) +
-           send(factor, factor->block);
+    return doublings * send(factor, 1) + spread_s(&factor->down, factor->block) + send(factor, factor->block);
 }
 
 /* B.4.1.2: PDGETF2 of the panel that has i blocks of rows left; as a whole where that was measured. */
@@ -86,17 +104,14 @@ static double swaps_s(const struct factor *factor)
 /* B.4.1.3: what PDGETRF does besides when i blocks of rows and columns remain behind the panel. */
 static double update_s(const struct factor *factor, double i)
 {
-    const struct parallel_machine *machine = factor->machine;
     double rows = share(factor, i, factor->p), cols = share(factor, i, factor->q), block = factor->block;
     double below = share(factor, i + 1, factor->p);
     double seconds =
         kernel(factor, PARALLEL_TRSM, block, cols, 0) + kernel(factor, PARALLEL_GEMM, rows, cols, block);
     if (factor->q > 1)
-        seconds += parallel_broadcast_s(machine, factor->q, below * block) +
-                   kernel(factor, PARALLEL_COPY, below * block, 0, 0);
+        seconds += spread_s(&factor->on, below * block) + kernel(factor, PARALLEL_COPY, below * block, 0, 0);
     if (factor->p > 1)
-        seconds += parallel_broadcast_s(machine, factor->p, cols * block) +
-                   kernel(factor, PARALLEL_COPY, cols * block, 0, 0);
+        seconds += spread_s(&factor->down, cols * block) + kernel(factor, PARALLEL_COPY, cols * block, 0, 0);
     return seconds;
 }
 
@@ -108,7 +123,7 @@ double parallel_getrf_s(const struct parallel_machine *machine, struct parallel_
     for (double i = 1; i <= factor.panels; i++) {
         seconds += panel_s(&factor, i) + (i < factor.panels ? update_s(&factor, i) : 0);
         if (factor.q > 1)
-            seconds += parallel_broadcast_s(machine, factor.q, factor.block); /* pivots: IGEBS2D */
+            seconds += spread_s(&factor.on, factor.block); /* pivots: IGEBS2D */
     }
     return seconds;
 }
@@ -229,10 +244,8 @@ double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_
         double rows = share(&factor, i, factor.p), cols = share(&factor, i, factor.q);
         seconds += kernel(&factor, PARALLEL_POTF2, size, 0, 0);
         if (i > 0)
-            seconds += parallel_broadcast_s(machine, factor.p, size * size) +
-                       parallel_broadcast_s(machine, factor.q, rows * size) +
-                       parallel_broadcast_s(machine, factor.p, cols * size) +
-                       kernel(&factor, PARALLEL_TRSM, size, rows, 0) +
+            seconds += spread_s(&factor.down, size * size) + spread_s(&factor.on, rows * size) +
+                       spread_s(&factor.down, cols * size) + kernel(&factor, PARALLEL_TRSM, size, rows, 0) +
                        kernel(&factor, PARALLEL_GEMM, rows, cols, size) / 2;
     }
     return seconds;
@@ -265,7 +278,7 @@ double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_
         seconds += reflectors_s(&factor, rows);
         if (cols <= 0)
             continue;
-        seconds += parallel_broadcast_s(machine, factor.q, rows * size + size * size) +
+        seconds += spread_s(&factor.on, rows * size + size * size) +
                    kernel(&factor, PARALLEL_GEMM, size, cols, rows) +
                    kernel(&factor, PARALLEL_TRSM, size, cols, 0) +
                    kernel(&factor, PARALLEL_GEMM, rows, cols, size);

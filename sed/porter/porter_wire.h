@@ -11,8 +11,8 @@
 #include "core/data/datum.h"
 
 #define PORTER_VERSION      4u
-#define PORTERS_MOST        256
-#define PORTER_HOST         256 /* bytes of a host's name */
+#define PORTERS_MOST        4096 /* as ranks of a server (sed/ranks/rank_link.h) */
+#define PORTER_HOST         256  /* bytes of a host's name */
 #define PORTER_TEXT         512
 #define PORTER_SECRET_BYTES 32
 

@@ -19,9 +19,9 @@
 #define RANK_MEMORY_VARIABLE                                                                                 \
     "ESPALIER_RANKS_MEMORY" /* bytes that a routine may allocate, and keep after a call: "1024,256"; 0: any  \
                              */
-#define RANK_LINK_VERSION 10u
-#define RANKS_MOST        256 /* of one server */
-#define RANK_RINGS_MOST   16  /* calls at a time */
+#define RANK_LINK_VERSION 11u
+#define RANKS_MOST        4096 /* of one server */
+#define RANK_RINGS_MOST   16   /* calls at a time */
 #define RANK_CALLS_KEPT                                                                                      \
     64 /* prepared calls that a rank keeps, by key: each in the place of its remainder                       \
         */

@@ -24,7 +24,8 @@ struct ranks_options {
     uint64_t memory;  /* that a routine may allocate on each rank beside its arguments; 0: any amount */
     uint64_t keep;    /* of it, after a call; a job in which a rank keeps more is started again; 0: any */
     int64_t still_ns; /* that a call may wait for a rank that is stopped (SIGSTOP); 0: a minute */
-    int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s */
+    int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s, and half a second for each
+                       * rank beyond 16 */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */
     void (*output)(void *arg, uint64_t job_id, const char *line);
     void *output_arg;

@@ -3,9 +3,11 @@
  * How many ranks, which grid and which block size, by the models of parallel routines
  * (core/forecast/parallel_model.h) with what the ranks have measured.
  */
+#include "core/forecast/grid_search.h"
 #include "core/forecast/parallel_alike.h"
 #include "core/forecast/parallel_model.h"
 #include "sed/ranks/ranks_pool.h"
+#include "sed/ranks/ranks_wait.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +15,11 @@
 
 /* To wake ranks that sleep, and until all have answered, on a machine that has other work too. */
 #define CALL_S 5e-4
+/* Of many ranks: grids that look best, and grids of which calls are known, whose forecasts are corrected by
+ * what calls took: that takes longer than a forecast. */
+#define MOST_FOUND     24
+#define MOST_KNOWN     32
+#define MOST_PROPOSALS 256 /* all grids of GRID_SEARCH_ALL ranks, or those */
 
 static int64_t value_of(const struct problem *problem, const struct number *scope, const char *name,
                         int64_t otherwise)
@@ -87,9 +94,13 @@ struct choice {
     struct process_grid wanted; /* rows 0, block 0: any */
     struct parallel_machine machine;
     struct parallel_problem as;
+    struct parallel_alike alike;
     struct extents largest;
     struct parallel_speed speed;
-    uint32_t ranks, n, capacity;
+    uint32_t ranks;
+    struct busy busy[RANK_RINGS_MOST];
+    uint32_t n_busy;
+    uint32_t n, capacity;
     struct parallel_proposal *proposals;
 };
 
@@ -121,76 +132,135 @@ static bool is_useful(const struct choice *choice, struct process_grid grid)
 }
 
 /* What lies on that grid already need not be moved; all else has to be, whatever grid it comes from. So A
- * moves to B's grid, B to A's, or both to another one, as it is soonest (section 5 of the FAST paper). */
-static void add(struct choice *choice, struct process_grid grid)
+ * moves to B's grid, B to A's, or both to another one, as it is soonest (section 5 of the FAST paper). False:
+ * it is of no use. */
+static bool propose(const struct choice *choice, struct process_grid grid, struct parallel_proposal *proposal)
 {
     const struct parallel_question *question = choice->question;
-    struct parallel_alike alike;
     struct parallel_forecast forecast;
-    if (choice->n == choice->capacity || !is_useful(choice, grid) ||
+    if (!is_useful(choice, grid) ||
         parallel_forecast(&choice->machine, &choice->as, (struct parallel_grid){grid.rows, grid.cols},
                           grid.block, &forecast, NULL) != ESP_OK)
-        return;
+        return false;
     bool lies;
     const uint64_t stays = lying(question, grid, &lies);
     const double moved = (double)(question->bytes > stays ? question->bytes - stays : 0);
-    parallel_alike(question->implementation->symbol, &alike);
-    const double seconds = forecast.seconds * alike.part * alike.type + CALL_S +
+    const double seconds = forecast.seconds * choice->alike.part * choice->alike.type + CALL_S +
                            parallel_speed_fill_s(&choice->speed, moved, (double)grid.rows * grid.cols);
-    choice->proposals[choice->n++] =
-        (struct parallel_proposal){.grid = grid, .seconds = seconds, .model_s = seconds};
+    *proposal = (struct parallel_proposal){
+        .grid = grid,
+        .seconds = seconds,
+        .model_s = seconds,
+        .wait_s = ranks_wait_s(choice->busy, choice->n_busy, choice->ranks, grid.rows * grid.cols)};
+    return true;
 }
 
-static bool is_offered(uint32_t block)
+static double weigh(void *arg, struct parallel_grid grid, int64_t block)
 {
-    bool offered = false;
-    for (int i = 0; i < PARALLEL_BLOCKS; i++)
-        offered |= parallel_blocks[i] == block;
-    return offered;
+    struct parallel_proposal proposal;
+    return propose(arg, (struct process_grid){(uint32_t)grid.p, (uint32_t)grid.q, (uint32_t)block}, &proposal)
+               ? proposal.wait_s + proposal.seconds
+               : INFINITY;
 }
 
-static void add_blocks(struct choice *choice, uint32_t rows, uint32_t cols)
-{
-    const struct parallel_question *question = choice->question;
-    if (choice->wanted.block > 0) {
-        add(choice, (struct process_grid){rows, cols, choice->wanted.block});
-        return;
-    }
-    for (int i = 0; i < PARALLEL_BLOCKS; i++)
-        add(choice, (struct process_grid){rows, cols, (uint32_t)parallel_blocks[i]});
-    for (uint32_t i = 0; i < question->n_places; i++) {
-        const struct process_grid *grid = &question->places[i].grid;
-        if (grid->rows == rows && grid->cols == cols && !is_offered(grid->block))
-            add(choice, *grid);
-    }
-}
-
-static bool list_grids(struct choice *choice)
+static bool is_wanted(const struct choice *choice, struct process_grid grid)
 {
     const struct process_grid *wanted = &choice->wanted;
-    uint32_t grids = 0;
-    for (uint32_t rows = 1; rows <= choice->ranks; rows++)
-        grids += choice->ranks / rows;
-    choice->capacity = grids * PARALLEL_BLOCKS + PARALLEL_PLACES;
+    return (uint64_t)grid.rows * grid.cols <= choice->ranks &&
+           (wanted->rows == 0 || (wanted->rows == grid.rows && wanted->cols == grid.cols)) &&
+           (wanted->block == 0 || wanted->block == grid.block);
+}
+
+static void add(struct choice *choice, struct process_grid grid)
+{
+    for (uint32_t i = 0; i < choice->n; i++)
+        if (is_alike(choice->proposals[i].grid, grid))
+            return;
+    if (choice->n < choice->capacity && is_wanted(choice, grid))
+        choice->n += propose(choice, grid, &choice->proposals[choice->n]);
+}
+
+/* Those that look best by the models; of few ranks all. */
+static void add_found(struct choice *choice, const int64_t *blocks, size_t n_blocks)
+{
+    struct grid_weighed *found;
+    size_t n;
+    if (grid_search(choice->ranks, blocks, n_blocks, weigh, choice, &found, &n, NULL) != ESP_OK)
+        return;
+    const size_t most = choice->ranks <= GRID_SEARCH_ALL ? n : MOST_FOUND;
+    for (size_t i = 0; i < n && i < most; i++)
+        add(choice, (struct process_grid){(uint32_t)found[i].grid.p, (uint32_t)found[i].grid.q,
+                                          (uint32_t)found[i].block});
+    free(found);
+}
+
+/* And those on which something lies, or calls of the routine have been. */
+static bool list_grids(struct choice *choice, const struct process_grid *known, uint32_t n_known)
+{
+    const struct process_grid *wanted = &choice->wanted;
+    const int64_t own = wanted->block;
+    const int64_t *blocks = own ? &own : parallel_blocks;
+    const size_t n_blocks = own ? 1 : PARALLEL_BLOCKS;
+    choice->capacity = MOST_PROPOSALS;
     choice->proposals = malloc(choice->capacity * sizeof *choice->proposals);
     if (!choice->proposals)
         return false;
-    for (uint32_t rows = 1; rows <= choice->ranks; rows++)
-        for (uint32_t cols = 1; cols <= choice->ranks / rows; cols++)
-            if (wanted->rows == 0 || (wanted->rows == rows && wanted->cols == cols))
-                add_blocks(choice, rows, cols);
+    for (uint32_t i = 0; i < choice->question->n_places; i++)
+        add(choice, choice->question->places[i].grid);
+    for (size_t i = 0; wanted->rows > 0 && i < n_blocks; i++)
+        add(choice, (struct process_grid){wanted->rows, wanted->cols, (uint32_t)blocks[i]});
+    if (wanted->rows == 0)
+        add_found(choice, blocks, n_blocks);
+    for (uint32_t i = 0; i < n_known; i++)
+        add(choice, known[i]);
     return choice->n > 0;
 }
 
 /* ---- the best of them ---- */
 
+/* What is left of a call under way. One that is late goes on for as long again as it has taken. */
+static double left_s(const struct gang *gang, int64_t now_ns)
+{
+    const double taken_s = (double)(now_ns - gang->started_ns) / 1e9,
+                 expected_s = gang->handoff.job.proposal.seconds;
+    return taken_s < expected_s ? expected_s - taken_s : taken_s;
+}
+
+/* Grids of the routine of which calls are known, where not all grids are weighed. With the lock. */
+static uint32_t list_known(const struct rank_pool *pool, const char *symbol, struct process_grid *known)
+{
+    const struct parallel_experience *experience = &pool->profile.experience;
+    uint32_t n = 0;
+    for (uint32_t i = experience->n; i > 0 && n < MOST_KNOWN && pool->options.ranks > GRID_SEARCH_ALL; i--) {
+        const struct experience_grid *of = &experience->grids[i - 1];
+        if (strcmp(of->routine, symbol) == 0)
+            known[n++] =
+                (struct process_grid){(uint32_t)of->grid.p, (uint32_t)of->grid.q, (uint32_t)of->block};
+    }
+    return n;
+}
+
+static void list_busy(const struct rank_pool *pool, struct choice *choice)
+{
+    const int64_t now_ns = ranks_now_ns();
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        const struct gang *gang = &pool->gangs[i];
+        if (gang->used)
+            choice->busy[choice->n_busy++] = (struct busy){gang->first, gang->n, left_s(gang, now_ns)};
+    }
+}
+
 /* False: the ranks are not there. */
-static bool take_machine(struct rank_pool *pool, struct choice *choice)
+static bool take_state(struct rank_pool *pool, struct choice *choice, struct process_grid *known,
+                       uint32_t *n_known)
 {
     pthread_mutex_lock(&pool->lock);
-    bool there = pool->state == JOB_UP;
+    const bool there = pool->state == JOB_UP;
     choice->machine = parallel_profile_machine(&pool->profile);
     choice->speed = pool->profile.speed;
+    *n_known = list_known(pool, choice->question->implementation->symbol, known);
+    if (choice->question->now)
+        list_busy(pool, choice);
     pthread_mutex_unlock(&pool->lock);
     return there;
 }
@@ -208,57 +278,6 @@ static void correct(struct rank_pool *pool, struct choice *choice)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* What is left of a call under way. One that is late goes on for as long again as it has taken. */
-static double left_s(const struct gang *gang, int64_t now_ns)
-{
-    const double taken_s = (double)(now_ns - gang->started_ns) / 1e9,
-                 expected_s = gang->handoff.job.proposal.seconds;
-    return taken_s < expected_s ? expected_s - taken_s : taken_s;
-}
-
-/* In how many seconds ranks are free that follow each other: wait_s[n] for n of them. With the lock. */
-static void count_waits(const struct rank_pool *pool, double *wait_s)
-{
-    double latest_s[RANKS_MOST] = {0}; /* of the first, then of the first n from each rank on */
-    double busy_s[RANKS_MOST] = {0};
-    const uint32_t ranks = pool->options.ranks;
-    const int64_t now_ns = ranks_now_ns();
-    for (uint32_t i = 0; i < pool->n_gangs; i++) {
-        const struct gang *gang = &pool->gangs[i];
-        for (uint32_t k = 0; gang->used && k < gang->n; k++)
-            busy_s[gang->first + k] = left_s(gang, now_ns);
-    }
-    for (uint32_t n = 1; n <= ranks; n++) {
-        wait_s[n] = INFINITY;
-        for (uint32_t first = 0; first + n <= ranks; first++) {
-            latest_s[first] = fmax(latest_s[first], busy_s[first + n - 1]);
-            wait_s[n] = fmin(wait_s[n], latest_s[first]);
-        }
-    }
-}
-
-static bool any_is_busy(const struct rank_pool *pool)
-{
-    for (uint32_t i = 0; i < pool->n_gangs; i++)
-        if (pool->gangs[i].used)
-            return true;
-    return false;
-}
-
-static void add_waits(struct rank_pool *pool, struct choice *choice)
-{
-    double wait_s[RANKS_MOST + 1];
-    pthread_mutex_lock(&pool->lock);
-    const bool busy = any_is_busy(pool);
-    if (busy)
-        count_waits(pool, wait_s);
-    pthread_mutex_unlock(&pool->lock);
-    for (uint32_t i = 0; busy && i < choice->n; i++) {
-        struct parallel_proposal *proposal = &choice->proposals[i];
-        proposal->wait_s = wait_s[proposal->grid.rows * proposal->grid.cols];
-    }
-}
-
 static bool is_better(const struct parallel_proposal *a, const struct parallel_proposal *b)
 {
     const uint32_t ranks_a = a->grid.rows * a->grid.cols, ranks_b = b->grid.rows * b->grid.cols;
@@ -270,19 +289,20 @@ bool ranks_propose(struct workers *workers, const struct parallel_question *ques
                    struct parallel_proposal *proposal)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
+    struct process_grid known[MOST_KNOWN];
+    uint32_t n_known;
     struct choice choice = {.question = question,
                             .wanted = question->only.rows ? question->only : pool->options.grid,
                             .ranks = pool->options.ranks};
-    if (!take_machine(pool, &choice))
+    if (!take_state(pool, &choice, known, &n_known))
         return false;
+    parallel_alike(question->implementation->symbol, &choice.alike);
     choice.as =
         as_modelled(question->problem, question->implementation, question->scope, question->work_flop);
     choice.largest = largest_extents(question->problem, question->implementation, question->scope);
-    bool found = list_grids(&choice);
+    const bool found = list_grids(&choice, known, n_known);
     if (found) {
         correct(pool, &choice);
-        if (question->now)
-            add_waits(pool, &choice);
         *proposal = choice.proposals[0];
         for (uint32_t i = 1; i < choice.n; i++)
             if (is_better(&choice.proposals[i], proposal))

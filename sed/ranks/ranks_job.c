@@ -17,8 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_NS   (30 * NS_PER_S)   /* for all ranks to be ready */
-#define FAR_NS     (60 * NS_PER_S)   /* the same, on hosts where they are started by ssh */
+#define START_NS   (30 * NS_PER_S) /* for all ranks to be ready */
+#define FAR_NS     (60 * NS_PER_S) /* the same, on hosts where they are started by ssh */
+#define FEW_RANKS  16              /* and more for each beyond so many: they may share a few processors */
+#define EACH_NS    (500 * NS_PER_MS)
 #define END_NS     (500 * NS_PER_MS) /* for all ranks to be gone by themselves */
 #define STEADY_NS  (5 * NS_PER_S)    /* a job that lived longer is started again at once */
 #define PAUSE_NS   (500 * NS_PER_MS) /* after the first failure; twice as long after each further one */
@@ -311,9 +313,10 @@ static void start(struct rank_pool *pool, int64_t now)
 
 static int64_t start_ns(const struct rank_pool *pool)
 {
+    const uint32_t ranks = pool->options.ranks, many = ranks > FEW_RANKS ? ranks - FEW_RANKS : 0;
     if (pool->options.start_ns > 0)
         return pool->options.start_ns;
-    return pool->hostfile ? FAR_NS : START_NS;
+    return (pool->hostfile ? FAR_NS : START_NS) + many * EACH_NS;
 }
 
 static void give_up_starting(struct rank_pool *pool)

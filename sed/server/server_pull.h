@@ -118,7 +118,7 @@ void pull_tell(struct pull *pull, enum esp_status status, const struct esp_error
 /* The value of EXTENSION_PORTERS in a reply, from the order that was given and back. `value` has
  * PORTERS_VALUE_MOST bytes; returns how many are used. False: it is none. */
 struct porter_order;
-#define PORTERS_VALUE_MOST 1024
+#define PORTERS_VALUE_MOST 16384
 uint32_t porters_write(const struct porter_order *order, uint8_t *value);
 bool porters_read(const struct extension *ports, struct porter_order *order);
 
