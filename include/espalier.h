@@ -287,7 +287,8 @@ enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n);
 void esp_data_free(struct esp_data_info *infos);
 /* Deletes it, with its replicas, also those that are on their way; who reads it at this moment reads on.
- * ESP_NOT_FOUND: no server has it. */
+ * ESP_NOT_FOUND: no server has it; ESP_UNREACHABLE: a server that keeps it, or has the original, is down, and
+ * has it when it is back; elsewhere it is deleted. */
 enum esp_status esp_data_drop(const char *id);
 /* The same, done with also when servers that keep it cannot be reached, or never come back: *left has their
  * names, by ", ", for free() ("": none). One of them that comes back has it still, unless it asks one that

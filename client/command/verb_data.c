@@ -9,6 +9,8 @@
 #include "client/command/verb_data.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
+#include "client/data/data.h"
+#include "client/library.h"
 #include "core/data/datum.h"
 
 #include <stdio.h>
@@ -198,22 +200,44 @@ enum exit_code verb_data_ls(const struct command_line *command)
     return listed != EXIT_DONE ? listed : code;
 }
 
+/* Where only replicas are seen: the servers that may have the original, and do not answer; "": none. */
+static void find_missing(const char *id, const struct esp_data_info *infos, size_t n, char *names)
+{
+    struct esp_error error;
+    names[0] = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!infos[i].replica)
+            return;
+    struct library *library = library_enter(&error);
+    if (!library)
+        return;
+    library_leave(data_original_silent(library->engine, id, names, &error) == ESP_OK);
+}
+
 /* One paragraph for each server that has it. */
 static enum exit_code info_of(const struct command_line *command, const struct meant_datum *datum,
                               json_t *all)
 {
     struct esp_data_info *infos;
+    char missing[DATA_LEFT_BYTES];
     size_t n;
     if (esp_data_look(datum->id, &infos, &n) != ESP_OK)
         return session_fail_kept(command);
     if (*datum->argument && !command->json)
         printf("%s, %s\n", datum->argument, datum->is_output ? "an output" : "an input");
+    find_missing(datum->id, infos, n, missing);
     for (size_t i = 0; i < n; i++) {
-        if (command->json)
-            json_array_append_new(all, data_info_json(&infos[i]));
-        else
+        if (!command->json) {
             print_info(&infos[i]);
+            continue;
+        }
+        json_t *json = data_info_json(&infos[i]);
+        if (*missing)
+            json_object_set_new(json, "original_unreached", json_string(missing));
+        json_array_append_new(all, json);
     }
+    if (*missing && !command->json)
+        printf("  original   on %s, which cannot be reached\n", missing);
     esp_data_free(infos);
     return EXIT_DONE;
 }

@@ -31,7 +31,10 @@ struct data_witnesses {
     char silent[DATA_MOST_HOLDERS][CAP_NAME + 1]; /* by name: those that may have it, and say nothing */
     size_t n_told, n_silent;
 };
-/* data_find() of all of them. */
+/* Whether one of them has the original, and not a replica. */
+bool data_has_original(const struct data_holder *holders, size_t n);
+/* data_find() of all of them. Where only replicas are found, who is known to have, or to have had, the
+ * original and says nothing is among the silent ones. */
 enum esp_status data_find_told(struct engine *engine, const char *id, struct data_holder *holders,
                                size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error);
 /* The servers that a server's answer about a datum names as those that may have copies of it, of which agents
@@ -119,14 +122,20 @@ enum esp_status data_redistribute(struct engine *engine, const char *id, const c
 struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
                                    struct extension *extension);
 /* Deletes it on that server, NULL: everywhere, copies that are on their way as well. ESP_NOT_FOUND: nobody
- * has it; ESP_UNREACHABLE: servers that keep it, which the text names, are down; the first other failure,
- * after which those that could go have gone. */
+ * has it; ESP_UNREACHABLE: servers that keep it, or have the original, which the text names, are down; the
+ * first other failure, after which those that could go have gone. */
 enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
+
+/* `names` (DATA_LEFT_BYTES): by ", ", the servers that may have the original of a datum of which those that
+ * are reached have replicas only; "": the original is on one of them, or has ended. Errors as of data_find().
+ */
+#define DATA_LEFT_BYTES 1024
+enum esp_status data_original_silent(struct engine *engine, const char *id, char *names,
+                                     struct esp_error *error);
 
 /* data_drop() everywhere, also where servers that keep it cannot be reached: those that are name them no
  * more. `left` (DATA_LEFT_BYTES): the names of those, by ", "; "": none. ESP_UNREACHABLE: nobody could be
  * asked. */
-#define DATA_LEFT_BYTES 1024
 enum esp_status data_give_up(struct engine *engine, const char *id, char *left, struct esp_error *error);
 
 /* Removes what that server (NULL: any) has set aside of it, as its file was damaged. ESP_NOT_FOUND: none has;

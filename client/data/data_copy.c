@@ -152,9 +152,8 @@ static enum esp_status check_original(const char *id, const char *server, const 
 {
     char text[DATUM_TEXT] = "";
     struct datum_id parsed;
-    for (size_t i = 0; i < n; i++)
-        if (!(holders[i].flags & DATUM_REPLICA))
-            return ESP_OK;
+    if (data_has_original(holders, n))
+        return ESP_OK;
     if (datum_id_parse(id, &parsed, NULL) == ESP_OK)
         datum_id_short(&parsed, text);
     return error_set(error, ESP_NOT_FOUND, /* agents may hear of it in a moment */

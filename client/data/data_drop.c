@@ -197,9 +197,27 @@ static enum esp_status note_origin(void *arg, const struct data_holder *server, 
     return ESP_OK;
 }
 
+/* Only replicas were found: who may have the original, and has not answered, will have it when it is back. */
+static void note_missing(struct dropping *dropping, const char *name)
+{
+    for (size_t i = 0; i < dropping->n; i++) {
+        struct dropped *server = &dropping->servers[i];
+        if (strcmp(server->is.server, name) != 0)
+            continue;
+        server->known = true; /* if it was reached after all, that counts */
+        return;
+    }
+    if (dropping->n == MOST_DROPPED)
+        return;
+    struct dropped *missing = &dropping->servers[dropping->n++];
+    *missing = (struct dropped){.known = true, .status = ESP_UNREACHABLE};
+    snprintf(missing->is.server, sizeof missing->is.server, "%s", name);
+}
+
 /* `left`: what cannot be reached is given up, and its names go there; NULL: it is an error. */
 static enum esp_status drop_everywhere(struct engine *engine, const char *id,
-                                       const struct data_holder *holders, size_t n, char *left,
+                                       const struct data_holder *holders, size_t n,
+                                       const struct data_witnesses *witnesses, char *left,
                                        struct esp_error *error)
 {
     struct datum_id parsed = {0};
@@ -215,6 +233,8 @@ static enum esp_status drop_everywhere(struct engine *engine, const char *id,
         data_each_server(engine, parsed.origin, note_origin, &dropping, NULL);
     while (dropping.next < dropping.n)
         drop_next(&dropping);
+    for (size_t i = 0; !data_has_original(holders, n) && i < witnesses->n_silent; i++)
+        note_missing(&dropping, witnesses->silent[i]);
     settle(&dropping, left != NULL);
     if (dropping.why.status != ESP_OK)
         return error_set(error, dropping.why.status, "%s", dropping.why.text);
@@ -252,20 +272,34 @@ enum esp_status data_give_up(struct engine *engine, const char *id, char *left, 
     left[0] = 0;
     enum esp_status status = data_find_told(engine, id, holders, &n, &witnesses, error);
     if (status == ESP_OK)
-        return drop_everywhere(engine, id, holders, n, left, error);
+        return drop_everywhere(engine, id, holders, n, &witnesses, left, error);
     const bool is_silence = status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
     return is_silence && witnesses.asked && witnesses.n_silent > 0
                ? give_up_silent(engine, id, &witnesses, left)
                : status;
 }
 
+enum esp_status data_original_silent(struct engine *engine, const char *id, char *names,
+                                     struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct data_witnesses witnesses;
+    size_t n = 0;
+    names[0] = 0;
+    enum esp_status status = data_find_told(engine, id, holders, &n, &witnesses, error);
+    for (size_t i = 0; status == ESP_OK && !data_has_original(holders, n) && i < witnesses.n_silent; i++)
+        add_name(names, DATA_LEFT_BYTES, witnesses.silent[i]);
+    return status;
+}
+
 enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
+    struct data_witnesses witnesses;
     size_t n = 0;
-    enum esp_status status = data_find(engine, id, true, holders, &n, error);
+    enum esp_status status = data_find_told(engine, id, holders, &n, &witnesses, error);
     if (status != ESP_OK || !server)
-        return status == ESP_OK ? drop_everywhere(engine, id, holders, n, NULL, error) : status;
+        return status == ESP_OK ? drop_everywhere(engine, id, holders, n, &witnesses, NULL, error) : status;
     for (size_t i = 0; i < n; i++)
         if (strcmp(server, holders[i].server) == 0)
             return data_drop_at(engine, id, &holders[i], "", error);

@@ -215,12 +215,26 @@ static bool is_reached(struct search *search, const char *address)
     return !is_silence(status);
 }
 
-/* Nobody has it who was asked. Who has been named as its place, and says nothing, may have it. */
+bool data_has_original(const struct data_holder *holders, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(holders[i].flags & DATUM_REPLICA))
+            return true;
+    return false;
+}
+
+static bool is_found(const struct search *search)
+{
+    return search->all ? data_has_original(search->holders, search->n) : search->n > 0;
+}
+
+/* Nobody has it who was asked, or (all are wanted) replicas only. Who has been named as its place, and says
+ * nothing, may have it. */
 static void look_at_places(struct search *search)
 {
     struct esp_error why;
     char said[sizeof search->why->text];
-    for (size_t i = 0; i < search->n_places && search->n == 0; i++) {
+    for (size_t i = 0; i < search->n_places && !is_found(search); i++) {
         struct data_holder server = {0};
         const char *name = search->places[i];
         snprintf(server.server, sizeof server.server, "%s", name);
@@ -228,7 +242,7 @@ static void look_at_places(struct search *search)
         if (there) {
             note_server(search, &server);
             look_at_noted(search);
-            there = search->n > 0 || is_reached(search, server.address);
+            there = is_found(search) || is_reached(search, server.address);
         }
         if (there)
             continue;
@@ -326,7 +340,7 @@ static enum esp_status find(struct engine *engine, const char *id, bool all, str
     look_at_noted(&search);
     if (search.n == 0 || all)
         status = ask_agents(&search, error);
-    if (search.n == 0)
+    if (!is_found(&search))
         look_at_places(&search);
     if (search.n == 0 && status == ESP_OK && is_silence(why.status))
         look_again(&search);

@@ -146,6 +146,40 @@ check "the move once more makes it one" espalier data mv "$(cat twice.id)" B
 check "again" wait_until is_original B
 check "and it goes" espalier data rm "$(cat twice.id)"
 check "two servers are there after that" wait_until servers 2
+
+# ---- the original's server is down, and a replica is not ----
+replica_on_b() {
+    espalier data info "$(cat twice.id)" >shown && grep -Eq 'on +B .*replica' shown
+}
+for when in "has just been killed" "was lost" "stands still"; do
+    espalier data put two.mtx -s A -m persistent >twice.id
+    check "a copy" espalier data cp "$(cat twice.id)" B
+    check "is a replica" wait_until replica_on_b
+    if [ "$when" = "stands still" ]; then
+        # shellcheck disable=SC2154
+        kill -STOP "$pid_A"
+    else
+        stop A KILL
+        [ "$when" != "was lost" ] || wait_until lost_to_agents A
+    fi
+    check "the original's server $when: the replica is shown" espalier data info "$(cat twice.id)" --timeout '3 s'
+    check_says "and where the original is" 'original +on A, which cannot be reached'
+    check_fails 3 "a deletion" espalier data rm "$(cat twice.id)" --timeout '3 s'
+    check_says "says that it may be there still" 'could not be deleted on A,.*elsewhere it is deleted'
+    check_fails 3 "one that comes after it" espalier data rm "$(cat twice.id)" --timeout '3 s'
+    check_says "names it, too" 'server A[ ,]|A \(|A: '
+    if [ "$when" = "stands still" ]; then
+        kill -CONT "$pid_A"
+        wait_until known_to_agents A
+        espalier data rm "$(cat twice.id)" >rm.out 2>&1 # it may have heard of the first one
+    else
+        start_server A
+        check "there it is" wait_until has_it A
+        check "and goes" espalier data rm "$(cat twice.id)"
+    fi
+    check "it is deleted" wait_until is_gone A
+    check "two servers are there" wait_until servers 2
+done
 check "a program saves what another one needs" "$steps" save file:saved
 check "as a text" cat saved
 check_says "with identity and shape" "^identity A:[0-9a-f]{32}$" "^type double$" "^dimensions 120 120$" "^mode GRPC_STICKY$"
