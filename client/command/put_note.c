@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,11 +27,38 @@ static void read_note(struct put_note *note)
         datum_id_text(&id, note->id);
 }
 
+static void lock_path(const struct put_note *note, char *path, size_t size)
+{
+    snprintf(path, size, "%s.lock", note->path);
+}
+
+/* Who holds the lock removes its file with it: so it has to be the one that is there still. The kernel lets
+ * go of it when the process ends, however that is. False: another process has it. */
+static bool take_lock(struct put_note *note)
+{
+    char path[sizeof note->path + 8];
+    lock_path(note, path, sizeof path);
+    for (;;) {
+        struct stat own, there;
+        note->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (note->lock < 0)
+            return false;
+        const bool held = flock(note->lock, LOCK_EX | LOCK_NB) == 0;
+        if (held && fstat(note->lock, &own) == 0 && stat(path, &there) == 0 && own.st_ino == there.st_ino &&
+            own.st_dev == there.st_dev)
+            return true;
+        close(note->lock);
+        note->lock = -1;
+        if (!held)
+            return false;
+    }
+}
+
 void put_note_find(struct put_note *note, const char *file, const char *what)
 {
     char folder[PATH_MAX], whole[PATH_MAX], about[PATH_MAX + 512];
     struct stat now;
-    *note = (struct put_note){.path = "", .id = ""};
+    *note = (struct put_note){.path = "", .id = "", .lock = -1};
     if (!realpath(file, whole) || stat(whole, &now) != 0 || !S_ISREG(now.st_mode) ||
         state_folder("puts", folder, sizeof folder - 32, NULL) != ESP_OK ||
         state_folder_make(folder, NULL) != ESP_OK)
@@ -45,7 +73,10 @@ void put_note_find(struct put_note *note, const char *file, const char *what)
         note->path[0] = 0;
         return;
     }
-    read_note(note);
+    if (take_lock(note))
+        read_note(note);
+    else
+        note->path[0] = 0;
 }
 
 /* Whole or not at all: who is killed at any moment leaves one that the next put can read. */
@@ -68,4 +99,15 @@ void put_note_remove(const struct put_note *note)
 {
     if (note->path[0])
         unlink(note->path);
+}
+
+void put_note_close(struct put_note *note)
+{
+    char path[sizeof note->path + 8];
+    if (note->lock < 0)
+        return;
+    lock_path(note, path, sizeof path);
+    unlink(path);
+    close(note->lock);
+    note->lock = -1;
 }

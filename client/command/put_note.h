@@ -13,14 +13,18 @@
 struct put_note {
     char path[PATH_MAX]; /* of the note; "": there can be none */
     char id[DATUM_TEXT]; /* "": nothing was noted */
+    int lock;            /* of the note, which is this process's while it lives; -1: there is none */
 };
 
 /* The note of that file as it is now (name, which file it is, length, times of writing and of change) and of
- * what is wanted of it (`what`: any text). */
+ * what is wanted of it (`what`: any text). While another process that puts the same lives there can be none:
+ * its datum is not gone on with. put_note_close() in any case. */
 void put_note_find(struct put_note *note, const char *file, const char *what);
 /* Notes note->id. Where nothing can be noted, a put that is killed begins anew. */
 void put_note_write(const struct put_note *note);
 /* It is there. */
 void put_note_remove(const struct put_note *note);
+/* What is noted stays, for the next put. */
+void put_note_close(struct put_note *note);
 
 #endif

@@ -284,9 +284,10 @@ enum exit_code verb_data_put(const struct command_line *command)
     snprintf(what, sizeof what, "%.*s %s %s", CAP_NAME, put.server, word ? word : "", type ? type : "");
     put_note_find(&put.note, command->operands[0], what);
     enum exit_code code = session_open_for_data(command);
-    if (code != EXIT_DONE)
-        return code;
-    code = put_file(&put);
-    grpc_finalize();
+    if (code == EXIT_DONE) {
+        code = put_file(&put);
+        grpc_finalize();
+    }
+    put_note_close(&put.note);
     return code;
 }

@@ -154,7 +154,7 @@ put_killed() {
     return 1
 }
 noted() {
-    cat state/espalier/puts/* >note 2>&1
+    cat state/espalier/puts/???????????????? >note 2>&1
 }
 check "a put is killed" put_killed
 check "again, it goes on" put wide.npy A sticky
@@ -165,6 +165,37 @@ first=$(cat wide.npy.id)
 check "the next one is another" put wide.npy A sticky
 check_fails any "datum" grep -qx "$first" wide.npy.id
 second=$(cat wide.npy.id)
+put_beside() { # another put of the file, while the first one is in the middle of its own
+    espalier data put wide.npy -s A -m sticky --timeout '30 s' >beside 2>&1 &
+    putter=$!
+    tries=5000
+    until noted || [ $((tries -= 1)) -eq 0 ]; do sleep 0.001; done
+    kill -STOP $putter
+    noted && test ! -s beside
+    begun=$?
+    put wide.npy A sticky
+    other=$?
+    kill -CONT $putter
+    wait $putter && [ $other -eq 0 ] || return 2
+    [ $begun -eq 0 ] || espalier data rm "$(cat beside)" "$(cat wide.npy.id)"
+    return $begun
+}
+put_both() {
+    for attempt in 1 2 3 4 5 6 7 8 9 10; do
+        put_beside
+        both=$?
+        [ $both -eq 1 ] || return $both
+        echo "attempt $attempt"
+    done
+    return 1
+}
+check "two puts of one file at the same time both succeed" put_both
+check_fails any "each with a datum of its own" grep -qxf beside wide.npy.id
+check "one is whole" got_back "$(cat beside)" wide.npy
+check "and so is the other" got_back "$(cat wide.npy.id)" wide.npy
+check_fails any "and no note is left of either" noted
+check "nor anything else" sh -c '! ls -A state/espalier/puts | grep -q .'
+check "they go" espalier data rm "$(cat beside)" "$(cat wide.npy.id)"
 
 # ---- the command's memory ----
 check "both go" espalier data rm "$second" "$first"
