@@ -275,7 +275,10 @@ enum esp_status data_copy_kept(struct engine *engine, const char *id, const char
                               kept = {.mode = mode, .flags = flags | DATUM_KEPT_COPY};
     if (flags & DATUM_UNIQUE && copy(engine, id, server, true, &moved, nobody, error) != ESP_OK)
         return error->status;
-    enum esp_status status = announce(engine, id, server, &keepers, error);
+    /* A name that nobody has would be noted for ever. */
+    enum esp_status status = engine_resolve(engine, server, address, error);
+    if (status == ESP_OK)
+        status = announce(engine, id, server, &keepers, error);
     if (status == ESP_OK)
         status = copy(engine, id, server, false, &kept, nobody, error);
     if (status != ESP_OK || keepers.bytes == 0)

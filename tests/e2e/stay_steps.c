@@ -11,6 +11,7 @@
  *     stay_steps somewhere    on a server that is not named
  *     stay_steps twice        durable on A and B, with the identity in the file twice.id
  *     stay_steps wrong        wrong uses, which change nothing
+ *     stay_steps misspelt     durable on A, and to be so on a server that there is not
  *     stay_steps noted        one that is durable on B, and saved in the file noted
  *     stay_steps freed        deletes that one
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
@@ -342,6 +343,28 @@ static int wrong(void)
     return 0;
 }
 
+/* A name that no server has leaves nothing behind. */
+static int misspelt(void)
+{
+    grpc_data_t da;
+    const char *to_a[] = {"server:A", NULL}, *to_none[] = {"server:AO", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_PERSISTENT, GRPC_END_LIST};
+    const grpc_data_t *list[] = {&da, NULL};
+    char *identity = NULL;
+    fill(a, 10);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", NULL, GRPC_PERSISTENT));
+    MUST(grpc_data_transfer(&da, NULL, to_a, modes));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &identity));
+    MUST(grpc_data_transfer(&da, NULL, to_none, modes));
+    HOLDS(grpc_data_wait(list, GRPC_WAIT_ALL, NULL) == GRPC_SESSION_FAILED);
+    HOLDS(strstr(esp_last_error()->text, "AO") != NULL);
+    MUST(esp_data_drop(identity));
+    free(identity);
+    return 0;
+}
+
 /* What is volatile by its description, but not by where it was brought. */
 static int noted(void)
 {
@@ -381,6 +404,7 @@ int main(int argc, char **argv)
                  : strcmp(what, "somewhere") == 0 ? somewhere()
                  : strcmp(what, "durable") == 0   ? durable()
                  : strcmp(what, "wrong") == 0     ? wrong()
+                 : strcmp(what, "misspelt") == 0  ? misspelt()
                  : strcmp(what, "noted") == 0     ? noted()
                  : strcmp(what, "freed") == 0     ? freed()
                                                   : 2;
