@@ -97,6 +97,10 @@ enum esp_status data_put_pieces(struct engine *engine, const char *server, const
                                 struct data_told told, char *id, struct esp_error *error);
 /* Whether what a server says of a datum is in pieces that make sense; how they lie. */
 bool data_layout(const struct datum_info *datum, struct block_cyclic_matrix *layout);
+/* Whether what a server says of a datum is an array that a program has described so: of that type and those
+ * extents, in whatever order its elements lie, and of those that are stored. ESP_INVALID tells both. */
+enum esp_status data_fits(const struct datum_info *datum, const struct datum_shape *described,
+                          struct esp_error *error);
 /* Says so of one that is described as a whole. ESP_INVALID. */
 enum esp_status data_lay(struct datum_info *datum, const struct esp_data_layout *layout,
                          struct esp_error *error);

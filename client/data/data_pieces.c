@@ -32,6 +32,23 @@ bool data_layout(const struct datum_info *datum, struct block_cyclic_matrix *lay
     return datum_shape_check(&shape, NULL) == ESP_OK && datum_shape_layout(&shape, layout);
 }
 
+enum esp_status data_fits(const struct datum_info *datum, const struct datum_shape *described,
+                          struct esp_error *error)
+{
+    struct datum_shape expected = *described, found = shape_of(datum), whole = found;
+    enum esp_status status = datum_shape_check(&found, error);
+    if (status != ESP_OK)
+        return error_prefix(error, "what the server says of the datum makes no sense");
+    expected.row_major = found.row_major;
+    /* Of a matrix of which a part is stored its extents are as good as those of what is stored. */
+    whole.storage = STORAGE_FULL;
+    memset(whole.layout, 0, sizeof whole.layout);
+    if (found.type != TYPE_STRING && datum_shape_complete(&whole, NULL) == ESP_OK &&
+        datum_shape_fits(&expected, &whole, "", NULL) == ESP_OK)
+        return ESP_OK;
+    return datum_shape_fits(&expected, &found, "the data", error);
+}
+
 /* As blocks do not matter where there is one rank, any that can be may stand there. */
 static struct block_cyclic_matrix as_given(const struct datum_info *datum,
                                            const struct esp_data_layout *layout)

@@ -55,18 +55,34 @@ static enum esp_status take_file(struct grid_data *grid, const char *path, struc
     return status;
 }
 
+/* What is there has to be what the program has described: nobody looks at it again where it is read. */
+static enum esp_status take_datum(const struct grid_data *grid, const char *id, struct engine *engine,
+                                  struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = id, .after = ""}}, reply = {0};
+    size_t n = 0;
+    enum esp_status status = data_find(engine, id, false, holders, &n, error);
+    if (status == ESP_OK)
+        status = data_ask(engine, holders[0].address, &request, &reply, error);
+    if (status == ESP_OK && reply.data_reply.n == 0)
+        status = error_set(error, ESP_NOT_FOUND, "the datum has just been deleted");
+    if (status == ESP_OK)
+        status = data_fits(&reply.data_reply.items[0], &grid->shape, error);
+    message_clear(&reply);
+    return status;
+}
+
 static enum esp_status take_one(struct grid_data *grid, const struct grid_uri *uri, struct engine *engine,
                                 struct esp_error *error)
 {
-    struct data_holder holders[DATA_MOST_HOLDERS];
-    size_t n;
     enum esp_status status = ESP_OK;
     void *memory = uri->place == GRID_MEMORY ? grid_mapping(uri->rest) : NULL;
     if (uri->place == GRID_MEMORY && !memory)
         return error_set(error, ESP_NOT_FOUND,
                          "memory:%s: no memory has this name (grpc_data_memory_mapping_set)", uri->rest);
     if (uri->place == GRID_DATUM)
-        status = data_find(engine, uri->rest, false, holders, &n, error);
+        status = take_datum(grid, uri->rest, engine, error);
     else if (uri->place == GRID_FILE)
         status = take_file(grid, uri->rest, error);
     if (status != ESP_OK)

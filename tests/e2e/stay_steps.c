@@ -11,6 +11,7 @@
  *     stay_steps somewhere    on a server that is not named
  *     stay_steps twice        durable on A and B, with the identity in the file twice.id
  *     stay_steps wrong        wrong uses, which change nothing
+ *     stay_steps misdescribed data on servers, taken for others of as many bytes
  *     stay_steps misspelt     durable on A, and to be so on a server that there is not
  *     stay_steps noted        one that is durable on B, and saved in the file noted
  *     stay_steps freed        deletes that one
@@ -343,6 +344,48 @@ static int wrong(void)
     return 0;
 }
 
+/* Takes the datum for that array, into memory. */
+static grpc_error_t take_for(const char *identity, grpc_data_type_t type, const size_t *extents)
+{
+    grpc_data_t taken;
+    char uri[400];
+    const char *from[] = {uri, NULL}, *to[] = {"memory:b", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_VOLATILE, GRPC_END_LIST};
+    const grpc_data_t *list[] = {&taken, NULL};
+    snprintf(uri, sizeof uri, "data:%s", identity);
+    grpc_error_t code = grpc_data_init(&taken, from, to, type, extents, modes);
+    if (code == GRPC_NO_ERROR)
+        code = grpc_data_transfer(&taken, NULL, NULL, NULL);
+    if (code == GRPC_NO_ERROR)
+        code = grpc_data_wait(list, GRPC_WAIT_ALL, NULL);
+    grpc_data_unbind(&taken);
+    return code;
+}
+
+static int misdescribed(void)
+{
+    static const size_t wide[] = {N / 2, 2 * N, 0}, tall[] = {2 * N, N, 0}, line[] = {N * N, 0};
+    const struct esp_argument array_a = {.data = a, .type = ESP_TYPE_DOUBLE, .n_dims = 2, .dims = {N, N}};
+    char *identity;
+    fill(a, 9);
+    fill(b, 1);
+    memcpy(expected, b, sizeof b);
+    MUST(esp_data_put("A", &array_a, ESP_DATA_VOLATILE, NULL, NULL, &identity));
+    MUST(grpc_data_memory_mapping_set("b", b));
+    HOLDS(take_for(identity, GRPC_INT64, dims) != GRPC_NO_ERROR);
+    HOLDS(strstr(esp_last_error()->text, "expected int64[120, 120], the datum is double[120, 120]") != NULL);
+    HOLDS(take_for(identity, GRPC_DOUBLE, wide) != GRPC_NO_ERROR);
+    HOLDS(strstr(esp_last_error()->text, "expected double[60, 240], the datum is double[120, 120]") != NULL);
+    HOLDS(take_for(identity, GRPC_FLOAT, tall) != GRPC_NO_ERROR);
+    HOLDS(strstr(esp_last_error()->text, "expected float[240, 120], the datum is double[120, 120]") != NULL);
+    HOLDS(memcmp(b, expected, sizeof b) == 0);
+    MUST(take_for(identity, GRPC_DOUBLE, line)); /* its elements one behind the other */
+    HOLDS(memcmp(b, a, sizeof b) == 0);
+    MUST(esp_data_drop(identity));
+    free(identity);
+    return 0;
+}
+
 /* A name that no server has leaves nothing behind. */
 static int misspelt(void)
 {
@@ -394,20 +437,21 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     if (grpc_initialize(NULL) != GRPC_NO_ERROR)
         return told("grpc_initialize");
-    int failed = strcmp(what, "overwritten") == 0 ? overwritten()
-                 : strcmp(what, "unique") == 0    ? unique()
-                 : strcmp(what, "strict") == 0    ? strict()
-                 : strcmp(what, "both") == 0      ? both()
-                 : strcmp(what, "together") == 0  ? together()
-                 : strcmp(what, "twice") == 0     ? twice()
-                 : strcmp(what, "second") == 0    ? second()
-                 : strcmp(what, "somewhere") == 0 ? somewhere()
-                 : strcmp(what, "durable") == 0   ? durable()
-                 : strcmp(what, "wrong") == 0     ? wrong()
-                 : strcmp(what, "misspelt") == 0  ? misspelt()
-                 : strcmp(what, "noted") == 0     ? noted()
-                 : strcmp(what, "freed") == 0     ? freed()
-                                                  : 2;
+    int failed = strcmp(what, "overwritten") == 0    ? overwritten()
+                 : strcmp(what, "unique") == 0       ? unique()
+                 : strcmp(what, "strict") == 0       ? strict()
+                 : strcmp(what, "both") == 0         ? both()
+                 : strcmp(what, "together") == 0     ? together()
+                 : strcmp(what, "twice") == 0        ? twice()
+                 : strcmp(what, "second") == 0       ? second()
+                 : strcmp(what, "somewhere") == 0    ? somewhere()
+                 : strcmp(what, "durable") == 0      ? durable()
+                 : strcmp(what, "wrong") == 0        ? wrong()
+                 : strcmp(what, "misdescribed") == 0 ? misdescribed()
+                 : strcmp(what, "misspelt") == 0     ? misspelt()
+                 : strcmp(what, "noted") == 0        ? noted()
+                 : strcmp(what, "freed") == 0        ? freed()
+                                                     : 2;
     grpc_finalize();
     return failed;
 }

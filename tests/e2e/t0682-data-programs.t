@@ -26,6 +26,7 @@ check "nor do calls of two threads that take what the other one makes" timeout 6
 check "what is sent to one server, and then to another, is one datum, and goes" "${steps%data_steps}stay_steps" second
 check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" somewhere
 check "wrong uses are told, and change nothing" "${steps%data_steps}stay_steps" wrong
+check "data that are not what the program says are told" "${steps%data_steps}stay_steps" misdescribed
 check "what was to go to a server that there is not can be deleted" "${steps%data_steps}stay_steps" misspelt
 check "what is to be durable on a second server" "${steps%data_steps}stay_steps" durable
 stop B KILL
