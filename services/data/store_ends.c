@@ -55,11 +55,18 @@ const char *store_moved_to(const struct store *store, struct datum_key key)
     return trace && trace->moved ? trace->names : NULL;
 }
 
+/* Of the datum, and not of the copy here only. */
+static bool ends_all(const struct store_epitaph *epitaph)
+{
+    return epitaph->end == END_DELETED || epitaph->end == END_CONSUMED;
+}
+
 const char *store_epitaph(const struct store *store, const struct datum_id *id, char text[STORE_EPITAPH_TEXT])
 {
     const struct store_epitaph *epitaph = find(store, id->key);
     const struct store_trace *trace = store_find_trace(store, id->key);
-    if (trace && trace->moved && (!epitaph || epitaph->end == END_MOVED)) {
+    /* What became since of a copy here, or of one that did not come, is not what became of the datum. */
+    if (trace && trace->moved && !(epitaph && (ends_all(epitaph) || epitaph->end == END_BARRED))) {
         snprintf(text, STORE_EPITAPH_TEXT, "it was moved to server %.*s", CAP_NAME, trace->names);
         return text;
     }
@@ -79,12 +86,6 @@ void store_bar(struct store *store, const struct store_asker *asker, struct datu
     const char *identity = asker->identity ? asker->identity : "";
     store_note_end(store, key, identity, END_BARRED);
     store_trace_deleted(store, key, identity);
-}
-
-/* Of the datum, and not of the copy here only. */
-static bool ends_all(const struct store_epitaph *epitaph)
-{
-    return epitaph->end == END_DELETED || epitaph->end == END_CONSUMED;
 }
 
 bool store_is_barred(const struct store *store, struct datum_key key, const char *owner, uint32_t flags)

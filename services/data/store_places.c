@@ -137,7 +137,8 @@ enum esp_status store_note_places(struct store *store, const struct store_asker 
 const char *store_places(const struct store *store, struct datum_key key, size_t *bytes)
 {
     const struct datum *datum = store_find(store, key);
-    const struct store_trace *trace = datum ? NULL : store_find_trace(store, key);
+    /* As long as there is one, what is here is a replica, or only coming. */
+    const struct store_trace *trace = store_find_trace(store, key);
     const char *names = trace ? trace->names : datum ? datum->places : NULL;
     *bytes = trace ? trace->bytes : datum ? datum->places_bytes : 0;
     return *bytes > 0 ? names : NULL;

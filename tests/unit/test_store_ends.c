@@ -109,6 +109,48 @@ static void other_places_of_a_datum_are_remembered_as_long_as_it_is(void **state
     assert_int_equal(note_places(&rig_alice, &other, two, sizeof two), ESP_NOT_FOUND);
 }
 
+/* As a copy of it, or in a move back. */
+static struct store_new coming_back(const struct datum_id *id, uint32_t flags)
+{
+    struct store_new coming = rig_new(5000, DATUM_PERSISTENT, flags);
+    coming.id = id;
+    coming.owner = "alice";
+    return coming;
+}
+
+static void what_has_moved_away_is_known_while_it_comes_back_and_when_that_fails(void **state)
+{
+    (void)state;
+    struct datum_id id = put(DATUM_PERSISTENT, 0), same;
+    struct esp_error error;
+    const struct store_new moving = coming_back(&id, 0);
+    assert_int_equal(store_depart(rig.store, &rig_alice, &id, "node9", NULL), ESP_OK);
+    assert_int_equal(rig_begin(&rig, &rig_alice, &moving, &same, &error), ESP_OK);
+    assert_places(id.key, "node9", sizeof "node9");
+    assert_int_equal(store_abort(rig.store, &rig_alice, id.key, &error), ESP_OK);
+    assert_places(id.key, "node9", sizeof "node9");
+    assert_int_equal(rig_check(&rig, &rig_alice, &id, &error), ESP_NOT_FOUND);
+    assert_says(&error, "it was moved to server node9");
+}
+
+static void a_replica_of_what_has_moved_away_does_not_hide_where_it_is(void **state)
+{
+    (void)state;
+    struct datum_id id = put(DATUM_PERSISTENT, 0), same;
+    struct esp_error error;
+    const struct store_new replica = coming_back(&id, DATUM_REPLICA);
+    assert_int_equal(store_depart(rig.store, &rig_alice, &id, "node9", NULL), ESP_OK);
+    assert_int_equal(rig_begin(&rig, &rig_alice, &replica, &same, &error), ESP_OK);
+    assert_int_equal(rig_fill(&rig, &rig_alice, &id, 5000, &error), ESP_OK);
+    assert_int_equal(rig_commit(&rig, &rig_alice, &id, &error), ESP_OK);
+    assert_int_equal(rig_check(&rig, &rig_alice, &id, &error), ESP_OK);
+    assert_places(id.key, "node9", sizeof "node9");
+    assert_int_equal(store_delete(rig.store, &rig_alice, &id, &error), ESP_OK);
+    assert_places(id.key, "node9", sizeof "node9");
+    assert_int_equal(rig_check(&rig, &rig_alice, &id, &error), ESP_NOT_FOUND);
+    assert_says(&error, "it was deleted");
+}
+
 /* Until they have gone there, too, or nobody cares: who asks later is to hear of them, also after a restart.
  */
 static void other_places_of_what_was_deleted_are_remembered_until_that_is_settled(void **state)
@@ -312,6 +354,8 @@ int main(void)
         RIG_TEST(who_may_not_delete_a_datum_keeps_nobody_from_it),
         RIG_TEST(what_has_moved_away_may_come_back),
         RIG_TEST(other_places_of_a_datum_are_remembered_as_long_as_it_is),
+        RIG_TEST(what_has_moved_away_is_known_while_it_comes_back_and_when_that_fails),
+        RIG_TEST(a_replica_of_what_has_moved_away_does_not_hide_where_it_is),
         RIG_TEST(other_places_of_what_was_deleted_are_remembered_until_that_is_settled),
         RIG_TEST(what_was_dropped_to_make_room_was_not_deleted),
         RIG_TEST(a_file_found_damaged_at_the_start_is_told_of),
