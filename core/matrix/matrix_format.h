@@ -49,6 +49,11 @@ static inline int64_t entry_row(const struct matrix *matrix, int64_t col, int64_
 bool entry_is_listed(const struct matrix_file *file, int64_t row, int64_t col, int64_t entry);
 /* A new file in the same folder; *temporary is its name, to be freed. -1: errno. */
 int matrix_open_beside(const char *path, char **temporary);
+/* The same without a name, where the folder can have such: it goes with the process. *temporary is NULL then.
+ */
+int matrix_open_nameless(const char *path, char **temporary);
+/* Gives that one a name beside the path, as matrix_open_beside() does. False: errno. */
+bool matrix_name_beside(int fd, const char *path, char **temporary);
 /* How many it lists. */
 int64_t entries_listed(const struct matrix_file *file);
 

@@ -105,7 +105,7 @@ enum esp_status matrix_npy_write(FILE *stream, const struct matrix_file *file, s
 
 struct matrix_place {
     int fd;
-    char *path, *temporary;
+    char *path, *temporary; /* temporary NULL: it has no name yet */
     uint8_t *mapped;
     size_t bytes;
 };
@@ -159,7 +159,7 @@ enum esp_status matrix_place_create(const char *path, const struct matrix_file *
         free(place);
         return error_no_memory(error, "a file");
     }
-    place->fd = matrix_open_beside(path, &place->temporary);
+    place->fd = matrix_open_nameless(path, &place->temporary);
     enum esp_status status = place->fd < 0 ? error_errno(error, "it cannot be made") : ESP_OK;
     if (status == ESP_OK)
         status = write_head(place->fd, about, &head, error);
@@ -178,11 +178,13 @@ enum esp_status matrix_place_end(struct matrix_place *place, bool whole, struct 
     enum esp_status status = ESP_OK;
     if (place->mapped)
         munmap(place->mapped, place->bytes);
-    if (place->fd >= 0 && close(place->fd) != 0 && whole)
+    if (whole && !place->temporary && !matrix_name_beside(place->fd, place->path, &place->temporary))
+        status = error_errno(error, "cannot write %s", place->path);
+    if (place->fd >= 0 && close(place->fd) != 0 && whole && status == ESP_OK)
         status = error_errno(error, "cannot write %s", place->path);
     if (status == ESP_OK && whole && rename(place->temporary, place->path) != 0)
         status = error_errno(error, "cannot write %s", place->path);
-    if (place->fd >= 0 && (status != ESP_OK || !whole))
+    if (place->fd >= 0 && place->temporary && (status != ESP_OK || !whole))
         unlink(place->temporary);
     free(place->temporary);
     free(place->path);

@@ -69,7 +69,9 @@ static enum esp_status write_to(int fd, const struct order *order, struct esp_er
     return error_errno(error, "cannot write %s", order->path);
 }
 
-int matrix_open_beside(const char *path, char **temporary)
+/* The first name beside the path that nobody has: of a new file, or of one without a name (`nameless`: where
+ * the process sees it; NULL). -1: errno. */
+static int take_name(const char *path, const char *nameless, char **temporary)
 {
     size_t size = strlen(path) + 32;
     *temporary = malloc(size);
@@ -77,11 +79,51 @@ int matrix_open_beside(const char *path, char **temporary)
         return -1;
     for (unsigned attempt = 0; attempt < 100; attempt++) {
         snprintf(*temporary, size, "%s.%ld-%u.part", path, (long)getpid(), attempt);
-        int fd = open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
+        int taken = nameless ? linkat(AT_FDCWD, nameless, AT_FDCWD, *temporary, AT_SYMLINK_FOLLOW)
+                             : open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (taken >= 0 || errno != EEXIST)
+            return taken;
     }
     return -1;
+}
+
+int matrix_open_beside(const char *path, char **temporary)
+{
+    return take_name(path, NULL, temporary);
+}
+
+/* Without O_TMPFILE's privilege a file gets its name by where the process sees it open. */
+static const char *seen_at(int fd, char *name, size_t size)
+{
+    snprintf(name, size, "/proc/self/fd/%d", fd);
+    return name;
+}
+
+int matrix_open_nameless(const char *path, char **temporary)
+{
+    char name[64];
+    const char *slash = strrchr(path, '/');
+    char *folder = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    int fd = folder ? open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666) : -1;
+    free(folder);
+    *temporary = NULL;
+    if (fd >= 0 && access(seen_at(fd, name, sizeof name), F_OK) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return matrix_open_beside(path, temporary);
+}
+
+bool matrix_name_beside(int fd, const char *path, char **temporary)
+{
+    char name[64];
+    if (take_name(path, seen_at(fd, name, sizeof name), temporary) >= 0)
+        return true;
+    const int reason = errno;
+    free(*temporary); /* it is nobody's, or somebody else's */
+    *temporary = NULL;
+    errno = reason;
+    return false;
 }
 
 static enum esp_status save(const struct order *order, struct esp_error *error)

@@ -6,8 +6,11 @@
 
 #include "core/matrix/matrix.h"
 #include "core/matrix/matrix_peek.h"
+#include "core/matrix/matrix_view.h"
 #include "tests/unit/unit.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -556,10 +559,58 @@ static void integers_of_64_bits_are_exact(void **state)
             "m:3: integer '9007199254740993' does not fit a double exactly");
 }
 
+static size_t files_in(const char *folder)
+{
+    size_t n = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (const struct dirent *entry; (entry = readdir(entries));)
+        n += entry->d_name[0] != '.';
+    closedir(entries);
+    return n;
+}
+
+/* So that who is killed meanwhile leaves nothing behind. */
+static void what_is_still_coming_has_no_name(void **state)
+{
+    (void)state;
+    static const double two[] = {3, 4};
+    char folder[] = "/tmp/test_matrix_formats-XXXXXX", path[64];
+    const struct matrix shape = {.rows = 2, .cols = 1};
+    const struct matrix_file about = matrix_as_file(&shape);
+    struct matrix_place *place;
+    struct matrix_file file;
+    struct esp_error error;
+    void *elements;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    const int probe = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    const bool can_be = probe >= 0;
+    if (can_be)
+        close(probe);
+    for (int times = 0; times < 2; times++) { /* the second one replaces the first */
+        const size_t before = files_in(folder);
+        assert_int_equal(matrix_place_create(path, &about, &place, &elements, &error), ESP_OK);
+        assert_true(!can_be || files_in(folder) == before);
+        assert_int_equal(matrix_place_end(place, false, &error), ESP_OK);
+        assert_int_equal(files_in(folder), before);
+        assert_int_equal(matrix_place_create(path, &about, &place, &elements, &error), ESP_OK);
+        memcpy(elements, two, sizeof two);
+        assert_int_equal(matrix_place_end(place, true, &error), ESP_OK);
+        assert_int_equal(files_in(folder), 1);
+        assert_int_equal(matrix_load(path, 0, &file, &error), ESP_OK);
+        assert_true(at(&file.matrix, 1, 1) == 3 && at(&file.matrix, 2, 1) == 4);
+        matrix_file_clear(&file);
+    }
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(what_is_still_coming_has_no_name),
         cmocka_unit_test(a_beginning_tells_the_extents),
         cmocka_unit_test(every_cut_is_noticed),
         cmocka_unit_test(integers_of_64_bits_are_exact),
