@@ -29,6 +29,8 @@ struct put {
     bool in_pieces;
     struct esp_data_layout layout;
     struct put_note note;
+    bool is_reserved; /* the server has room for this: */
+    struct esp_argument room;
 };
 
 static enum esp_status type_of(const struct command_line *command, const struct matrix *matrix,
@@ -125,8 +127,24 @@ static enum esp_status reserve(struct put *put)
     if (put->in_pieces || !matrix_peek(put->command->operands[0], &file) || file.n_dims > 2 ||
         type_of(put->command, &file.matrix, &type, &error) != ESP_OK)
         return ESP_OK; /* what is wrong with it is told when it is read */
-    const struct esp_argument array = shape_of(&file, type);
-    return put_array(put, &array, NULL, (struct data_told){0});
+    put->room = shape_of(&file, type);
+    const enum esp_status status = put_array(put, &put->room, NULL, (struct data_told){0});
+    put->is_reserved = status == ESP_OK;
+    return status;
+}
+
+/* The rest of the file is not what its beginning says, or there is no memory for it here: others may have the
+ * room. */
+static void give_up(struct put *put)
+{
+    struct esp_error error;
+    put_note_remove(&put->note);
+    struct library *library = put->is_reserved ? library_enter(&error) : NULL;
+    if (!library)
+        return;
+    data_unreserve_array(library->engine, put->server, &put->room, (enum esp_data_mode)put->mode,
+                         put->note.id);
+    library_leave(true);
 }
 
 static enum esp_status send(struct put *put, const struct esp_argument *array,
@@ -172,7 +190,7 @@ static enum exit_code put_mapped(struct put *put, bool *known)
         status = check_file(put->command, &about, &view.type, &error);
     if (status != ESP_OK) {
         matrix_view_close(mapped);
-        put_note_remove(&put->note);
+        give_up(put);
         return command_fail(put->command, &error);
     }
     view.view = mapped;
@@ -203,7 +221,7 @@ static enum exit_code put_read(struct put *put)
         status = make_whole(&source, &array, &error);
     enum exit_code code = EXIT_DONE;
     if (status != ESP_OK) {
-        put_note_remove(&put->note);
+        give_up(put);
         code = command_fail(put->command, &error);
     } else if (send(put, &array, array.data ? NULL : &source) != ESP_OK) {
         code = session_fail(put->command);

@@ -80,6 +80,12 @@ enum esp_status data_put_made(struct engine *engine, const char *server, const c
  * put there is told before anything is read or sent. `id` as of data_put(), which is what comes next. */
 enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
                              const struct datum_info *datum, char *id, struct esp_error *error);
+/* That is not to come after all: what there is of it, if it is not whole, makes room for others. */
+void data_unreserve(struct engine *engine, const char *address, const struct datum_info *datum,
+                    const char *id);
+/* The same of what data_put_array() has reserved. */
+void data_unreserve_array(struct engine *engine, const char *server, const struct esp_argument *array,
+                          enum esp_data_mode mode, const char *id);
 /* data_put() of an array as programs have it, or (`source`, without data) data_put_made(); without either:
  * data_reserve(). Besides their errors, ESP_INVALID: no such array can be. */
 enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,

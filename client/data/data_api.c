@@ -65,6 +65,17 @@ enum esp_status data_put_array(struct engine *engine, const char *server, const 
                : data_reserve(engine, server, address, &datum, id, error);
 }
 
+void data_unreserve_array(struct engine *engine, const char *server, const struct esp_argument *array,
+                          enum esp_data_mode mode, const char *id)
+{
+    char address[CAP_ADDRESS + 1];
+    struct datum_info datum;
+    struct esp_error error;
+    if (describe(array, mode, &datum, &error) == ESP_OK &&
+        engine_resolve(engine, server, address, &error) == ESP_OK)
+        data_unreserve(engine, address, &datum, id);
+}
+
 enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
                              esp_data_progress *progress, void *arg, char **id)
 {

@@ -87,7 +87,7 @@ static enum esp_status part_sent(void *arg, struct store_piece *piece, bool whol
     return ESP_OK;
 }
 
-/* What cannot be made need not be waited for. */
+/* What cannot be sent need not be waited for. */
 static void give_up(struct putting *putting, uint64_t ticket)
 {
     struct message request = {.kind = MESSAGE_DROP, .drop = {.datum = putting->id, .ticket = ticket}},
@@ -127,7 +127,7 @@ static enum esp_status send_all(struct putting *putting, const struct offer_repl
     ranges_clear(&done);
     if (status == ESP_OK)
         status = data_finish(engine, putting->address, putting->id, offer->ticket, error);
-    else if (putting->source && !transfer_may_go_on(status))
+    else if (!transfer_may_go_on(status))
         give_up(putting, offer->ticket);
     return status;
 }
@@ -171,23 +171,43 @@ static enum esp_status put_as(struct putting *putting, const char *server, const
     return put(putting, error);
 }
 
-enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
-                             const struct datum_info *datum, char *id, struct esp_error *error)
+/* *ticket 0: it is there already. */
+static enum esp_status offer(struct engine *engine, const char *address, const struct datum_info *datum,
+                             const char *id, uint64_t *ticket, struct esp_error *error)
 {
-    struct datum_id drawn;
     struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
     uint64_t client[2];
     struct extension extension;
-    if (!*id && datum_id_draw(server, &drawn, error) != ESP_OK)
-        return error->status;
-    if (!*id)
-        datum_id_text(&drawn, id);
     request.offer.datum = *datum;
     request.offer.datum.datum = id;
     request.offer.extensions = data_tell_client(engine, client, &extension);
     enum esp_status status = data_ask(engine, address, &request, &reply, error);
+    *ticket = status == ESP_OK ? reply.offer_reply.ticket : 0;
     message_clear(&reply);
     return status;
+}
+
+enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
+                             const struct datum_info *datum, char *id, struct esp_error *error)
+{
+    struct datum_id drawn;
+    uint64_t ticket;
+    if (!*id && datum_id_draw(server, &drawn, error) != ESP_OK)
+        return error->status;
+    if (!*id)
+        datum_id_text(&drawn, id);
+    return offer(engine, address, datum, id, &ticket, error);
+}
+
+void data_unreserve(struct engine *engine, const char *address, const struct datum_info *datum,
+                    const char *id)
+{
+    struct putting putting = {.engine = engine, .id = id};
+    struct esp_error error;
+    uint64_t ticket;
+    snprintf(putting.address, sizeof putting.address, "%s", address);
+    if (offer(engine, address, datum, id, &ticket, &error) == ESP_OK && ticket != 0)
+        give_up(&putting, ticket);
 }
 
 enum esp_status data_put(struct engine *engine, const char *server, const char *address,

@@ -88,6 +88,11 @@ if [ $mounted = yes ]; then
 fi
 
 # ---- the memory ----
+sed '$s/.*/none/' y.mtx >broken.mtx
+for attempt in 1 2; do
+    check_fails any "a file whose end is broken is not put" espalier data put broken.mtx -s A -m volatile --timeout 1s
+    check_says "as is told" 'broken.mtx:190002'
+done
 check "a datum in most of the memory" put x.mtx A volatile
 start holder espalier call hold us=1500000 "x=data:$(cat x.mtx.id)" -s A
 in_use() {
