@@ -7,19 +7,18 @@
 #include "client/command/jobs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static enum exit_code cancel(const struct command_line *command, const struct esp_job *job)
 {
     struct esp_job_state state = {0};
-    if (esp_job_look(job, 0, &state) != ESP_OK)
-        return jobs_fail(command);
-    if (job_has_ended(&state)) {
-        command_progress(command, "%s had ended: %s", job->id, state.state);
-        return EXIT_DONE;
-    }
     if (esp_job_cancel(job) != ESP_OK)
         return jobs_fail(command);
-    command_progress(command, "%s is cancelled", job->id);
+    if (esp_job_look(job, 0, &state) == ESP_OK && job_has_ended(&state) &&
+        strcmp(state.state, "cancelled") != 0)
+        command_progress(command, "%s had ended: %s", job->id, state.state);
+    else
+        command_progress(command, "%s is cancelled", job->id);
     return EXIT_DONE;
 }
 

@@ -30,6 +30,8 @@ static const char *state_of(const struct listed *listed)
 {
     if (listed->error.status == ESP_OK)
         return listed->state.state;
+    if (listed->state.state) /* cancelled, whatever has become of its server */
+        return listed->state.state;
     return listed->error.status == ESP_NOT_FOUND ? "lost"
            : is_unreachable(listed)              ? "unreachable"
                                                  : "unknown";
@@ -165,8 +167,7 @@ static enum exit_code forget(const struct command_line *command, const struct li
         if (command->n_operands == 0 && !failed)
             continue;
         const enum exit_code code =
-            forget_one(command, listed[i].job,
-                       is_unreachable(&listed[i]) || listed[i].error.status == ESP_NOT_FOUND, &forgotten);
+            forget_one(command, listed[i].job, failed || is_unreachable(&listed[i]), &forgotten);
         worst = worst == EXIT_DONE ? code : worst;
     }
     if (command->json && worst == EXIT_DONE)

@@ -74,11 +74,13 @@ static void look(const struct command_line *command, struct bar *bar, struct wai
 {
     bool follow = command_option_value(command, "follow") != NULL;
     if (esp_job_look(waited->job, patience_s, &waited->state) != ESP_OK) {
-        if (jobs_may_come_back(&waited->absence, patience_s))
+        /* One that is cancelled ends in no other way, whenever its server answers. */
+        const bool called_off = waited->state.state && strcmp(waited->state.state, "cancelled") == 0;
+        if (!called_off && jobs_may_come_back(&waited->absence, patience_s))
             return;
         bar_clear(bar);
         waited->over = waited->failed = true;
-        waited->state.state = "lost";
+        waited->state.state = called_off ? "cancelled" : "lost";
         waited->state.error = *esp_last_error();
         const enum exit_code failed = jobs_exit_code(waited->state.error.status);
         fprintf(stderr, "espalier wait: %s\n", waited->state.error.text);

@@ -211,15 +211,16 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
 
 /* ---- ending ---- */
 
-enum esp_status job_cancel(struct engine *engine, const struct job_record *record, struct esp_error *error)
+enum esp_status job_cancel(struct engine *engine, const struct job_record *record, int64_t timeout_ms,
+                           enum job_fate *fate, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = record->session}}, reply = {0};
     struct esp_error found = {0};
-    enum job_fate fate;
-    enum esp_status status = ask_server(engine, record, &request, engine->call_timeout_ms, &reply, &found);
+    *fate = JOB_THERE;
+    enum esp_status status = ask_server(engine, record, &request, timeout_ms, &reply, &found);
     message_clear(&reply);
     if (status != ESP_OK)
-        status = job_explain(engine, record, &fate, &found);
+        status = job_explain(engine, record, fate, &found);
     return status == ESP_OK ? ESP_OK : error_set(error, status, "%s", found.text);
 }
 

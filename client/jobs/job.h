@@ -63,11 +63,18 @@ enum esp_status job_store_call_path(const char *id, char *path, size_t size, str
 enum esp_status job_store_read(const char *id, char **token, struct esp_error *error);
 /* It will not be called again. */
 void job_store_remove_call(const char *id);
+/* Whether there is a job of exactly that id. */
+bool job_store_has(const char *id);
+/* How it ended, as a text (client/jobs/job_end.h): on the disk when this returns ESP_OK. */
+enum esp_status job_store_write_end(const char *id, const char *text, struct esp_error *error);
+/* malloc'ed. False: nothing is known, or it cannot be read. */
+bool job_store_read_end(const char *id, char **text);
+void job_store_remove_end(const char *id);
 /* The number that says whose the jobs of this list are: drawn when it is first asked for. False: there is no
  * list, and can be none. */
 bool job_store_owner(uint8_t owner[OWNER_BYTES]);
 enum esp_status job_store_list(const char *const **ids, size_t *n, struct esp_error *error);
-/* With its arguments. One that is not there is left alone. */
+/* With its arguments and its end. One that is not there is left alone. */
 enum esp_status job_store_remove(const char *id, struct esp_error *error);
 
 /* ---- job.c ---- */
@@ -83,7 +90,6 @@ enum esp_status job_hand_over(struct session *session, bool patient, struct job_
 enum esp_status job_keep(struct engine *engine, const struct job_record *record, struct esp_error *error);
 /* The server forgets it. Best effort: ESP_OK when it knows it no more. */
 enum esp_status job_drop(struct engine *engine, const struct job_record *record, struct esp_error *error);
-enum esp_status job_cancel(struct engine *engine, const struct job_record *record, struct esp_error *error);
 
 /* What became of a job whose server did not answer, or does not have it. */
 enum job_fate {
@@ -97,6 +103,10 @@ enum job_fate {
 /* Asks its server how it stands: a follow_reply. */
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
                         struct message *reply, enum job_fate *fate, struct esp_error *error);
+
+/* Its server stops it, if it runs or waits there; its end comes later. As job_ask(). */
+enum esp_status job_cancel(struct engine *engine, const struct job_record *record, int64_t timeout_ms,
+                           enum job_fate *fate, struct esp_error *error);
 
 /* Whether the server that said `why` is in the tree under another address, which is found then. */
 bool job_find_moved(struct engine *engine, const struct job_record *record, enum esp_status why,
@@ -119,8 +129,10 @@ void job_recover(struct session *session);
 
 /* ---- job_again.c ---- */
 
-/* Whether arguments are kept by which the job may be called again. */
+/* Whether arguments are kept by which the job may be called again, and no end of it is known. */
 bool job_is_kept(const struct job_record *record);
+/* Whether the list has the job as another session by now: then the record is that one. */
+bool job_refresh(struct job_record *record);
 
 /* Calls the job again on another server, with the arguments that are kept in the list; by the record it is
  * afterwards the same job. Whoever else was faster has done it: of several programs that find it lost, one

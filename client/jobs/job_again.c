@@ -6,6 +6,7 @@
 #include "client/arguments/invocation_data.h"
 #include "client/jobs/job.h"
 #include "client/jobs/job_call.h"
+#include "client/jobs/job_end.h"
 #include "client/session/attempt_parts.h"
 #include "client/session/session.h"
 
@@ -51,13 +52,12 @@ static bool is_same(const struct session_id *one, const struct session_id *other
     return memcmp(one, other, sizeof *one) == 0;
 }
 
-/* Whether the list has the job as another session by now: then the record is that one. */
-static bool was_called_again(const char *id, struct job_record *record)
+bool job_refresh(struct job_record *record)
 {
-    char *token = NULL;
+    char id[SESSION_TEXT], *token = NULL;
     struct job_record found;
     struct esp_error ignored;
-    if (job_store_read(id, &token, &ignored) != ESP_OK)
+    if (job_store_read(job_id(record, id), &token, &ignored) != ESP_OK)
         return false;
     const bool read = job_token_read(token, &found, &ignored) == ESP_OK;
     const bool other =
@@ -191,8 +191,9 @@ static bool is_for_now(enum esp_status status)
 bool job_is_kept(const struct job_record *record)
 {
     char path[PATH_MAX], id[SESSION_TEXT];
+    struct job_end end;
     return job_store_call_path(job_id(record, id), path, sizeof path, NULL) == ESP_OK &&
-           access(path, R_OK) == 0;
+           access(path, R_OK) == 0 && !job_end_known(record, &end);
 }
 
 enum esp_status job_call_again(struct engine *engine, struct job_record *record, enum job_fate fate,
@@ -200,6 +201,7 @@ enum esp_status job_call_again(struct engine *engine, struct job_record *record,
 {
     char path[PATH_MAX], id[SESSION_TEXT];
     struct esp_error why = {0};
+    struct job_end end;
     enum esp_status status;
     job_id(record, id);
     if ((fate != JOB_GONE && fate != JOB_LOST) || job_store_call_path(id, path, sizeof path, &why) != ESP_OK)
@@ -208,8 +210,10 @@ enum esp_status job_call_again(struct engine *engine, struct job_record *record,
     if (lock < 0 && status == ESP_OK)
         return error->status;
     if (lock >= 0) {
-        if (was_called_again(id, record))
+        if (job_refresh(record))
             status = ESP_OK;
+        else if (job_end_known(record, &end))
+            status = error_set(&why, end.error.status, "%s", end.error.text);
         else if (record->losses >= JOB_MOST_LOSSES)
             status =
                 error_set(&why, ESP_FAILED, "so many servers were lost with it that it may be the cause");
@@ -217,6 +221,8 @@ enum esp_status job_call_again(struct engine *engine, struct job_record *record,
             status = call_again(engine, id, path, record, fate, &why);
         close(lock);
     }
+    if (status == ESP_OK && job_end_known(record, &end))
+        job_stop(engine, record); /* it was cancelled meanwhile, by one who saw its last server only */
     if (status == ESP_OK)
         return ESP_OK;
     if (is_for_now(status))

@@ -3,7 +3,7 @@
  * Jobs as espalier.h shows them; client/jobs/job_submit.c makes them.
  */
 #include "client/describe.h"
-#include "client/jobs/job.h"
+#include "client/jobs/job_end.h"
 #include "client/library.h"
 #include "client/session/package.h"
 
@@ -145,17 +145,22 @@ enum esp_status esp_job_find(const char *id, struct esp_job **job)
 
 /* ---- when its server is lost ---- */
 
+/* Where it is now, when its record has changed. */
+static enum esp_status tell_again(struct job *job, struct esp_error *error)
+{
+    char *token = job_token_write(&job->record);
+    enum esp_status status = token ? tell_place(job, token, error) : error_no_memory(error, "a job");
+    free(token);
+    return status;
+}
+
 /* Calls it again elsewhere, if that may be. The job is the program's, and const only for who looks at it. */
 static enum esp_status revive(struct library *library, const struct esp_job *public, enum job_fate fate,
                               struct esp_error *error)
 {
     struct job *job = (struct job *)public;
     enum esp_status status = job_call_again(library->engine, &job->record, fate, error);
-    char *token = status == ESP_OK ? job_token_write(&job->record) : NULL;
-    if (status == ESP_OK)
-        status = token ? tell_place(job, token, error) : error_no_memory(error, "a job");
-    free(token);
-    return status;
+    return status == ESP_OK ? tell_again(job, error) : status;
 }
 
 /* ---- attaching ---- */
@@ -245,29 +250,70 @@ static uint64_t patience_ms(double patience_s)
     return (uint64_t)(fmin(patience_s, MOST_PATIENCE_S) * 1e3);
 }
 
-/* Wherever it is: when it is lost, it is called again and asked there. */
+/* ---- where it is ---- */
+
+/* What its server has said goes to the list; and one that computes what is cancelled there is told. */
+static bool has_to_be_told(const struct job_record *record, const struct message *reply)
+{
+    const struct session_report *report = &reply->follow_reply.session;
+    struct job_end end;
+    if (report->state >= SESSION_DONE)
+        job_end_take(record, report);
+    return report->state < SESSION_DONE && job_end_known(record, &end) && end.error.status == ESP_CANCELLED;
+}
+
+static enum esp_status ask_once(struct engine *engine, const struct job_record *record,
+                                const struct follow *follow, struct message *reply, enum job_fate *fate,
+                                struct esp_error *error)
+{
+    message_clear(reply);
+    enum esp_status status = job_ask(engine, record, follow, reply, fate, error);
+    if (status != ESP_OK || !has_to_be_told(record, reply))
+        return status;
+    job_stop(engine, record);
+    message_clear(reply);
+    return job_ask(engine, record, follow, reply, fate, error);
+}
+
+/* Wherever it is: when it is lost, it is called again and asked there; or the list knows its end. Then there
+ * is no reply, and `end` is not ESP_OK; also of one that is cancelled, and may still be computed by a server
+ * that does not answer (ESP_UNREACHABLE). */
 static enum esp_status ask_anywhere(struct library *library, const struct esp_job *job,
-                                    const struct follow *follow, struct message *reply,
+                                    const struct follow *follow, struct message *reply, struct job_end *end,
                                     struct esp_error *error)
 {
-    const struct job_record *record = &((const struct job *)job)->record;
+    struct job_record *record = &((struct job *)job)->record;
     enum job_fate fate;
-    enum esp_status status = job_ask(library->engine, record, follow, reply, &fate, error);
-    if (status == ESP_OK || (status = revive(library, job, fate, error)) != ESP_OK)
+    *end = (struct job_end){0};
+    enum esp_status status = ask_once(library->engine, record, follow, reply, &fate, error);
+    if (status == ESP_OK)
         return status;
-    message_clear(reply);
-    return job_ask(library->engine, record, follow, reply, &fate, error);
+    if (job_end_instead(record, fate, end, error))
+        return ESP_OK;
+    if (end->wanted || (status = revive(library, job, fate, error)) != ESP_OK)
+        return error->status;
+    return ask_once(library->engine, record, follow, reply, &fate, error);
 }
 
 static enum esp_status ask(const struct esp_job *job, const struct follow *follow, struct message *reply,
-                           struct esp_error *error)
+                           struct job_end *end, struct esp_error *error)
 {
+    *end = (struct job_end){0};
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    enum esp_status status = ask_anywhere(library, job, follow, reply, error);
+    enum esp_status status = ask_anywhere(library, job, follow, reply, end, error);
     library_leave(status == ESP_OK);
     return status;
+}
+
+static void tell_end(const struct job_end *end, struct esp_job_state *state)
+{
+    *state = (struct esp_job_state){
+        .state = state_text(end->error.status == ESP_CANCELLED ? SESSION_CANCELLED : SESSION_FAILED),
+        .error = end->error,
+        .progress = -1,
+        .compute_s = end->compute_s};
 }
 
 enum esp_status esp_job_look(const struct esp_job *job, double patience_s, struct esp_job_state *state)
@@ -279,8 +325,11 @@ enum esp_status esp_job_look(const struct esp_job *job, double patience_s, struc
     /* Its output is no news here. */
     const struct follow follow = {
         .seen = UINT64_MAX, .progress = state->progress, .patience_ms = patience_ms(patience_s)};
-    enum esp_status status = ask(job, &follow, &reply, error);
-    if (status == ESP_OK)
+    struct job_end end;
+    enum esp_status status = ask(job, &follow, &reply, &end, error);
+    if (end.error.status != ESP_OK)
+        tell_end(&end, state);
+    else if (status == ESP_OK)
         tell_state(&reply.follow_reply, state);
     message_clear(&reply);
     return status;
@@ -296,7 +345,11 @@ enum esp_status esp_job_output(const struct esp_job *job, double patience_s, uin
     *length = 0;
     /* Its progress is no news here. */
     const struct follow follow = {.seen = *position, .progress = 2, .patience_ms = patience_ms(patience_s)};
-    enum esp_status status = ask(job, &follow, &reply, error);
+    struct job_end end;
+    enum esp_status status = ask(job, &follow, &reply, &end, error);
+    if (status == ESP_OK && end.error.status != ESP_OK)
+        status = error_set(error, ESP_NOT_FOUND, "job %s: what it has printed was lost with server %s",
+                           job->id, job->server);
     if (status == ESP_OK) {
         const struct follow_reply *found = &reply.follow_reply;
         *length = found->text_length < size ? found->text_length : size;
@@ -318,9 +371,11 @@ enum esp_status esp_job_cancel(const struct esp_job *job)
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    enum esp_status status = job_cancel(library->engine, &((const struct job *)job)->record, error);
-    if (status == ESP_NOT_FOUND || status == ESP_UNREACHABLE)
-        job_store_remove_call(job->id); /* nor is it called again */
+    struct job *called_off = (struct job *)job; /* the program's, as in revive() */
+    struct engine *engine = library->engine;
+    enum esp_status status = job_call_off(engine, &called_off->record, engine->call_timeout_ms, error);
+    if (status == ESP_OK)
+        status = tell_again(called_off, error);
     library_leave(status == ESP_OK);
     return status;
 }

@@ -3,7 +3,7 @@
  * Sessions that wait for a job, wherever it is: one whose server is lost goes on with what the job is then.
  */
 #include "client/data/lend.h"
-#include "client/jobs/job.h"
+#include "client/jobs/job_end.h"
 #include "client/session/attempt_parts.h"
 #include "client/session/link.h"
 #include "util/clock.h"
@@ -79,6 +79,7 @@ void job_recover(struct session *session)
     struct engine *engine = session->engine;
     struct esp_error *error = &session->error;
     enum job_fate fate = JOB_THERE;
+    struct job_end end;
     char address[CAP_ADDRESS + 1];
     if (job_find_moved(engine, session->record, error->status, address)) {
         strcpy(session->record->address, address);
@@ -86,6 +87,11 @@ void job_recover(struct session *session)
         return;
     }
     enum esp_status status = job_explain(engine, session->record, &fate, error);
+    if (fate != JOB_THERE && job_end_known(session->record, &end)) {
+        *error = end.error;
+        session_end(session, error->status);
+        return;
+    }
     const bool again = job_is_kept(session->record);
     const int64_t now_ns = clock_now_ns(engine->clock);
     if (again && (status = job_call_again(engine, session->record, fate, error)) == ESP_OK) {

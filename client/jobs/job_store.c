@@ -21,6 +21,7 @@
 
 #define ENDING      ".json"
 #define CALL_ENDING ".call"
+#define END_ENDING  ".end"
 #define MOST_BYTES  (1 << 20)
 #define MOST_JOBS   1000000
 
@@ -31,7 +32,8 @@ static bool is_id(const char *text)
 }
 
 /* Under a temporary name first, so that nobody reads half of it, and a full disk leaves nothing. */
-enum esp_status job_store_write(const char *id, const char *token, struct esp_error *error)
+static enum esp_status write_file(const char *id, const char *ending, const char *text,
+                                  struct esp_error *error)
 {
     char folder[PATH_MAX], path[PATH_MAX + 64], fresh[PATH_MAX + 64];
     enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
@@ -39,13 +41,13 @@ enum esp_status job_store_write(const char *id, const char *token, struct esp_er
         status = state_folder_make(folder, error);
     if (status != ESP_OK)
         return status;
-    snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
+    snprintf(path, sizeof path, "%s/%s%s", folder, id, ending);
     snprintf(fresh, sizeof fresh, "%s/.%s.XXXXXX", folder, id);
     int fd = mkstemp(fresh); /* 0600 */
     if (fd < 0)
         return error_errno(error, "cannot write %s", path);
-    size_t length = strlen(token);
-    bool good = write(fd, token, length) == (ssize_t)length && write(fd, "\n", 1) == 1 && fsync(fd) == 0;
+    size_t length = strlen(text);
+    bool good = write(fd, text, length) == (ssize_t)length && write(fd, "\n", 1) == 1 && fsync(fd) == 0;
     int why = errno;
     close(fd);
     if (good && rename(fresh, path) == 0)
@@ -55,6 +57,11 @@ enum esp_status job_store_write(const char *id, const char *token, struct esp_er
     status = error_errno(error, "cannot write %s", path);
     unlink(fresh);
     return status;
+}
+
+enum esp_status job_store_write(const char *id, const char *token, struct esp_error *error)
+{
+    return write_file(id, ENDING, token, error);
 }
 
 /* ---- whose list it is ---- */
@@ -250,6 +257,61 @@ void job_store_remove_call(const char *id)
         unlink(path);
 }
 
+/* ---- how it ended ---- */
+
+static bool path_of(const char *id, const char *ending, char *path, size_t size)
+{
+    char folder[PATH_MAX];
+    return state_folder("jobs", folder, sizeof folder, NULL) == ESP_OK &&
+           snprintf(path, size, "%s/%s%s", folder, id, ending) < (int)size;
+}
+
+bool job_store_has(const char *id)
+{
+    char path[PATH_MAX];
+    return path_of(id, ENDING, path, sizeof path) && access(path, F_OK) == 0;
+}
+
+/* A job that was said to be cancelled is that after a power failure, too: its name must be on the disk. */
+static enum esp_status sync_folder(struct esp_error *error)
+{
+    char folder[PATH_MAX];
+    enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
+    const int fd = status == ESP_OK ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (status == ESP_OK && (fd < 0 || fsync(fd) != 0))
+        status = error_errno(error, "cannot sync %s", folder);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+enum esp_status job_store_write_end(const char *id, const char *text, struct esp_error *error)
+{
+    enum esp_status status = write_file(id, END_ENDING, text, error);
+    return status == ESP_OK ? sync_folder(error) : status;
+}
+
+bool job_store_read_end(const char *id, char **text)
+{
+    char path[PATH_MAX];
+    void *data = NULL;
+    uint64_t bytes = 0;
+    *text = NULL;
+    if (!path_of(id, END_ENDING, path, sizeof path) || access(path, F_OK) != 0)
+        return false;
+    if (contents_load(path, &data, &bytes, NULL) == ESP_OK && bytes <= MOST_BYTES)
+        *text = strndup(data, (size_t)bytes);
+    free(data);
+    return *text != NULL;
+}
+
+void job_store_remove_end(const char *id)
+{
+    char path[PATH_MAX];
+    if (path_of(id, END_ENDING, path, sizeof path))
+        unlink(path);
+}
+
 enum esp_status job_store_remove(const char *id, struct esp_error *error)
 {
     char folder[PATH_MAX], path[PATH_MAX + 64];
@@ -258,5 +320,9 @@ enum esp_status job_store_remove(const char *id, struct esp_error *error)
         return status;
     job_store_remove_call(id); /* first: nobody calls again what is being forgotten */
     snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
-    return unlink(path) == 0 || errno == ENOENT ? ESP_OK : error_errno(error, "cannot remove %s", path);
+    const bool gone = unlink(path) == 0 || errno == ENOENT;
+    if (!gone)
+        return error_errno(error, "cannot remove %s", path);
+    job_store_remove_end(id);
+    return ESP_OK;
 }

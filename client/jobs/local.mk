@@ -7,6 +7,8 @@ client_libclient_la_SOURCES += \
 	client/jobs/job_attach.c \
 	client/jobs/job_call.c \
 	client/jobs/job_call.h \
+	client/jobs/job_end.c \
+	client/jobs/job_end.h \
 	client/jobs/job_store.c \
 	client/jobs/job_submit.c \
 	client/jobs/job_token.c

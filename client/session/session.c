@@ -8,7 +8,7 @@
 #include "client/session/attempt.h"
 #include "client/session/backlog.h"
 #include "client/session/bulk.h"
-#include "client/jobs/job.h"
+#include "client/jobs/job_end.h"
 #include "client/data/lend.h"
 #include "client/session/link.h"
 #include "util/clock.h"
@@ -140,10 +140,15 @@ static int64_t farewell_ms(const struct session *session, int64_t most_ms)
 static void stop_remote(struct session *session)
 {
     int remote = atomic_load(&session->remote);
-    if (!session->link || remote >= SESSION_DONE || session->lost)
+    if (!session->link || remote >= SESSION_DONE)
         return;
-    if (session->attached && !atomic_load(&session->cancelled))
-        return; /* who waits for a job may stop waiting */
+    if (session->attached) { /* who waits for a job may stop waiting */
+        if (atomic_load(&session->cancelled))
+            job_call_off(session->engine, session->record, farewell_ms(session, CANCEL_MS), NULL);
+        return;
+    }
+    if (session->lost)
+        return;
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->id}}, reply = {0};
     transport_call(session->engine->transport, session->link->address, &request,
                    farewell_ms(session, CANCEL_MS), &reply, NULL);
@@ -220,6 +225,8 @@ void session_absorb(struct session *session, const struct session_report *report
         error_set(&session->remote_error, status, "%s", text);
     }
     session->lost |= state == SESSION_UNKNOWN;
+    if (session->attached && state >= SESSION_DONE)
+        job_end_take(session->record, report);
     /* The results of a job are for whoever attaches to it. */
     bool wanted = !session->is_job || session->attached;
     if (state == SESSION_DONE && wanted &&

@@ -5,6 +5,7 @@
 #include "client/arguments/contents.h"
 #include "client/jobs/job.h"
 #include "client/jobs/job_call.h"
+#include "client/jobs/job_end.h"
 #include "espalier.h"
 #include "tests/unit/unit.h"
 
@@ -214,6 +215,99 @@ static void a_job_that_was_called_again_keeps_its_id(void **state)
     free(token);
 }
 
+static void an_end_is_known_until_the_job_is_forgotten(void **state)
+{
+    (void)state;
+    char *token = make_token(UINT64_C(0xc0ffee1200000001)), path[256];
+    struct job_record record;
+    struct job_end end = {.error = {ESP_CRASHED, "it said \"no\"\n"}, .compute_s = 0.5}, known;
+    struct esp_error error;
+    assert_int_equal(job_token_read(token, &record, &error), ESP_OK);
+    assert_int_equal(job_end_note(&record, &end, &error), ESP_OK);
+    assert_false(job_end_known(&record, &known)); /* it is not in the list */
+    assert_int_equal(job_store_write("c0ffee12-1", token, &error), ESP_OK);
+    assert_false(job_end_known(&record, &known));
+    snprintf(path, sizeof path, "%s/espalier/jobs/c0ffee12-1.call", folder);
+    fclose(fopen(path, "w"));
+    assert_true(job_is_kept(&record));
+    end.wanted = true;
+    assert_int_equal(job_end_note(&record, &end, &error), ESP_OK);
+    assert_true(job_end_known(&record, &known) && known.wanted);
+    assert_false(job_is_kept(&record)); /* and its arguments are there, should it be taken back */
+    assert_int_equal(access(path, F_OK), 0);
+    end.wanted = false;
+    assert_int_equal(job_end_note(&record, &end, &error), ESP_OK);
+    assert_true(job_end_known(&record, &known) && !known.wanted && known.compute_s == 0.5);
+    assert_int_equal(known.error.status, ESP_CRASHED);
+    assert_string_equal(known.error.text, end.error.text);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(job_store_write_end("c0ffee12-1", "{\"espalier_job_end\": 1", &error), ESP_OK);
+    assert_false(job_end_known(&record, &known)); /* damaged */
+    assert_int_equal(job_store_remove("c0ffee12-1", &error), ESP_OK);
+    snprintf(path, sizeof path, "%s/espalier/jobs/c0ffee12-1.end", folder);
+    assert_int_not_equal(access(path, F_OK), 0);
+    job_record_clear(&record);
+    free(token);
+}
+
+static struct session_report report_of(enum session_state state, enum esp_status status, const char *text)
+{
+    return (struct session_report){.state = state, .outcome = {.status = status, .text = text}};
+}
+
+static void what_servers_say_of_an_end_is_noted_where_it_is_one(void **state)
+{
+    (void)state;
+    char *token = make_token(UINT64_C(0xc0ffee1200000001));
+    struct job_record record;
+    struct job_end wish = {.error = {ESP_CANCELLED, "cancelled"}, .wanted = true}, known;
+    struct esp_error error;
+    const struct session_report failed = report_of(SESSION_FAILED, ESP_CRASHED, "why"),
+                                stopped = report_of(SESSION_CANCELLED, ESP_CANCELLED, "stopped"),
+                                ended = report_of(SESSION_DONE, ESP_OK, NULL);
+    assert_int_equal(job_token_read(token, &record, &error), ESP_OK);
+    assert_int_equal(job_store_write("c0ffee12-1", token, &error), ESP_OK);
+    job_end_take(&record, &ended);
+    job_end_take(&record, &stopped); /* by a server that shuts down, perhaps */
+    assert_false(job_end_known(&record, &known));
+    job_end_note(&record, &wish, NULL);
+    job_end_take(&record, &stopped);
+    assert_true(job_end_known(&record, &known) && !known.wanted);
+    assert_string_equal(known.error.text, "stopped");
+    job_end_note(&record, &wish, NULL);
+    job_end_take(&record, &failed); /* before it was told */
+    assert_true(job_end_known(&record, &known) && known.error.status == ESP_CRASHED && !known.wanted);
+    job_end_note(&record, &wish, NULL);
+    job_end_take(&record, &ended);
+    assert_false(job_end_known(&record, &known));
+    job_record_clear(&record);
+    free(token);
+}
+
+static void a_job_that_is_cancelled_is_that_whatever_became_of_its_server(void **state)
+{
+    (void)state;
+    char *token = make_token(UINT64_C(0xc0ffee1200000001));
+    struct job_record record;
+    struct job_end wish = {.error = {ESP_CANCELLED, "cancelled"}, .wanted = true}, known;
+    struct esp_error why = {ESP_NOT_FOUND, "why"};
+    assert_int_equal(job_token_read(token, &record, &why), ESP_OK);
+    assert_int_equal(job_store_write("c0ffee12-1", token, &why), ESP_OK);
+    assert_false(job_end_instead(&record, JOB_GONE, &known, &why));
+    assert_false(known.wanted);
+    job_end_note(&record, &wish, NULL);
+    assert_false(job_end_instead(&record, JOB_SILENT, &known, &why));
+    assert_true(known.wanted && why.status == ESP_UNREACHABLE);
+    assert_non_null(strstr(why.text, "may still compute it"));
+    assert_true(job_end_instead(&record, JOB_LOST, &known, &why));
+    assert_true(job_end_known(&record, &known) && !known.wanted);
+    assert_true(job_end_instead(&record, JOB_SILENT, &known, &why));
+    assert_int_equal(known.error.status, ESP_CANCELLED);
+    assert_false(job_end_instead(&record, JOB_THERE, &known, &why));
+    job_record_clear(&record);
+    free(token);
+}
+
 static struct function *make_function(void)
 {
     const struct describe_reply described = {.digest = 99, .text = description};
@@ -330,6 +424,9 @@ int main(void)
         PLAIN(a_list_that_cannot_be_written_is_told),
         PLAIN(without_the_library_jobs_cannot_be_asked_after),
         PLAIN(a_job_that_was_called_again_keeps_its_id),
+        PLAIN(an_end_is_known_until_the_job_is_forgotten),
+        PLAIN(what_servers_say_of_an_end_is_noted_where_it_is_one),
+        PLAIN(a_job_that_is_cancelled_is_that_whatever_became_of_its_server),
         PLAIN(what_a_job_was_called_with_is_kept),
         PLAIN(damaged_arguments_are_refused_and_do_no_harm),
         PLAIN(without_room_no_arguments_are_left),
