@@ -357,7 +357,10 @@ void server_leave(struct server *server)
     membership_leave(server->membership, "it is shutting down");
     struct session *session, *next;
     DL_FOREACH_SAFE2(server->active, session, next, next_active)
-    server_stop_session(server, session, ESP_CANCELLED);
+    {
+        session->cut_short = session->stopping == ESP_OK;
+        server_stop_session(server, session, ESP_CANCELLED);
+    }
     server->data.leaving = true;
     server_pull_stop(server);
     endpoint_leave(server->endpoint);

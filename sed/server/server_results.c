@@ -2,7 +2,8 @@
  *
  * Results of jobs that outlive the server's process: what nobody has fetched when it ends in good order is a
  * file each in the folder "results" of its state_dir, and is there again, under the same session, when it is
- * started. Afterwards the file goes with the session. They are native to the machine, as the state_dir is.
+ * started; so is how jobs ended that failed or were cancelled, with what they have printed. Afterwards the
+ * file goes with the session. They are native to the machine, as the state_dir is.
  *
  * What lives elsewhere than in a session goes with the process all the same: states of routines, and results
  * that are data or were brought into a client's memory.
@@ -42,9 +43,15 @@ struct head {
     char problem[PROBLEM_MAX_NAME + 1];
 };
 
-/* One argument that came out. */
+/* One argument that came out; or, with an index beyond all arguments, how it ended instead. */
 struct part {
     uint64_t index, bytes;
+};
+#define PART_ENDING UINT64_MAX
+
+/* Then comes the text. */
+struct ending {
+    uint32_t state, status;
 };
 
 static int64_t wall_ns(void)
@@ -71,14 +78,21 @@ static bool folder_of(const struct server *server, char path[PATH_MAX])
 
 static bool is_part(const struct session *session, uint32_t index)
 {
-    return argument_is_output(&session->problem->arguments[index]) &&
+    return session->state == SESSION_DONE && argument_is_output(&session->problem->arguments[index]) &&
            session->arguments[index].kind != KIND_ABSENT;
+}
+
+/* Of one that is not done: how that came. */
+static uint64_t ending_bytes(const struct session *session)
+{
+    return session->state == SESSION_DONE ? 0 : sizeof(struct ending) + strlen(session->error.text);
 }
 
 static bool can_be_kept(const struct session *session)
 {
-    if (!session->detached || session->dropped || session->state != SESSION_DONE ||
-        problem_state_index(session->problem) >= 0)
+    if (!session->detached || session->dropped || session->cut_short || !session_has_ended(session))
+        return false;
+    if (session->state == SESSION_DONE && problem_state_index(session->problem) >= 0)
         return false;
     for (uint32_t i = 0; i < session->problem->n_arguments; i++)
         if (is_part(session, i) && (operands_result(session, i) || session->arguments[i].was_lent ||
@@ -93,6 +107,8 @@ static uint64_t file_bytes(const struct session *session)
     for (uint32_t i = 0; i < session->problem->n_arguments; i++)
         if (is_part(session, i))
             bytes += sizeof(struct part) + session->job.arguments[i].bytes;
+    if (session->state != SESSION_DONE)
+        bytes += sizeof(struct part) + ending_bytes(session);
     return bytes;
 }
 
@@ -156,6 +172,13 @@ static enum esp_status put_printed(struct writer *writer, const struct session *
     return status;
 }
 
+static enum esp_status put_ending(struct writer *writer, const struct session *session)
+{
+    const struct ending ending = {session->state, session->error.status};
+    const enum esp_status status = put(writer, &ending, sizeof ending);
+    return status == ESP_OK ? put(writer, session->error.text, strlen(session->error.text)) : status;
+}
+
 static enum esp_status put_all(struct writer *writer, const struct server *server,
                                const struct session *session)
 {
@@ -172,17 +195,23 @@ static enum esp_status put_all(struct writer *writer, const struct server *serve
     strcpy(head.problem, session->problem->name);
     for (uint32_t i = 0; i < session->problem->n_arguments; i++)
         head.n_parts += is_part(session, i);
+    const struct part how = {PART_ENDING, ending_bytes(session)};
+    head.n_parts += how.bytes > 0;
     enum esp_status status = put(writer, &head, sizeof head);
     for (uint32_t i = 0; status == ESP_OK && i < session->problem->n_arguments; i++) {
         const struct part part = {i, session->job.arguments[i].bytes};
         if (is_part(session, i))
             status = put(writer, &part, sizeof part);
     }
+    if (status == ESP_OK && how.bytes > 0)
+        status = put(writer, &how, sizeof how);
     if (status == ESP_OK)
         status = put_printed(writer, session, head.printed);
     for (uint32_t i = 0; status == ESP_OK && i < session->problem->n_arguments; i++)
         if (is_part(session, i))
             status = put(writer, session->job.arguments[i].data, session->job.arguments[i].bytes);
+    if (status == ESP_OK && how.bytes > 0)
+        status = put_ending(writer, session);
     head.crc = writer->crc;
     return status == ESP_OK ? writer->files->ops->write(writer->file, &head, sizeof head, 0, writer->error)
                             : status;
@@ -208,14 +237,21 @@ static enum esp_status save(const struct server *server, struct files *files, co
     return status;
 }
 
-/* Those first that nobody has fetched at all. */
-static unsigned save_those(struct server *server, struct files *files, uint64_t *room, bool collected)
+/* Those first that nobody has fetched at all, and last those that left no result. */
+enum rank { RANK_WANTED, RANK_COLLECTED, RANK_ENDED, RANKS };
+
+static enum rank rank_of(const struct session *session)
+{
+    return session->state != SESSION_DONE ? RANK_ENDED : session->collected ? RANK_COLLECTED : RANK_WANTED;
+}
+
+static unsigned save_those(struct server *server, struct files *files, uint64_t *room, enum rank rank)
 {
     struct esp_error error;
     unsigned n = 0;
     for (struct session *session = server->sessions.by_id; session; session = session->hh.next) {
         char text[SESSION_TEXT];
-        if (session->stored || session->collected != collected || !server_result_fits(session, room))
+        if (session->stored || rank_of(session) != rank || !server_result_fits(session, room))
             continue;
         if (save(server, files, session, &error) == ESP_OK)
             n++;
@@ -239,8 +275,9 @@ void server_save_results(struct server *server)
         log_warning("results of jobs end with this process: %s", error.text);
         return;
     }
-    unsigned n = save_those(server, files, &room, false);
-    n += save_those(server, files, &room, true);
+    unsigned n = 0;
+    for (int rank = RANK_WANTED; rank < RANKS; rank++)
+        n += save_those(server, files, &room, (enum rank)rank);
     if (n > 0 && files->ops->sync_folder(files, "", &error) != ESP_OK)
         log_warning("results of jobs may be lost when this machine stops now: %s", error.text);
     if (n > 0)
@@ -283,14 +320,28 @@ static bool check(struct reader *reader, uint8_t *data, uint64_t bytes)
     return need == bytes;
 }
 
+/* Whether the first part is how it ended, and says it as this release knows it. */
+static bool read_ending(const struct reader *reader, struct ending *ending)
+{
+    const struct part *part = reader->parts;
+    if (reader->head->n_parts != 1 || part->index != PART_ENDING || part->bytes < sizeof *ending ||
+        part->bytes - sizeof *ending >= sizeof((struct esp_error *)0)->text)
+        return false;
+    memcpy(ending, reader->values, sizeof *ending);
+    return ending->state == SESSION_FAILED || ending->state == SESSION_CANCELLED;
+}
+
 /* The session as its call would have made it, with nothing but what came out. */
 static enum esp_status plan(const struct reader *reader, const struct problem *problem,
                             struct call_plan *plan, struct esp_error *error)
 {
+    struct ending ending;
     plan->problem = problem;
     plan->block_bytes = ROUND;
     for (uint32_t i = 0; i < PROBLEM_MAX_ARGUMENTS; i++)
         plan->arguments[i].kind = KIND_ABSENT;
+    if (read_ending(reader, &ending))
+        return ESP_OK;
     for (uint32_t i = 0; i < reader->head->n_parts; i++) {
         const struct part *part = &reader->parts[i];
         if (part->index >= problem->n_arguments || !argument_is_output(&problem->arguments[part->index]))
@@ -325,9 +376,8 @@ static enum esp_status reserve(struct server *server, struct session *session, s
     return status;
 }
 
-static void fill(const struct reader *reader, struct session *session)
+static void fill_values(const struct reader *reader, struct session *session)
 {
-    struct server *server = reader->server;
     const uint8_t *from = reader->values;
     for (uint32_t i = 0; i < reader->head->n_parts; i++) {
         const struct part *part = &reader->parts[i];
@@ -335,12 +385,24 @@ static void fill(const struct reader *reader, struct session *session)
             memcpy(session->job.arguments[part->index].data, from, part->bytes);
         from += part->bytes;
     }
+}
+
+static void fill(const struct reader *reader, struct session *session)
+{
+    struct server *server = reader->server;
+    struct ending ending = {.state = SESSION_DONE};
+    if (read_ending(reader, &ending))
+        error_set(&session->error, (enum esp_status)ending.status, "%.*s",
+                  (int)(reader->parts[0].bytes - sizeof ending),
+                  (const char *)reader->values + sizeof ending);
+    else
+        fill_values(reader, session);
     if (reader->head->printed > 0)
         printed_add(&session->printed, reader->printed, reader->head->printed);
     server->printed_bytes += session->printed ? session->printed->size : 0;
     session->shelf = server->shelf;
     server->shelf->users++;
-    session->state = SESSION_DONE;
+    session->state = (enum session_state)ending.state;
     session->detached = session->stored = true;
     session->collected = reader->head->collected;
     session->compute_s = reader->head->compute_s;

@@ -98,6 +98,32 @@ process_is_gone() {
 check "the computation ends" wait_until process_is_gone
 check "it was executed once" ran silent.runs 1
 check "now it can be forgotten, too" espalier jobs --forget
+
+# Failed: its server has that over an end in good order, the list whatever becomes of it, once somebody has seen it.
+stop T
+check "a job that fails is submitted" submit fails "echo run >>$work/fails.runs; echo no luck; exit 7"
+check_fails 1 "that is seen" espalier wait "$(cat fails)"
+check "a job is submitted" submit unseen "echo run >>$work/unseen.runs; echo none either; exit 8"
+check "nobody sees how it fails" wait_until grep -q "session=$(cat unseen) failed: .*exit status 8" S.log
+stop S
+start_server T
+start_server S
+check "its server is back" wait_until is_known S
+check "the job has failed" state_is "$(cat unseen)" failed
+check "what it has printed is there" espalier output "$(cat unseen)"
+check_says "as it was" '^none either$'
+check_fails 1 "why it failed, too" espalier fetch "$(cat unseen)"
+check_says "as it was" 'sh ended with exit status 8'
+stop S KILL
+check "its server is killed" wait_until S_left 'the connection broke'
+check "it has failed all the same" state_is "$(cat unseen)" failed
+check "so has the other one" state_is "$(cat fails)" failed
+check_fails 1 "for the same reason" timeout 60 espalier fetch --wait "$(cat fails)"
+check_says "as it was" 'sh ended with exit status 7'
+check_fails 5 "what it printed went with its server" espalier output "$(cat fails)"
+check_says "which is told" 'what it has printed was lost with server S'
+check "no job ran twice" sh -c "cat fails.runs unseen.runs | wc -l | grep -qx 2"
+check "they are forgotten" espalier jobs --forget
 check "the list is empty" espalier jobs
 check_says "again" '^no jobs$'
 check "so is its folder" sh -c "! ls '$list' | grep ."
