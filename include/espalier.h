@@ -624,7 +624,10 @@ struct esp_job_state {
  * again elsewhere, if job->again says so: from its last checkpoint, if it has one, and by one only of several
  * programs that look after it. Then server, address and token of the job are others, so that a job is for one
  * thread at a time. ESP_NOT_FOUND: it is lost, or its server has it no more; ESP_UNREACHABLE: its server does
- * not answer, or nobody takes it now: with job->again, look later. */
+ * not answer, or nobody takes it now: with job->again, look later; of a job that was cancelled in the list
+ * while its server was away, which is told when it answers, *state says "cancelled" all the same. How a job
+ * of the list ended that failed or was cancelled is noted there, and told from there when its server cannot
+ * tell it any more. */
 enum esp_status esp_job_look(const struct esp_job *job, double patience_s, struct esp_job_state *state);
 
 /* What the job has printed behind byte *position, at most `size` bytes, *length of them; *position moves on
@@ -633,7 +636,11 @@ enum esp_status esp_job_look(const struct esp_job *job, double patience_s, struc
 enum esp_status esp_job_output(const struct esp_job *job, double patience_s, uint64_t *position, char *buffer,
                                size_t size, size_t *length);
 
-/* Stops its computation, or takes it out of the queue; its end can be fetched. */
+/* Stops its computation, or takes it out of the queue, and waits for its end, which can be fetched. One in
+ * the user's list is noted there as cancelled before its server is told, and never called again. ESP_OK also
+ * when it had ended: esp_job_look() tells how. ESP_UNREACHABLE: its server does not answer, and may still
+ * compute it; one in the list is told by the next esp_job_look() that reaches it. ESP_NOT_FOUND: the server
+ * has it no more. */
 enum esp_status esp_job_cancel(const struct esp_job *job);
 
 /* The server drops the job with its result (and stops it when it runs), and it leaves the user's list.
