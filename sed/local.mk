@@ -99,6 +99,7 @@ sed_espalier_crd_SOURCES = \
 	sed/crd/crd_section.c \
 	sed/crd/crd_service.c \
 	sed/crd/crd_texts.c \
+	sed/crd/crd_time.c \
 	sed/crd/crd_values.c \
 	sed/crd/crd_values.h \
 	sed/crd/crd_watch.c \

@@ -109,6 +109,17 @@ enum esp_status areas_take(int file, const struct ring_pieces *from, const struc
  * has a few pages more made large. Whether it tried. */
 bool recurring_pages(int file, uint64_t offset, void *data, uint64_t bytes);
 
+/* ---- what a call takes by itself (crd_time.c) ---- */
+
+struct own_time {
+    int64_t clock_ns, cpu_ns;
+    long left, taken_off; /* switches of this thread: by itself, and by the kernel */
+};
+
+void own_time_begin(struct own_time *begun);
+/* Processor time of this process since then, and the time in which this thread waited by itself. */
+int64_t own_time_since(const struct own_time *begun);
+
 /* ---- work arrays whose size the routine tells (crd_query.c) ---- */
 
 /* Sets operands[] of the queries to memory for the first element, and of their sizes to -1. */

@@ -250,19 +250,14 @@ static bool ask_for_sizes(struct worker *worker, struct invocation *invocation, 
     return query_end(job, operands, &worker->areas, error) == ESP_OK;
 }
 
-static int64_t cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static void call_routine(struct worker *worker, struct invocation *invocation, void **operands)
 {
     struct ring *ring = worker->ring;
     void *result = ring->arena + ring->job.result_offset;
     struct esp_error error;
-    int64_t cpu_begun = ring->job.timed ? cpu_ns() : 0;
+    struct own_time own;
+    if (ring->job.timed)
+        own_time_begin(&own);
     int64_t begun = now_ns();
     if (!ask_for_sizes(worker, invocation, operands, result, &error)) {
         answer_unable(ring, &error);
@@ -271,7 +266,7 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     faults_enter_call();
     invocation_call(invocation, operands, result);
     int64_t ended = now_ns();
-    ring->answer.cpu_ns = ring->job.timed ? (uint64_t)(cpu_ns() - cpu_begun) : 0;
+    ring->answer.cpu_ns = ring->job.timed ? (uint64_t)own_time_since(&own) : 0;
     faults_leave_call();
     sections_end(ring, &worker->areas, worker->sections);
     fflush(stdout);

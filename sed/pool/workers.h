@@ -59,7 +59,7 @@ struct job {
     const struct number *scope;     /* values of the scalar arguments, for expressions in the call */
     int segment_fd;                 /* memfd with the arguments that are in_segment; -1: none */
     uint64_t segment_bytes;
-    bool timed;                 /* the processor time that it takes is wanted too */
+    bool timed;                 /* what it takes by itself is wanted too (cpu_s) */
     bool attended;              /* a thread comes at once to `help`: nobody else need be woken by the end */
     int64_t time_limit_ms;      /* 0: none; after it the worker is killed */
     const char *checkpoint;     /* file for the state that the routine saves; NULL: it saves none */
@@ -78,7 +78,8 @@ struct job_end {
     bool blameless;         /* ESP_CRASHED, as another call ended the process of this one: its arguments are
                              * as they were, and it may be started again */
     uint32_t first_rank;    /* of the grid, where ranks computed it */
-    double cpu_s;           /* processor time of all its threads in there; 0: not timed */
+    double cpu_s; /* processor time of all its threads in there, and time in which it waited by itself
+                   * (sed/crd/crd_time.c); 0: not timed */
     /* Its worker was ended by somebody else, as far as can be seen: killed from outside (which a routine can
      * do to itself, and the kernel for want of memory), or with the process that starts workers. Of a
      * command: the command was. */

@@ -340,6 +340,11 @@ ROUTINE void steps(int n)
     nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
 }
 
+ROUTINE void nap(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
 /* ---- a state ---- */
 
 ROUTINE int counter_open(int start, void **state)

@@ -77,6 +77,10 @@ static const char description[] =
     "    inout   double  y[n]\n"
     "implementation blas\n"
     "    fortran dgemv_('X', n, n, double 1.0, A, max(1,n), x, 1, double 0.0, y, 1) in libblas.so.3\n"
+    "problem nap \"A routine that waits\"\n"
+    "    in      int     ms\n"
+    "implementation routine\n"
+    "    c       nap(ms) in libroutines.so\n"
     "problem no_symbol \"A routine that is not there\"\n"
     "    in      int     n\n"
     "implementation blas\n"
@@ -326,6 +330,20 @@ static void an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit(void
     solves(3, false); /* on the same worker: nothing of it is left */
 }
 
+/* Models are made of what a routine takes by itself. */
+static void who_waits_takes_the_time_of_the_clock(void **state)
+{
+    (void)state;
+    int ms = 40;
+    struct rig_job *job = rig_prepare(&rig, "nap", (void *[]){&ms}, false);
+    job->job.timed = true;
+    rig_start(&rig, job);
+    const struct job_end *end = rig_wait(&rig, job, true);
+    assert_ok(end->error);
+    assert_true(end->cpu_s >= 0.040 && end->cpu_s <= end->compute_s + 0.040);
+    rig_finish(job);
+}
+
 static void what_is_missing_is_named(void **state)
 {
     (void)state;
@@ -494,6 +512,7 @@ int main(void)
         cmocka_unit_test(the_routine_is_asked_for_the_size_of_its_work_array),
         cmocka_unit_test(dsyevd_tells_three_sizes_and_finds_the_eigenvalues),
         cmocka_unit_test(an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit),
+        cmocka_unit_test(who_waits_takes_the_time_of_the_clock),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(what_is_missing_is_found_by_the_check),
         cmocka_unit_test(without_a_helper_the_end_is_reported_too),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a call takes, whoever else wants the processor: the processor time of all its threads, and the time in
+ * which it waited by itself (for a disk, a device, a licence, a clock). Of the time in which it did not
+ * compute, the part counts as waiting that voluntary switches are of all switches of its thread: who
+ * computes beside a competitor is taken off the processor, who waits leaves it.
+ */
+#include "sed/crd/crd.h"
+
+#include "util/clock.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+/* Some switches are nobody's waiting (a lock, memory that is made present): who waits for less than this part
+ * of what it computes computes. */
+#define WORTH_COUNTING 0.25
+
+static int64_t nanoseconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void own_time_begin(struct own_time *begun)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_THREAD, &usage);
+    *begun = (struct own_time){.clock_ns = nanoseconds(CLOCK_MONOTONIC),
+                               .cpu_ns = nanoseconds(CLOCK_PROCESS_CPUTIME_ID),
+                               .left = usage.ru_nvcsw,
+                               .taken_off = usage.ru_nivcsw};
+}
+
+int64_t own_time_since(const struct own_time *begun)
+{
+    struct own_time now;
+    own_time_begin(&now);
+    const int64_t computed = now.cpu_ns - begun->cpu_ns, idle = now.clock_ns - begun->clock_ns - computed;
+    const long left = now.left - begun->left, all = left + now.taken_off - begun->taken_off;
+    const double waited = idle > 0 && all > 0 ? (double)idle * (double)left / (double)all : 0;
+    return computed + (waited > WORTH_COUNTING * (double)computed ? (int64_t)waited : 0);
+}
