@@ -607,10 +607,20 @@ static const struct config_key client_keys[] = {
     {0},
 };
 
+static const struct config_key redirector_keys[] = {
+    {.name = "administrators",
+     .type = CONFIG_STRINGS,
+     AT(settings_redirector, node.administrators),
+     .live = true,
+     .text = "names in the certificates of those who may administer it (else: nobody)"},
+    {0},
+};
+
 static const struct config_group client_groups[] = {
     {client_keys, 0}, {tls_keys, offsetof(struct settings_client, tls)}, {0}};
 static const struct config_group redirector_groups[] = {
     {name_keys, offsetof(struct settings_redirector, node)},
+    {redirector_keys, 0},
     {parent_keys, offsetof(struct settings_redirector, node)},
     {node_keys, offsetof(struct settings_redirector, node)},
     {tls_keys, offsetof(struct settings_redirector, node.tls)},
@@ -693,6 +703,7 @@ static const struct config_key platform_redirector_keys[] = {
 };
 static const struct config_group platform_redirector_groups[] = {
     {platform_redirector_keys, offsetof(struct settings_redirector, node)},
+    {redirector_keys, 0},
     {platform_host_keys, offsetof(struct settings_redirector, node)},
     {parent_keys, offsetof(struct settings_redirector, node)},
     {node_keys, offsetof(struct settings_redirector, node)},

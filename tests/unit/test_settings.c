@@ -109,9 +109,11 @@ static void beyond_loopback_wants_tls(void **state)
     struct settings_redirector redirector;
     const char *good[] = {"listen = \"192.0.2.1:1\"\ninsecure = yes",
                           "listen = 192.0.2.1\ntls_ca = a\ntls_key = b\ntls_certificate = c",
-                          "listen = \"[::1]:0\"", "listen = localhost"};
+                          "listen = \"[::1]:0\"", "listen = localhost",
+                          "listen = localhost\nadministrators = { alice }"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         assert_int_equal(settings_parse(SETTINGS_REDIRECTOR, good[i], "x.conf", &redirector, &error), ESP_OK);
+        assert_int_equal(redirector.node.administrators.n, i == 4);
         settings_destroy(&redirector.arena);
     }
     fails(SETTINGS_REDIRECTOR, "tls_ca = a", ESP_CONFIG,
