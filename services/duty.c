@@ -123,11 +123,13 @@ static enum esp_status drain(struct duty *duty, bool on, const char **text, stru
     const bool before = duty->place.draining;
     duty->place.draining = on;
     enum esp_status status = duty_keep(duty, text, error);
-    if (status == ESP_OK)
-        duty->ops->drain(duty->options.self, on);
-    else
+    if (status != ESP_OK) {
         duty->place.draining = before;
-    return status;
+        return status;
+    }
+    duty->brief_until_ns = 0;
+    duty->ops->drain(duty->options.self, on);
+    return ESP_OK;
 }
 
 /* Whether `what` can be done to the process from here. */
@@ -165,7 +167,7 @@ static enum esp_status check_files(const struct duty *duty, struct esp_error *er
     return status == ESP_OK ? ESP_OK : stays(duty, error);
 }
 
-/* Takes no new sessions until it is started again: nothing is kept, so whoever wanted it may die. */
+/* Takes no new sessions until it is started again: nothing is kept, and whoever wanted it may die. */
 static enum esp_status drain_briefly(struct duty *duty, const char **text, struct esp_error *error)
 {
     if (!duty->ops->drain || duty->options.membership.role != ROLE_SERVER)
@@ -175,8 +177,20 @@ static enum esp_status drain_briefly(struct duty *duty, const char **text, struc
     if (status != ESP_OK)
         return status;
     *text = "until it is started again";
+    duty->brief_until_ns = clock_now_ns(duty->options.membership.clock) + DUTY_BRIEF_NS;
     duty->ops->drain(duty->options.self, true);
     return ESP_OK;
+}
+
+void duty_end_brief(struct duty *duty)
+{
+    if (duty->brief_until_ns == 0 || clock_now_ns(duty->options.membership.clock) < duty->brief_until_ns)
+        return;
+    duty->brief_until_ns = 0;
+    duty->ops->drain(duty->options.self, duty->place.draining);
+    if (!duty->place.draining)
+        duty->ops->told(duty->options.self, "undrain", ESP_OK,
+                        "whoever wanted it to start again says nothing any more");
 }
 
 /* ESP_PENDING: answered when it is done. */

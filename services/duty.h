@@ -12,7 +12,8 @@
  *                         name of the one that it would have gone back to, "" when it was that one
  *     move NAME ADDRESS   changes the parent, answered when that is done
  *     drain, undrain      takes no new sessions; takes them again
- *     drain briefly       until it is started again, which its files have to allow
+ *     drain briefly       until it is started again, which its files have to allow, and for DUTY_BRIEF_NS
+ *                         at most, as who wanted it may be gone: it is said again meanwhile
  *     disable PROBLEM...  does not solve them any more, answered when that is so; where its files do
  *                         not allow to be read again, nothing changes
  *     enable PROBLEM...   does so again
@@ -37,7 +38,10 @@
 #include "core/hierarchy/handover.h"
 #include "core/hierarchy/trace.h"
 #include "services/place.h"
+#include "util/clock.h"
 #include "util/config.h"
+
+#define DUTY_BRIEF_NS (20 * NS_PER_S)
 
 enum duty_control { DUTY_RELOAD, DUTY_STOP, DUTY_RESTART };
 
@@ -108,6 +112,7 @@ struct duty {
     struct handover handover;
     struct trace trace;
     struct duty_weather weather; /* the owner sets it */
+    int64_t brief_until_ns;      /* it takes no sessions until then; 0: not briefly */
     struct duty_asker mover;     /* who waits for the move that is under way */
     struct duty_asker reloader;  /* and for the files to be read again */
     char **switched;             /* problems that this is to disable or (`enabled`) enable; NULL: none */

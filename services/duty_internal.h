@@ -17,6 +17,9 @@ void duty_answer(struct duty *duty, struct duty_asker *asker, enum esp_status st
 /* Writes down what was changed; *text: how long that lasts, "" for ever. ESP_SYSTEM. */
 enum esp_status duty_keep(struct duty *duty, const char **text, struct esp_error *error);
 
+/* Takes sessions again when nobody has said for a while that it is to start again. */
+void duty_end_brief(struct duty *duty);
+
 /* ---- services/duty_move.c ---- */
 
 /* The order "move": words are the new parent's name and address. It is answered when it is done. */

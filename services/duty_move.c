@@ -57,7 +57,9 @@ static bool is_idle(const struct duty *duty)
 
 int64_t duty_due(const struct duty *duty)
 {
-    const int64_t due = handover_due(&duty->handover);
+    int64_t due = handover_due(&duty->handover);
+    if (duty->brief_until_ns && duty->brief_until_ns < due)
+        due = duty->brief_until_ns;
     return duty->return_ns && is_idle(duty) && duty->return_ns < due ? duty->return_ns : due;
 }
 
@@ -249,6 +251,7 @@ static void keep_whereabouts(struct duty *duty)
 void duty_tick(struct duty *duty)
 {
     struct esp_error why = {0};
+    duty_end_brief(duty);
     if (!duty->options.tie || !*duty->options.tie)
         return;
     keep_whereabouts(duty);

@@ -221,17 +221,74 @@ static enum exit_code spare_last(struct orders *orders, const struct esp_node *n
     return EXIT_DONE;
 }
 
+/* Whoever starts it again wants it to work. It holds for DUTY_BRIEF_NS (services/duty.h). */
+static enum exit_code drain_briefly(struct orders *orders, const struct esp_node *node)
+{
+    const char *briefly = "briefly";
+    return admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
+}
+
+/* How many sessions run on the server or wait there; what is not seen any more has ended too. */
+static enum exit_code count_sessions(const struct command_line *command, const char *name, unsigned *busy)
+{
+    struct view view;
+    enum exit_code code = view_open(command, &view);
+    *busy = 0;
+    for (size_t i = 0; code == EXIT_DONE && i < view.n; i++)
+        if (strcmp(view.nodes[i].name, name) == 0 && !view.nodes[i].unreachable)
+            *busy = view.nodes[i].running + view.nodes[i].queued;
+    if (code == EXIT_DONE)
+        view_close(&view);
+    return code;
+}
+
+#define IDLE_PAUSE_NS  (300 * NS_PER_MS)
+#define DRAIN_AGAIN_NS (5 * NS_PER_S)
+
+/* Until nothing runs on the server or waits there, or it took longer than `patience_s` (0: any time), which
+ * is said. Whoever is interrupted here leaves a server that soon takes sessions again. */
+static enum exit_code wait_idle(struct orders *orders, const struct esp_node *node, double patience_s)
+{
+    const struct timespec pause = {.tv_nsec = IDLE_PAUSE_NS};
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    int64_t drained_ns = begun_ns, told_ns = begun_ns;
+    unsigned busy;
+    enum exit_code code;
+    while ((code = count_sessions(orders->command, node->name, &busy)) == EXIT_DONE && busy > 0) {
+        const int64_t now_ns = clock_now_ns(&clock_system);
+        if (patience_s > 0 && (double)(now_ns - begun_ns) / NS_PER_S >= patience_s) {
+            struct esp_error error;
+            error_set(
+                &error, ESP_TIMEOUT,
+                "'%s' still has %u session%s; it has not been stopped, and takes new ones again in a moment",
+                node->name, busy, busy == 1 ? "" : "s");
+            return command_fail(orders->command, &error);
+        }
+        if (now_ns - drained_ns >= DRAIN_AGAIN_NS) {
+            if ((code = drain_briefly(orders, node)) != EXIT_DONE)
+                return code;
+            drained_ns = now_ns;
+        }
+        if (now_ns - told_ns >= NS_PER_S) {
+            command_progress(orders->command, "%s: %u session%s to go", node->name, busy,
+                             busy == 1 ? "" : "s");
+            told_ns = now_ns;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return code;
+}
+
 enum exit_code orders_make_idle(struct orders *orders, const struct esp_node *node, bool for_good,
                                 double patience_s)
 {
-    const char *briefly = "briefly"; /* whoever starts it again wants it to work */
     if (node->role != ESP_ROLE_SERVER)
         return EXIT_DONE;
     enum exit_code code = orders_spare(orders, node, for_good);
     if (code == EXIT_DONE)
-        code = admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
+        code = drain_briefly(orders, node);
     if (code == EXIT_DONE)
-        code = orders_wait_idle(orders->command, node->name, patience_s);
+        code = wait_idle(orders, node, patience_s);
     return code == EXIT_DONE ? spare_last(orders, node, for_good) : code;
 }
 
@@ -247,34 +304,6 @@ enum exit_code orders_end(struct orders *orders, const struct esp_node *node, co
     if (for_good)
         words[n++] = "removed";
     return admin_order(orders->command, &orders->view, node, verb, words, n, generation, text);
-}
-
-enum exit_code orders_wait_idle(const struct command_line *command, const char *name, double patience_s)
-{
-    const struct timespec pause = {.tv_nsec = 300 * 1000000L};
-    for (double waited_s = 0;; waited_s += 0.3) {
-        struct view view;
-        unsigned busy = 0;
-        enum exit_code code = view_open(command, &view);
-        if (code != EXIT_DONE)
-            return code;
-        for (size_t i = 0; i < view.n; i++)
-            if (strcmp(view.nodes[i].name, name) == 0 && !view.nodes[i].unreachable)
-                busy = view.nodes[i].running + view.nodes[i].queued;
-        view_close(&view);
-        if (busy == 0)
-            return EXIT_DONE;
-        if (patience_s > 0 && waited_s >= patience_s) {
-            struct esp_error error;
-            error_set(&error, ESP_TIMEOUT,
-                      "'%s' still has %u sessions; it takes no new ones and has not been stopped", name,
-                      busy);
-            return command_fail(command, &error);
-        }
-        if (waited_s >= 1)
-            command_progress(command, "%s: %u sessions to go", name, busy);
-        nanosleep(&pause, NULL);
-    }
 }
 
 enum exit_code orders_wait_gone(const struct command_line *command, const char *name, double patience_s)

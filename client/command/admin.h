@@ -60,15 +60,13 @@ enum exit_code orders_spare(struct orders *orders, const struct esp_node *node, 
 /* EXIT_DONE: no results would be lost with the server and the folder of its state. */
 enum exit_code orders_spare_folder(struct orders *orders, const struct esp_node *node);
 /* Before a server ends: nothing is lost with it, it takes no new sessions and has none. Where it is refused
- * it takes them as before. Of other nodes: nothing to do. `patience_s` as for orders_wait_idle(). */
+ * it takes them as before, and where whoever ordered this is interrupted, soon. Of other nodes: nothing to
+ * do. `patience_s` for its sessions (0: any time): EXIT_UNREACHABLE, which has been said. */
 enum exit_code orders_make_idle(struct orders *orders, const struct esp_node *node, bool for_good,
                                 double patience_s);
 /* The order that ends a node, with what its options say. `generation` and `text` as for admin_order(). */
 enum exit_code orders_end(struct orders *orders, const struct esp_node *node, const char *verb, bool for_good,
                           uint64_t *generation, char **text);
-/* Waits until nothing runs on the server or waits there; what is not seen any more has ended too. EXIT_DONE,
- * or it took longer than `patience_s` (0: any time), which has been said. */
-enum exit_code orders_wait_idle(const struct command_line *command, const char *name, double patience_s);
 /* Waits until the tree does not show it any more: EXIT_DONE, or that was said after `patience_s`. */
 enum exit_code orders_wait_gone(const struct command_line *command, const char *name, double patience_s);
 /* Has the node run again, drained first if it is a server and not alone, and waits until the platform is

@@ -301,6 +301,13 @@ void rig_restart(struct rig *rig)
     begin_life(rig);
 }
 
+/* There is no process that could be stopped. */
+static void control_nothing(void *arg, enum duty_control what)
+{
+    (void)arg;
+    (void)what;
+}
+
 void rig_open(struct rig *rig, const struct rig_options *options)
 {
     struct esp_error error;
@@ -323,6 +330,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
     rig->options = (struct server_options){
         .name = name,
         .incarnation = 77,
+        .control = control_nothing,
         .parents = rig->parents,
         .n_parents = options->parent || options->parent_name ? 1 : 0,
         .slots = options->slots ? options->slots : 1,

@@ -451,6 +451,33 @@ static void descriptions_can_change_while_sessions_run(void **state)
 
 /* ---- leaving ---- */
 
+static void drain_briefly(void)
+{
+    const char *word = "briefly";
+    struct answered answered;
+    const struct message order = {
+        .kind = MESSAGE_ADMINISTER,
+        .administer = {.node = "sed", .verb = "drain", .words = &word, .n_words = 1}};
+    rig_send(&rig, &order, 5, &answered);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answered.status, ESP_OK);
+    rig_run(&rig, 1);
+    assert_true(rig.record.draining);
+}
+
+/* Who wanted it to start again has been killed, perhaps. */
+static void a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_says_it_once_more(void **state)
+{
+    (void)state;
+    drain_briefly();
+    rig_run(&rig, 15);
+    drain_briefly();
+    rig_run(&rig, 15);
+    assert_true(rig.record.draining);
+    rig_run(&rig, 10);
+    assert_false(rig.record.draining);
+}
+
 static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
 {
     (void)state;
@@ -645,6 +672,7 @@ int main(void)
         PLAIN(placements_of_others_and_repeated_ones_do_not_count),
         PLAIN(it_sends_its_catalogue_and_descriptions),
         PLAIN(descriptions_can_change_while_sessions_run),
+        PLAIN(a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_says_it_once_more),
         PLAIN(draining_takes_nothing_new_and_finishes_what_runs),
         PLAIN(leaving_stops_what_is_still_there),
         PLAIN(calls_teach_it_its_speed),
