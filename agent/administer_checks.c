@@ -10,9 +10,12 @@
 
 #define CAP_KNOWN 4096
 
-enum esp_status administer_unknown(const struct agent *agent, const char *name, struct esp_error *error)
+enum esp_status administer_unknown(struct agent *agent, const char *name, struct esp_error *error)
 {
     const char *known[CAP_KNOWN];
+    if (lost_has(agent, name))
+        return error_set(error, ESP_NOT_FOUND, "\"%s\" was below \"%s\", and cannot be reached now", name,
+                         agent->name);
     size_t n = 0;
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && n < CAP_KNOWN;
          node = node->hh.next)
@@ -58,7 +61,7 @@ static enum esp_status check_leaving(const struct agent *agent, const struct adm
 }
 
 /* The new parent's address. */
-enum esp_status administer_check_move(const struct agent *agent, const struct knowledge_node *node,
+enum esp_status administer_check_move(struct agent *agent, const struct knowledge_node *node,
                                       const struct administer *asked, const char **address,
                                       struct esp_error *error)
 {

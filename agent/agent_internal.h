@@ -159,9 +159,9 @@ void administer_clear(struct agent *agent);
 /* administer_checks.c */
 
 /* ESP_NOT_FOUND, with the nearest name. */
-enum esp_status administer_unknown(const struct agent *agent, const char *name, struct esp_error *error);
+enum esp_status administer_unknown(struct agent *agent, const char *name, struct esp_error *error);
 /* Whether that node may be moved so; *address: the new parent's. */
-enum esp_status administer_check_move(const struct agent *agent, const struct knowledge_node *node,
+enum esp_status administer_check_move(struct agent *agent, const struct knowledge_node *node,
                                       const struct administer *asked, const char **address,
                                       struct esp_error *error);
 /* Whether it may be stopped: nothing below it is cut off, or that is meant. */

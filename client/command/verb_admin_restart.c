@@ -155,6 +155,20 @@ static enum exit_code restart_level(const struct whole *whole, bool servers, uns
     return code;
 }
 
+/* One that says nothing may be stopped, and goes on with the program that it has. */
+static enum exit_code tell_silent(const struct whole *whole)
+{
+    const struct view *view = &whole->orders->view;
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < view->n; i++)
+        if (view->nodes[i].unreachable) {
+            command_progress(whole->orders->command, "%s: cannot be reached, and was not restarted",
+                             view->nodes[i].name);
+            code = EXIT_UNREACHABLE;
+        }
+    return code;
+}
+
 /* From below: an agent that starts again learns at once from those that are whole. */
 static enum exit_code restart_all(const struct whole *whole)
 {
@@ -168,7 +182,7 @@ static enum exit_code restart_all(const struct whole *whole)
         code = restart_level(whole, true, depth);
     for (unsigned depth = deepest + 1; depth-- > 0 && code == EXIT_DONE;)
         code = restart_level(whole, false, depth);
-    return code;
+    return code == EXIT_DONE ? tell_silent(whole) : code;
 }
 
 /* Agents hear of what was disabled a moment ago, or left out of a file, in a moment: servers know it. */

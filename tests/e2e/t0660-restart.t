@@ -29,6 +29,9 @@ cp "$folder/processes" processes
 call() {
     espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
 }
+call_on() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=- --server "$1"
+}
 stream() {
     while [ ! -e "$work/enough" ]; do
         call >>"$work/stream" 2>&1 || echo failed >>"$work/failures"
@@ -149,6 +152,20 @@ echo 'nosuchkey = 1' >>"$folder/T.conf"
 check_fails 1 "a file with a mistake" espalier admin restart T
 check_says "is told with the line" '"T" stays as it was: .*T.conf:[0-9]*: .*nosuchkey'
 cp T.conf "$folder/T.conf"
+silent=$(awk '$NF == "T" { print $2 }' "$folder/processes")
+kill -STOP "$silent"
+is_silent() {
+    espalier tree >"$log" 2>&1
+    grep -q ' T .*unreachable since' "$log"
+}
+check "one that says nothing is seen" wait_until is_silent
+check_fails 1 "it cannot be removed" espalier admin remove T
+check_says "for that reason" '"T" was below "MA", and cannot be reached'
+check_fails 3 "nor is it left out of a restart without a word" espalier admin restart
+check_says "beside the others" '^S: restarted, ' 'T: cannot be reached, and was not restarted'
+kill -CONT "$silent"
+check "and is there again" wait_until call_on T
+
 check "down ends all of it" espalier down small
 check_says "as it was started" '5 daemons stopped'
 finish
