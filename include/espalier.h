@@ -316,9 +316,10 @@ enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_
 /* Has the server make another datum of the same value and mode that lies in such pieces (layout->rows 0: in
  * one), whose identity is then in *id for free(): the messages of the redistribution travel straight from
  * the ranks that have pieces of it to the ranks that are to have some. Blocks until it is there. Of a
- * failure nothing is left. ESP_INVALID: it is no matrix or vector that is stored in full, or the layout
- * cannot be; ESP_REFUSED: it is sticky and unique, or the server has certificates and the one that has the
- * pieces cannot encrypt them. */
+ * failure nothing is left, nor of a process that ends meanwhile: the server deletes what it has made for a
+ * client that it has not heard of for ten seconds. ESP_INVALID: it is no matrix or vector that is stored in
+ * full, or the layout cannot be; ESP_REFUSED: it is sticky and unique, or the server has certificates and the
+ * one that has the pieces cannot encrypt them. */
 enum esp_status esp_data_redistribute(const char *from, const char *server,
                                       const struct esp_data_layout *layout, esp_data_progress *progress,
                                       void *arg, char **id);

@@ -172,6 +172,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_drop.c \
 	sed/server/server_moves.c \
 	sed/server/server_tickets.c \
+	sed/server/server_untaken.c \
 	sed/server/server_follow.c \
 	sed/server/server_jobs.c \
 	sed/server/server_kept.c \

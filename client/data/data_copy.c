@@ -13,7 +13,7 @@
 #define PULL_MS         2000 /* of one look at a copy under way, at most; */
 #define TOLD_MS         500  /* where somebody is told of it */
 #define BUSY_MS         50
-#define MOST_EXTENSIONS 3
+#define MOST_EXTENSIONS 4
 
 struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
                                    struct extension *extension)
@@ -47,8 +47,10 @@ static enum esp_status watch(struct engine *engine, const char *address, const s
         message_clear(&reply);
         if (status == ESP_BUSY && clock_now_ns(&clock_system) < until_ns && !atomic_load(&engine->closing))
             engine_pause(&engine->closing, BUSY_MS);
-        else if (status != ESP_OK || complete || atomic_load(&engine->closing))
+        else if (status != ESP_OK || complete)
             return status;
+        else if (atomic_load(&engine->closing))
+            return error_set(error, ESP_CANCELLED, "it was given up before all of it was there");
     }
 }
 
@@ -122,9 +124,11 @@ static enum esp_status drop_others(struct engine *engine, const char *id, const 
     return status;
 }
 
-/* Who gave the order has to know who does not answer, and what holds now. */
+/* Who gave the order has to know who does not answer, and what holds now. `lays`: what is made there goes
+ * when nobody asks for it. */
 static enum esp_status tell_silence(const char *server, const char *address,
-                                    const struct data_holder *holders, size_t n, struct esp_error *error)
+                                    const struct data_holder *holders, size_t n, bool lays,
+                                    struct esp_error *error)
 {
     const enum esp_status status = error ? error->status : ESP_OK;
     const bool is_unsure = status == ESP_TIMEOUT || status == ESP_MAYBE;
@@ -142,7 +146,9 @@ static enum esp_status tell_silence(const char *server, const char *address,
         "server %s, which is to have it, %s: nothing is lost, %s has it still%s%s; 'espalier tree' "
         "shows who answers (%s)",
         server, is_unsure ? "does not answer" : "cannot be reached", names,
-        is_unsure ? ", and so may this server when it goes on ('espalier data info' tells)" : "",
+        !is_unsure ? ""
+        : lays     ? ", and what this server makes of it is deleted there when it goes on"
+                   : ", and so may this server when it goes on ('espalier data info' tells)",
         is_unsure ? "; order it again then, which does no harm" : ", and nothing was moved", why);
 }
 
@@ -182,7 +188,7 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
     if (status == ESP_OK && move && !as)
         status = mode_of(engine, id, holders, n, &wish.mode, error);
     if (status == ESP_OK && (status = pull(engine, id, address, holders, n, &wish, told, error)) != ESP_OK)
-        tell_silence(server, address, holders, n, error);
+        tell_silence(server, address, holders, n, false, error);
     bool again = false;
     if (status == ESP_OK && move)
         status = drop_others(engine, id, server, holders, n, &again, error);
@@ -294,7 +300,8 @@ struct laying {
     char new_id[DATUM_TEXT];
     unsigned char value[LAID_WORDS * sizeof(uint64_t) + DATUM_TEXT];
     uint64_t client[2];
-    struct extension extensions[2];
+    uint8_t taken;
+    struct extension extensions[3];
 };
 
 static void describe(const struct engine *engine, const struct esp_data_layout *layout, struct laying *laying)
@@ -308,18 +315,37 @@ static void describe(const struct engine *engine, const struct esp_data_layout *
     data_tell_client(engine, laying->client, &laying->extensions[0]);
     laying->extensions[1] =
         (struct extension){EXTENSION_LAID, laying->value, (uint32_t)(sizeof words + length)};
+    laying->extensions[2] = (struct extension){EXTENSION_LAID_TAKEN, &laying->taken, 1};
 }
 
 static enum esp_status lay_once(struct engine *engine, struct laying *laying, const char *server,
                                 const char *address, struct data_told told, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
-    const struct pull_request wish = {.extensions = {laying->extensions, 2}};
+    const struct pull_request wish = {.extensions = {laying->extensions, 3}};
     size_t n = 0;
     enum esp_status status = data_find(engine, laying->id, true, holders, &n, error);
     if (status == ESP_OK &&
         (status = pull(engine, laying->id, address, holders, n, &wish, told, error)) != ESP_OK)
-        tell_silence(server, address, holders, n, error);
+        tell_silence(server, address, holders, n, true, error);
+    return status;
+}
+
+/* The server is not to delete it: its identity is known here. Said twice it does no harm. */
+static enum esp_status take(struct engine *engine, struct laying *laying, const char *server,
+                            const char *address, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_PULL}, reply = {0};
+    laying->taken = 1;
+    request.pull = (struct pull_request){.datum = laying->id, .extensions = {laying->extensions, 3}};
+    enum esp_status status = data_ask(engine, address, &request, &reply, error);
+    message_clear(&reply);
+    if (status != ESP_OK && status != ESP_NOT_FOUND)
+        error_prefix(error,
+                     "server %s has made %s, and deletes it unless it has heard that it is known here "
+                     "('espalier data info' tells)",
+                     server, laying->new_id);
+    laying->taken = 0;
     return status;
 }
 
@@ -342,6 +368,8 @@ enum esp_status data_redistribute(struct engine *engine, const char *id, const c
         if (i > 0)
             engine_pause(&engine->closing, INT64_C(100) << (i - 1));
         status = lay_once(engine, &laying, server, address, told, error);
+        if (status == ESP_OK)
+            status = take(engine, &laying, server, address, error);
     }
     memcpy(new_id, laying.new_id, sizeof laying.new_id);
     return or_gone(engine, id, status, error);

@@ -142,6 +142,9 @@ struct data {
  * (0: in one piece), rows and columns of a block, as 64-bit numbers, little-endian, then its identity. */
 #define EXTENSION_LAID 66
 #define LAID_WORDS     4
+/* Tag in such a pull: a byte. 0: the asker will say that he has its identity, and until then it is not to
+ * outlive him; not 0: he has it. Without it (earlier versions), it stays whoever asks. */
+#define EXTENSION_LAID_TAKEN 92
 struct data_reply {
     struct outcome outcome;
     struct datum_info *items;

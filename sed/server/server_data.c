@@ -339,6 +339,7 @@ void server_data_tick(struct server *server, int64_t now_ns)
         server_operands_retry(server);
     }
     tickets_tick(server, now_ns);
+    untaken_tick(server, now_ns);
     verify_next(server);
     int64_t due = store_tick(server->data.store), rescues = rescues_tick(server, now_ns),
             returned = returned_tick(server, now_ns);
@@ -409,6 +410,7 @@ void server_data_release(struct server *server)
 {
     if (server->data.store)
         tickets_release(server);
+    untaken_release(server);
     copies_release(server);
     rescues_release(server);
     returned_release(server);

@@ -88,6 +88,7 @@ struct server_data {
     uint32_t n_tickets;
     struct chore *chores;
     struct pull *pulls;         /* by key */
+    struct untaken *untaken;    /* that clients have ordered and do not know yet, by key */
     struct porter_loans *loans; /* that are being made */
     struct rescue *rescues;     /* originals whose files were damaged, and of which a copy is looked for */
     uint32_t n_rescues;
@@ -196,6 +197,8 @@ bool server_loans_abandoned(struct server *server, struct call *call);
 /* Nobody is to read them any more. NULL is nothing to do. */
 void server_loans_end(struct porter_loans *loans);
 
+/* Nobody wants it any more: whether it was on its way. */
+bool server_pull_give_up(struct server *server, struct datum_key key);
 /* All transfers are to end soon. */
 void server_pull_stop(struct server *server);
 

@@ -11,6 +11,7 @@
  *     server_aside.c    files that were damaged, for who looks for them and removes them
  *     server_rescue.c   damaged originals, whose place copies on other servers take
  *     server_returned.c what was deleted elsewhere while this server was away
+ *     server_untaken.c  what clients have ordered, and do not know yet
  *
  * All under the endpoint's lock.
  */
@@ -110,6 +111,17 @@ void returned_begin(struct server *server);
 /* When it is to be called next. */
 int64_t returned_tick(struct server *server, int64_t now_ns);
 void returned_release(struct server *server);
+
+/* ---- server_untaken.c ---- */
+/* A client asks for a datum that is made for it, and waits for so long: unless it has taken it, or asks again
+ * soon after, the datum goes, or is not made. ESP_BUSY: there are too many. */
+enum esp_status untaken_ask(struct server *server, const struct asker *asker, const struct datum_id *id,
+                            int64_t patience_ns, struct esp_error *error);
+/* The client knows it: it stays. ESP_NOT_FOUND: it is not here (any more). */
+enum esp_status untaken_take(struct server *server, const struct datum_id *id, struct esp_error *error);
+void untaken_tick(struct server *server, int64_t now_ns);
+/* Those that nobody has taken are deleted. */
+void untaken_release(struct server *server);
 
 /* ---- server_replicas.c ---- */
 enum esp_status replicas_create(struct server *server, struct esp_error *error);

@@ -212,6 +212,11 @@ static bool is_here(const struct server *server, const struct pull_wish *wish)
     return wish->kind != PULL_MOVED && store_has(server->data.store, id->key);
 }
 
+static int64_t bounded_patience_ns(uint64_t ms)
+{
+    return (int64_t)(ms < MOST_PATIENCE_MS ? ms : MOST_PATIENCE_MS) * NS_PER_MS;
+}
+
 /* "As this datum of yours, in such pieces": the layout and the identity (EXTENSION_LAID). */
 static enum esp_status read_laying(const struct server *server, const struct pull_request *request,
                                    struct pull_wish *wish, struct datum_id *as, struct esp_error *error)
@@ -240,6 +245,21 @@ static enum esp_status read_laying(const struct server *server, const struct pul
     return status;
 }
 
+/* Who says whether he has what is made for him (EXTENSION_LAID_TAKEN). */
+static enum esp_status mind_taking(struct server *server, const struct asker *asker,
+                                   const struct pull_request *request, const struct datum_id *as,
+                                   struct esp_error *error)
+{
+    const struct extension *taken = extension_find(&request->extensions, EXTENSION_LAID_TAKEN);
+    if (!taken)
+        return ESP_OK;
+    if (taken->length != 1)
+        return error_set(error, ESP_PROTOCOL, "expected a byte that tells whether a datum is taken, found %u",
+                         taken->length);
+    return taken->value[0] ? untaken_take(server, as, error)
+                           : untaken_ask(server, asker, as, bounded_patience_ns(request->patience_ms), error);
+}
+
 static int64_t read_patience(const struct extensions *extensions)
 {
     uint64_t ms;
@@ -248,15 +268,13 @@ static int64_t read_patience(const struct extensions *extensions)
         return DEFAULT_PATIENCE_NS;
     memcpy(&ms, told->value, sizeof ms);
     ms = le64toh(ms);
-    return (int64_t)(ms < MOST_PATIENCE_MS ? ms : MOST_PATIENCE_MS) * NS_PER_MS;
+    return bounded_patience_ns(ms);
 }
 
 static void answer_later(struct server *server, uint64_t patience_ms, struct pull_waiter *waiter)
 {
     waiter->patience.fire = patience_over;
-    if (patience_ms > MOST_PATIENCE_MS)
-        patience_ms = MOST_PATIENCE_MS;
-    timers_set(&server->timers, &waiter->patience, server_now(server) + (int64_t)patience_ms * NS_PER_MS,
+    timers_set(&server->timers, &waiter->patience, server_now(server) + bounded_patience_ns(patience_ms),
                NULL);
 }
 
@@ -289,6 +307,8 @@ void server_on_pull(struct server *server, struct call *call, const struct messa
     }
     if (status == ESP_OK)
         status = read_laying(server, pull, &wish, &as, &error);
+    if (status == ESP_OK && wish.as)
+        status = mind_taking(server, &asker, pull, &as, &error);
     if (status == ESP_OK && is_here(server, &wish)) {
         answer_here(server, call, &asker, &wish);
         return;
@@ -344,6 +364,15 @@ bool server_pull_moves(const struct server *server, struct datum_key key)
     const struct pull *pull;
     HASH_FIND(hh, server->data.pulls, &key, sizeof key, pull);
     return pull && pull->kind == PULL_MOVED;
+}
+
+bool server_pull_give_up(struct server *server, struct datum_key key)
+{
+    struct pull *pull;
+    HASH_FIND(hh, server->data.pulls, &key, sizeof key, pull);
+    if (pull)
+        atomic_store(&pull->stop, true);
+    return pull;
 }
 
 void server_pull_stop(struct server *server)

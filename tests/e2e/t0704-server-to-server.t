@@ -222,4 +222,40 @@ check "and nothing of it is left" nothing_left
 start two espalier-sed --foreground "$work/two.conf"
 wait_until returns
 check "nor lost" same "$A"
+
+# ---- whoever ordered it goes away in the middle: nobody is left with what nobody can name ----
+
+has_ended() { count_lines ": fetched, \|cannot be fetched" three; }
+more_ended() { [ "$(has_ended)" -gt "$ended" ]; }
+# ordered_by SIGNAL COMMAND...: the command gets that while the ranks of "three", which fetch, stand still.
+ordered_by() {
+    signal=$1 ended=$(has_ended) fetching=$(count_lines "3 porters fetch pieces" three)
+    shift
+    wait_until all_stand_still || return 1
+    "$@" >moved 2>error &
+    asking=$!
+    wait_until more_fetch
+    kill "-$signal" "$asking"
+    ! wait "$asking" && [ ! -s moved ]
+    left_alone=$?
+    signal_ranks CONT 3
+    [ $left_alone -eq 0 ] && wait_until more_ended
+}
+leaves_nothing() { before=$(listed) && ordered_by "$@" && wait_until nothing_left; }
+W=$(espalier data put a.csv --server two)
+check "who orders a persistent matrix and is killed leaves nothing" leaves_nothing KILL espalier data cp "$A" three --grid 2x3 --block 2
+check "nor does who gives up" leaves_nothing TERM espalier data cp "$A" three --grid 2x3 --block 2
+check "nor of a volatile one" leaves_nothing KILL espalier data cp "$W" three --grid 2x3 --block 2
+check "a move that is given up leaves nothing either" leaves_nothing KILL espalier data mv "$W" three --grid 2x3 --block 2
+check "and what was to move where it was" same "$W"
+not_told() { before=$(listed) && ! espalier data mv "$W" three --grid 2x3 --block 2 >/dev/full 2>error && nothing_left && same "$W"; }
+check "who cannot be told the identity of the new one keeps the old one" not_told
+stopped_meanwhile() {
+    kept=$(persistent)
+    ordered_by KILL espalier data cp "$A" three --grid 2x3 --block 2 || return 1
+    stop three
+    start three espalier-sed --foreground "$work/three.conf"
+    wait_until is_back
+}
+check "a server that is stopped before it has noticed does not come back with it" stopped_meanwhile
 finish

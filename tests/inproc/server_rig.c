@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/inproc/server_rig.h"
 
+#include "sed/porter/porter_order.h"
+
 #include "core/forecast/cost_model.h"
 #include "util/log.h"
 
@@ -308,6 +310,12 @@ static void control_nothing(void *arg, enum duty_control what)
     (void)what;
 }
 
+static void no_porters(void *arg, struct porter_list *list)
+{
+    (void)arg;
+    list->n = 0;
+}
+
 void rig_open(struct rig *rig, const struct rig_options *options)
 {
     struct esp_error error;
@@ -358,6 +366,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .replica_asks = 1,
         .replica_rest_ns = (int64_t)(options->replica_rest_s * 1e9),
         .errands = &rig->errands.errands,
+        .porters = options->porters ? no_porters : NULL,
     };
     struct endpoint_options parent = {
         .name = "parent", .role = ROLE_MASTER, .incarnation = 5, .listen = "parent"};

@@ -97,6 +97,7 @@ struct rig_options {
     const char *name;        /* NULL: "sed" */
     const char *parent_name; /* an agent of the test's; NULL: as `parent` says */
     uint64_t seed;           /* of the network; 0: 1 */
+    bool porters;            /* it has some, who are never there: data without bytes need none */
     struct rig *beside;      /* in the network of that one, which is closed last */
 };
 

@@ -105,11 +105,108 @@ static struct answered move_to(struct rig *to)
     return pull(to, 0);
 }
 
+/* ---- laid otherwise ---- */
+
+/* Data without bytes: nothing is carried, and the rest is as with others. */
+static struct datum_id empty, made;
+
+static void put_empty_at_home(void)
+{
+    int64_t dims[] = {0, 3};
+    char name[DATUM_TEXT];
+    struct message offer = {.kind = MESSAGE_OFFER}, finish = {.kind = MESSAGE_FINISH}, reply;
+    assert_int_equal(datum_id_draw("home", &empty, NULL), ESP_OK);
+    offer.offer.datum = (struct datum_info){
+        .datum = datum_id_text(&empty, name), .type = TYPE_DOUBLE, .dims = dims, .n_dims = 2};
+    assert_int_equal(ask("home", &offer, &reply), ESP_OK);
+    finish.finish = (struct finish){.datum = name, .ticket = reply.offer_reply.ticket};
+    message_clear(&reply);
+    assert_int_equal(ask("home", &finish, &reply), ESP_OK);
+    message_clear(&reply);
+}
+
+enum taking { NOT_YET, TAKEN, UNKNOWN /* as clients of earlier versions */ };
+
+/* "far" is to make `made` of it, in one piece. */
+static struct answered lay(enum taking taking)
+{
+    const char *sources[] = {"home"};
+    const uint8_t is_taken = taking == TAKEN;
+    char name[DATUM_TEXT];
+    uint8_t value[LAID_WORDS * sizeof(uint64_t) + DATUM_TEXT] = {0};
+    struct answered answered = {0};
+    datum_id_text(&made, (char *)value + LAID_WORDS * sizeof(uint64_t));
+    const uint32_t length =
+        LAID_WORDS * sizeof(uint64_t) + (uint32_t)strlen((char *)value + LAID_WORDS * sizeof(uint64_t));
+    struct extension extensions[] = {{EXTENSION_LAID, value, length}, {EXTENSION_LAID_TAKEN, &is_taken, 1}};
+    struct message pull = {.kind = MESSAGE_PULL};
+    pull.pull = (struct pull_request){.datum = datum_id_text(&empty, name),
+                                      .sources = sources,
+                                      .n_sources = 1,
+                                      .patience_ms = 2000,
+                                      .extensions = {extensions, taking == UNKNOWN ? 1 : 2}};
+    rig_send(&far, &pull, 100, &answered);
+    rig_run(&far, 1);
+    assert_true(answered.done);
+    return answered;
+}
+
+static bool far_has_made(void)
+{
+    return rig_counts(&far).store.data == 1;
+}
+
+static void order_made(enum taking taking)
+{
+    put_empty_at_home();
+    assert_int_equal(datum_id_draw("far", &made, NULL), ESP_OK);
+    assert_int_equal(lay(taking).status, ESP_OK);
+    assert_true(far_has_made());
+}
+
+static void what_is_made_for_a_client_that_is_gone_goes(void **state)
+{
+    (void)state;
+    order_made(NOT_YET);
+    for (int i = 0; i < 30; i++) { /* it asks how it stands */
+        assert_int_equal(lay(NOT_YET).status, ESP_OK);
+        rig_run(&far, 1);
+    }
+    assert_true(far_has_made());
+    rig_run(&far, 30);
+    assert_false(far_has_made());
+    assert_int_equal(lay(TAKEN).status, ESP_NOT_FOUND);
+    assert_int_equal(lay(NOT_YET).status, ESP_OK); /* and it may be ordered again */
+    assert_int_equal(lay(TAKEN).status, ESP_OK);
+    rig_run(&far, 60);
+    assert_true(far_has_made());
+}
+
+static void what_a_client_has_taken_stays(void **state)
+{
+    (void)state;
+    order_made(NOT_YET);
+    assert_int_equal(lay(TAKEN).status, ESP_OK);
+    assert_int_equal(lay(TAKEN).status, ESP_OK);   /* said again */
+    assert_int_equal(lay(NOT_YET).status, ESP_OK); /* a question that comes late */
+    rig_run(&far, 60);
+    assert_true(far_has_made());
+}
+
+static void what_a_client_of_an_earlier_version_orders_stays(void **state)
+{
+    (void)state;
+    order_made(UNKNOWN);
+    rig_run(&far, 60);
+    assert_true(far_has_made());
+}
+
 static int setup(void **state)
 {
     (void)state;
     rig_open(&home, &(struct rig_options){.store_memory = 64u << 20, .name = "home"});
-    rig_open(&far, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &home});
+    rig_open(&far, &(struct rig_options){
+                       .store_memory = 64u << 20, .porters = true, .name = "far", .beside = &home});
     plain = home.transport->ops;
     watching = *plain;
     watching.call = call_watched;
@@ -284,6 +381,9 @@ int main(void)
         TEST(a_giver_that_has_nothing_any_more_leaves_it_to_who_has_it),
         TEST(a_move_that_takes_longer_than_the_giver_waits_ends_all_the_same),
         TEST(what_is_just_moving_here_is_not_dropped_here),
+        TEST(what_is_made_for_a_client_that_is_gone_goes),
+        TEST(what_a_client_has_taken_stays),
+        TEST(what_a_client_of_an_earlier_version_orders_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
