@@ -183,8 +183,12 @@ static enum exit_code redistribute(const struct command_line *command, const cha
     if (status != ESP_OK)
         return fail_copying(command, id);
     enum exit_code code = print_identity(command, made);
+    if (code != EXIT_DONE) /* nobody knows it */
+        esp_data_drop(made);
+    else if (move && esp_data_drop(id) != ESP_OK)
+        code = session_fail_kept(command);
     free(made);
-    return move && esp_data_drop(id) != ESP_OK ? session_fail_kept(command) : code;
+    return code;
 }
 
 static enum exit_code redistribute_meant(const struct command_line *command, const char *to,
