@@ -252,6 +252,8 @@ void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed)
     if (!errand)
         return; /* late */
     const bool good = obeyed->outcome.status == ESP_OK;
+    if (strcmp(errand->verb, "reload") == 0 || strcmp(errand->verb, "enable") == 0)
+        learning_expect(agent); /* what it solves now is heard behind its word */
     conclude(errand, (enum esp_status)obeyed->outcome.status, good ? obeyed->text : obeyed->outcome.text);
 }
 
