@@ -18,8 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MOST_THREADS (PORTERS_MOST + 256) /* all porters of a server may want a piece at a time, and orders  \
-                                           */
+/* All porters of a server may want a piece at a time, and orders. */
+#define MOST_THREADS (PORTERS_MOST + 256)
 
 struct visitor {
     struct porter *porter;

@@ -89,8 +89,8 @@ fi
 
 # ---- the memory ----
 sed '$s/.*/none/' y.mtx >broken.mtx
-for attempt in 1 2; do
-    check_fails any "a file whose end is broken is not put" espalier data put broken.mtx -s A -m volatile --timeout 1s
+for attempt in first second; do
+    check_fails any "a file whose end is broken is not put, the $attempt time" espalier data put broken.mtx -s A -m volatile --timeout 1s
     check_says "as is told" 'broken.mtx:190002'
 done
 check "a datum in most of the memory" put x.mtx A volatile
