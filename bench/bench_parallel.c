@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { N = 2000, ROWS = 1, COLS = 2, BLOCK = 64, ROUNDS = 5, CALLS = 3 };
+enum { N = 2000, ROWS = 1, COLS = 2, BLOCK = 64, ROUNDS = 15, CALLS = 5 };
 
 static const char description[] =
     "problem bench_multiply \"C := A B\"\n"
