@@ -6,8 +6,14 @@
 
 #include "sed/porter/porter_order.h"
 
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define LOOK_NS      100000 /* for the answer of a tiny call */
+#define LOOKS        4      /* between two looks at the clock */
+#define PREEMPTED_NS 250000 /* that many looks take so long only where a program computes, */
+#define SHY_CALLS    200    /* which nobody gets in the way of for so many calls then */
 
 int64_t ranks_now_ns(void)
 {
@@ -212,6 +218,22 @@ static void pool_cancel(struct workers *workers, uint64_t job_id)
     ranks_wake(pool);
 }
 
+/* A processor that its thread leaves halts, and to wake it takes longer than a tiny call. So whoever waits
+ * for one looks for the answer, letting ranks pass at each look, which may want the same processor. Returns
+ * whether somebody else computed there. */
+static bool look_for_answer(const struct gang *gang, uint32_t request, int64_t until_ns)
+{
+    int64_t now = ranks_now_ns(), before = now;
+    const int64_t until = now + LOOK_NS < until_ns ? now + LOOK_NS : until_ns;
+    for (; now < until && now - before < PREEMPTED_NS; now = ranks_now_ns()) {
+        before = now;
+        for (int i = 0; i < LOOKS; i++, sched_yield())
+            if (ranks_is_answered(gang) || atomic_load(&gang->ring->request) != request)
+                return false;
+    }
+    return now - before >= PREEMPTED_NS;
+}
+
 static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
@@ -221,7 +243,10 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         gang = NULL;
     bool expected = gang && gang->promised;
     uint32_t request = gang ? atomic_load(&gang->ring->request) : 0;
+    bool looks = false, in_the_way = false;
     if (gang) {
+        looks = gang->ring->job.sure && gang->shy == 0;
+        gang->shy -= gang->shy > 0;
         gang->users++;
         gang->promised = false;
     }
@@ -230,6 +255,8 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         return false;
     if (!expected)
         atomic_fetch_add(&gang->ring->attended, 1);
+    if (looks)
+        in_the_way = look_for_answer(gang, request, until_ns);
     ring_await_answer(gang->ring, request, until_ns);
     atomic_fetch_sub(&gang->ring->attended, 1);
     /* Once more behind that: the last rank may not have rung the bell, trusting in us. */
@@ -238,6 +265,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
     pthread_mutex_lock(&pool->lock);
     bool running = gang->used && gang->job_id == job_id && !gang->claimed;
     gang->users--;
+    gang->shy = in_the_way ? SHY_CALLS : gang->shy;
     pthread_mutex_unlock(&pool->lock);
     return running;
 }

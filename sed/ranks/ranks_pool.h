@@ -43,6 +43,7 @@ struct gang {
     uint32_t users;          /* threads that look at the ring without the lock */
     bool promised;           /* counted in ring->attended for a helper that has not come yet */
     enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT: to be stopped; else ESP_OK */
+    unsigned shy;            /* tiny calls to go without looking for their answers */
     int64_t started_ns, due_ns;
     struct ring *ring;
     int ring_fd;
