@@ -173,6 +173,7 @@ static void be_far(const char *at, uint32_t rank, uint32_t size)
         fprintf(stderr, "espalier-prd: rank %u cannot reach its server at %s: %s\n", rank, at, error.text);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    rank_tells_its_end(socket, true);
     start_watch(&socket);
     far_serve(socket, rank);
 }
@@ -209,7 +210,7 @@ static int run(const char *path)
         fprintf(stderr, "espalier-prd: rank %d cannot reach its server at %s\n", rank, path);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    rank_tells_its_end(link.socket);
+    rank_tells_its_end(link.socket, false);
     start_porter(path, (uint32_t)rank);
     if (!say_hello(&link, (uint32_t)rank, (uint32_t)size) || !be_set_up(&link)) {
         fprintf(stderr, "espalier-prd: rank %d and its server do not understand each other\n", rank);

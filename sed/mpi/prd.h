@@ -114,6 +114,13 @@ bool far_give_back(const struct rank_state *state, int socket, bool returned);
 int far_connect(const char *at, uint32_t rank, uint32_t size, struct esp_error *error);
 /* Measures how fast the rank is, then serves calls until the connection ends. */
 void far_serve(int socket, uint32_t rank);
+/* All of these bytes to the envoy. Several belong together from far_hold() to far_let(). False: it is lost.
+ */
+bool far_say(int socket, const void *data, uint64_t bytes);
+void far_hold(void);
+void far_let(void);
+/* How it ends, unless something else is just being said. Also in a handler of signals. */
+void far_say_end(int socket, const struct rank_message *last);
 
 /* ---- what routines find in it (prd_service.c) ---- */
 
@@ -124,9 +131,9 @@ void service_end(void);
 
 /* ---- its end (prd_end.c) ---- */
 
-/* From now on the daemon at the other end of the socket is told how this process ends, before it does. After
- * MPI_Init(), which catches signals too. */
-void rank_tells_its_end(int socket);
+/* From now on the daemon at the other end of the socket, or (far) the envoy, is told how this process ends,
+ * before it does. After MPI_Init(), which catches signals too. */
+void rank_tells_its_end(int socket, bool far);
 /* Ends at once, as the daemon wants it. */
 _Noreturn void rank_end_as_told(void);
 

@@ -16,6 +16,7 @@ static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM};
 #define FATAL (sizeof fatal / sizeof *fatal)
 
 static int link_socket = -1;
+static bool to_envoy;
 static pid_t started_by, own;
 static atomic_flag said = ATOMIC_FLAG_INIT;
 static struct sigaction before[FATAL];
@@ -26,7 +27,11 @@ static void say(enum rank_end how, int code)
     uint64_t most;
     const struct rank_message last = {
         .kind = RANK_LAST_WORD, .end = how, .code = code, .refused_bytes = memory_refused(&most)};
-    if (link_socket >= 0 && getpid() == own && !atomic_flag_test_and_set(&said))
+    if (link_socket < 0 || getpid() != own || atomic_flag_test_and_set(&said))
+        return;
+    if (to_envoy)
+        far_say_end(link_socket, &last);
+    else
         rank_link_send(link_socket, &last, NULL, 0, MSG_DONTWAIT);
 }
 
@@ -70,10 +75,20 @@ SHOWN int MPI_Abort(MPI_Comm communicator, int code)
     return PMPI_Abort(communicator, code);
 }
 
-void rank_tells_its_end(int socket)
+/* Who has used up its stack has none left to say so. */
+static void stand_apart(void)
 {
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    static char stack[64 << 10];
+    const stack_t apart = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&apart, NULL);
+}
+
+void rank_tells_its_end(int socket, bool far)
+{
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     link_socket = socket;
+    to_envoy = far;
+    stand_apart();
     started_by = getppid();
     own = getpid();
     sigemptyset(&action.sa_mask);

@@ -15,6 +15,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,37 @@
 #define DEAD_MS  30000 /* without an answer to what was sent, also to what asks whether it is there */
 
 static const struct porter_end nobody = {.stop = -1, .order = -1};
+
+/* ---- saying something ---- */
+
+/* A last word amid the bytes of another message would be taken for these. */
+static _Atomic unsigned held;
+
+void far_hold(void)
+{
+    atomic_fetch_add(&held, 1);
+}
+
+void far_let(void)
+{
+    atomic_fetch_sub(&held, 1);
+}
+
+bool far_say(int socket, const void *data, uint64_t bytes)
+{
+    far_hold();
+    const bool said = porter_say(socket, data, bytes, &nobody, NULL) == ESP_OK;
+    far_let();
+    return said;
+}
+
+void far_say_end(int socket, const struct rank_message *last)
+{
+    const struct far_message word = {
+        .kind = FAR_LAST_WORD, .end = last->end, .code = last->code, .refused_bytes = last->refused_bytes};
+    if (atomic_load(&held) == 0)
+        send(socket, &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
 
 /* ---- finding it ---- */
 
@@ -175,7 +207,7 @@ static bool say_ready(int socket)
     struct far_message ready = {.kind = FAR_READY};
     rank_measure(&ready.speed, false);
     rank_memory_begin();
-    return porter_say(socket, &ready, sizeof ready, &nobody, NULL) == ESP_OK;
+    return far_say(socket, &ready, sizeof ready);
 }
 
 void far_serve(int socket, uint32_t rank)

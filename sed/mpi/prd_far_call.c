@@ -17,11 +17,6 @@ static bool hear(int socket, void *data, uint64_t bytes)
     return porter_hear(socket, data, bytes, &nobody, NULL) == ESP_OK;
 }
 
-static bool say(int socket, const void *data, uint64_t bytes)
-{
-    return porter_say(socket, data, bytes, &nobody, NULL) == ESP_OK;
-}
-
 /* The rows x columns of a part lie without gaps. */
 static uint64_t element_bytes(const struct ring_part *of, const struct rank_part *part)
 {
@@ -65,7 +60,7 @@ enum esp_status far_take(struct rank_state *state, int socket, bool *lost, struc
 {
     enum esp_status status = make_room(state, error);
     const struct far_message answer = {.kind = status == ESP_OK ? FAR_WANTS : FAR_CANNOT};
-    *lost = !say(socket, &answer, sizeof answer) || (status == ESP_OK && !hear_arguments(state, socket));
+    *lost = !far_say(socket, &answer, sizeof answer) || (status == ESP_OK && !hear_arguments(state, socket));
     return status;
 }
 
@@ -73,14 +68,14 @@ static bool say_results(const struct rank_state *state, int socket)
 {
     const struct ring_job *job = &state->ring->job;
     bool first = state->place == 0;
-    bool said = !first || say(socket, state->arena + job->front, job->end - job->front);
+    bool said = !first || far_say(socket, state->arena + job->front, job->end - job->front);
     for (uint32_t i = 0; i < job->n_areas && said && first; i++)
         if (gang_takes_back(job, &job->areas[i]))
-            said = say(socket, state->memory[i], job->areas[i].bytes);
+            said = far_say(socket, state->memory[i], job->areas[i].bytes);
     for (uint32_t i = 0; i < job->n_parts && said; i++) {
         const struct rank_part *part = &state->parts[i];
         if (gang_puts_back(&job->parts[i], &job->grid, state->grid->row, state->grid->col))
-            said = say(socket, part->into ? part->into : part->data, element_bytes(&job->parts[i], part));
+            said = far_say(socket, part->into ? part->into : part->data, element_bytes(&job->parts[i], part));
     }
     return said;
 }
@@ -96,5 +91,8 @@ bool far_give_back(const struct rank_state *state, int socket, bool returned)
                                .refused_bytes = state->refused_bytes,
                                .kept_bytes = rank_keeps(areas_own_bytes(&state->areas))};
     snprintf(done.text, sizeof done.text, "%.*s", (int)sizeof done.text - 1, state->why.text);
-    return say(socket, &done, sizeof done) && (!returned || say_results(state, socket));
+    far_hold();
+    const bool said = far_say(socket, &done, sizeof done) && (!returned || say_results(state, socket));
+    far_let();
+    return said;
 }

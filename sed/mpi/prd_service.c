@@ -7,7 +7,6 @@
 #include "espalier_server.h"
 #include "sed/mpi/prd.h"
 #include "sed/mpi/redistribute.h"
-#include "sed/porter/porter_stream.h"
 #include "util/clock.h"
 
 #include <errno.h>
@@ -53,7 +52,6 @@ void service_end(void)
 /* The end is told at once, once. A connection that is lost is noticed when the call is. */
 static void tell_envoy(double fraction)
 {
-    static const struct porter_end nobody = {.stop = -1, .order = -1};
     const double reached = fraction < 1 ? fraction : 1;
     const struct far_message message = {.kind = FAR_PROGRESS, .progress = reached};
     const int64_t now = clock_now_ns(&clock_system);
@@ -61,7 +59,7 @@ static void tell_envoy(double fraction)
         return;
     call.told = reached;
     call.told_ns = now;
-    porter_say(call.socket, &message, sizeof message, &nobody, NULL);
+    far_say(call.socket, &message, sizeof message);
 }
 
 SHOWN void esp_progress(double fraction)

@@ -68,6 +68,10 @@ bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff
  */
 void handoff_append_refusal(const char *who, uint64_t refused, uint64_t may_have, char *text, size_t size);
 
+/* Whether somebody else has ended the process, as far as can be seen: routines hardly do that to themselves.
+ */
+bool handoff_is_from_outside(int signal_number);
+
 /* The process ended without an answer, with this wait status. */
 void handoff_lost(const struct handoff *handoff, int wait_status, const char *last_words,
                   struct job_end *end);

@@ -132,8 +132,7 @@ static void append_stderr(const struct ring_answer *answer, struct job_end *end)
         snprintf(end->error.text + length, sizeof end->error.text - length, "; it said \"%s\"", said);
 }
 
-/* What routines hardly do to themselves. */
-static bool is_from_outside(int signal_number)
+bool handoff_is_from_outside(int signal_number)
 {
     return signal_number == SIGKILL || signal_number == SIGTERM;
 }
@@ -146,7 +145,7 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
     char trouble[sizeof answer->trouble];
     bool succeeds = false;
     handoff_take_text(trouble, sizeof trouble, answer->trouble);
-    end->lost = answer->kind == ANSWER_KILLED && is_from_outside(answer->code);
+    end->lost = answer->kind == ANSWER_KILLED && handoff_is_from_outside(answer->code);
     if (answer->kind == ANSWER_KILLED)
         error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", implementation->symbol,
                   answer->code, strsignal(answer->code));
@@ -207,7 +206,7 @@ static bool read_answer(const struct ring *ring, const struct ring_answer *answe
 {
     const char *symbol = handoff->job.implementation->symbol;
     end->error = (struct esp_error){.status = ESP_OK};
-    end->keeps_state = end->blameless = end->lost = end->unbegun = false;
+    end->keeps_state = end->lost = end->unbegun = end->intact = false;
     end->compute_s =
         (double)(answer->compute_ns <= (uint64_t)elapsed_ns ? answer->compute_ns : (uint64_t)elapsed_ns) /
         1e9;
@@ -277,7 +276,7 @@ void handoff_lost(const struct handoff *handoff, int wait_status, const char *la
 {
     const char *symbol = handoff->job.implementation->symbol;
     *end = (struct job_end){.error = {.status = ESP_OK}};
-    end->lost = WIFSIGNALED(wait_status) && is_from_outside(WTERMSIG(wait_status));
+    end->lost = WIFSIGNALED(wait_status) && handoff_is_from_outside(WTERMSIG(wait_status));
     if (WIFSIGNALED(wait_status))
         error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", symbol, WTERMSIG(wait_status),
                   strsignal(WTERMSIG(wait_status)));

@@ -75,16 +75,15 @@ struct job_end {
                              * symbol, memory), with a text for the user */
     double compute_s;       /* inside the routine */
     bool keeps_state;       /* the worker is parked with a state, found by the id of the job that made it */
-    bool blameless;         /* ESP_CRASHED, as another call ended the process of this one: its arguments are
-                             * as they were, and it may be started again */
     uint32_t first_rank;    /* of the grid, where ranks computed it */
     double cpu_s; /* processor time of all its threads in there, and time in which it waited by itself
                    * (sed/crd/crd_time.c); 0: not timed */
     /* Its worker was ended by somebody else, as far as can be seen: killed from outside (which a routine can
      * do to itself, and the kernel for want of memory), or with the process that starts workers. Of a
-     * command: the command was. */
+     * command: the command was. Of ranks: one of them, or mpirun, or another call has ended them all. */
     bool lost;
     bool unbegun; /* with `lost`: surely nothing of it was executed */
+    bool intact;  /* with `lost`, of ranks: surely its arguments are as they were */
 };
 
 /* What a routine asks of a function of its caller. */

@@ -112,21 +112,54 @@ enum esp_status envoy_meet(struct envoy *envoy, struct esp_error *error)
     return status == ESP_OK ? arrive(envoy, error) : status;
 }
 
+/* ---- what it says ---- */
+
+/* Before the pool sees that it has ended. */
+static void pass_on(int channel, const struct far_message *word)
+{
+    const struct rank_message last = {
+        .kind = RANK_LAST_WORD, .end = word->end, .code = word->code, .refused_bytes = word->refused_bytes};
+    rank_link_send(channel, &last, NULL, 0, MSG_DONTWAIT);
+}
+
+enum esp_status envoy_hear(int socket, const struct porter_end *end, struct far_message *message,
+                           struct esp_error *error)
+{
+    enum esp_status status = porter_wait(socket, false, end, -1, error);
+    if (status == ESP_OK)
+        status = porter_hear(socket, message, sizeof *message, end, error);
+    message->text[sizeof message->text - 1] = 0;
+    if (status != ESP_OK || message->kind != FAR_LAST_WORD)
+        return status;
+    pass_on(end->order, message);
+    return error_set(error, ESP_UNREACHABLE, "it has ended");
+}
+
 /* ---- between calls ---- */
 
 static enum esp_status hear_ready(const struct envoy *envoy, struct esp_error *error)
 {
     struct far_message ready;
     struct rank_message message = {.kind = RANK_READY};
-    enum esp_status status = porter_wait(envoy->socket, false, &envoy->end, -1, error);
-    if (status == ESP_OK)
-        status = porter_hear(envoy->socket, &ready, sizeof ready, &envoy->end, error);
+    enum esp_status status = envoy_hear(envoy->socket, &envoy->end, &ready, error);
     if (status == ESP_OK && ready.kind != FAR_READY)
         status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
     message.speed = ready.speed;
     if (status == ESP_OK && !rank_link_send(envoy->channel, &message, NULL, 0, MSG_DONTWAIT))
         status = error_errno(error, "the pool of ranks does not hear");
     return status;
+}
+
+/* It is not asked anything. */
+static enum esp_status hear_end(const struct envoy *envoy, struct esp_error *error)
+{
+    struct far_message message;
+    const enum esp_status status = envoy_hear(envoy->socket, &envoy->end, &message, error);
+    if (status == ESP_OK)
+        return error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
+    return status == ESP_CANCELLED
+               ? status
+               : error_set(error, ESP_UNREACHABLE, "it has ended, or its host cannot be reached any more");
 }
 
 /* The pool's next message. ESP_CANCELLED: the pool has closed the channel, or all of it ends. */
@@ -142,7 +175,7 @@ static enum esp_status await_order(const struct envoy *envoy, struct rank_messag
     if (fds[2].revents)
         return error_set(error, ESP_CANCELLED, "the ranks are ended");
     if (fds[1].revents)
-        return error_set(error, ESP_UNREACHABLE, "it has ended, or its host cannot be reached any more");
+        return hear_end(envoy, error);
     return rank_link_receive(envoy->channel, order, files, n, MSG_DONTWAIT) == 1
                ? ESP_OK
                : error_set(error, ESP_CANCELLED, "the job is ended");

@@ -39,15 +39,10 @@ static enum esp_status post(const struct envoy_call *call, struct esp_error *err
     return status;
 }
 
-/* The rank's next message, however long it takes: who is dead is noticed by the connection. */
 static enum esp_status await(const struct envoy_call *call, struct far_message *message,
                              struct esp_error *error)
 {
-    enum esp_status status = porter_wait(call->socket, false, &call->end, -1, error);
-    if (status == ESP_OK)
-        status = porter_hear(call->socket, message, sizeof *message, &call->end, error);
-    message->text[sizeof message->text - 1] = 0;
-    return status;
+    return envoy_hear(call->socket, &call->end, message, error);
 }
 
 /* Its last one of this call, noting what comes before. */

@@ -40,6 +40,11 @@ enum esp_status envoy_meet(struct envoy *envoy, struct esp_error *error);
 /* Hands it calls. Returns when it is lost, or (ESP_CANCELLED) wanted no more. */
 enum esp_status envoy_serve(const struct envoy *envoy, struct esp_error *error);
 
+/* The rank's next message, however long it takes: who is dead is noticed by the connection. ESP_UNREACHABLE:
+ * it has ended; if it has said how, the pool at the channel `end` was told. */
+enum esp_status envoy_hear(int socket, const struct porter_end *end, struct far_message *message,
+                           struct esp_error *error);
+
 /* ---- envoy_call.c ---- */
 
 /* One rank's side of a call in the ring of that job. */

@@ -16,6 +16,7 @@
  *     FAR_PROGRESS                  ->    of the first rank, as often as it tells something new, but seldom
  *     FAR_DONE                      ->    with what the first rank puts back, and its own parts
  *                                   <- FAR_THROUGH: no rank of the grid is in the routine any more
+ *     FAR_LAST_WORD                 ->    in place of any of these, if it can: how it ends
  *
  * The connection proves who is at its ends when it begins, and protects nothing that follows: as MPI's own,
  * it belongs on a network of the site. When one end closes, the other gives up, as with rank_link.h.
@@ -68,7 +69,8 @@ enum far_kind {
     FAR_CANNOT,
     FAR_DONE,
     FAR_THROUGH,
-    FAR_PROGRESS
+    FAR_PROGRESS,
+    FAR_LAST_WORD
 };
 
 struct far_message {
@@ -81,6 +83,8 @@ struct far_message {
     uint64_t refused_bytes, kept_bytes; /* FAR_DONE: that the routine could not allocate; that it has kept
                                            too much; 0: none */
     double progress;                    /* FAR_PROGRESS: from 0 to 1 */
+    uint32_t end;                       /* FAR_LAST_WORD: as of rank_link.h, with refused_bytes */
+    int32_t code;                       /* likewise */
     struct parallel_speed speed;        /* FAR_READY */
     char text[RING_ANSWER_TEXT];
 };

@@ -88,12 +88,28 @@ static bool is_written_in_place(const struct job *job)
     return false;
 }
 
-/* The job has ended for a rank of another call, or of none, before results were put back. */
+/* By nothing that it did, as far as can be seen: the job has ended for a rank of another call, or of none. */
 static bool is_blameless(const struct rank_pool *pool, const struct gang *gang)
 {
-    return pool->culprit != RANKS_NOBODY &&
-           (pool->culprit < gang->first || pool->culprit >= gang->first + gang->n) &&
-           !atomic_load(&gang->ring->gang.touched) && !is_written_in_place(&gang->handoff.job);
+    const bool has_part = pool->culprit >= gang->first && pool->culprit < gang->first + gang->n;
+    return pool->outside || (pool->culprit != RANKS_NOBODY && !has_part);
+}
+
+/* Before it, ranks of this host wait for each other; not where each is known to be able to make it. */
+static bool was_waited_for(const struct gang *gang)
+{
+    const struct ring *ring = gang->ring;
+    return !ring->job.sure && !ring->job.apart && atomic_load(&ring->gang.prepared) < gang->n;
+}
+
+static void describe_lost(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
+{
+    error_set(&end->error, ESP_CRASHED, "%s on a grid of %u x %u ranks was lost: %s",
+              gang->handoff.job.implementation->symbol, gang->handoff.job.grid.rows,
+              gang->handoff.job.grid.cols, pool->trouble);
+    end->lost = is_blameless(pool, gang);
+    end->unbegun = was_waited_for(gang);
+    end->intact = !atomic_load(&gang->ring->gang.touched) && !is_written_in_place(&gang->handoff.job);
 }
 
 static void describe_loss(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
@@ -103,12 +119,8 @@ static void describe_loss(const struct rank_pool *pool, const struct gang *gang,
         describe_verdict(gang, end);
     else if (ranks_is_answered(gang))
         handoff_read(gang->ring, &gang->handoff, ranks_now_ns() - gang->started_ns, NULL, end, &unused);
-    else {
-        error_set(&end->error, ESP_CRASHED, "%s on a grid of %u x %u ranks was lost: %s",
-                  gang->handoff.job.implementation->symbol, gang->handoff.job.grid.rows,
-                  gang->handoff.job.grid.cols, pool->trouble);
-        end->blameless = is_blameless(pool, gang);
-    }
+    else
+        describe_lost(pool, gang, end);
 }
 
 void ranks_bury_calls(struct rank_pool *pool)

@@ -56,6 +56,7 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
     pool->told = false;
     pool->blamed = true;
     pool->culprit = RANKS_NOBODY;
+    pool->outside = true;
     /* They see that the channel is closed, and we see when they are gone. */
     for (uint32_t i = 0; i < pool->options.ranks; i++)
         if (pool->ranks[i].socket >= 0)
@@ -64,12 +65,18 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
         kill(pool->mpirun_pid, SIGTERM);
 }
 
-void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, const char *trouble)
+static void accuse(struct rank_pool *pool, uint32_t rank, bool outside)
+{
+    pool->culprit = rank;
+    pool->outside = outside;
+}
+
+void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, bool outside, const char *trouble)
 {
     const bool ends = pool->state == JOB_STARTING || pool->state == JOB_UP;
     ranks_end_job(pool, trouble);
     if (ends)
-        pool->culprit = rank;
+        accuse(pool, rank, outside);
 }
 
 void ranks_wear_out(struct rank_pool *pool, const char *why)
@@ -116,7 +123,7 @@ static void word_text(const struct rank_message *word, char *text, size_t size)
 
 /* How it ended without a word, which the system knows until mpirun has waited for it: the last field of its
  * line. */
-static const char *end_text(int32_t pid, char *text, size_t size)
+static void end_text(int32_t pid, char *text, size_t size, bool *outside)
 {
     char path[32], line[1024] = "";
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -127,16 +134,16 @@ static const char *end_text(int32_t pid, char *text, size_t size)
         fclose(file);
     const char *last = strrchr(line, ' ');
     int status = last ? (int)strtol(last, NULL, 10) : 0;
+    *outside = status == 0 || (WIFSIGNALED(status) && handoff_is_from_outside(WTERMSIG(status)));
     if (WIFSIGNALED(status))
         snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (status != 0)
         snprintf(text, size, "ended with exit code %d", WEXITSTATUS(status));
     else
         snprintf(text, size, "was killed (signal 9), by somebody or for want of memory");
-    return text;
 }
 
-static void blame(struct rank_pool *pool, uint32_t number, const char *how)
+static void blame(struct rank_pool *pool, uint32_t number, bool outside, const char *how)
 {
     const struct rank *rank = &pool->ranks[number];
     char text[300];
@@ -145,10 +152,10 @@ static void blame(struct rank_pool *pool, uint32_t number, const char *how)
     if (pool->state == JOB_ENDING && !pool->blamed && !pool->told) { /* now we know */
         snprintf(pool->trouble, sizeof pool->trouble, "%s", text);
         pool->blamed = true;
-        pool->culprit = number;
+        accuse(pool, number, outside);
         log_warning("why mpirun has ended the ranks: %s", text);
     }
-    ranks_end_job_for(pool, number, text);
+    ranks_end_job_for(pool, number, outside, text);
 }
 
 /* Ranks that mpirun ends because another one has ended are not to blame, also where we hear of them first. */
@@ -160,7 +167,7 @@ static void on_last_word(struct rank_pool *pool, uint32_t number, const struct r
         word_text(word, how, sizeof how);
         if (word->refused_bytes > 0)
             handoff_append_refusal("rank", word->refused_bytes, pool->options.memory, how, sizeof how);
-        blame(pool, number, how);
+        blame(pool, number, word->end == RANK_KILLED && handoff_is_from_outside(word->code), how);
     } else if (word->end == RANK_ENDED_BY_MPIRUN && pool->state != JOB_ENDING) {
         ranks_end_job(pool, "mpirun has ended them");
         pool->blamed = false;
@@ -177,13 +184,29 @@ static void on_kept(struct rank_pool *pool, uint32_t number, uint64_t bytes)
     ranks_wear_out(pool, why);
 }
 
+/* It has said nothing: of another host, not even to its envoy. A rank whose mpirun is killed is killed, too.
+ */
+static void on_silent_end(struct rank_pool *pool, uint32_t number)
+{
+    const struct rank *rank = &pool->ranks[number];
+    char how[80];
+    bool outside;
+    if (pool->state == JOB_UP)
+        ranks_on_mpirun_end(pool);
+    if (rank->far) {
+        blame(pool, number, true, "ended, or its host cannot be reached any more");
+    } else {
+        end_text(rank->pid, how, sizeof how, &outside);
+        blame(pool, number, outside, how);
+    }
+}
+
 void ranks_on_rank(struct rank_pool *pool, uint32_t number)
 {
     struct rank *rank = &pool->ranks[number];
     struct rank_message message;
     int descriptors[RING_MAX_DESCRIPTORS];
     uint32_t n;
-    char how[80];
     if (rank->socket < 0)
         return;
     int got = rank_link_receive(rank->socket, &message, descriptors, &n, MSG_DONTWAIT);
@@ -203,10 +226,8 @@ void ranks_on_rank(struct rank_pool *pool, uint32_t number)
     }
     if (got < 0 && errno == EAGAIN)
         return;
-    if (rank->far)
-        blame(pool, number, "ended, or its host cannot be reached any more");
-    else if (!rank->explained)
-        blame(pool, number, end_text(rank->pid, how, sizeof how));
+    if (!rank->explained)
+        on_silent_end(pool, number);
     forget(pool, rank);
 }
 
@@ -226,7 +247,10 @@ void ranks_on_mpirun_end(struct rank_pool *pool)
     ranks_kill_session(pool->mpirun_pid);
     pool->mpirun_pid = 0;
     ranks_remove_files(pool);
+    const bool ends = pool->state == JOB_UP;
     ranks_end_job(pool, text);
+    if (ends && WIFEXITED(status)) /* the end of a rank of which we have not heard yet may be why */
+        pool->blamed = false;
 }
 
 static bool anyone_left(const struct rank_pool *pool)

@@ -89,6 +89,7 @@ struct rank_pool {
     bool blamed;      /* `trouble` names who ended first; else mpirun has told ranks to end before we heard */
     char trouble[400]; /* why the job is ending, or could not be started */
     uint32_t culprit;  /* the rank that it ends for; RANKS_NOBODY: none that is known */
+    bool outside;      /* that rank, or mpirun, was ended by somebody else, as far as can be seen */
     char words[300];   /* what mpirun said first */
     char worn[300];    /* why no call is given to this job any more; "": calls are */
     /* the monitor */
@@ -164,10 +165,10 @@ void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct para
 /* ---- ranks_job.c: with the lock ---- */
 
 void ranks_enter(struct rank_pool *pool, enum job_state state);
-/* Ends the job: `trouble` says why. Nothing when it is ending already. */
+/* Ends the job by no fault of its calls: `trouble` says why. Nothing when it is ending already. */
 void ranks_end_job(struct rank_pool *pool, const char *trouble);
-/* For that rank: calls that it has no part in are not to blame. */
-void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, const char *trouble);
+/* For that rank, which was ended (or stopped) from `outside`, or by its call; others are not to blame. */
+void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, bool outside, const char *trouble);
 /* No call is given to this job any more, for that reason. */
 void ranks_wear_out(struct rank_pool *pool, const char *why);
 /* Ends it when a call is to be stopped, or a rank is worn out, and no other call is under way. */

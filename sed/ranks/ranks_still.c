@@ -55,7 +55,7 @@ void ranks_look_for_stopped(struct rank_pool *pool, int64_t now)
         snprintf(text, sizeof text, "rank %u of %u (process %d on %s) was stopped for %.3g s", i,
                  pool->options.ranks, pool->ranks[i].pid, pool->ranks[i].host,
                  (double)(now - pool->ranks[i].still_ns) / NS_PER_S);
-        ranks_end_job_for(pool, i, text);
+        ranks_end_job_for(pool, i, true, text);
         return;
     }
 }

@@ -106,8 +106,10 @@ static bool propose(const struct server *server, const struct problem *problem, 
                                          .now = session != NULL};
     if (question.implementation && session)
         find_places(session, &question);
-    if (!question.implementation || !ops->propose ||
-        !ops->propose(server->workers, &question, &choice->proposal))
+    if (!question.implementation || !ops->propose)
+        return false;
+    choice->ranks_absent = !ops->propose(server->workers, &question, &choice->proposal);
+    if (choice->ranks_absent)
         return false;
     choice->implementation = question.implementation;
     choice->grid = spread_cut_grid(problem, choice->implementation, scope, choice->proposal.grid);
@@ -125,12 +127,15 @@ bool server_choose(const struct server *server, const struct problem *problem, c
                    double work_flop, uint64_t bytes, const struct session *session, double alone_s,
                    struct parallel_choice *choice)
 {
+    choice->ranks_absent = false;
     if (propose(server, problem, scope, work_flop, bytes, session, alone_s, choice))
         return true;
     const struct implementation *first = &problem->implementations[0],
                                 *suiting = implementation_is_parallel(first) ? server_parallel(problem, scope)
                                                                              : NULL;
-    *choice = (struct parallel_choice){
-        .implementation = suiting ? suiting : first, .grid = {1, 1, 64}, .proposal = {.seconds = alone_s}};
+    *choice = (struct parallel_choice){.implementation = suiting ? suiting : first,
+                                       .grid = {1, 1, 64},
+                                       .proposal = {.seconds = alone_s},
+                                       .ranks_absent = choice->ranks_absent};
     return false;
 }

@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #define RETRY_NS      (5 * NS_PER_MS)
+#define RANKS_BACK_S  2 /* what it takes to start a job of MPI again, about */
 #define MOST_RESTARTS 3 /* of one session: it may be what ends workers, for want of memory */
 
 /* ---- slots ---- */
@@ -34,6 +35,29 @@ void server_free_slot(struct server *server, struct slot *slot)
 
 /* ---- starting ---- */
 
+static bool is_on_ranks(const struct session *session)
+{
+    return implementation_is_parallel(session->job.implementation);
+}
+
+/* Ranks that do not come (back): its client calls elsewhere, where that does no harm. */
+static bool may_be_called_elsewhere(const struct session *session, enum esp_status why)
+{
+    return why == ESP_SYSTEM && is_on_ranks(session) && session->problem->idempotent;
+}
+
+/* It has lost its ranks, which are being started again, and would be through on them before a worker is. */
+static bool awaits_ranks(const struct server *server, const struct session *session,
+                         const struct parallel_choice *choice)
+{
+    struct esp_error why;
+    const struct workers_ops *ops = server->workers->ops;
+    return session->restarts > 0 && session->ranks.rows > 0 && choice->ranks_absent &&
+           !implementation_is_parallel(choice->implementation) &&
+           session->forecast_s + RANKS_BACK_S < choice->proposal.seconds &&
+           (!ops->admits || ops->admits(server->workers, &why) == ESP_OK);
+}
+
 static enum esp_status start(struct server *server, struct session *session, struct slot *slot,
                              uint64_t job_id, struct esp_error *error)
 {
@@ -45,6 +69,8 @@ static enum esp_status start(struct server *server, struct session *session, str
     struct parallel_choice choice;
     server_choose(server, problem, session->job.scope, session->work_flop, session->call_bytes, session,
                   session->alone_s, &choice);
+    if (awaits_ranks(server, session, &choice))
+        return error_set(error, ESP_LIMIT, "the ranks are being started");
     session->job.id = job_id;
     session->job.implementation = choice.implementation;
     session->job.grid = choice.grid;
@@ -61,12 +87,9 @@ static enum esp_status start(struct server *server, struct session *session, str
     enum esp_status status = server->workers->ops->start(server->workers, &session->job, error);
     if (status == ESP_OK)
         slot->session = session;
+    else if (may_be_called_elsewhere(session, status))
+        status = error->status = ESP_MAYBE;
     return status;
-}
-
-static bool is_on_ranks(const struct session *session)
-{
-    return implementation_is_parallel(session->job.implementation);
 }
 
 static void started(struct server *server, struct session *session)
@@ -368,17 +391,15 @@ static void resume(struct server *server, struct session *session, const struct 
     server_session_changed(server, session);
 }
 
-/* Another call has ended its ranks, or its worker was lost by no fault of its own, as it seems. What ends
- * them again and again may be something else. */
+/* Its worker or its ranks were lost by no fault of its own, as it seems. What ends them again and again may
+ * be something else. */
 static bool may_start_again(const struct session *session, const struct job_end *end)
 {
     const struct problem *problem = session->problem;
-    if (!session->client || session->restarts == MOST_RESTARTS)
-        return false;
-    if (!end->lost)
-        return end->error.status == ESP_CRASHED && end->blameless && problem->idempotent;
-    return problem_state_index(problem) < 0 &&
-           (end->unbegun || (problem->idempotent && !problem_has_callbacks(problem) && has_inputs(session)));
+    return end->lost && session->client && session->restarts < MOST_RESTARTS &&
+           problem_state_index(problem) < 0 &&
+           (end->unbegun ||
+            (problem->idempotent && !problem_has_callbacks(problem) && (end->intact || has_inputs(session))));
 }
 
 static const struct esp_error *explain_loss(const struct session *session, const struct job_end *end,
@@ -412,8 +433,7 @@ static void job_ended(struct server *server, struct session *session, const stru
     else if (may_start_again(session, end)) {
         session->restarts++;
         resume(server, session, &end->error,
-               end->lost ? "begins anew in another worker"
-                         : "started again, as no rank of its own was to blame");
+               is_on_ranks(session) ? "begins anew" : "begins anew in another worker");
     } else if (kept != ESP_OK)
         server_end_session(server, session, SESSION_FAILED, &error);
     else if (end->error.status == ESP_OK)

@@ -442,6 +442,7 @@ struct parallel_choice {
     const struct implementation *implementation;
     struct process_grid grid;          /* of a parallel one, its blocks cut to the matrices */
     struct parallel_proposal proposal; /* of another one: what a worker takes */
+    bool ranks_absent;                 /* there is one for ranks, which are not there now */
 };
 /* The problem's implementation for ranks that suits the call, or NULL. */
 const struct implementation *server_parallel(const struct problem *problem, const struct number *scope);

@@ -180,6 +180,11 @@ problem tells "Tells how far it is"
     in      double  fraction, seconds
 implementation c
     parallel c tell(communicator, fraction, seconds) in $routines
+problem tells_once "The same, which may not be done twice"
+    idempotent no
+    in      double  fraction, seconds
+implementation c
+    parallel c tell(communicator, fraction, seconds) in $routines
 problem crash "Ends its rank"
     in      int     which, how
 implementation c
@@ -205,7 +210,7 @@ is_computed() { touch gate && wait "$called"; }
 is_lost() { ! wait "$called" && cat beside.out && grep -q 'was lost: rank . of 2 .* was killed by signal 11' beside.out; }
 check "a call crashes beside another one" beside_a_crash gated
 check "which is started again" wait_until has_started gated 2
-check "as the log says" grep -q 'gate on a grid.*started again, as no rank of its own was to blame' two.log
+check "as the log says" grep -q 'gate on a grid.*: begins anew' two.log
 check "and computed" is_computed
 rm gate
 check "another one crashes beside one that may not be repeated" beside_a_crash gated_once
@@ -213,6 +218,39 @@ check "which is told" is_lost
 follows() { espalier call --follow tells fraction=0.25 seconds=3 --server two >out 2>&1 && cat out && grep -q '^25 % done' out; }
 wait_until espalier call tells fraction=1 seconds=0 --server two
 check "who follows a call on ranks sees how far it is" follows
+
+# Somebody kills a rank that computes, or mpirun: the call begins anew, and its caller sees nothing.
+kill_of_two() { # PROGRAM
+    killed=
+    # shellcheck disable=SC2154
+    for process in $(descendants "$pid_two"); do
+        case $(cat "/proc/$process/comm" 2>/dev/null) in
+        "$1"*) kill -9 "$process" && killed=$process ;;
+        esac
+    done
+    [ -n "$killed" ]
+}
+under_way() { # PROBLEM SECONDS
+    espalier call --follow "$1" fraction=0.25 seconds="$2" --server two >followed.out 2>&1 &
+    called=$!
+    wait_until grep -q '^25 % done' followed.out
+}
+ends_well() { wait "$called" || { cat followed.out; return 1; }; }
+is_told() { ! wait "$called" && cat followed.out && grep -q 'tell on a grid.*was lost' followed.out &&
+    grep -q 'not declared idempotent' followed.out; }
+again() { grep -c 'tell on a grid.*: begins anew' two.log; }
+under_way tells 3
+kill_of_two espalier-prd
+check "a rank that computes is killed: the call ends well" ends_well
+check "as it began anew" [ "$(again)" = 1 ]
+under_way tells 3
+kill_of_two mpirun || kill_of_two orterun
+check "mpirun is killed: the call ends well" ends_well
+check "as it began anew, too" [ "$(again)" = 2 ]
+check "and the log says what was killed" grep -q 'tell on a grid.*mpirun was killed by signal 9: begins anew' two.log
+under_way tells_once 60
+kill_of_two espalier-prd
+check "what is not idempotent is not begun again, and its caller is told why" is_told
 stop two
 
 # mpirun is missing: workers do what they can, and the reason is told.

@@ -123,6 +123,7 @@ static void end_job(struct sim_workers *pool, struct sim_job *job)
         error_set(&end.error, ESP_CRASHED, "its worker was killed");
         end.lost = true;
         end.unbegun = pool->unbegun;
+        end.intact = pool->intact;
     }
     if (end.error.status == ESP_OK && strcmp(ended.job.problem->name, "copy") == 0 &&
         ended.job.arguments[RIG_X].bytes > 0)

@@ -34,7 +34,7 @@ struct sim_workers {
     enum esp_status start_fails; /* the next start fails so */
     enum esp_status ends_with;   /* all jobs end so */
     uint32_t loses;              /* the next so many jobs end with their workers, */
-    bool unbegun;                /* before they were begun */
+    bool unbegun, intact;        /* before they were begun; with their arguments as they were */
     double progress;             /* that all jobs report */
     bool keeps;                  /* jobs of problems with a state leave one, or keep theirs */
     uint64_t worked_on, dropped; /* states, the newest */

@@ -26,7 +26,13 @@ static const char problems[] = "problem task \"Takes a while\"\n"
                                "    suits   n > 2 and n < 10\n"
                                "implementation many\n"
                                "    parallel c many(n, x, y) in libtask.so\n"
-                               "    suits   n > 20\n";
+                               "    suits   n > 20\n"
+                               "problem over \"Ranks write over what they are given\"\n"
+                               "    in      int     n\n"
+                               "    inout   double  x[n, 1]\n"
+                               "    out     double  y\n"
+                               "implementation ours\n"
+                               "    parallel c over(n, x, y) in libtask.so\n";
 
 static struct rig rig;
 static struct workers_ops ops;
@@ -60,19 +66,25 @@ static void on_start(void *arg, const struct job *job)
     snprintf(by, sizeof by, "%s", job->implementation->symbol);
 }
 
-static int open_rig(void **state)
+static void open_with(const char *text, double speed_flops)
 {
-    (void)state;
     there = true;
     broken = false;
     busy_s = 0;
     slower = 1;
-    rig_open(&rig, &(struct rig_options){.slots = 2, .problems = problems, .parent = true});
+    rig_open(&rig,
+             &(struct rig_options){.slots = 2, .problems = text, .parent = true, .speed_flops = speed_flops});
     ops = *rig.pool.workers.ops;
     ops.propose = propose;
     ops.admits = admits;
     rig.pool.workers.ops = &ops;
     rig.pool.on_start = on_start;
+}
+
+static int open_rig(void **state)
+{
+    (void)state;
+    open_with(problems, 0);
     return 0;
 }
 
@@ -133,9 +145,28 @@ static struct answered call_only(int32_t n)
     static const double x[32];
     struct answered answered = {0};
     by[0] = 0;
-    rig_call(&rig,
-             &(struct rig_call){.session = rig_session(1, ++sequence), .problem = "only", .n = n, .x = x},
-             &answered);
+    rig_call(
+        &rig,
+        &(struct rig_call){
+            .session = rig_session(1, ++sequence), .problem = "only", .patience_ms = 1000, .n = n, .x = x},
+        &answered);
+    rig_run(&rig, 100);
+    return answered;
+}
+
+/* Its array is so large that it lies in memory that ranks share with the server. */
+static struct answered call_over(void)
+{
+    enum { N = 20000 };
+    static uint64_t sequence = 2000;
+    static const double x[N];
+    struct answered answered = {0};
+    const struct session_id session = rig_session(1, ++sequence);
+    rig_call(&rig, &(struct rig_call){.session = session, .problem = "over", .n = N}, &answered);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answered.state, SESSION_RECEIVING);
+    assert_int_equal(rig_put(&rig, session, RIG_X, 0, x, sizeof x, NULL), ESP_OK);
+    rig_run_session(&rig, session, 1000, &answered);
     rig_run(&rig, 100);
     return answered;
 }
@@ -178,6 +209,80 @@ static void what_only_ranks_compute_is_refused_while_they_cannot_be_started(void
     assert_string_equal(by, "few");
 }
 
+static void a_call_that_lost_its_ranks_begins_anew(void **state)
+{
+    (void)state;
+    rig.pool.loses = 2;
+    struct answered answered = call_only(5);
+    assert_int_equal(answered.state, SESSION_DONE);
+    assert_int_equal(rig.pool.started, 3);
+    rig.pool.loses = 4;
+    answered = call_only(5);
+    assert_int_equal(answered.outcome, ESP_MAYBE);
+    assert_int_equal(rig.pool.started, 7);
+}
+
+static void leave(void *arg, const struct job *job)
+{
+    on_start(arg, job);
+    there = false;
+}
+
+/* A worker would take 100 s, ranks 25. */
+static void a_call_that_lost_its_ranks_waits_for_new_ones_where_that_is_sooner(void **state)
+{
+    (void)state;
+    rig.pool.on_start = leave;
+    for (int comes = 1; comes >= 0; comes--) {
+        const uint64_t before = rig.pool.started;
+        there = true;
+        broken = false;
+        rig.pool.loses = 1;
+        assert_true(goes_to_ranks(1e11));
+        rig_run(&rig, 10);
+        assert_int_equal(rig.pool.started, before + 1);
+        there = comes;
+        broken = !comes;
+        rig_run(&rig, 0.1);
+        assert_int_equal(rig.pool.started, before + 2);
+        assert_int_equal(on_ranks, comes);
+        rig_run(&rig, 200);
+    }
+    there = true;
+    broken = false;
+    rig.pool.loses = 1;
+    assert_false(goes_to_ranks(1e9)); /* a second of a worker's, which begins at once */
+    assert_int_equal(rig.pool.started, 6);
+}
+
+/* Results lie in the place of what goes in, unless none have come back. */
+static void a_call_begins_anew_where_what_it_was_given_is_there(void **state)
+{
+    (void)state;
+    struct answered answered = call_over();
+    assert_int_equal(answered.state, SESSION_DONE);
+    rig.pool.loses = 1;
+    rig.pool.intact = true;
+    answered = call_over();
+    assert_int_equal(answered.state, SESSION_DONE);
+    assert_int_equal(rig.pool.started, 3);
+    rig.pool.loses = 1;
+    rig.pool.intact = false;
+    answered = call_over();
+    assert_int_equal(answered.outcome, ESP_MAYBE);
+    assert_int_equal(rig.pool.started, 4);
+}
+
+/* So that it is called elsewhere. */
+static void a_call_whose_ranks_do_not_come_is_told_as_one_that_was_lost(void **state)
+{
+    (void)state;
+    rig.pool.start_fails = ESP_SYSTEM;
+    const struct answered answered = call_only(5);
+    assert_int_equal(answered.state, SESSION_FAILED);
+    assert_int_equal(answered.outcome, ESP_MAYBE);
+}
+
 static void ranks_change(double times)
 {
     slower = times;
@@ -215,6 +320,10 @@ int main(void)
         TEST(what_ranks_learn_reaches_the_parent_within_seconds),
         TEST(what_suits_no_implementation_is_refused_with_what_would),
         TEST(what_only_ranks_compute_is_refused_while_they_cannot_be_started),
+        TEST(a_call_that_lost_its_ranks_begins_anew),
+        TEST(a_call_that_lost_its_ranks_waits_for_new_ones_where_that_is_sooner),
+        TEST(a_call_begins_anew_where_what_it_was_given_is_there),
+        TEST(a_call_whose_ranks_do_not_come_is_told_as_one_that_was_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

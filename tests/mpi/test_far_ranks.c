@@ -209,6 +209,56 @@ static void a_rank_killed_there_fails_the_call_and_is_replaced(void **state)
     free(x);
 }
 
+/* As far as it can say it. */
+static void how_a_rank_there_ends_is_told(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"was killed by signal 11 (Segmentation fault)",
+                                           "ended with exit code 3",
+                                           "ended with exit code 4",
+                                           "called MPI_Abort() with code 7",
+                                           "was killed by signal 11 (Segmentation fault)",
+                                           "ended with exit code 5"};
+    for (int how = 0; how < (int)(sizeof expected / sizeof *expected); how++) {
+        struct ranks_counts counts;
+        int which = 3 - how % 4;
+        ranks_count(rig.workers, &counts);
+        rig.grid = (struct process_grid){2, 2, 1};
+        struct rig_job *job = rig_prepare(&rig, "leave", (void *[]){&which, &how}, false);
+        rig_start(&rig, job);
+        const struct job_end end = *rig_wait(&rig, job, true);
+        rig_finish(job);
+        assert_int_equal(end.error.status, ESP_CRASHED);
+        if (!strstr(end.error.text, expected[how]))
+            fail_msg("expected \"%s\" in \"%s\"", expected[how], end.error.text);
+        assert_false(end.lost);
+        await_ranks(&rig, counts.started + 1);
+    }
+}
+
+static void a_rank_there_killed_by_somebody_is_no_crash_of_the_call(void **state)
+{
+    (void)state;
+    struct ranks_counts counts;
+    double fraction = 0.5, seconds = 60;
+    for (int i = 0; i < 2; i++) {
+        ranks_count(rig.workers, &counts);
+        rig.grid = (struct process_grid){2, 2, 1};
+        struct rig_job *job = rig_prepare(&rig, "tell", (void *[]){&fraction, &seconds}, false);
+        rig_start(&rig, job);
+        for (int k = 0; k < 3000 && !(rig.workers->ops->progress(rig.workers, job->job.id) > 0); k++)
+            usleep(10000);
+        assert_int_equal(kill(ranks_pid(rig.workers, 2), i == 0 ? SIGKILL : SIGTERM), 0);
+        const struct job_end end = *rig_wait(&rig, job, true);
+        rig_finish(job);
+        assert_non_null(strstr(end.error.text, i == 0 ? "ended, or its host cannot be reached any more"
+                                                      : "was killed by signal 15"));
+        assert_true(end.lost);
+        assert_true(end.intact);
+        await_ranks(&rig, counts.started + 1);
+    }
+}
+
 /* Also with those of MPI that would tidy up. */
 static void what_a_job_shared_there_is_gone_when_the_next_one_has_started(void **state)
 {
@@ -367,6 +417,8 @@ int main(void)
         cmocka_unit_test(a_rank_there_without_memory_fails_the_call_and_is_replaced),
         cmocka_unit_test(ranks_there_take_no_processor_time_between_calls),
         cmocka_unit_test(a_rank_killed_there_fails_the_call_and_is_replaced),
+        cmocka_unit_test(how_a_rank_there_ends_is_told),
+        cmocka_unit_test(a_rank_there_killed_by_somebody_is_no_crash_of_the_call),
         cmocka_unit_test(what_a_job_shared_there_is_gone_when_the_next_one_has_started),
         cmocka_unit_test(a_time_limit_stops_a_call_on_several_hosts),
         cmocka_unit_test(a_first_rank_there_tells_how_far_it_is),

@@ -394,6 +394,70 @@ static void a_rank_killed_during_a_call_fails_it_at_once(void **state)
     free(x);
 }
 
+/* A call of which the routine has begun, on all ranks. */
+static struct rig_job *start_long(void)
+{
+    double fraction = 0.5, seconds = 60;
+    rig.grid = (struct process_grid){2, 2, 1};
+    struct rig_job *job = rig_prepare(&rig, "tell", (void *[]){&fraction, &seconds}, false);
+    rig_start(&rig, job);
+    for (int i = 0; i < 3000 && !(rig.workers->ops->progress(rig.workers, job->job.id) > 0); i++)
+        usleep(10000);
+    return job;
+}
+
+/* With these words. */
+static struct job_end end_of(struct rig_job *job, uint64_t before, const char *words)
+{
+    const struct job_end end = *rig_wait(&rig, job, true);
+    rig_finish(job);
+    works_again(before);
+    assert_int_equal(end.error.status, ESP_CRASHED);
+    if (!strstr(end.error.text, words))
+        fail_msg("expected \"%s\" in \"%s\"", words, end.error.text);
+    return end;
+}
+
+static void a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call(void **state)
+{
+    (void)state;
+    static const struct {
+        int signal;
+        bool mpirun;
+        const char *words;
+    } kills[] = {{SIGKILL, false, "rank 2 of 4 (process "},
+                 {SIGTERM, false, "was killed by signal 15"},
+                 {SIGKILL, true, "mpirun was killed by signal 9"},
+                 {SIGTERM, true, "mpirun"}};
+    for (size_t i = 0; i < sizeof kills / sizeof *kills; i++) {
+        const uint64_t before = jobs_started();
+        const pid_t rank = ranks_pid(rig.workers, 2);
+        struct rig_job *job = start_long();
+        assert_int_equal(kill(kills[i].mpirun ? parent_of(rank) : rank, kills[i].signal), 0);
+        const struct job_end end = end_of(job, before, kills[i].words);
+        assert_true(end.lost);
+        assert_true(end.intact);
+        assert_false(end.unbegun);
+    }
+}
+
+/* Ranks wait for each other before a call that is new to them. */
+static void what_waits_for_a_rank_that_is_killed_was_not_begun(void **state)
+{
+    (void)state;
+    const uint64_t before = jobs_started();
+    const pid_t rank = ranks_pid(rig.workers, 3);
+    int which = 0;
+    assert_int_equal(kill(rank, SIGSTOP), 0);
+    rig.grid = (struct process_grid){2, 2, 1};
+    struct rig_job *job = rig_prepare(&rig, "misplace", (void *[]){&which}, false);
+    rig_start(&rig, job);
+    assert_int_equal(kill(rank, SIGKILL), 0);
+    const struct job_end end = end_of(job, before, "rank 3 of 4 (process ");
+    assert_true(end.lost);
+    assert_true(end.unbegun);
+}
+
 static struct rig_job *start_on_first_ranks(const char *problem, void *const *values, bool in_segment)
 {
     rig.grid = (struct process_grid){2, 1, 2};
@@ -419,25 +483,26 @@ static void a_call_beside_the_one_that_ends_the_ranks_may_be_started_again(void 
 {
     (void)state;
     uint64_t before = jobs_started();
-    int which = 1, n = 1;
-    double seconds = 60, x = 0;
+    int which = 1, how = 0;
+    double seconds = 60;
     rig.grid = (struct process_grid){1, 2, 1};
     struct rig_job *beside = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
-    struct rig_job *guilty = rig_prepare(&rig, "die", (void *[]){&which, &x, &n}, false);
+    struct rig_job *guilty = rig_prepare(&rig, "leave", (void *[]){&which, &how}, false);
     rig_start(&rig, beside);
     rig_start(&rig, guilty);
     assert_int_equal(rig_wait(&rig, guilty, true)->error.status, ESP_CRASHED);
-    assert_false(guilty->end.blameless);
+    assert_false(guilty->end.lost);
     assert_int_equal(guilty->end.first_rank, 2);
     assert_int_equal(rig_wait(&rig, beside, true)->error.status, ESP_CRASHED);
-    assert_true(beside->end.blameless);
+    assert_true(beside->end.lost);
+    assert_true(beside->end.intact);
     assert_int_equal(beside->end.first_rank, 0);
     rig_finish(guilty);
     rig_finish(beside);
     works_again(before);
 }
 
-static void a_call_that_has_written_over_its_arguments_may_not(void **state)
+static void a_call_that_has_written_over_its_arguments_is_lost_with_them(void **state)
 {
     (void)state;
     int n = 4;
@@ -447,11 +512,11 @@ static void a_call_that_has_written_over_its_arguments_may_not(void **state)
     for (int i = 0; i < 3000 && there[0] < 2; i++)
         usleep(10000);
     assert_true(there[0] > 1 && there[2] < 2); /* the first rank's part is back */
-    assert_false(end_beside(beside).blameless);
+    assert_false(end_beside(beside).intact);
     beside = start_on_first_ranks("hold", (void *[]){&seconds, &n, x}, true);
-    assert_false(end_beside(beside).blameless);
+    assert_false(end_beside(beside).intact);
     beside = start_on_first_ranks("rest", (void *[]){&seconds}, false);
-    assert_true(end_beside(beside).blameless);
+    assert_true(end_beside(beside).intact);
 }
 
 /* mpirun is stopped, so that it does not wait for the dead rank before it was looked at. */
@@ -502,17 +567,18 @@ static void the_rank_that_ended_first_is_told_and_how(void **state)
                                            "called MPI_Abort() with code 7",
                                            "was killed by signal 11 (Segmentation fault)",
                                            "ended with exit code 5"};
-    rig.grid = (struct process_grid){2, 2, 1};
     for (int how = 0; how < (int)(sizeof expected / sizeof *expected); how++) {
         uint64_t before = jobs_started();
         int which = 3 - how % 4;
+        rig.grid = (struct process_grid){2, 2, 1};
         char who[40];
         snprintf(who, sizeof who, "was lost: rank %d of 4 (process ", which);
-        struct esp_error error = rig_call(&rig, "leave", (void *[]){&which, &how}, false);
-        assert_int_equal(error.status, ESP_CRASHED);
-        if (!strstr(error.text, who) || !strstr(error.text, expected[how]))
-            fail_msg("expected \"%s\" and \"%s\" in \"%s\"", who, expected[how], error.text);
-        works_again(before);
+        struct rig_job *job = rig_prepare(&rig, "leave", (void *[]){&which, &how}, false);
+        rig_start(&rig, job);
+        const struct job_end end = end_of(job, before, expected[how]);
+        if (!strstr(end.error.text, who))
+            fail_msg("expected \"%s\" in \"%s\"", who, end.error.text);
+        assert_false(end.lost);
     }
 }
 
@@ -711,8 +777,10 @@ int main(void)
         cmocka_unit_test(a_rank_without_memory_takes_no_call_beside_with_it),
         cmocka_unit_test(what_a_rank_may_allocate_and_keep_is_bounded),
         cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
+        cmocka_unit_test(a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call),
+        cmocka_unit_test(what_waits_for_a_rank_that_is_killed_was_not_begun),
         cmocka_unit_test(a_call_beside_the_one_that_ends_the_ranks_may_be_started_again),
-        cmocka_unit_test(a_call_that_has_written_over_its_arguments_may_not),
+        cmocka_unit_test(a_call_that_has_written_over_its_arguments_is_lost_with_them),
         cmocka_unit_test(how_a_rank_ended_is_told),
         cmocka_unit_test(the_rank_that_ended_first_is_told_and_how),
         cmocka_unit_test(a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while),
