@@ -262,8 +262,11 @@ struct message *forecast_complete(struct agent *agent, const struct request *req
  * needs: there is room for AHEAD_SERVERS at least, in `costs` too (as EXTENSION_COSTS has them). */
 void ahead_decide(struct agent *agent, const struct variant *variant, const struct request *request,
                   struct message *reply, uint8_t *costs);
-/* Makes room in a reply for what n candidates cost (EXTENSION_COSTS). NULL without memory. */
+/* Makes room in a reply for what n candidates cost (EXTENSION_COSTS, its first extension). NULL without
+ * memory. */
 uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena);
+/* And then, of a forecast, for who computes (EXTENSION_COMPUTED_BYS, the second one). */
+uint8_t *submit_tell_by(struct submit_reply *reply, uint32_t n, struct arena *arena);
 /* The line in the log that says where a session went. */
 void submit_log(struct agent *agent, const struct request *request, const struct submit_reply *reply);
 /* Tells the children of placements that they have not heard of. */

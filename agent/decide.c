@@ -320,8 +320,10 @@ static struct message *tell_options(const struct decision *decision, const struc
         message_destroy(message);
         return NULL;
     }
-    uint8_t *told = submit_tell_costs(reply, most, &message->arena);
-    if (!told) {
+    const bool forecast = extension_find(&request->extensions, EXTENSION_FORECAST);
+    uint8_t *told = submit_tell_costs(reply, most, &message->arena),
+            *by = told && forecast ? submit_tell_by(reply, most, &message->arena) : NULL;
+    if (!told || (forecast && !by)) {
         message_destroy(message);
         return NULL;
     }
@@ -330,6 +332,8 @@ static struct message *tell_options(const struct decision *decision, const struc
         struct request_cost cost;
         estimate_told_cost(option->estimate, request, &cost);
         cost_put(&cost, told + i * COST_BYTES_TOLD);
+        if (by)
+            cost_put_by(&cost, by + i * BY_BYTES_TOLD);
         reply->candidates[i] = (struct candidate){
             .server = arena_strdup(&message->arena, option->estimate->server),
             .address = arena_strdup(&message->arena, option->estimate->address),

@@ -97,19 +97,35 @@ static bool is_too_late(const struct candidate *candidate, const struct request 
     return true;
 }
 
-/* Few enough to be sorted by insertion, with their costs beside them. */
-static void put_in_order(struct candidate *candidates, uint8_t *told, uint32_t n)
+/* Brings entry n of so many bytes to place `to`, and those behind that further back. */
+static void move_to(uint8_t *entries, size_t bytes, uint32_t n, uint32_t to)
+{
+    uint8_t entry[BY_BYTES_TOLD];
+    memcpy(entry, entries + n * bytes, bytes);
+    memmove(entries + (to + 1) * bytes, entries + to * bytes, (n - to) * bytes);
+    memcpy(entries + to * bytes, entry, bytes);
+}
+
+/* Few enough to be sorted by insertion, with their costs, and who computes, beside them. */
+static void put_in_order(struct candidate *candidates, uint8_t *told, uint8_t *by, uint32_t n)
 {
     struct candidate candidate = candidates[n];
-    uint8_t cost[COST_BYTES_TOLD];
-    memcpy(cost, told + n * COST_BYTES_TOLD, sizeof cost);
-    while (n > 0 && total_s(&candidates[n - 1]) > total_s(&candidate)) {
-        candidates[n] = candidates[n - 1];
-        memcpy(told + n * COST_BYTES_TOLD, told + (n - 1) * COST_BYTES_TOLD, COST_BYTES_TOLD);
-        n--;
+    uint32_t to = n;
+    while (to > 0 && total_s(&candidates[to - 1]) > total_s(&candidate)) {
+        candidates[to] = candidates[to - 1];
+        to--;
     }
-    candidates[n] = candidate;
-    memcpy(told + n * COST_BYTES_TOLD, cost, sizeof cost);
+    candidates[to] = candidate;
+    move_to(told, COST_BYTES_TOLD, n, to);
+    move_to(by, BY_BYTES_TOLD, n, to);
+}
+
+static void put_by(const struct knowledge_node *node, const struct request *request, uint8_t *to)
+{
+    struct request_cost cost;
+    const struct computer computer = knowledge_computer(node);
+    estimate_cost(request, &computer, &cost);
+    cost_put_by(&cost, to);
 }
 
 /* What is told beside the candidates and their costs. */
@@ -141,8 +157,9 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
     if (most > CAP_CANDIDATES)
         most = CAP_CANDIDATES;
     reply->candidates = arena_alloc(arena, (most + 1) * sizeof *reply->candidates);
-    uint8_t *told = submit_tell_costs(reply, most + 1, arena);
-    if (!excluded.text || !reply->candidates || !told)
+    uint8_t *told = submit_tell_costs(reply, most + 1, arena),
+            *by = told ? submit_tell_by(reply, most + 1, arena) : NULL;
+    if (!excluded.text || !reply->candidates || !told || !by)
         return false;
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
         if (node->role != ROLE_SERVER)
@@ -162,10 +179,12 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
             exclude(&excluded, node->name, why);
             continue;
         }
-        put_in_order(reply->candidates, told, n++);
+        put_by(node, request, by + n * BY_BYTES_TOLD);
+        put_in_order(reply->candidates, told, by, n++);
     }
     reply->n_candidates = n;
     reply->extensions.items[0].length = n * COST_BYTES_TOLD;
+    reply->extensions.items[1].length = n * BY_BYTES_TOLD;
     return add_told(agent, reply, &excluded, arena);
 }
 
@@ -193,6 +212,7 @@ static void drop_late(const struct request *request, struct submit_reply *reply,
     }
     reply->n_candidates = n;
     reply->extensions.items[0].length = n * COST_BYTES_TOLD;
+    reply->extensions.items[1].length = n * BY_BYTES_TOLD;
     reply->capable = n;
 }
 

@@ -287,12 +287,22 @@ bool submit_candidate(const struct request *request, const struct index_entry *e
 
 uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena)
 {
-    struct extension *extension = arena_alloc(arena, sizeof *extension);
+    struct extension *extensions = arena_alloc(arena, 2 * sizeof *extensions);
     uint8_t *told = arena_alloc(arena, n * COST_BYTES_TOLD);
-    if (!extension || !told)
+    if (!extensions || !told)
         return NULL;
-    *extension = (struct extension){EXTENSION_COSTS, told, n * COST_BYTES_TOLD};
-    reply->extensions = (struct extensions){extension, 1};
+    extensions[0] = (struct extension){EXTENSION_COSTS, told, n * COST_BYTES_TOLD};
+    reply->extensions = (struct extensions){extensions, 1};
+    return told;
+}
+
+uint8_t *submit_tell_by(struct submit_reply *reply, uint32_t n, struct arena *arena)
+{
+    uint8_t *told = arena_alloc(arena, n * BY_BYTES_TOLD);
+    if (!told)
+        return NULL;
+    reply->extensions.items[1] = (struct extension){EXTENSION_COMPUTED_BYS, told, n * BY_BYTES_TOLD};
+    reply->extensions.n = 2;
     return told;
 }
 

@@ -18,6 +18,8 @@
 
 _Static_assert((int)FAST_MEASURED == (int)COST_MEASURED && (int)FAST_OTHER_OPTIONS == (int)COST_OTHER_OPTIONS,
                "grounds are numbered alike");
+_Static_assert((int)FAST_BY_WORKER == (int)BY_WORKER && (int)FAST_BY_RANKS == (int)BY_RANKS,
+               "so is who computes");
 
 /* Servers as answers come in; the texts lie in the arena. */
 struct gathering {
@@ -66,12 +68,15 @@ static void add(struct gathering *gathering, const struct fast_server *server)
 
 static void add_candidates(struct gathering *gathering, const struct submit_reply *reply, const char *agent)
 {
-    const struct extension *costs = extension_find(&reply->extensions, EXTENSION_COSTS);
+    const struct extension *costs = extension_find(&reply->extensions, EXTENSION_COSTS),
+                           *by = extension_find(&reply->extensions, EXTENSION_COMPUTED_BYS);
     for (uint32_t i = 0; i < reply->n_candidates; i++) {
         const struct candidate *from = &reply->candidates[i];
         struct request_cost cost = {.memory_bytes = 0};
         if (costs && costs->length >= (i + 1) * COST_BYTES_TOLD)
             cost_get(costs->value + i * COST_BYTES_TOLD, &cost);
+        if (by && by->length >= (i + 1) * BY_BYTES_TOLD)
+            cost_get_by(by->value + i * BY_BYTES_TOLD, &cost);
         add(gathering, &(struct fast_server){.server = arena_strdup(&gathering->arena, from->server),
                                              .address = arena_strdup(&gathering->arena, from->address),
                                              .agent = agent,
@@ -81,7 +86,11 @@ static void add_candidates(struct gathering *gathering, const struct submit_repl
                                              .total_s = from->compute_s + from->transfer_s + from->queue_s,
                                              .error_s = from->error_s,
                                              .memory_bytes = cost.memory_bytes,
-                                             .ground = (enum fast_ground)cost.ground});
+                                             .ground = (enum fast_ground)cost.ground,
+                                             .by = (enum fast_by)cost.by,
+                                             .grid_rows = cost.grid.rows,
+                                             .grid_cols = cost.grid.cols,
+                                             .grid_block = cost.grid.block});
     }
 }
 

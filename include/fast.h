@@ -40,6 +40,13 @@ enum fast_ground {
     FAST_OTHER_OPTIONS = 3 /* measured with other values of its options */
 };
 
+/* Who computes a call. */
+enum fast_by {
+    FAST_BY_UNKNOWN = 0, /* its server is excluded, or of an earlier version */
+    FAST_BY_WORKER = 1,
+    FAST_BY_RANKS = 2 /* of MPI, on a process grid */
+};
+
 /* What one server would take. Times in seconds. */
 struct fast_server {
     const char *server;
@@ -55,6 +62,10 @@ struct fast_server {
      * all. */
     double transfer_error_s;
     enum fast_ground transfer_ground;
+    /* Who would compute it, and by ranks on which grid, with blocks of which size (all 0: that is not told).
+     * Agents know what square matrices of so much work would lead to; the server looks at the call. */
+    enum fast_by by;
+    unsigned grid_rows, grid_cols, grid_block;
 };
 
 /* All servers that the platform's master agents know: those that could take the call, then those that are

@@ -44,6 +44,37 @@ static bool occurs(const struct fast_server *servers, size_t n, size_t ground)
     return false;
 }
 
+/* Where only workers compute, that need not be said. */
+static bool any_on_ranks(const struct fast_server *servers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!servers[i].excluded && servers[i].by == FAST_BY_RANKS)
+            return true;
+    return false;
+}
+
+#define BY_TEXT 64
+static const char *by_text(const struct fast_server *server, char text[BY_TEXT])
+{
+    if (server->by == FAST_BY_RANKS && server->grid_rows > 0)
+        snprintf(text, BY_TEXT, "%u x %u ranks, blocks of %u", server->grid_rows, server->grid_cols,
+                 server->grid_block);
+    else
+        snprintf(text, BY_TEXT, "%s",
+                 server->by == FAST_BY_RANKS    ? "ranks"
+                 : server->by == FAST_BY_WORKER ? "a worker"
+                                                : "");
+    return text;
+}
+
+static json_t *by_json(const struct fast_server *server)
+{
+    if (server->by == FAST_BY_RANKS && server->grid_rows > 0)
+        return json_pack("{s:s, s:I, s:I, s:I}", "kind", "ranks", "rows", (json_int_t)server->grid_rows,
+                         "cols", (json_int_t)server->grid_cols, "block", (json_int_t)server->grid_block);
+    return json_pack("{s:s}", "kind", server->by == FAST_BY_RANKS ? "ranks" : "worker");
+}
+
 /* Who told it matters where several do. */
 static bool has_several_agents(const struct fast_server *servers, size_t n)
 {
@@ -53,9 +84,9 @@ static bool has_several_agents(const struct fast_server *servers, size_t n)
     return false;
 }
 
-static void server_row(struct table *table, const struct fast_server *server, bool agents)
+static void server_row(struct table *table, const struct fast_server *server, bool ranks, bool agents)
 {
-    char text[QUANTITY_TEXT];
+    char text[QUANTITY_TEXT], by[BY_TEXT];
     table_text_cell(table, server->server);
     table_cell(table, "%s", quantity_seconds(server->compute_s, text));
     table_cell(table, "%s", quantity_seconds(server->error_s, text));
@@ -64,6 +95,8 @@ static void server_row(struct table *table, const struct fast_server *server, bo
     table_cell(table, "%s", quantity_seconds(server->total_s, text));
     table_cell(table, "%s", quantity_bytes(server->memory_bytes, text));
     table_cell(table, "%s", ground_of(server)->word);
+    if (ranks)
+        table_cell(table, "%s", by_text(server, by));
     if (agents)
         table_text_cell(table, server->agent);
 }
@@ -80,15 +113,17 @@ static void print_excluded(const struct fast_server *servers, size_t n, bool age
 
 static enum exit_code print_servers(const struct fast_server *servers, size_t n)
 {
-    static const char *const headings[] = {"server", ">computing", ">±", ">transfers", ">queue",
-                                           ">total", ">memory",    "by", "agent"};
-    const bool agents = has_several_agents(servers, n);
+    const char *headings[] = {"server", ">computing", ">±", ">transfers", ">queue",
+                              ">total", ">memory",    "by", "agent",      "agent"};
+    const bool agents = has_several_agents(servers, n), ranks = any_on_ranks(servers, n);
     struct table table;
     bool any = false;
-    table_init(&table, agents ? 9 : 8, headings);
+    if (ranks)
+        headings[8] = "computed by";
+    table_init(&table, 8U + ranks + agents, headings);
     for (size_t i = 0; i < n; i++)
         if (!servers[i].excluded) {
-            server_row(&table, &servers[i], agents);
+            server_row(&table, &servers[i], ranks, agents);
             any = true;
         }
     if (any)
@@ -107,12 +142,16 @@ static json_t *server_json(const struct fast_server *server)
     if (server->excluded)
         return json_pack("{s:s, s:s, s:s}", "server", server->server, "agent", server->agent, "excluded",
                          server->excluded);
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s}", "server", server->server,
-                     "agent", server->agent, "address", server->address, "compute_s", server->compute_s,
-                     "error_s", server->error_s, "transfer_s", server->transfer_s, "transfer_error_s",
-                     server->transfer_error_s, "queue_s", server->queue_s, "total_s", server->total_s,
-                     "memory_bytes", (json_int_t)server->memory_bytes, "by", ground_of(server)->word,
-                     "transfer_by", server->transfer_ground == FAST_MEASURED ? "own link" : "shortest path");
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s}", "server", server->server,
+                  "agent", server->agent, "address", server->address, "compute_s", server->compute_s,
+                  "error_s", server->error_s, "transfer_s", server->transfer_s, "transfer_error_s",
+                  server->transfer_error_s, "queue_s", server->queue_s, "total_s", server->total_s,
+                  "memory_bytes", (json_int_t)server->memory_bytes, "by", ground_of(server)->word,
+                  "transfer_by", server->transfer_ground == FAST_MEASURED ? "own link" : "shortest path");
+    if (server->by != FAST_BY_UNKNOWN)
+        json_object_set_new(object, "computed_by", by_json(server));
+    return object;
 }
 
 static enum exit_code print_json(const struct fast_server *servers, size_t n)
@@ -125,9 +164,17 @@ static enum exit_code print_json(const struct fast_server *servers, size_t n)
 
 /* ---- abstract problems ---- */
 
-static void step_row(struct table *table, const struct fast_step *step)
+static bool any_step_on_ranks(const struct fast_step *steps, size_t n)
 {
-    char text[QUANTITY_TEXT];
+    for (size_t i = 0; i < n; i++)
+        if (!steps[i].why && steps[i].best.by == FAST_BY_RANKS)
+            return true;
+    return false;
+}
+
+static void step_row(struct table *table, const struct fast_step *step, bool ranks)
+{
+    char text[QUANTITY_TEXT], by[BY_TEXT];
     const double columns[] = {step->best.compute_s, step->best.error_s, step->best.transfer_s,
                               step->best.queue_s, step->best.total_s};
     table_cell(table, "%s", step->problem);
@@ -136,17 +183,20 @@ static void step_row(struct table *table, const struct fast_step *step)
         table_cell(table, "%s", step->why ? "" : quantity_seconds(columns[i], text));
     table_cell(table, "%s", step->why ? "unknown" : ground_of(&step->best)->word);
     table_cell(table, "%u", step->rule + 1);
+    if (ranks)
+        table_cell(table, "%s", step->why ? "" : by_text(&step->best, by));
 }
 
 /* Behind the table, as they are long: the rules, and why nothing is known of a step. */
 static enum exit_code print_steps(const struct fast_step *steps, size_t n)
 {
-    static const char *const headings[] = {"problem", "server", ">computing", ">±",   ">transfers",
-                                           ">queue",  ">total", "by",         ">rule"};
+    static const char *const headings[] = {"problem", "server", ">computing", ">±",    ">transfers",
+                                           ">queue",  ">total", "by",         ">rule", "computed by"};
+    const bool ranks = any_step_on_ranks(steps, n);
     struct table table;
-    table_init(&table, 9, headings);
+    table_init(&table, 9U + ranks, headings);
     for (size_t i = 0; i < n; i++)
-        step_row(&table, &steps[i]);
+        step_row(&table, &steps[i], ranks);
     table_print(&table, 0, stdout);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || steps[i].rule != steps[i - 1].rule)

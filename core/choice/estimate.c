@@ -151,7 +151,7 @@ static void cost_alone(const struct request *request, const struct computer *com
                                    .work_flop = request->work_flop,
                                    .bytes = (double)request->memory_bytes};
     struct cost_forecast forecast;
-    *cost = (struct request_cost){.memory_bytes = request->memory_bytes};
+    *cost = (struct request_cost){.memory_bytes = request->memory_bytes, .by = BY_WORKER};
     if (!computer->models || !cost_set_evaluate(computer->models, request->digest, &call, &forecast)) {
         cost->compute_s = estimate_compute_s(request->work_flop, computer->speed_flops, &cost->error_s);
         return;
@@ -163,16 +163,23 @@ static void cost_alone(const struct request *request, const struct computer *com
         cost->memory_bytes = UINT64_MAX;
 }
 
-/* The server will choose whichever is faster. */
+/* The server will choose whichever is faster, where it has a choice. */
 static void cost_together(const struct request *request, const struct computer *computer,
                           struct request_cost *cost)
 {
-    if (!computer->models || computer->alone)
+    const struct cost_ranks *ranks =
+        computer->models && !computer->alone ? cost_ranks_find(computer->models, request->digest) : NULL;
+    if (!ranks)
         return;
     const double seconds =
         ESTIMATE_CALL_S + cost_ranks_s(computer->models, request->digest, request->work_flop);
-    if (seconds >= cost->compute_s)
+    const bool known = seconds < HUGE_VAL;
+    if (!ranks->only && !(seconds < cost->compute_s))
         return;
+    cost->by = BY_RANKS;
+    if (!known)
+        return;
+    cost->grid = cost_ranks_grid(ranks, request->work_flop);
     cost->compute_s = seconds;
     cost->error_s = FORECAST_ERROR * seconds;
     cost->memory_bytes = request->memory_bytes;
@@ -210,13 +217,34 @@ void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost)
     cost->ground = ground <= COST_OTHER_OPTIONS ? (enum cost_ground)ground : COST_NOT_MEASURED;
 }
 
+void cost_put_by(const struct request_cost *cost, uint8_t bytes[BY_BYTES_TOLD])
+{
+    const uint32_t numbers[] = {htole32((uint32_t)cost->by), htole32(cost->grid.rows),
+                                htole32(cost->grid.cols), htole32(cost->grid.block)};
+    memcpy(bytes, numbers, sizeof numbers);
+}
+
+void cost_get_by(const uint8_t bytes[BY_BYTES_TOLD], struct request_cost *cost)
+{
+    uint32_t numbers[4];
+    memcpy(numbers, bytes, sizeof numbers);
+    const uint32_t by = le32toh(numbers[0]);
+    const struct process_grid grid = {le32toh(numbers[1]), le32toh(numbers[2]), le32toh(numbers[3])};
+    const bool is_grid = grid.rows > 0 && grid.cols > 0 && grid.block > 0;
+    cost->by = by <= BY_RANKS ? (enum computed_by)by : BY_NOT_TOLD;
+    cost->grid = cost->by == BY_RANKS && is_grid ? grid : (struct process_grid){0};
+}
+
 void estimate_told_cost(const struct server_estimate *estimate, const struct request *request,
                         struct request_cost *cost)
 {
-    const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_COST);
+    const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_COST),
+                           *by = extension_find(&estimate->extensions, EXTENSION_COMPUTED_BY);
     *cost = (struct request_cost){.memory_bytes = request ? request->memory_bytes : 0};
     if (extension && extension->length >= COST_BYTES_TOLD)
         cost_get(extension->value, cost);
+    if (by && by->length >= BY_BYTES_TOLD)
+        cost_get_by(by->value, cost);
     cost->compute_s = estimate->compute_s;
     cost->error_s = estimate->error_s;
 }
@@ -226,6 +254,15 @@ static bool add_cost(const struct request_cost *cost, struct arena *arena, struc
     uint8_t bytes[COST_BYTES_TOLD];
     cost_put(cost, bytes);
     *extension = (struct extension){EXTENSION_COST, arena_memdup(arena, bytes, sizeof bytes), sizeof bytes};
+    return extension->value;
+}
+
+static bool add_by(const struct request_cost *cost, struct arena *arena, struct extension *extension)
+{
+    uint8_t bytes[BY_BYTES_TOLD];
+    cost_put_by(cost, bytes);
+    *extension =
+        (struct extension){EXTENSION_COMPUTED_BY, arena_memdup(arena, bytes, sizeof bytes), sizeof bytes};
     return extension->value;
 }
 
@@ -260,7 +297,7 @@ bool estimate_fill(struct server_estimate *estimate, const struct request *reque
                    const struct computer *computer, const struct load *load, const struct standing *standing,
                    int64_t now_ns, struct arena *arena)
 {
-    struct extension *extensions = arena_alloc(arena, 3 * sizeof *extensions);
+    struct extension *extensions = arena_alloc(arena, 4 * sizeof *extensions);
     struct request_cost cost;
     uint32_t n = 0;
     estimate_cost(request, computer, &cost);
@@ -275,6 +312,8 @@ bool estimate_fill(struct server_estimate *estimate, const struct request *reque
     if (!add_standing(standing, arena, &extensions[n++]))
         return false;
     if (cost.ground != COST_NOT_MEASURED && !add_cost(&cost, arena, &extensions[n++]))
+        return false;
+    if (extension_find(&request->extensions, EXTENSION_FORECAST) && !add_by(&cost, arena, &extensions[n++]))
         return false;
     estimate->extensions = (struct extensions){extensions, n};
     return true;

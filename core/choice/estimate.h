@@ -45,11 +45,20 @@ void load_place(struct load *load, double seconds, int64_t now_ns);
 #define ESTIMATE_CALL_S        20e-6
 double estimate_compute_s(double work_flop, double speed_flops, double *error_s);
 
+/* Who would compute a call. */
+enum computed_by {
+    BY_NOT_TOLD,
+    BY_WORKER,
+    BY_RANKS /* of MPI */
+};
+
 /* What one request costs on one server. */
 struct request_cost {
     double compute_s, error_s; /* the cost of a call itself counted in */
     uint64_t memory_bytes;     /* arguments, results, and what the routine takes beyond them */
     enum cost_ground ground;
+    enum computed_by by;
+    struct process_grid grid; /* by ranks; rows 0: not told */
 };
 
 /* A server as what computes. */
@@ -75,7 +84,8 @@ double estimate_count_s(double forecast_s, double work_flop, enum cost_ground gr
 /* Tag of an extension of a server_estimate: what the server knows of the cost beyond its time, little-endian:
  * the memory of all (8 bytes), enum cost_ground (4 bytes). */
 #define EXTENSION_COST 61
-/* As the estimate tells it; of one that does not: the request's own memory, not measured. */
+/* As the estimate tells it, and who computes it; of one that does not: the request's own memory, not
+ * measured. */
 void estimate_told_cost(const struct server_estimate *estimate, const struct request *request,
                         struct request_cost *cost);
 
@@ -90,6 +100,15 @@ void estimate_told_cost(const struct server_estimate *estimate, const struct req
 #define EXTENSION_EXCLUDED 64
 /* Tag of another one: the name of the master agent that answers, without a NUL. */
 #define EXTENSION_FORECASTER 57
+/* Tag of an extension of a server_estimate, where a forecast is wanted: who would compute the call, as four
+ * little-endian 32-bit numbers: enum computed_by, and rows, columns and block of the grid. */
+#define EXTENSION_COMPUTED_BY 96
+#define BY_BYTES_TOLD         16
+/* Tag of an extension of the answer to a request with EXTENSION_FORECAST: the same for each candidate. */
+#define EXTENSION_COMPUTED_BYS 97
+void cost_put_by(const struct request_cost *cost, uint8_t bytes[BY_BYTES_TOLD]);
+void cost_get_by(const uint8_t bytes[BY_BYTES_TOLD], struct request_cost *cost);
+
 void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD]);
 void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost);
 

@@ -12,7 +12,7 @@
 #define CORE_COST_MODEL_H
 
 #include "core/message/message.h"
-#include "core/problem/problem.h"
+#include "core/problem/problem_parallel.h"
 #include "util/arena.h"
 
 #define COST_MOST_VARIABLES 6 /* sizes, then COST_LESSER, COST_WORK and COST_BYTES */
@@ -139,6 +139,8 @@ struct cost_ranks {
     uint64_t digest;
     uint32_t n;
     float work_flop[COST_RANKS_POINTS], seconds[COST_RANKS_POINTS]; /* > 0, the work ascending */
+    struct process_grid grids[COST_RANKS_POINTS];                   /* rows 0: not told */
+    bool only;                                                      /* no worker of that server computes it */
 };
 
 /* The models of one server, in the order of their digests. All-zero is empty. */
@@ -173,6 +175,10 @@ enum esp_status cost_set_ranks(struct cost_set *set, struct cost_ranks *ranks, u
                                struct esp_error *error);
 /* Seconds that a call of so much work takes on the ranks; HUGE_VAL: nobody knows. */
 double cost_ranks_s(const struct cost_set *set, uint64_t digest, double work_flop);
+/* What is known of that problem; NULL: nothing. */
+struct cost_ranks *cost_ranks_find(const struct cost_set *set, uint64_t digest);
+/* On which grid that would be: the one of the point nearest to it; rows 0: not told. */
+struct process_grid cost_ranks_grid(const struct cost_ranks *ranks, double work_flop);
 /* The least seconds that a flop takes; HUGE_VAL: none. */
 double cost_ranks_bound(const struct cost_set *set);
 
@@ -229,5 +235,14 @@ enum esp_status cost_load_folder(const char *folder, void (*wrong)(void *arg, co
 uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *length);
 /* Fills a set from what came; false, and the set empty, when it is not such a message or without memory. */
 bool cost_decode(const uint8_t *data, uint32_t length, struct cost_set *set);
+
+/* Tag of another one, which comes with that: the grids of the ranks, and what only ranks compute. Earlier
+ * versions do without. (core/forecast/cost_grids.c) */
+#define EXTENSION_RANK_GRIDS 95
+
+/* In `arena`; NULL without memory, or where there are no ranks (and *length 0). */
+uint8_t *cost_grids_encode(const struct cost_set *set, struct arena *arena, uint32_t *length);
+/* Into a set that has the ranks. What does not belong to it, or is none, is left out. */
+void cost_grids_decode(const uint8_t *data, uint32_t length, struct cost_set *set);
 
 #endif

@@ -40,11 +40,24 @@ static double interpolate(const struct cost_ranks *of, double work_flop)
     return exp(from + at * (log((double)of->seconds[i]) - from));
 }
 
-double cost_ranks_s(const struct cost_set *set, uint64_t digest, double work_flop)
+struct cost_ranks *cost_ranks_find(const struct cost_set *set, uint64_t digest)
 {
     const struct cost_ranks key = {.digest = digest};
-    const struct cost_ranks *of =
-        set->n_ranks ? bsearch(&key, set->ranks, set->n_ranks, sizeof key, by_digest) : NULL;
+    return set->n_ranks ? bsearch(&key, set->ranks, set->n_ranks, sizeof key, by_digest) : NULL;
+}
+
+struct process_grid cost_ranks_grid(const struct cost_ranks *ranks, double work_flop)
+{
+    uint32_t i = 0; /* points lie evenly by their logarithms */
+    while (i + 1 < ranks->n &&
+           (double)ranks->work_flop[i] * (double)ranks->work_flop[i + 1] < work_flop * work_flop)
+        i++;
+    return ranks->n > 0 ? ranks->grids[i] : (struct process_grid){0};
+}
+
+double cost_ranks_s(const struct cost_set *set, uint64_t digest, double work_flop)
+{
+    const struct cost_ranks *of = cost_ranks_find(set, digest);
     if (!of || of->n == 0 || !(work_flop > 0))
         return HUGE_VAL;
     if (work_flop <= (double)of->work_flop[0])

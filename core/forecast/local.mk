@@ -6,6 +6,7 @@ core_libcore_la_SOURCES += \
 	core/forecast/cost_files.h \
 	core/forecast/cost_model.c \
 	core/forecast/cost_model.h \
+	core/forecast/cost_grids.c \
 	core/forecast/cost_ranks.c \
 	core/forecast/cost_text.c \
 	core/forecast/cost_wire.c \

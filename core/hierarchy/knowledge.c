@@ -135,9 +135,10 @@ void node_drop_models(struct knowledge_node *node)
         cost_set_clear(node->models);
     free(node->models);
     free(node->models_told);
+    free(node->grids_told);
     node->models = NULL;
-    node->models_told = NULL;
-    node->models_length = 0;
+    node->models_told = node->grids_told = NULL;
+    node->models_length = node->grids_length = 0;
     node->models_passed_on = false;
 }
 

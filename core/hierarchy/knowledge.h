@@ -42,6 +42,8 @@ struct knowledge_node {
     struct cost_set *models;      /* of what calls cost there; NULL: none were told */
     uint8_t *models_told;         /* as they were told, for those above */
     uint32_t models_length;
+    uint8_t *grids_told; /* likewise, of their ranks; NULL: none were told */
+    uint32_t grids_length;
     bool models_passed_on;
     uint8_t *fetched_told; /* its links from others (EXTENSION_FETCHED_LINKS), until it tells them anew */
     uint32_t fetched_length;

@@ -76,11 +76,27 @@ static void branch_new_links(struct knowledge *k, struct branch *branch)
     }
 }
 
-/* Models come seldom, and hold until others come. Nonsense is left out: work over speed serves, too. */
-static void take_models(struct knowledge_node *node, const struct extension *extension)
+static bool is_same(const uint8_t *told, uint32_t length, const struct extension *extension)
 {
-    if (node->models_told && node->models_length == extension->length &&
-        memcmp(node->models_told, extension->value, extension->length) == 0)
+    return told && length == extension->length && memcmp(told, extension->value, length) == 0;
+}
+
+/* Of the ranks that are among the models. Without memory it is not known on which grids they compute. */
+static void take_grids(struct knowledge_node *node, const struct extension *extension)
+{
+    if (extension->length == 0 || !(node->grids_told = malloc(extension->length)))
+        return;
+    memcpy(node->grids_told, extension->value, extension->length);
+    node->grids_length = extension->length;
+    cost_grids_decode(extension->value, extension->length, node->models);
+}
+
+/* Models come seldom, and hold until others come. Nonsense is left out: work over speed serves, too. */
+static void take_models(struct knowledge_node *node, const struct extension *extension,
+                        const struct extension *grids)
+{
+    if (is_same(node->models_told, node->models_length, extension) &&
+        (grids ? is_same(node->grids_told, node->grids_length, grids) : !node->grids_told))
         return;
     node_drop_models(node);
     node->models = calloc(1, sizeof *node->models);
@@ -92,13 +108,14 @@ static void take_models(struct knowledge_node *node, const struct extension *ext
     }
     memcpy(node->models_told, extension->value, extension->length);
     node->models_length = extension->length;
+    if (grids)
+        take_grids(node, grids);
 }
 
 /* They hold until others come. Without memory those of before are as good. */
 static void take_fetched(struct knowledge_node *node, const struct extension *extension)
 {
-    if (extension->length == 0 || (node->fetched_told && node->fetched_length == extension->length &&
-                                   memcmp(node->fetched_told, extension->value, extension->length) == 0))
+    if (extension->length == 0 || is_same(node->fetched_told, node->fetched_length, extension))
         return;
     uint8_t *told = malloc(extension->length);
     if (!told)
@@ -123,7 +140,9 @@ static bool take_extensions(struct knowledge_node *node, const struct extensions
     for (uint32_t i = 0; i < extensions->n; i++) {
         struct extension item = extensions->items[i];
         if (item.tag == EXTENSION_COST_MODELS)
-            take_models(node, &item);
+            take_models(node, &item, extension_find(extensions, EXTENSION_RANK_GRIDS));
+        else if (item.tag == EXTENSION_RANK_GRIDS)
+            continue; /* it was taken with the models */
         else if (item.tag == EXTENSION_FETCHED_LINKS)
             take_fetched(node, &item);
         else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))

@@ -63,12 +63,20 @@ size_t knowledge_record_bytes(const struct node_record *record)
     return bytes;
 }
 
+static bool add_models(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
+{
+    if (!node->models || node->models_passed_on)
+        return true;
+    return extension_add(&record->extensions, EXTENSION_COST_MODELS, node->models_told, node->models_length,
+                         arena) &&
+           (!node->grids_told || extension_add(&record->extensions, EXTENSION_RANK_GRIDS, node->grids_told,
+                                               node->grids_length, arena));
+}
+
 /* Models and links are told once to those above, and in each complete report. */
 static bool add_seldom(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
-    return (!node->models || node->models_passed_on ||
-            extension_add(&record->extensions, EXTENSION_COST_MODELS, node->models_told, node->models_length,
-                          arena)) &&
+    return add_models(node, arena, record) &&
            (!node->fetched_told || node->fetched_passed_on ||
             extension_add(&record->extensions, EXTENSION_FETCHED_LINKS, node->fetched_told,
                           node->fetched_length, arena));

@@ -104,15 +104,18 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
         return true;
     }
     const uint32_t n = record->extensions.n;
-    struct extension *items = arena_alloc(arena, (n + 1) * sizeof *items);
-    uint32_t length;
-    uint8_t *data = cost_encode(&server->models, arena, &length);
+    struct extension *items = arena_alloc(arena, (n + 2) * sizeof *items);
+    uint32_t length, grids_length;
+    uint8_t *data = cost_encode(&server->models, arena, &length),
+            *grids = cost_grids_encode(&server->models, arena, &grids_length);
     if (!items || !data)
         return false;
     if (n)
         memcpy(items, record->extensions.items, n * sizeof *items);
     items[n] = (struct extension){EXTENSION_COST_MODELS, data, length};
-    record->extensions = (struct extensions){items, n + 1};
+    if (grids)
+        items[n + 1] = (struct extension){EXTENSION_RANK_GRIDS, grids, grids_length};
+    record->extensions = (struct extensions){items, n + 1 + (grids != NULL)};
     server->models_told = true;
     server->models_told_ns = now_ns;
     return true;

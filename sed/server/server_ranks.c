@@ -27,8 +27,14 @@ static void fill_scope(const struct problem *problem, int64_t order, struct numb
     }
 }
 
+/* The first implementation is a worker's, where there is one. */
+static bool is_for_ranks_only(const struct problem *problem)
+{
+    return problem->n_implementations > 0 && implementation_is_parallel(&problem->implementations[0]);
+}
+
 static bool ask(const struct server *server, const struct problem *problem, int64_t order, double *work_flop,
-                double *seconds)
+                double *seconds, struct process_grid *grid)
 {
     struct workers *workers = server->workers;
     struct number scope[PROBLEM_MAX_ARGUMENTS];
@@ -45,17 +51,20 @@ static bool ask(const struct server *server, const struct problem *problem, int6
     if (!workers->ops->propose(workers, &question, &proposal) || !(proposal.seconds < COST_MOST_S))
         return false;
     *seconds = proposal.seconds;
+    *grid = spread_cut_grid(problem, question.implementation, scope, proposal.grid);
     return true;
 }
 
 static void fill_points(const struct server *server, const struct problem *problem, struct cost_ranks *ranks)
 {
     double order = LEAST_ORDER, work, seconds;
-    *ranks = (struct cost_ranks){.digest = problem->digest};
-    for (int i = 0; i < COST_RANKS_POINTS && ask(server, problem, (int64_t)order, &work, &seconds);
+    struct process_grid grid;
+    *ranks = (struct cost_ranks){.digest = problem->digest, .only = is_for_ranks_only(problem)};
+    for (int i = 0; i < COST_RANKS_POINTS && ask(server, problem, (int64_t)order, &work, &seconds, &grid);
          i++, order *= GROWTH) {
         if (ranks->n > 0 && (float)work <= ranks->work_flop[ranks->n - 1])
             break; /* its work has nothing to do with its sizes */
+        ranks->grids[ranks->n] = grid;
         ranks->work_flop[ranks->n] = (float)work;
         ranks->seconds[ranks->n++] = (float)seconds;
     }
@@ -102,12 +111,34 @@ static bool is_worth_telling(const struct cost_set *known, const struct cost_ran
     return n != known->n_ranks;
 }
 
+/* The most that calls reach there. */
+static double fastest_flops(const struct cost_ranks *ranks, uint32_t n)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < ranks[i].n; k++)
+            most = fmax(most, (double)ranks[i].work_flop[k] / (double)ranks[i].seconds[k]);
+    return most;
+}
+
+/* Nothing else tells the speed of a server that has no problem for workers. */
+static void take_speed(struct server *server, const struct cost_ranks *ranks, uint32_t n)
+{
+    const struct problem_set *set = server->shelf->set;
+    for (size_t i = 0; i < set->n_problems; i++)
+        if (!set->problems[i]->abstract && !is_for_ranks_only(set->problems[i]))
+            return;
+    if (server->options.speed_flops <= 0)
+        speed_measured(&server->speed, fastest_flops(ranks, n));
+}
+
 /* With the lock. */
 static void take(struct server *server, struct cost_ranks *ranks, uint32_t n)
 {
     if (!is_worth_telling(&server->models, ranks, n) ||
         cost_set_ranks(&server->models, ranks, n, NULL) != ESP_OK)
         return;
+    take_speed(server, ranks, n);
     server->models_told = false;
     server_load_changed(server, 1);
 }

@@ -113,6 +113,21 @@ check "the client and the trace name ranks, grid and blocks" tells_ranks
 check "JSON has them as numbers" tells_json
 check "of a worker it is said" tells_worker
 
+# A forecast tells who would compute, and on which grid.
+forecasts_ranks() {
+    espalier forecast psolve n=500 nrhs=1 >out && cat out && grep -q '^parallel .* 2 x 2 ranks, blocks of 2 *$' out &&
+        espalier forecast --json psolve n=500 nrhs=1 >out.json && cat out.json &&
+        jq -e '.[0].computed_by == {kind: "ranks", rows: 2, cols: 2, block: 2}' out.json
+}
+forecasts_worker() {
+    espalier forecast dgesv n=4 nrhs=1 >out && cat out && ! grep -q ranks out &&
+        espalier forecast --json dgesv n=4 nrhs=1 >out.json && cat out.json &&
+        jq -e '.[0].computed_by == {kind: "worker"}' out.json
+}
+wait_until forecasts_ranks
+check "a forecast tells on which grid ranks would compute" forecasts_ranks
+check "or that a worker would" forecasts_worker
+
 check "a singular matrix is told as what it is" singular
 check "a small system of the same kind goes to a worker" small_by_worker
 two_ranks() { espalier call ranks >out 2>&1; cat out; [ "$(grep -o rank out | grep -c .)" -ge 2 ]; }

@@ -308,6 +308,22 @@ static void what_ranks_learn_reaches_the_parent_within_seconds(void **state)
     assert_int_equal(rig.models, before + 1);
 }
 
+/* Four ranks do 4 Gflop/s, but for half a millisecond. */
+static void a_server_without_workers_has_the_speed_of_its_ranks(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    open_with(strstr(problems, "problem only"), -1);
+    rig_run(&rig, 1);
+    ranks_change(1);
+    rig_run(&rig, 10);
+    assert_true(rig.record.speed_flops > 1e6 && rig.record.speed_flops < 4e9);
+    const double before = rig.record.speed_flops;
+    ranks_change(2);
+    rig_run(&rig, 10);
+    assert_true(rig.record.speed_flops > 0.45 * before && rig.record.speed_flops < 0.55 * before);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
@@ -320,6 +336,7 @@ int main(void)
         TEST(what_ranks_learn_reaches_the_parent_within_seconds),
         TEST(what_suits_no_implementation_is_refused_with_what_would),
         TEST(what_only_ranks_compute_is_refused_while_they_cannot_be_started),
+        TEST(a_server_without_workers_has_the_speed_of_its_ranks),
         TEST(a_call_that_lost_its_ranks_begins_anew),
         TEST(a_call_that_lost_its_ranks_waits_for_new_ones_where_that_is_sooner),
         TEST(a_call_begins_anew_where_what_it_was_given_is_there),

@@ -510,6 +510,61 @@ static bool tells_models(struct memory *memory, bool complete)
     return told;
 }
 
+/* Ranks on that grid, for the problem with digest 5. */
+static void tell_ranks(struct memory *memory, struct node_record record, struct process_grid grid)
+{
+    struct cost_ranks ranks = {.digest = 5, .n = 1, .work_flop = {1e9F}, .seconds = {0.1F}, .grids = {grid}};
+    struct cost_set set = {0};
+    struct arena arena = {0};
+    struct extension extensions[] = {{.tag = EXTENSION_RANK_GRIDS}, {.tag = EXTENSION_COST_MODELS}};
+    assert_int_equal(cost_set_ranks(&set, &ranks, 1, NULL), ESP_OK);
+    extensions[0].value = cost_grids_encode(&set, &arena, &extensions[0].length);
+    extensions[1].value = cost_encode(&set, &arena, &extensions[1].length);
+    record.extensions = (struct extensions){extensions, 2};
+    tell(memory, memory->a, record);
+    cost_set_clear(&set);
+    arena_clear(&arena);
+}
+
+static struct process_grid grid_of(struct memory *memory, const char *name)
+{
+    const struct request request = {.digest = 5, .work_flop = 1e9};
+    struct request_cost cost;
+    const struct computer computer = knowledge_computer(knowledge_find(memory->knowledge, name));
+    estimate_cost(&request, &computer, &cost);
+    assert_int_equal(cost.by, BY_RANKS);
+    return cost.grid;
+}
+
+static void grids_of_ranks_are_kept_and_passed_on_with_the_models(void **state)
+{
+    struct memory *memory = *state;
+    struct node_record record = server("s", 1);
+    struct arena arena = {0};
+    struct report report = {0};
+    tell_ranks(memory, record, (struct process_grid){2, 3, 64});
+    assert_int_equal(grid_of(memory, "s").cols, 3);
+    tell(memory, memory->a, record); /* a record without models says nothing of them */
+    assert_int_equal(grid_of(memory, "s").cols, 3);
+    tell_ranks(memory, record, (struct process_grid){1, 6, 32}); /* the models are the same */
+    assert_int_equal(grid_of(memory, "s").cols, 6);
+    assert_true(knowledge_report(memory->knowledge, false, NULL, 1000000, &arena, &report));
+    assert_int_equal(report.n_records, 1);
+    const struct extension *grids = extension_find(&report.records[0].extensions, EXTENSION_RANK_GRIDS);
+    assert_non_null(grids);
+    assert_non_null(extension_find(&report.records[0].extensions, EXTENSION_COST_MODELS));
+    arena_clear(&arena);
+    report = (struct report){0};
+    tell(memory, memory->a, record);
+    assert_true(knowledge_report(memory->knowledge, false, NULL, 1000000, &arena, &report));
+    for (uint32_t i = 0; i < report.n_records; i++)
+        assert_null(extension_find(&report.records[i].extensions, EXTENSION_RANK_GRIDS));
+    arena_clear(&arena);
+    record.incarnation = 2;
+    tell_models(memory, record, 3e-9);
+    assert_true(fabs(cost_of(memory, "s") - 3) < 1e-9);
+}
+
 static void models_are_kept_until_others_come_and_passed_on_once(void **state)
 {
     struct memory *memory = *state;
@@ -555,6 +610,7 @@ int main(void)
         TEST(reports_tell_changes_once_and_everything_when_complete),
         TEST(records_passed_on_age_and_keep_their_load_without_placements),
         TEST(models_are_kept_until_others_come_and_passed_on_once),
+        TEST(grids_of_ranks_are_kept_and_passed_on_with_the_models),
         TEST(ways_go_through_the_agents_between),
         TEST(a_list_that_grows_and_shrinks_stays_in_order),
         TEST(odd_catalogues_do_no_harm),
