@@ -85,6 +85,8 @@ services_libdirectory_la_SOURCES = \
 	services/directory/directory.h \
 	services/directory/file.c \
 	services/directory/gather.c \
+	services/directory/file_turn.c \
+	services/directory/file_turn.h \
 	services/directory/gather.h \
 	services/directory/kept.c \
 	services/directory/kept.h \

@@ -157,12 +157,15 @@ int directory_run_import(struct directory_command *command, int n, char **files)
         code = load(command, files[0]);
     if (code != EXIT_DONE)
         return code;
-    enum esp_status status = heed_others(command, &left_out, &error);
+    enum esp_status status = directory_begin(&command->directory, &error);
+    if (status == ESP_OK)
+        status = heed_others(command, &left_out, &error);
     bar_init(&command->bar);
     if (status == ESP_OK)
         status =
             directory_write(&command->directory, &command->tree, command->prune, progress, command, &error);
     bar_clear(&command->bar);
+    directory_end(&command->directory);
     if (status != ESP_OK)
         return directory_fail(command, &error);
     if (command->json)

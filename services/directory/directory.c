@@ -35,6 +35,21 @@ enum esp_status directory_read(const struct directory_options *options, struct d
     return status;
 }
 
+enum esp_status directory_begin(struct directory_options *options, struct esp_error *error)
+{
+    enum esp_status status = directory_check_url(options->url, error);
+    options->turn = NULL;
+    if (status == ESP_OK && find(options->url)->begin)
+        status = find(options->url)->begin(options, &options->turn, error);
+    return status;
+}
+
+void directory_end(struct directory_options *options)
+{
+    file_turn_end(options->turn);
+    options->turn = NULL;
+}
+
 enum esp_status directory_write(const struct directory_options *options, struct directory_tree *tree,
                                 bool prune, directory_progress progress, void *arg, struct esp_error *error)
 {

@@ -9,6 +9,7 @@
 #ifndef SERVICES_DIRECTORY_DIRECTORY_H
 #define SERVICES_DIRECTORY_DIRECTORY_H
 
+#include "services/directory/file_turn.h"
 #include "services/directory/tree.h"
 
 struct directory_options {
@@ -20,6 +21,7 @@ struct directory_options {
     bool starttls;             /* refuses to go on without */
     const char *ca;            /* PEM file for TLS; NULL: the system's */
     int64_t timeout_ms;
+    struct file_turn *turn; /* by directory_begin(); NULL: each directory_write() sees to its own */
 };
 
 #define DIRECTORY_FILE_BASE "ou=espalier" /* of an LDIF file that is new */
@@ -37,6 +39,10 @@ struct directory_backend {
      * the base that are not in the tree are taken out. The tree is sorted. */
     enum esp_status (*write)(const struct directory_options *options, struct directory_tree *tree, bool prune,
                              directory_progress progress, void *arg, struct esp_error *error);
+    /* Keeps other writers out, from what is read to what is written because of it. NULL: there is nothing
+     * that one writer could take from another, as entries are written one by one. */
+    enum esp_status (*begin)(const struct directory_options *options, struct file_turn **turn,
+                             struct esp_error *error);
 };
 extern const struct directory_backend directory_ldap, directory_ldaps, directory_ldapi, directory_file;
 
@@ -47,7 +53,12 @@ enum esp_status directory_check_url(const char *url, struct esp_error *error);
  * ESP_LIMIT. What the entries say is not checked: see schema_check(). */
 enum esp_status directory_read(const struct directory_options *options, struct directory_tree *tree,
                                const char **base, struct esp_error *error);
-/* Brings the tree into the directory; `progress` may be NULL. What was written before a failure stays. */
+/* For who reads it to write: nobody else writes until directory_end(). ESP_BUSY: another one does for longer
+ * than `timeout_ms`; ESP_SYSTEM. Where others need not wait, there is nothing to it. */
+enum esp_status directory_begin(struct directory_options *options, struct esp_error *error);
+void directory_end(struct directory_options *options);
+/* Brings the tree into the directory; `progress` may be NULL. What was written before a failure stays.
+ * ESP_BUSY as directory_begin(), else as directory_read(). */
 enum esp_status directory_write(const struct directory_options *options, struct directory_tree *tree,
                                 bool prune, directory_progress progress, void *arg, struct esp_error *error);
 

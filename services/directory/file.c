@@ -33,8 +33,14 @@ static enum esp_status copy(struct directory_tree *to, const struct directory_en
     return ESP_OK;
 }
 
-static enum esp_status write_file(const struct directory_options *options, struct directory_tree *tree,
-                                  bool prune, directory_progress progress, void *arg, struct esp_error *error)
+static enum esp_status begin_file(const struct directory_options *options, struct file_turn **turn,
+                                  struct esp_error *error)
+{
+    return file_turn_begin(path_of(options), options->timeout_ms, turn, error);
+}
+
+static enum esp_status replace_file(const struct directory_options *options, struct directory_tree *tree,
+                                    bool prune, struct esp_error *error)
 {
     struct directory_tree whole = {0};
     struct esp_error why = {0};
@@ -54,10 +60,21 @@ static enum esp_status write_file(const struct directory_options *options, struc
         status = copy(&whole, tree->entries[i], error);
     if (status == ESP_OK)
         status = ldif_save(&whole, base, path_of(options), error);
-    if (status == ESP_OK && progress)
-        progress(arg, tree->n, tree->n);
     directory_tree_clear(&whole);
     return status;
 }
 
-const struct directory_backend directory_file = {"file:", read_file, write_file};
+static enum esp_status write_file(const struct directory_options *options, struct directory_tree *tree,
+                                  bool prune, directory_progress progress, void *arg, struct esp_error *error)
+{
+    struct file_turn *own = NULL;
+    enum esp_status status = options->turn ? ESP_OK : begin_file(options, &own, error);
+    if (status == ESP_OK)
+        status = replace_file(options, tree, prune, error);
+    file_turn_end(own);
+    if (status == ESP_OK && progress)
+        progress(arg, tree->n, tree->n);
+    return status;
+}
+
+const struct directory_backend directory_file = {"file:", read_file, write_file, begin_file};

@@ -28,6 +28,6 @@ static enum esp_status write_ldap(const struct directory_options *options, struc
     return status;
 }
 
-const struct directory_backend directory_ldap = {"ldap:", read_ldap, write_ldap};
-const struct directory_backend directory_ldaps = {"ldaps:", read_ldap, write_ldap};
-const struct directory_backend directory_ldapi = {"ldapi:", read_ldap, write_ldap};
+const struct directory_backend directory_ldap = {"ldap:", read_ldap, write_ldap, NULL};
+const struct directory_backend directory_ldaps = {"ldaps:", read_ldap, write_ldap, NULL};
+const struct directory_backend directory_ldapi = {"ldapi:", read_ldap, write_ldap, NULL};

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define HEAD "dn: ou=grid,dc=x\nobjectClass: organizationalUnit\nou: grid\n\n"
@@ -340,3 +341,79 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+#define WRITERS 6
+#define ROUNDS  5
+
+/* One of those who write at once: an entry of its own in each round. */
+static int write_rounds(const struct directory_options *options, int writer)
+{
+    const struct config_strings none = {0};
+    struct esp_error error;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct directory_tree tree = {0};
+        char name[32];
+        snprintf(name, sizeof name, "w%d-%d", writer, i);
+        if (gather_base(&tree, &error) != ESP_OK ||
+            gather_entry(&tree, name, "master", "h:1", NULL, &none, &error) != ESP_OK ||
+            directory_write(options, &tree, false, NULL, NULL, &error) != ESP_OK)
+            return 1;
+        directory_tree_clear(&tree);
+    }
+    return 0;
+}
+
+static void who_write_a_file_at_once_lose_nothing(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/espalier-ldif-XXXXXX", url[64], name[64];
+    close(mkstemp(path));
+    unlink(path);
+    snprintf(url, sizeof url, "file:%s", path);
+    const struct directory_options options = {.url = url, .timeout_ms = 60000};
+    pid_t writers[WRITERS];
+    for (int i = 0; i < WRITERS; i++)
+        if ((writers[i] = fork()) == 0)
+            _exit(write_rounds(&options, i));
+    for (int i = 0, how; i < WRITERS; i++) {
+        assert_int_equal(waitpid(writers[i], &how, 0), writers[i]);
+        assert_int_equal(how, 0);
+    }
+    struct directory_tree all = {0};
+    struct esp_error error;
+    const char *base;
+    assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);
+    for (int i = 0; i < WRITERS * ROUNDS; i++) {
+        snprintf(name, sizeof name, "cn=w%d-%d,ou=entries", i / ROUNDS, i % ROUNDS);
+        assert_non_null(directory_tree_find(&all, name));
+    }
+    directory_tree_clear(&all);
+    unlink(path);
+}
+
+static void who_waits_too_long_to_write_a_file_is_told_for_whom(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/espalier-ldif-XXXXXX", url[64], lock[64], whom[64];
+    close(mkstemp(path));
+    unlink(path);
+    snprintf(url, sizeof url, "file:%s", path);
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    struct directory_options first = {.url = url, .timeout_ms = 1000},
+                             second = {.url = url, .timeout_ms = 50};
+    struct directory_tree tree = {0};
+    struct esp_error error;
+    assert_int_equal(gather_base(&tree, &error), ESP_OK);
+    assert_int_equal(directory_begin(&first, &error), ESP_OK);
+    assert_int_equal(directory_write(&second, &tree, false, NULL, NULL, &error), ESP_BUSY);
+    snprintf(whom, sizeof whom, "found process %ld still writing", (long)getpid());
+    assert_non_null(strstr(error.text, whom));
+    assert_int_equal(directory_write(&first, &tree, false, NULL, NULL, &error), ESP_OK);
+    directory_end(&first);
+    assert_int_not_equal(access(lock, F_OK), 0);
+    assert_int_equal(directory_write(&second, &tree, false, NULL, NULL, &error), ESP_OK);
+    directory_tree_clear(&tree);
+    unlink(path);
+}
+
+        cmocka_unit_test(who_write_a_file_at_once_lose_nothing),
+        cmocka_unit_test(who_waits_too_long_to_write_a_file_is_told_for_whom),
