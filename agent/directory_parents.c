@@ -76,14 +76,14 @@ static enum esp_status look(const struct settings_agent *settings,
     return directory_look(&options, *kept ? kept : NULL, wrong, NULL, tree, away, error);
 }
 
-enum esp_status agent_directory_parents(struct settings_agent *settings, struct esp_error *error)
+enum esp_status agent_directory_parents(struct settings_agent *settings, bool again, struct esp_error *error)
 {
     char away[256];
     const char *addresses[MOST_PARENTS];
     struct directory_tree tree = {0};
     if (!settings->directory.url)
         return ESP_OK;
-    enum esp_status status = look(settings, tell_wrong, &tree, away, error);
+    enum esp_status status = look(settings, again ? NULL : tell_wrong, &tree, away, error);
     if (status == ESP_OK && *away)
         log_warning("the directory is away: %s; what it last said serves", away);
     if (status == ESP_OK) {
@@ -96,6 +96,12 @@ enum esp_status agent_directory_parents(struct settings_agent *settings, struct 
     }
     directory_tree_clear(&tree);
     return status;
+}
+
+int64_t agent_directory_patience_ns(const struct settings_agent *settings)
+{
+    const int64_t refresh_ns = settings->directory.refresh_ns;
+    return refresh_ns > AWAY_NS ? AWAY_NS : refresh_ns;
 }
 
 /* ---- while it runs ---- */
@@ -160,8 +166,9 @@ static void *run(void *arg)
 {
     struct directory_look_out *look_out = arg;
     for (;;) {
-        const int64_t refresh_ns = look_out->settings->directory.refresh_ns;
-        if (pause_for(look_out, look_out->away && refresh_ns > AWAY_NS ? AWAY_NS : refresh_ns))
+        const struct settings_agent *settings = look_out->settings;
+        if (pause_for(look_out, look_out->away ? agent_directory_patience_ns(settings)
+                                               : settings->directory.refresh_ns))
             return NULL;
         look_again(look_out);
     }

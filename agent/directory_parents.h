@@ -11,8 +11,12 @@
 /* With `directory` in its file: the parents that the directory names for this agent (espalierParent) are
  * added behind those of the file. What it last said, kept in state_dir, serves while it is away; the log says
  * so. Blocks as long as the directory's timeout. Errors of the directory where nothing was kept, and the file
- * names neither a parent nor a redirector: it would become a master agent by mistake. ESP_NO_MEMORY. */
-enum esp_status agent_directory_parents(struct settings_agent *settings, struct esp_error *error);
+ * names neither a parent nor a redirector: it would become a master agent by mistake, and is to look again
+ * (`again`: what is nonsense in the directory was told). ESP_NO_MEMORY. */
+enum esp_status agent_directory_parents(struct settings_agent *settings, bool again, struct esp_error *error);
+
+/* How often it is looked for while it is away. */
+int64_t agent_directory_patience_ns(const struct settings_agent *settings);
 
 /* From then on a thread looks again, every directory_refresh: agents that are named then become known to that
  * one (agent_learn_parents()). NULL where there is no directory, or without a thread (the log says so). The

@@ -62,6 +62,29 @@ static bool reload(void *arg, const struct daemon_reload *read)
                                    read->pending);
 }
 
+struct search {
+    struct settings_agent *settings;
+    bool again;
+};
+
+static enum esp_status look_for_parents(void *self, struct esp_error *error)
+{
+    struct search *search = self;
+    enum esp_status status = agent_directory_parents(search->settings, search->again, error);
+    search->again = true;
+    return status;
+}
+
+/* Without them it would become a master agent by mistake. */
+static enum esp_status find_parents(struct settings_agent *settings, struct daemon *daemon, bool *ends,
+                                    struct esp_error *error)
+{
+    struct search search = {settings, false};
+    const struct daemon_need need = {&search, "the directory, which may name agents to join",
+                                     look_for_parents, agent_directory_patience_ns(settings)};
+    return daemon_await(daemon, &need, ends, error);
+}
+
 static enum esp_status serve(const struct settings_agent *settings, struct daemon *daemon,
                              struct esp_error *error)
 {
@@ -104,6 +127,7 @@ int main(int argc, char **argv)
     struct daemon *daemon = NULL;
     struct esp_error error;
     int exit_code = 0;
+    bool ends = false;
     if (!daemon_parse_arguments(argc, argv, &arguments, &exit_code))
         return exit_code;
     if (settings_load_agent(arguments.path, &settings, &error) != ESP_OK)
@@ -111,8 +135,8 @@ int main(int argc, char **argv)
     daemon_take_addresses(&settings.node, &settings.arena);
     enum esp_status status = daemon_start(&arguments, &settings.node, &daemon, &error);
     if (status == ESP_OK)
-        status = agent_directory_parents(&settings, &error);
-    if (status == ESP_OK)
+        status = find_parents(&settings, daemon, &ends, &error);
+    if (status == ESP_OK && !ends)
         status = serve(&settings, daemon, &error);
     if (status != ESP_OK)
         exit_code = daemon_failed(&arguments, &error);

@@ -403,6 +403,14 @@ size_t directory_watch_parents(struct directory_watch *watch, char **addresses, 
     return n;
 }
 
+bool directory_watch_may_bring(struct directory_watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    const bool may = watch->away && watch->tree.n == 0 && *watch->problems;
+    pthread_mutex_unlock(&watch->lock);
+    return may;
+}
+
 void directory_watch_health(struct directory_watch *watch, char *text, size_t size)
 {
     pthread_mutex_lock(&watch->lock);

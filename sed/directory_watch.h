@@ -37,6 +37,8 @@ size_t directory_watch_parents(struct directory_watch *watch, char **addresses, 
  * memory.
  */
 char *directory_watch_ranks(struct directory_watch *watch);
+/* Whether it is away, nothing is kept of it, and descriptions are still to come from it. */
+bool directory_watch_may_bring(struct directory_watch *watch);
 /* While it is away: "; the directory is away (...): what it last said serves"; else "". */
 void directory_watch_health(struct directory_watch *watch, char *text, size_t size);
 

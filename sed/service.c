@@ -35,9 +35,6 @@
 #define KILL_MS   2000
 /* Threads that move data and write files: two transfers of two streams each, and as many files. */
 #define ERRAND_THREADS 8
-/* Agents of the directory to try, at most. */
-#define DIRECTORY_PARENTS 8
-
 /* Of a worker's memory: what each thread of BLAS takes and keeps (a buffer of 128 MiB in Debian's OpenBLAS, a
  * stack), for which nobody should have to account; and what a routine may have where nobody says it. */
 #define BLAS_BYTES   (UINT64_C(192) << 20)

@@ -14,6 +14,9 @@
 
 #include <pthread.h>
 
+/* Agents of the directory to try, at most. */
+#define DIRECTORY_PARENTS 8
+
 struct service {
     struct errands *errands;
     struct node_place place; /* what administrators have changed, as last read */
@@ -45,7 +48,7 @@ struct service {
 enum esp_status service_load_problems(struct service *service, const struct config_strings *own,
                                       struct problem_set **problems, struct esp_error *error);
 /* Leaves out what cannot be called on this machine: a client must not be sent here to find that out.
- * ESP_INVALID when nothing is left. */
+ * ESP_INVALID when nothing is left; there need not be any while the directory that may have them is away. */
 enum esp_status service_keep_callable(const struct service *service, struct problem_set *problems,
                                       struct esp_error *error);
 

@@ -13,6 +13,8 @@
 #include "sed/server/server.h"
 #include "util/log.h"
 
+#include <stdlib.h>
+
 /* Whether the implementation can be called here. Without ranks those for ranks are none of this server's. */
 static bool is_callable(const struct service *service, const struct problem *problem,
                         const struct implementation *implementation)
@@ -58,6 +60,10 @@ enum esp_status service_keep_callable(const struct service *service, struct prob
         if (problems->problems[i]->abstract || choose_implementation(service, problems->problems[i]))
             problems->problems[n++] = problems->problems[i];
     problems->n_problems = n;
+    if (all == 0 && service->directory && directory_watch_may_bring(service->directory)) {
+        log_warning("there is no problem to solve until the directory can be read");
+        return ESP_OK;
+    }
     if (all == 0)
         return error_set(error, ESP_INVALID,
                          "there is no problem: the folders of the key \"problems\" are empty, the directory "
@@ -127,11 +133,26 @@ static enum esp_status load_again(struct service *service, const struct settings
     return server_set_problems(service->server, problems, error);
 }
 
+/* Those that the directory names now: it may have been away when the server was started. */
+static void learn_parents(const struct service *service)
+{
+    char *told[DIRECTORY_PARENTS];
+    if (!service->directory)
+        return;
+    const size_t n = directory_watch_parents(service->directory, told, DIRECTORY_PARENTS);
+    const size_t learned = server_learn_parents(service->server, (const char *const *)told, n);
+    if (learned > 0)
+        log_notice("the directory names %zu more agents to join", learned);
+    for (size_t i = 0; i < n; i++)
+        free(told[i]);
+}
+
 bool service_reload(struct service *service, const struct settings_sed *now, const struct esp_error *error,
                     const char *pending)
 {
     struct esp_error why = *error;
     service_load_models(service);
+    learn_parents(service);
     enum esp_status status = now ? load_again(service, now, &why) : error->status;
     if (status != ESP_OK)
         log_error("the problems stay as they were: %s", why.text);

@@ -201,6 +201,14 @@ static bool may_end(const struct daemon *daemon, int number)
     return false;
 }
 
+bool daemon_ends_on(struct daemon *daemon, int number)
+{
+    const bool ends = (number == SIGTERM || number == SIGINT || number == SIGUSR2) && may_end(daemon, number);
+    if (ends)
+        end_wait(daemon, number);
+    return ends;
+}
+
 void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
 {
     int64_t pause_ns = TRIM_S * NS_PER_S;
@@ -214,10 +222,8 @@ void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
             return_memory(&worked_s);
         if (daemon->watchdog_ns > 0)
             show_life(daemon);
-        if ((number == SIGTERM || number == SIGINT || number == SIGUSR2) && may_end(daemon, number)) {
-            end_wait(daemon, number);
+        if (daemon_ends_on(daemon, number))
             return;
-        }
         if (number == SIGHUP)
             daemon_read_again(daemon, reload, arg);
     }

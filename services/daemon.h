@@ -6,6 +6,7 @@
  *     daemon_parse_arguments(...);            its options and which file to read
  *     settings_load_...(...);
  *     daemon_start(...);                      log, background, signals blocked
+ *     daemon_await(daemon, need, ...);        where there is something that it cannot do without
  *     ... fork helpers, open the transport, create the node ...
  *     daemon_watch(daemon, node, ...);        HTTP port
  *     daemon_ready(daemon, address, ...);     address file; whoever started it goes on
@@ -54,6 +55,22 @@ void daemon_take_addresses(struct settings_node *settings, struct arena *arena);
  * To be called before any thread exists. The settings are borrowed until daemon_stop(). */
 enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
                              struct daemon **daemon, struct esp_error *error);
+
+/* Something outside that a node cannot be made without. */
+struct daemon_need {
+    void *self;
+    const char *what; /* "the directory" */
+    /* Looks for it. ESP_OK: it is there; ESP_CONFIG, ESP_NO_MEMORY: waiting is no use; else: not yet. */
+    enum esp_status (*look)(void *self, struct esp_error *error);
+    int64_t every_ns; /* once it has been away for a while */
+};
+
+/* Waits until it is there. Meanwhile the HTTP port (which is closed again then) and the log say what for, and
+ * why it is not; whoever started the daemon hears so after 3 s. *ends: a signal has ended the wait, and the
+ * program is to end in good order. After daemon_start(). Errors that waiting is no use for, and those of
+ * daemon_watch(). */
+enum esp_status daemon_await(struct daemon *daemon, const struct daemon_need *need, bool *ends,
+                             struct esp_error *error);
 
 /* How the node is looked at from outside its own work: by the HTTP port and by systemd's watchdog. Called
  * from other threads, one call at a time, until daemon_wait() has returned. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside a daemon: daemon.c (background, signals), daemon_arguments.c (command line), daemon_ready.c (who
+ * Inside a daemon: daemon.c (background, signals), daemon_arguments.c (command line),
+ * daemon_await.c (what a node cannot do without), daemon_ready.c (who
  * looks at its node, and who hears that it is ready), daemon_reload.c (its file, read again),
  * daemon_lock.c (that there is no other one of the same file) and daemon_again.c (its next life).
  */
@@ -32,6 +33,11 @@ extern struct daemon_again {
     char listen[256], http[256];
 } daemon_again;
 
+/* daemon.c: of the signals that end it; logs it, or why it goes on all the same. Nobody looks at the node
+ * then. */
+bool daemon_ends_on(struct daemon *daemon, int number);
+/* daemon_ready.c: whoever started it goes on, and it holds none of their streams. */
+void daemon_let_go(struct daemon *daemon);
 /* Lets the process go that was started and waits, if one does: with this exit code. */
 void daemon_tell_starter(int exit_code);
 bool daemon_has_starter(void);

@@ -96,6 +96,13 @@ static void let_go_of_streams(const struct settings_node *settings)
     close(null);
 }
 
+void daemon_let_go(struct daemon *daemon)
+{
+    if (!daemon->arguments->foreground)
+        let_go_of_streams(daemon->settings);
+    daemon_tell_starter(0);
+}
+
 void daemon_http_address_file(const struct settings_node *settings, char *path, size_t size)
 {
     *path = '\0';
@@ -172,8 +179,6 @@ enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct 
         wait_for_those_above(daemon);
     daemon->watchdog_ns = notify_watchdog_ns();
     notify_systemd("READY=1");
-    if (!daemon->arguments->foreground)
-        let_go_of_streams(daemon->settings);
-    daemon_tell_starter(0);
+    daemon_let_go(daemon);
     return ESP_OK;
 }

@@ -657,3 +657,4 @@ unit_tests += tests/unit/test_links
 tests_unit_test_links_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0641-links.t
 e2e_tests += tests/e2e/t0642-directory-of-a-site.t
+e2e_tests += tests/e2e/t0643-directory-away.t

@@ -70,7 +70,8 @@ struct membership_ops {
     void (*namesake)(void *self, const struct namesake *namesake);
 };
 
-/* The options' strings are copied, the clock is borrowed. Without parents it stays alone for ever. */
+/* The options' strings are copied, the clock is borrowed. Without parents it stays alone until it learns of
+ * some. */
 enum esp_status membership_create(const struct membership_options *options, const struct membership_ops *ops,
                                   void *self, struct membership **membership, struct esp_error *error);
 void membership_destroy(struct membership *membership);
@@ -128,7 +129,8 @@ const char *const *membership_parents(const struct membership *membership, size_
  * memory. */
 bool membership_add_parents(struct membership *membership, const char *const *addresses, size_t n);
 /* Others to fall back on, which became known while it runs: tried behind all parents of now, and forgotten
- * with the refuges. Its own address is none. Returns how many are new. */
+ * with the refuges; who has none joins them, and keeps them. Its own address is none. Returns how many are
+ * new. */
 size_t membership_learn_parents(struct membership *membership, const char *const *addresses, size_t n);
 /* Where the newest parent said to go when it is lost: behind the configured parents, these are tried (but by
  * a master agent, whose children are told them). Lives until the next welcome. */

@@ -95,8 +95,12 @@ size_t membership_learn_parents(struct membership *m, const char *const *address
     for (size_t i = 0; i < n && m->role != ROLE_MASTER && m->n_parents < MOST_PARENTS; i++)
         if (!m->own_address || strcmp(addresses[i], m->own_address) != 0)
             membership_add_parents(m, &addresses[i], 1); /* without memory: nowhere to go */
-    m->n_refuges += m->n_parents - before;
-    return m->n_parents - before;
+    const size_t learned = m->n_parents - before;
+    if (before > 0)
+        m->n_refuges += learned;
+    else if (learned > 0 && m->own_address && m->state == STATE_OUT)
+        membership_seek(m); /* who had none was alone: these are its parents, and no refuges */
+    return learned;
 }
 
 void membership_referred(struct membership *m, const struct welcome *welcome)

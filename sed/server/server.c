@@ -267,6 +267,13 @@ static enum esp_status set_options(struct server *server, const struct server_op
     return server->name && server->slots ? ESP_OK : error_no_memory(error, "a server");
 }
 
+bool server_has_parents(const struct server *server)
+{
+    size_t n;
+    membership_parents(server->membership, &n);
+    return n > 0;
+}
+
 void server_membership(const struct server *server, struct membership_options *options,
                        const struct membership_ops **ops)
 {
@@ -339,6 +346,14 @@ void server_start(struct server *server, struct endpoint *endpoint)
         server_measure_begin(server);
     endpoint_leave(endpoint);
     server_ranks_changed(server); /* they may have come before */
+}
+
+size_t server_learn_parents(struct server *server, const char *const *addresses, size_t n)
+{
+    endpoint_enter(server->endpoint);
+    const size_t learned = membership_learn_parents(server->membership, addresses, n);
+    endpoint_leave(server->endpoint);
+    return learned;
 }
 
 void server_drain(struct server *server)

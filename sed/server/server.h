@@ -110,6 +110,10 @@ extern const struct endpoint_ops server_ops;
 /* The endpoint is open: says hello to the parent, measures the speed. Takes the endpoint's lock. */
 void server_start(struct server *server, struct endpoint *endpoint);
 
+/* Agents to fall back on, or to join where it has no parent (membership_learn_parents()). Returns how many
+ * are new. Takes the endpoint's lock. */
+size_t server_learn_parents(struct server *server, const char *const *addresses, size_t n);
+
 /* Solves these problems from now on; sessions that are there go on with theirs. Takes the set over. Takes the
  * endpoint's lock. ESP_NO_MEMORY: all stays as it was. */
 enum esp_status server_set_problems(struct server *server, struct problem_set *problems,

@@ -33,9 +33,12 @@ bool server_health(void *self, char *text, size_t size)
     struct server *server = self;
     endpoint_enter(server->endpoint);
     const char *parent = membership_parent_name(server->membership);
-    const bool good = parent && !server->draining;
+    const bool solves = server->shelf->set->n_problems > 0; /* none: those of the directory are to come */
+    const bool good = parent && solves && !server->draining;
     if (server->draining)
         snprintf(text, size, "server draining: it takes no new sessions");
+    else if (parent && !solves)
+        snprintf(text, size, "server below \"%s\" has no problem to solve yet", parent);
     else if (parent)
         snprintf(text, size, "server below \"%s\", %u of %u slots in use", parent, server->running,
                  server->options.slots);

@@ -241,7 +241,7 @@ int64_t rescues_tick(struct server *server, int64_t now_ns)
     int64_t next_ns = CLOCK_NEVER;
     if (!server->data.rescues || !errands || server->data.leaving)
         return CLOCK_NEVER;
-    if (server->options.n_parents > 0 && !membership_joined(server->membership))
+    if (server_has_parents(server) && !membership_joined(server->membership))
         return now_ns + FIRST_MS * NS_PER_MS;
     DL_FOREACH(server->data.rescues, rescue)
     if (rescue->under_way)

@@ -263,7 +263,7 @@ int64_t returned_tick(struct server *server, int64_t now_ns)
     struct returned *returned = server->data.returned;
     struct errands *errands = server->data.errands;
     if (!returned || returned->n == 0 || returned->under_way || !errands || server->data.leaving ||
-        server->options.n_parents == 0)
+        !server_has_parents(server))
         return CLOCK_NEVER;
     if (!membership_joined(server->membership))
         return now_ns + FIRST_MS * NS_PER_MS;

@@ -246,6 +246,8 @@ void server_trace_told(struct server *server, struct session *session);
 /* Its client has fetched an argument up to `end` bytes. */
 void server_trace_fetched(struct server *server, const struct session *session, uint32_t argument,
                           uint64_t end);
+/* Whether it is, or is to be, part of a hierarchy. */
+bool server_has_parents(const struct server *server);
 /* How its tie to a parent is made. */
 void server_membership(const struct server *server, struct membership_options *options,
                        const struct membership_ops **ops);

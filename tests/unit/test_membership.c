@@ -477,6 +477,26 @@ static void without_parents_nothing_is_ever_due(void **state)
     membership_destroy(child.membership);
 }
 
+static void who_learns_of_its_first_parents_joins_and_keeps_them(void **state)
+{
+    (void)state;
+    struct child child;
+    const char *const own[] = {"here:1"};
+    start(&child, NULL, 0);
+    assert_int_equal(membership_learn_parents(child.membership, own, 1), 0);
+    assert_true(membership_due(child.membership) == CLOCK_NEVER);
+    assert_int_equal(membership_learn_parents(child.membership, one, 1), 1);
+    pass_ms(&child, 1);
+    assert_int_equal(child.hellos, 1);
+    refuse(&child, "not now"); /* refuges would be forgotten */
+    pass_ms(&child, 4000);
+    assert_true(child.hellos > 1);
+    assert_string_equal(child.last_address, "ma:1");
+    welcome(&child, "ma", 5, above, 1);
+    assert_true(child.joined);
+    membership_destroy(child.membership);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +516,7 @@ int main(void)
         cmocka_unit_test(tries_its_parents_in_turn_and_knows_whose_welcome_it_is),
         cmocka_unit_test(leaves_in_order),
         cmocka_unit_test(without_parents_nothing_is_ever_due),
+        cmocka_unit_test(who_learns_of_its_first_parents_joins_and_keeps_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
