@@ -274,6 +274,77 @@ static bool restore(struct directory_tree *tree, struct directory_entry *entry,
     return true;
 }
 
+/* ---- values that need not be there ---- */
+
+struct checking {
+    struct directory_tree *tree;
+    const struct directory_tree *before;
+    void (*wrong)(void *arg, const struct esp_error *error, bool stays);
+    void *arg;
+    bool mended;
+};
+
+static void take_value(struct directory_entry *entry, uint32_t i)
+{
+    memmove(&entry->values[i], &entry->values[i + 1], (--entry->n_values - i) * sizeof *entry->values);
+}
+
+/* Gives the attribute the values that it had; false, and nothing is changed, when it had none. */
+static bool restore_attribute(struct checking *checking, struct directory_entry *entry, const char *name)
+{
+    const struct directory_entry *known =
+        checking->before ? directory_tree_find(checking->before, entry->name) : NULL;
+    if (!known || !directory_value(known, name))
+        return false;
+    for (uint32_t i = entry->n_values; i-- > 0;)
+        if (strcasecmp(entry->values[i].attribute, name) == 0)
+            take_value(entry, i);
+    for (uint32_t i = 0; i < known->n_values; i++) {
+        const struct directory_value *value = &known->values[i];
+        if (strcasecmp(value->attribute, name) == 0 &&
+            directory_tree_add(checking->tree, entry, value->attribute, value->text, value->length, NULL) !=
+                ESP_OK)
+            break; /* no memory: fewer */
+    }
+    return true;
+}
+
+static void mend_attribute(struct checking *checking, struct directory_entry *entry,
+                           const struct attribute_rule *rule)
+{
+    for (uint32_t i = 0; i < entry->n_values; i++) {
+        const struct directory_value value = entry->values[i];
+        const char *expected = strcasecmp(value.attribute, rule->name) == 0 ? rule->is(&value) : NULL;
+        struct esp_error error;
+        if (!expected)
+            continue;
+        error_set(&error, ESP_INVALID,
+                  "directory: %s: %s: expected %s, found \"%.40s\" (the rest of the entry counts)",
+                  entry->name, rule->name, expected, value.text);
+        const bool stays = restore_attribute(checking, entry, rule->name);
+        if (!stays)
+            take_value(entry, i--);
+        if (checking->wrong)
+            checking->wrong(checking->arg, &error, stays);
+        checking->mended = true;
+        if (stays)
+            return; /* all its values are good ones again */
+    }
+}
+
+/* A machine is not without its models, nor a daemon without its address, as something else that is said of it
+ * is wrong. */
+static void mend_entry(struct checking *checking, struct directory_entry *entry)
+{
+    for (size_t c = 0; c < N_CLASSES; c++) {
+        if (!directory_entry_is(entry, classes[c].name))
+            continue;
+        for (const struct attribute_rule *rule = classes[c].attributes; rule->name; rule++)
+            if (!rule->required)
+                mend_attribute(checking, entry, rule);
+    }
+}
+
 const char *schema_outcome(bool stays)
 {
     return stays ? "it is left as it was before" : "it is left out";
@@ -283,11 +354,14 @@ size_t schema_check(struct directory_tree *tree, const struct directory_tree *be
                     void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg)
 {
     size_t n = 0, n_good = 0;
+    struct checking checking = {tree, before, wrong, arg, false};
     directory_tree_sort(tree);
     for (size_t i = 0; i < tree->n; i++) {
         struct directory_entry *entry = tree->entries[i];
         struct esp_error error = {0};
         const bool orphan = is_orphan(tree, entry, &error);
+        if (!orphan)
+            mend_entry(&checking, entry);
         const bool good = !orphan && check_entry(tree, entry, &error);
         const bool stays = !good && !orphan && restore(tree, entry, before);
         if (!good && wrong)
@@ -300,5 +374,7 @@ size_t schema_check(struct directory_tree *tree, const struct directory_tree *be
         }
     }
     tree->n = n;
+    if (checking.mended)
+        directory_tree_sort(tree); /* values of before stand behind the others */
     return n_good;
 }

@@ -41,12 +41,13 @@ const char *schema_class(unsigned number);
 /* Its attribute of that number; NULL behind the last. */
 const char *schema_attribute(const char *object_class, unsigned number);
 
-/* Looks for entries of ours that are nonsense (an attribute is missing, or its value is not what it must be,
- * or a description or model cannot be read; they lie elsewhere than above, or are of a class that only sounds
- * like ours); `wrong` (may be NULL) is told of each. One that `before` (a tree
- * that was checked, or NULL) has too gets its values from there: `stays`. Others are taken out, and what is
- * below them, each of which is told too. Entries of other classes are let be. Returns how many are good as
- * they came; tree->n are left.
+/* Looks for entries of ours that are nonsense (an attribute that must be there is missing, or its value is
+ * not what it must be, or a description or model cannot be read; they lie elsewhere than above, or are of a
+ * class that only sounds like ours); `wrong` (may be NULL) is told of each. One that `before` (a tree that
+ * was checked, or NULL) has too gets its values from there: `stays`. Others are taken out, and what is below
+ * them, each of which is told too. Of an attribute that need not be there a wrong value goes alone: all its
+ * values are those of `before` then, if it had some. Entries of other classes are let be. Returns how many
+ * are good as they came; tree->n are left.
  */
 size_t schema_check(struct directory_tree *tree, const struct directory_tree *before,
                     void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg);

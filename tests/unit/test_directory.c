@@ -155,16 +155,17 @@ static void nonsense_does_not_take_the_place_of_what_was_good(void **state)
     assert_int_equal(schema_check(&before, NULL, count_wrong, &told), 5);
     const uint64_t digest = directory_tree_digest(&before);
     assert_int_equal(parse(HEAD MACHINE "espalierSlots: four\n\n" MODEL NEW, &tree, &base, &error), ESP_OK);
-    /* The base, the unit, and what is below m. */
-    assert_int_equal(schema_check(&tree, &before, count_wrong, &told), 3);
+    assert_int_equal(schema_check(&tree, &before, count_wrong, &told), 5);
     assert_true(told.n == 2 && told.stay == 1);
-    assert_int_equal(tree.n, 4);
+    assert_int_equal(tree.n, 5);
     const struct directory_entry *entry = directory_tree_find(&tree, "cn=m,ou=machines");
     assert_non_null(entry);
     assert_string_equal(directory_value(entry, "espalierSlots")->text, "4");
     assert_non_null(directory_tree_find(&tree, "cn=c,cn=m,ou=machines"));
     assert_null(directory_tree_find(&tree, "cn=g,ou=machines"));
-    assert_null(directory_tree_find(&tree, "cn=n,ou=machines"));
+    entry = directory_tree_find(&tree, "cn=n,ou=machines");
+    assert_non_null(entry); /* it never had any slots, but it is a machine */
+    assert_null(directory_value(entry, "espalierSlots"));
     directory_tree_clear(&tree);
     /* What stays makes no difference to what was there: nobody has to read it again. */
     assert_int_equal(parse(HEAD MACHINE "espalierSlots: four\n\n" MODEL GONE, &tree, &base, &error), ESP_OK);
@@ -172,6 +173,31 @@ static void nonsense_does_not_take_the_place_of_what_was_good(void **state)
     assert_true(directory_tree_digest(&tree) == digest);
     directory_tree_clear(&tree);
     directory_tree_clear(&before);
+}
+
+static void a_wrong_attribute_leaves_the_machine_with_its_models(void **state)
+{
+    (void)state;
+    struct directory_tree tree;
+    struct esp_error error;
+    struct told told = {0};
+    const char *base;
+    assert_int_equal(parse(HEAD MACHINE "espalierSlots: 4\nespalierMemory: lots\nespalierParent: h:1\n"
+                                        "espalierParent: nowhere:at:all\nespalierParent: h:2\n\n" MODEL,
+                           &tree, &base, &error),
+                     ESP_OK);
+    assert_int_equal(schema_check(&tree, NULL, count_wrong, &told), 4);
+    assert_true(told.n == 2 && told.stay == 0);
+    const struct directory_entry *machine = directory_tree_find(&tree, "cn=m,ou=machines");
+    assert_non_null(machine);
+    assert_non_null(directory_tree_find(&tree, "cn=c,cn=m,ou=machines"));
+    assert_string_equal(directory_value(machine, "espalierSlots")->text, "4");
+    assert_null(directory_value(machine, "espalierMemory"));
+    unsigned parents = 0;
+    for (uint32_t i = 0; i < machine->n_values; i++)
+        parents += strcmp(machine->values[i].attribute, "espalierParent") == 0;
+    assert_int_equal(parents, 2);
+    directory_tree_clear(&tree);
 }
 
 static void keep_text(void *arg, const struct esp_error *error, bool stays)
@@ -326,21 +352,6 @@ static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
     unlink(path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_relative_to_the_first_record),
-        cmocka_unit_test(mistakes_are_told_with_their_lines),
-        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
-        cmocka_unit_test(nonsense_does_not_take_the_place_of_what_was_good),
-        cmocka_unit_test(what_nobody_would_find_is_told),
-        cmocka_unit_test(values_keep_the_places_that_they_say),
-        cmocka_unit_test(the_schema_file_says_the_same),
-        cmocka_unit_test(a_file_keeps_what_is_not_brought_unless_it_is_pruned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
 #define WRITERS 6
 #define ROUNDS  5
 
@@ -415,5 +426,21 @@ static void who_waits_too_long_to_write_a_file_is_told_for_whom(void **state)
     unlink(path);
 }
 
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_relative_to_the_first_record),
+        cmocka_unit_test(mistakes_are_told_with_their_lines),
+        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
+        cmocka_unit_test(nonsense_does_not_take_the_place_of_what_was_good),
+        cmocka_unit_test(a_wrong_attribute_leaves_the_machine_with_its_models),
+        cmocka_unit_test(what_nobody_would_find_is_told),
+        cmocka_unit_test(values_keep_the_places_that_they_say),
+        cmocka_unit_test(the_schema_file_says_the_same),
+        cmocka_unit_test(a_file_keeps_what_is_not_brought_unless_it_is_pruned),
         cmocka_unit_test(who_write_a_file_at_once_lose_nothing),
         cmocka_unit_test(who_waits_too_long_to_write_a_file_is_told_for_whom),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
