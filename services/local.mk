@@ -85,9 +85,9 @@ services_libdirectory_la_SOURCES = \
 	services/directory/directory.c \
 	services/directory/directory.h \
 	services/directory/file.c \
-	services/directory/gather.c \
 	services/directory/file_turn.c \
 	services/directory/file_turn.h \
+	services/directory/gather.c \
 	services/directory/gather.h \
 	services/directory/kept.c \
 	services/directory/kept.h \

@@ -391,8 +391,17 @@ static bool check_end(char *text, size_t length)
     return true;
 }
 
-/* Whether what the curves say of the measurements is anything like them, for at least half of them: a model
- * is not believed by numbers that can be read alone, as it chooses servers. */
+/* No call can have taken less than the floor says. */
+static bool is_above_floor(const struct cost_model *model, const struct cost_measurement *m)
+{
+    for (uint32_t v = 0; v < model->n_variables; v++)
+        if (model->variables[v].argument == COST_WORK)
+            return model->floor_s_per_flop * m->x[v] <= m->seconds;
+    return true;
+}
+
+/* Whether what the curves and the floor say of the measurements is anything like them, for at least half of
+ * them: a model is not believed by numbers that can be read alone, as it chooses servers. */
 static bool fits_its_measurements(const struct cost_model *model)
 {
     uint32_t good = 0;
@@ -401,7 +410,7 @@ static bool fits_its_measurements(const struct cost_model *model)
         const double seconds = cost_curve_value(model, &model->time, m->x, NULL);
         const double bytes = cost_curve_value(model, &model->memory, m->x, NULL);
         good += seconds <= MOST_OFF * m->seconds && seconds >= m->seconds / MOST_OFF &&
-                bytes <= MOST_OFF * m->bytes + MOST_BYTES_OFF;
+                bytes <= MOST_OFF * m->bytes + MOST_BYTES_OFF && is_above_floor(model, m);
     }
     return 2 * good >= model->n_measurements;
 }
@@ -432,9 +441,11 @@ static enum esp_status parse(char *text, size_t length, const char *path, struct
                              !model->time.n_pieces || !model->threads))
         status = error_set(error, ESP_INVALID, "%s: its problem, variables or times are missing", path);
     if (status == ESP_OK && !fits_its_measurements(model))
-        status = error_set(
-            error, ESP_INVALID,
-            "%s: its coefficients lead to other times, or memory, than were measured; calibrate again", path);
+        status = error_set(error, ESP_INVALID,
+                           "%s: its coefficients, or its floor, lead to other times, or memory, than were "
+                           "measured; calibrate "
+                           "again",
+                           path);
     return status;
 }
 

@@ -31,21 +31,63 @@ enum esp_status journal_note(struct class_run *run, const struct cost_measuremen
     return ESP_OK;
 }
 
-static bool parse_note(const struct class_run *run, const char *line, struct cost_measurement *m)
+enum note { NOTE_GOOD, NOTE_DAMAGED, NOTE_ABSURD };
+
+/* Derived variables may be off by this: they depend on options that the journal does not have. */
+#define MOST_OFF 16
+/* No processor makes more operations in a second with one thread, and no call takes less time. */
+#define MOST_FLOPS 1e12
+#define LEAST_S    1e-9
+
+/* Whether the problem takes such sizes, and the other variables are what comes of them. */
+static bool are_sizes(const struct class_run *run, const struct cost_measurement *m)
+{
+    const struct design *design = run->design;
+    struct design_point point = {.x = {0}};
+    int64_t sizes[COST_MOST_VARIABLES];
+    for (uint32_t i = 0; i < run->model.n_variables; i++)
+        if (!(m->x[i] >= 0 && m->x[i] < 1e18))
+            return false;
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        if (m->x[i] < 1 || m->x[i] != floor(m->x[i]))
+            return false;
+        sizes[i] = (int64_t)m->x[i];
+    }
+    if (!design_at(design, run->class_index, sizes, &point))
+        return true; /* with another value of an option, perhaps */
+    for (uint32_t i = design->n_sizes; i < run->model.n_variables; i++)
+        if (m->x[i] > MOST_OFF * point.x[i] || MOST_OFF * m->x[i] < point.x[i])
+            return false;
+    return true;
+}
+
+/* One number that cannot be would outweigh all others in the fit, where errors are relative. */
+static bool can_be(const struct class_run *run, const struct cost_measurement *m)
+{
+    const struct design *design = run->design;
+    const double most_flops = MOST_FLOPS * run->model.threads;
+    return m->seconds >= LEAST_S && m->seconds < COST_MOST_S && m->spread >= 0 && m->spread < 1e9 &&
+           m->bytes >= 0 && m->bytes < 1e18 && m->repetitions > 0 && are_sizes(run, m) &&
+           !(design->has_work && m->x[design->n_sizes + design->has_lesser] > most_flops * m->seconds);
+}
+
+static enum note parse_note(const struct class_run *run, const char *line, struct cost_measurement *m)
 {
     uint64_t digest;
     int used = 0;
     if (sscanf(line, "%" SCNx64 " %lf %lf %lf %" SCNu32 "%n", &digest, &m->seconds, &m->spread, &m->bytes,
                &m->repetitions, &used) != 5 ||
         digest != run->model.digest)
-        return false;
+        return NOTE_DAMAGED;
     for (uint32_t i = 0; i < run->model.n_variables; i++) {
         int n = 0;
         if (sscanf(line + used, " %lf%n", &m->x[i], &n) != 1)
-            return false;
+            return NOTE_DAMAGED;
         used += n;
     }
-    return strcmp(line + used, " .\n") == 0 && m->seconds > 0 && m->seconds < COST_MOST_S && m->bytes >= 0;
+    if (strcmp(line + used, " .\n") != 0)
+        return NOTE_DAMAGED;
+    return can_be(run, m) ? NOTE_GOOD : NOTE_ABSURD;
 }
 
 void journal_learn(struct class_run *run, const struct cost_measurement *m)
@@ -83,19 +125,29 @@ static void end_last_line(FILE *file)
         fputc('\n', file);
 }
 
-static void tell_damaged(const struct class_run *run, unsigned n, unsigned first)
+struct passed_over {
+    unsigned n, first; /* the first one's line */
+};
+
+static void pass_over(struct passed_over *lines, unsigned number)
 {
-    if (n > 0)
-        log_warning("%s:%u: expected a measurement of this problem, whole, found another line; "
-                    "%u of its lines %s passed over and those sizes are measured again",
-                    run->journal, first, n, n == 1 ? "is" : "are");
+    if (lines->n++ == 0)
+        lines->first = number;
+}
+
+static void tell(const struct class_run *run, const struct passed_over *lines, const char *what)
+{
+    if (lines->n > 0)
+        log_warning("%s:%u: %s; %u of its lines %s passed over and those sizes are measured again",
+                    run->journal, lines->first, what, lines->n, lines->n == 1 ? "is" : "are");
 }
 
 void journal_read(struct class_run *run)
 {
     char line[1024];
     struct esp_error error;
-    unsigned number = 0, n_damaged = 0, first = 0;
+    unsigned number = 0;
+    struct passed_over lines[3] = {{0}};
     FILE *file = regular_file_open(run->journal, "r+", &error);
     if (!file) {
         if (error.status != ESP_NOT_FOUND)
@@ -105,14 +157,15 @@ void journal_read(struct class_run *run)
     while (fgets(line, sizeof line, file)) {
         struct cost_measurement m = {.seconds = 0};
         number++;
-        if (parse_note(run, line, &m)) {
-            if (take(run, &m))
-                journal_learn(run, &m);
-        } else if (n_damaged++ == 0) {
-            first = number;
-        }
+        const enum note note = parse_note(run, line, &m);
+        if (note != NOTE_GOOD)
+            pass_over(&lines[note], number);
+        else if (take(run, &m))
+            journal_learn(run, &m);
     }
-    tell_damaged(run, n_damaged, first);
+    tell(run, &lines[NOTE_DAMAGED], "expected a measurement of this problem, whole, found another line");
+    tell(run, &lines[NOTE_ABSURD],
+         "expected a time, memory and sizes that can be, found a measurement that cannot");
     end_last_line(file);
     fclose(file);
 }

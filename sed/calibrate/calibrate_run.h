@@ -30,8 +30,9 @@ enum esp_status calibration_measure(struct calibration *calibration, const struc
 
 /* ---- sed/calibrate/calibrate_journal.c ---- */
 
-/* What an interrupted calibration has left: of a size that was measured twice, the later. What is damaged
- * is passed over, and told in the log. */
+/* What an interrupted calibration has left: of a size that was measured twice, the later. What is damaged,
+ * and what cannot have been measured (no such size, quicker than any processor), is passed over, and told in
+ * the log. */
 void journal_read(struct class_run *run);
 /* Adds a line. ESP_SYSTEM. */
 enum esp_status journal_note(struct class_run *run, const struct cost_measurement *m,

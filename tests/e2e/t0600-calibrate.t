@@ -57,6 +57,23 @@ some_points() {
     [ "$(cat state/models/dasum-*.points 2>/dev/null | wc -l)" -ge 8 ]
 }
 
+# Numbers that can be read, and cannot have been measured: they would outweigh all others in the fit.
+absurd_notes_are_told() {
+    espalier calibrate --sed sed.conf --budget 600s --longest 20ms dcopy >first 2>&1 &
+    runner=$!
+    wait_until sh -c '[ "$(cat state/models/dcopy-*.points 2>/dev/null | wc -l)" -ge 8 ]' || return 1
+    kill -TERM "$runner"
+    wait "$runner"
+    journal=$(echo state/models/dcopy-*.points)
+    before=$(wc -l <"$journal")
+    cp "$journal" whole.points
+    awk 'NR == 1 { $2 = "1e-15"; print } NR == 2 { $3 = "nan"; print } NR == 3 { $4 = "inf"; print } NR == 4 { $6 = "-7"; print }
+        NR == 5 { $6 = $6 + 0.5; print } NR == 6 { $NF = ""; $(NF - 1) = "1e17"; print $0 "." }' whole.points >>"$journal"
+    says 0 "points:$((before + 1)): expected a time, memory and sizes that can be, found a measurement that cannot; 6 of its lines are passed over" \
+        calibrate --budget 1s --longest 20ms dcopy || return 1
+    ! grep -Eq '^measured.*(1e-15|nan|inf|-7)' state/models/dcopy-*-1-0.model
+}
+
 # A size that took twenty times as long as all the others lead to expect is measured once more.
 a_disturbed_size_is_measured_again() {
     espalier calibrate --sed sed.conf --budget 600s --longest 20ms dscal >first 2>&1 &
@@ -193,6 +210,7 @@ positive_definite_tridiagonal_matrices_are_made() {
 check "positive definite tridiagonal systems are measured" positive_definite_tridiagonal_matrices_are_made
 check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
+check "measurements that cannot be are told, and left out" absurd_notes_are_told
 check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again
 check "a calibration killed at random moments loses nothing" kills_lose_nothing
 check "and leaves a whole model, whatever it was killed at" kills_leave_a_model

@@ -455,6 +455,14 @@ static void models_that_contradict_their_measurements_are_refused(void **state)
     const double absurd[] = {1e300, -1e300, 0};
     struct arena arena = {0};
     struct cost_model model;
+    const double floor_s = f.model.floor_s_per_flop;
+    f.model.floor_s_per_flop = 1; /* no call could take less than a second for each operation */
+    assert_int_equal(cost_save(&f.model, path, &f.error), ESP_OK);
+    assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
+    assert_non_null(strstr(f.error.text, "or its floor, lead to other times"));
+    f.model.floor_s_per_flop = floor_s;
+    assert_int_equal(cost_save(&f.model, path, &f.error), ESP_OK);
+    assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_OK);
     for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
         for (uint32_t k = 0; k < f.model.time.n_pieces; k++)
             for (uint32_t t = 0; t < f.model.time.pieces[k].n_terms; t++)
