@@ -27,7 +27,10 @@
 #define LONG_AT_MOST  3
 #define LONG_APART    0.02
 #define LONGEST_S     0.5
-#define MOST_FAILED   6
+/* Sizes whose calls fail are left out. A routine that fails for most sizes, or for all, is given up: so many
+ * at least, and so many for each one that could be measured. */
+#define LEAST_FAILED   6
+#define FAILED_FOR_ONE 4
 /* To make arguments takes longer than to look at them: beyond this a calibration would do nothing else. */
 #define MOST_BYTES 512e6
 
@@ -225,12 +228,43 @@ static bool wants_more(const struct class_run *run)
     return spent(run) < (run->model.n_measurements < LEAST_POINTS ? 2 : 1);
 }
 
+/* "n=700, nrhs=1" */
+static void name_sizes(const struct design *design, const struct design_point *point, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = 0;
+    for (uint32_t i = 0; i < design->n_sizes && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s=%" PRId64, i ? ", " : "",
+                                 design->problem->arguments[design->sizes[i]].name,
+                                 point->scope[design->sizes[i]].integer);
+}
+
+static void leave_out(struct class_run *run, const struct design_point *point, const struct esp_error *why)
+{
+    char sizes[128];
+    if (run->left_out++ > 0)
+        return;
+    name_sizes(run->design, point, sizes, sizeof sizes);
+    error_set(&run->why_left_out, why->status, "%s: %s", sizes, why->text);
+}
+
+static bool is_hopeless(const struct class_run *run)
+{
+    return run->left_out >= LEAST_FAILED && run->left_out > FAILED_FOR_ONE * run->model.n_measurements;
+}
+
+/* A failure of the calibration, and not of what it calls. */
+static bool is_own_failure(enum esp_status status)
+{
+    return status == ESP_CANCELLED || status == ESP_SYSTEM || status == ESP_NO_MEMORY;
+}
+
 static enum esp_status measure(struct class_run *run, struct esp_error *error)
 {
-    unsigned failed = 0, tried = run->model.n_measurements;
+    unsigned tried = run->model.n_measurements;
     struct calibration *calibration = run->calibration;
     const struct problem *problem = run->design->problem;
-    while (wants_more(run) && failed < MOST_FAILED) {
+    while (wants_more(run) && run->left_out < most_points(run) && !is_hopeless(run)) {
         struct design_point point = {.x = {0}};
         show(run);
         if (is_stopped(calibration))
@@ -242,10 +276,10 @@ static enum esp_status measure(struct class_run *run, struct esp_error *error)
         struct cost_measurement *m = &run->measurements[run->model.n_measurements];
         enum esp_status status =
             calibration_measure(calibration, problem, &point, run->model.n_variables, m, error);
-        if (status == ESP_CANCELLED || status == ESP_SYSTEM || status == ESP_NO_MEMORY)
+        if (is_own_failure(status))
             return status;
         if (status != ESP_OK) {
-            failed++;
+            leave_out(run, &point, error);
             continue;
         }
         run->model.n_measurements++;
@@ -254,8 +288,10 @@ static enum esp_status measure(struct class_run *run, struct esp_error *error)
         if ((status = journal_note(run, m, error)) != ESP_OK)
             return status;
     }
-    if (failed >= MOST_FAILED && run->model.n_measurements < FIT_LEAST_MEASUREMENTS)
-        return error_prefix(error, "%s is not measured: inputs made for it are refused", problem->name);
+    if (run->left_out > 0 && run->model.n_measurements < FIT_LEAST_MEASUREMENTS)
+        return error_set(error, run->why_left_out.status,
+                         "%s is not measured: calls of %u of %u sizes fail, the first with %s", problem->name,
+                         run->left_out, run->left_out + run->model.n_measurements, run->why_left_out.text);
     return ESP_OK;
 }
 
@@ -319,6 +355,9 @@ static enum esp_status calibrate_class(struct class_run *run, struct calibrate_r
     journal_read(run);
     status = make_model(run, error);
     result->points += run->new_points;
+    if (run->left_out > 0 && result->left_out == 0)
+        result->why_left_out = run->why_left_out;
+    result->left_out += run->left_out;
     if (status != ESP_OK)
         return status;
     unlink(run->journal);

@@ -42,14 +42,16 @@ enum esp_status calibration_create(const struct calibrate_options *options, stru
 void calibration_destroy(struct calibration *calibration);
 
 struct calibrate_result {
-    unsigned models, points; /* made, measured now */
-    bool was_there;          /* all models were there already */
-    double error;            /* expected, relative: the worst of its models */
+    unsigned models, points;       /* made, measured now */
+    bool was_there;                /* all models were there already */
+    double error;                  /* expected, relative: the worst of its models */
+    unsigned left_out;             /* sizes whose calls fail: no model has them */
+    struct esp_error why_left_out; /* of the first: "n=700: ..." */
 };
 
 /* Measures one problem and writes its models. ESP_INVALID with the reason: it cannot be measured.
- * ESP_CANCELLED: told to stop; what was measured is kept. ESP_FAILED: its routine refuses the inputs made for
- * it. ESP_SYSTEM: files. */
+ * ESP_CANCELLED: told to stop; what was measured is kept. ESP_FAILED, ESP_CRASHED and the like: so its
+ * routine ends with the inputs made for it, for most sizes. ESP_SYSTEM: files. */
 enum esp_status calibrate_problem(struct calibration *calibration, const struct problem *problem,
                                   struct calibrate_result *result, struct esp_error *error);
 

@@ -21,6 +21,7 @@ struct calibrating {
     struct calibration *together;    /* of the ranks */
     bool on_ranks;                   /* it is their turn with the problem */
     unsigned n_problems, n_done, failed;
+    unsigned skipped; /* of all: those that cannot be measured */
 };
 
 /* Removes the progress bar from the terminal. */

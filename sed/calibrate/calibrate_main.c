@@ -139,8 +139,10 @@ static void tell(const struct calibrating *command, const struct problem *proble
 {
     calibrate_clear_bar();
     if (command->json) {
-        printf("{\"problem\": \"%s\", \"models\": %u, \"points\": %u, \"error\": %.4g, \"failed\": %s}\n",
-               problem->name, result->models, result->points, result->error, error ? "true" : "false");
+        printf("{\"problem\": \"%s\", \"models\": %u, \"points\": %u, \"error\": %.4g, \"left_out\": %u, "
+               "\"failed\": %s}\n",
+               problem->name, result->models, result->points, result->error, result->left_out,
+               error ? "true" : "false");
         if (error)
             fprintf(stderr, "espalier calibrate: %s\n", error->text);
     } else if (error) {
@@ -151,6 +153,10 @@ static void tell(const struct calibrating *command, const struct problem *proble
         printf("%-12s %u model%s of %u new calls, expected error %.1f %%\n", problem->name, result->models,
                result->models == 1 ? "" : "s", result->points, 100 * result->error);
     }
+    if (result->left_out > 0)
+        fprintf(stderr,
+                "espalier calibrate: %s: calls of %u sizes fail, which are left out, the first with %s\n",
+                problem->name, result->left_out, result->why_left_out.text);
     fflush(stdout);
 }
 
@@ -196,6 +202,22 @@ static enum esp_status measure(struct calibrating *command, struct calibration *
     return together;
 }
 
+/* One of all problems that cannot be measured: nobody has asked for it by name, but its forecasts stay those
+ * of work over speed. */
+static void tell_skipped(struct calibrating *command, const struct problem *problem,
+                         const struct esp_error *why)
+{
+    char prefix[PROBLEM_MAX_NAME + 32];
+    const int n = snprintf(prefix, sizeof prefix, "%s is not measured: ", problem->name);
+    const char *reason = strncmp(why->text, prefix, (size_t)n) == 0 ? why->text + n : why->text;
+    calibrate_clear_bar();
+    if (command->json)
+        printf("{\"problem\": \"%s\", \"skipped\": true}\n", problem->name);
+    fprintf(command->json ? stderr : stdout, "%-12s skipped: %s\n", problem->name, reason);
+    fflush(stdout);
+    command->skipped++;
+}
+
 /* False: it is over. */
 static bool run_one(struct calibrating *command, struct calibration *calibration, struct problem *problem,
                     bool named)
@@ -203,13 +225,16 @@ static bool run_one(struct calibrating *command, struct calibration *calibration
     struct calibrate_result none = {0};
     struct esp_error error = {0};
     const enum esp_status status = measure(command, calibration, problem, &error);
-    const bool told = status != ESP_OK && (named || status != ESP_INVALID);
+    const bool skipped = !named && status == ESP_INVALID;
+    const bool told = status != ESP_OK && !skipped;
     command->n_done++;
     if (status == ESP_CANCELLED) {
         tell_stopped();
         command->failed++;
         return false;
     }
+    if (skipped)
+        tell_skipped(command, problem, &error);
     if (told)
         tell(command, problem, &none, &error);
     command->failed += told;
@@ -226,6 +251,14 @@ static int no_problem(const struct problem_set *set, const char *name)
             closest ? ": did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
     free(names);
     return EXIT_USAGE;
+}
+
+static void tell_all(const struct calibrating *command)
+{
+    if (!command->json)
+        printf("%u of %u problems have models; skipped: %u, failed: %u, each for the reason above\n",
+               command->n_done - command->skipped - command->failed, command->n_done, command->skipped,
+               command->failed);
 }
 
 static int run_all(struct calibrating *command, struct calibration *calibration, int n, char **names)
@@ -246,6 +279,8 @@ static int run_all(struct calibrating *command, struct calibration *calibration,
         goes_on = run_one(command, calibration, n ? (struct problem *)problem_find(set, names[i]) : order[i],
                           n > 0);
     free(order);
+    if (!n && goes_on)
+        tell_all(command);
     /* As shells tell who was ended by a signal: a script that goes through servers stops as well. */
     if (!goes_on && atomic_load(&stopped_by))
         return 128 + atomic_load(&stopped_by);

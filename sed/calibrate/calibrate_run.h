@@ -21,6 +21,8 @@ struct class_run {
     int64_t begun_ns;
     struct design_limits limits;
     unsigned new_points;
+    unsigned left_out;             /* sizes whose calls failed */
+    struct esp_error why_left_out; /* of the first: its sizes, and how */
 };
 
 /* Calls it several times. ESP_CANCELLED: told to stop; else as the calls ended. */

@@ -227,6 +227,31 @@ most_used_first() {
     sed -n 1p first | grep -q '^zswap ' && sed -n 2p first | grep -q '^zdotc '
 }
 check "of all problems those first that have taken the most time" most_used_first
+# A routine that crashes for some sizes has a model of the others; one that crashes for all has none.
+routines=$top_builddir/tests/unit/.libs/libroutines.so
+mkdir rough
+{
+    printf 'problem rough "Crashes for some sizes"\n    in int n\n    inout double x[n]\n    work 40 * n\n'
+    printf 'implementation c\n    c rough(n, x) in %s\n' "$routines"
+    printf 'problem broken "Crashes for all"\n    in int n\n    work 40 * n\nimplementation c\n    c null_write(n) in %s\n' "$routines"
+} >rough/rough.esp
+printf 'problem named "takes a text"\n    in string name\n    out int n\nimplementation c\n    c n = length_of(name) in %s\n' \
+    "$routines" >rough/named.esp
+sed "s|$top_srcdir/problems/blas|$work/rough|" sed.conf >rough.conf
+crashes_are_left_out() {
+    says 0 'which are left out, the first with n=' espalier calibrate --sed rough.conf --budget 4s --longest 2ms rough || return 1
+    grep -Eq 'rough: calls of [0-9]+ sizes fail.*: .*crashed' out || return 1
+    awk '$1 == "measured" { n++; if ($6 > 3000) bad = 1 } END { print n " sizes"; exit !(n >= 6 && !bad) }' state/models/rough-*-1-0.model
+}
+check "sizes for which a routine crashes are told, and a model is made of the others" crashes_are_left_out
+check "one that crashes for all sizes is told" says 1 'broken is not measured: calls of 6 of 6 sizes fail, the first with n=' \
+    espalier calibrate --sed rough.conf --budget 4s --longest 2ms broken
+all_are_told() {
+    says 1 'have models' espalier calibrate --sed rough.conf --all --budget 1s --longest 2ms || return 1
+    grep -Eq '^rough +is there already' out && grep -Eq '^named +skipped: it takes or gives texts or files$' out &&
+        grep -qx '1 of 3 problems have models; skipped: 1, failed: 1, each for the reason above' out
+}
+check "of all problems, what has no model is told and counted" all_are_told
 check "a problem that the server has not is told" says 2 "no problem 'dnothing'" calibrate dnothing
 check "a misspelt one, with the one that was meant" says 2 "no problem 'dodt': did you mean 'ddot'?" calibrate dodt
 check "nothing to measure is told" says 2 'expected names of problems, or --all' calibrate
