@@ -72,8 +72,10 @@ static enum esp_status check(const struct problem *problem, struct esp_error *er
 {
     if (problem->abstract)
         return unsupported(problem, "it is abstract; measure the problems that it leads to", error);
-    if (problem->n_implementations == 0 || !implementation_is_routine(&problem->implementations[0]))
-        return unsupported(problem, "it is no routine of a library", error);
+    if (problem->n_implementations == 0)
+        return unsupported(problem, "it has no implementation", error);
+    if (problem->implementations[0].command && !problem->idempotent)
+        return unsupported(problem, "it is a command that is not to be run twice (idempotent no)", error);
     if (problem_has_callbacks(problem))
         return unsupported(problem, "it calls functions of its caller", error);
     for (uint32_t i = 0; i < problem->n_arguments; i++) {

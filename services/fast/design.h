@@ -31,7 +31,8 @@ struct design {
     bool is_extent[COST_MOST_VARIABLES]; /* of one of them */
 };
 
-/* ESP_INVALID with the reason for problems that are not measured: abstract ones, programs, callbacks,
+/* ESP_INVALID with the reason for problems that are not measured: abstract ones, callbacks, commands
+ * that are not to be run twice,
  * texts and files, no sizes or too many, compressed matrices whose extents are none of them. */
 enum esp_status design_begin(const struct problem *problem, struct design *design, struct esp_error *error);
 

@@ -227,6 +227,22 @@ most_used_first() {
     sed -n 1p first | grep -q '^zswap ' && sed -n 2p first | grep -q '^zdotc '
 }
 check "of all problems those first that have taken the most time" most_used_first
+# Programs have models as routines have.
+mkdir programs
+printf 'problem sorted "Numbers in ascending order"\n    in int n\n    inout double x[n]\n    work 20 * n\nimplementation sort\n    command sort "-g" "{x}"\n    stdout x\n' \
+    >programs/sorted.esp
+printf 'problem booked "A number in a ledger"\n    in int n\n    in double x[n]\n    out int k\n    work n\n    idempotent no\nimplementation sh\n    command sh "-c" "echo line >>%s; echo 1"\n    stdin x\n    stdout k\n' \
+    "$work/ledger" >programs/booked.esp
+sed "s|$top_srcdir/problems/blas|$work/programs|" sed.conf >programs.conf
+a_command_is_measured() {
+    espalier calibrate --sed programs.conf --budget 3s --longest 50ms sorted || return 1
+    awk '$1 == "measured" { n++; if (!($2 > 1e-4)) bad = 1 } END { print n " sizes"; exit !(n >= 6 && !bad) }' state/models/sorted-sort-1-0.model
+}
+check "a command is measured" a_command_is_measured
+check "but none that is not to be run twice" says 1 'booked is not measured: it is a command that is not to be run twice' \
+    espalier calibrate --sed programs.conf booked
+check "which was not run" sh -c '! ls ledger'
+
 # A routine that crashes for some sizes has a model of the others; one that crashes for all has none.
 routines=$top_builddir/tests/unit/.libs/libroutines.so
 mkdir rough
