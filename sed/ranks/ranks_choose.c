@@ -41,23 +41,6 @@ static void model_trsm(const struct problem *problem, const struct number *scope
     as->trsm_case = parallel_trsm_case(uplo, side, trans == 'C' || trans == 'c' ? 'T' : trans);
 }
 
-static struct parallel_problem as_modelled(const struct problem *problem,
-                                           const struct implementation *implementation,
-                                           const struct number *scope, double work_flop)
-{
-    struct parallel_alike alike;
-    parallel_alike(implementation->symbol, &alike);
-    struct parallel_problem as = {.routine = alike.model};
-    as.n = value_of(problem, scope, "n", 0);
-    as.m = value_of(problem, scope, "m", as.n);
-    as.k = value_of(problem, scope, "k", as.m);
-    if (strcmp(as.routine, "pdtrsm") == 0)
-        model_trsm(problem, scope, &as);
-    if (strcmp(as.routine, "pdgetrf") == 0 && work_flop > 0)
-        as.n = (int64_t)cbrt(1.5 * work_flop);
-    return as;
-}
-
 /* Rows and columns of a matrix. */
 struct extents {
     int64_t rows, cols;
@@ -85,6 +68,30 @@ static struct extents largest_extents(const struct problem *problem,
             largest = (struct extents){layout.rows.n, layout.cols.n};
     }
     return largest;
+}
+
+static int64_t order_of(struct extents extents)
+{
+    return extents.rows < extents.cols ? extents.rows : extents.cols;
+}
+
+static struct parallel_problem as_modelled(const struct problem *problem,
+                                           const struct implementation *implementation,
+                                           const struct number *scope, double work_flop)
+{
+    struct parallel_alike alike;
+    const bool known = parallel_alike(implementation->symbol, &alike);
+    struct parallel_problem as = {.routine = alike.model};
+    as.n = value_of(problem, scope, "n", 0);
+    as.m = value_of(problem, scope, "m", as.n);
+    as.k = value_of(problem, scope, "k", as.m);
+    if (strcmp(as.routine, "pdtrsm") == 0)
+        model_trsm(problem, scope, &as);
+    if (strcmp(as.routine, "pdgetrf") == 0 && work_flop > 0)
+        as.n = (int64_t)cbrt(1.5 * work_flop);
+    else if (!known) /* an LU of what it is given, at most: of a long column that is nothing */
+        as.n = order_of(largest_extents(problem, implementation, scope));
+    return as;
 }
 
 /* ---- the grids in question ---- */

@@ -7,6 +7,7 @@
 #include "util/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #define FEW_RANKS  16              /* and more for each beyond so many: they may share a few processors */
 #define EACH_NS    (500 * NS_PER_MS)
 #define END_NS     (500 * NS_PER_MS) /* for all ranks to be gone by themselves */
+#define GOING_MS   20                /* that mpirun is waited for, when a rank was killed */
 #define STEADY_NS  (5 * NS_PER_S)    /* a job that lived longer is started again at once */
 #define PAUSE_NS   (500 * NS_PER_MS) /* after the first failure; twice as long after each further one */
 #define LONGEST_NS (30 * NS_PER_S)
@@ -184,21 +186,25 @@ static void on_kept(struct rank_pool *pool, uint32_t number, uint64_t bytes)
     ranks_wear_out(pool, why);
 }
 
-/* It has said nothing: of another host, not even to its envoy. A rank whose mpirun is killed is killed, too.
- */
+/* mpirun may have been killed, which kills its ranks: they can be gone while it is still going. */
+static void look_at_mpirun(struct rank_pool *pool)
+{
+    struct pollfd gone = {.fd = pool->mpirun_process, .events = POLLIN};
+    if (pool->state == JOB_UP && pool->mpirun_process >= 0 && poll(&gone, 1, GOING_MS) == 1)
+        ranks_on_mpirun_end(pool);
+}
+
+/* It has said nothing: of another host, not even to its envoy. */
 static void on_silent_end(struct rank_pool *pool, uint32_t number)
 {
     const struct rank *rank = &pool->ranks[number];
-    char how[80];
-    bool outside;
-    if (pool->state == JOB_UP)
-        ranks_on_mpirun_end(pool);
-    if (rank->far) {
-        blame(pool, number, true, "ended, or its host cannot be reached any more");
-    } else {
+    char how[80] = "ended, or its host cannot be reached any more";
+    bool outside = true;
+    if (!rank->far)
         end_text(rank->pid, how, sizeof how, &outside);
-        blame(pool, number, outside, how);
-    }
+    if (!rank->far && outside)
+        look_at_mpirun(pool);
+    blame(pool, number, outside, how);
 }
 
 void ranks_on_rank(struct rank_pool *pool, uint32_t number)

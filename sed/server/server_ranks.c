@@ -84,18 +84,31 @@ static uint32_t fill_all(const struct server *server, const struct problem_set *
     return n;
 }
 
+static bool is_among(const struct cost_ranks *ranks, uint32_t n, uint64_t digest)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (ranks[i].digest == digest)
+            return true;
+    return false;
+}
+
 /* What there was no time for is as it was. */
 static uint32_t keep_known(const struct cost_set *known, uint32_t n_known, struct cost_ranks *ranks,
                            uint32_t n)
 {
     const uint32_t fresh = n;
-    for (uint32_t i = 0; i < n_known && i < known->n_ranks; i++) {
-        uint32_t k = 0;
-        while (k < fresh && ranks[k].digest != known->ranks[i].digest)
-            k++;
-        if (k == fresh)
+    for (uint32_t i = 0; i < n_known && i < known->n_ranks; i++)
+        if (!is_among(ranks, fresh, known->ranks[i].digest))
             ranks[n++] = known->ranks[i];
-    }
+    return n;
+}
+
+/* Before ranks have come, and of problems that declare no work, it is known that no worker computes them. */
+static uint32_t add_unmeasured(const struct problem_set *set, struct cost_ranks *ranks, uint32_t n)
+{
+    for (size_t i = 0; i < set->n_problems; i++)
+        if (is_for_ranks_only(set->problems[i]) && !is_among(ranks, n, set->problems[i]->digest))
+            ranks[n++] = (struct cost_ranks){.digest = set->problems[i]->digest, .only = true};
     return n;
 }
 
@@ -160,6 +173,7 @@ void server_ranks_changed(void *arg)
     endpoint_enter(server->endpoint);
     if (ranks) {
         n = keep_known(&server->models, known, ranks, n);
+        n = add_unmeasured(shelf->set, ranks, n);
         take(server, ranks, n);
         server->ranks_first = first;
     }

@@ -344,6 +344,20 @@ static void an_lu_without_declared_work_is_weighed_by_its_order(void **state)
     assert_true(forecast_of_getrf(4000) > 10 * forecast_of_getrf(1000));
 }
 
+/* Not as an LU of the order of its only size: its server would look busy for hours. */
+static void a_routine_of_a_long_column_without_declared_work_takes_no_time(void **state)
+{
+    (void)state;
+    const struct problem *problem = problem_find(rig.problems, "scale");
+    const struct number scope[] = {
+        {.kind = NUMBER_UNKNOWN}, {.kind = NUMBER_INTEGER, .integer = 100000}, {.kind = NUMBER_UNKNOWN}};
+    const struct parallel_question question = {
+        .problem = problem, .implementation = problem->implementations, .scope = scope};
+    struct parallel_proposal proposal;
+    assert_true(rig.workers->ops->propose(rig.workers, &question, &proposal));
+    assert_true(proposal.seconds < 0.1);
+}
+
 /* Blocks have 16 rows and columns or more: with at most 16 there is one, and so one rank. */
 static void no_row_or_column_of_the_chosen_grid_is_idle(void **state)
 {
@@ -427,7 +441,7 @@ static void a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call(void **s
         const char *words;
     } kills[] = {{SIGKILL, false, "rank 2 of 4 (process "},
                  {SIGTERM, false, "was killed by signal 15"},
-                 {SIGKILL, true, "mpirun was killed by signal 9"},
+                 {SIGKILL, true, "killed"}, /* mpirun, or all ranks with it */
                  {SIGTERM, true, "mpirun"}};
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++) {
         const uint64_t before = jobs_started();
@@ -771,6 +785,7 @@ int main(void)
         cmocka_unit_test(an_mpirun_that_refuses_is_told_with_its_words),
         cmocka_unit_test(triangular_solves_have_a_model_of_their_own),
         cmocka_unit_test(an_lu_without_declared_work_is_weighed_by_its_order),
+        cmocka_unit_test(a_routine_of_a_long_column_without_declared_work_takes_no_time),
         cmocka_unit_test(no_row_or_column_of_the_chosen_grid_is_idle),
         cmocka_unit_test(idle_ranks_take_no_processor_time),
         cmocka_unit_test(a_rank_without_memory_fails_the_call_and_is_replaced),

@@ -146,6 +146,12 @@ static void what_only_ranks_compute_is_theirs(void **state)
     assert_true(is_about(cost.compute_s, 1 + ESTIMATE_CALL_S));
     cost = cost_of(&set, ONLY, 0); /* of no declared work nothing is known but that */
     assert_int_equal(cost.by, BY_RANKS);
+    struct cost_ranks unmeasured = {.digest = ONLY, .only = true};
+    struct cost_set early = {.fastest_s_per_flop = HUGE_VAL};
+    assert_int_equal(cost_set_ranks(&early, &unmeasured, 1, NULL), ESP_OK);
+    cost = cost_of(&early, ONLY, 1e9);
+    is_by(&cost, BY_RANKS, (struct process_grid){0});
+    cost_set_clear(&early);
 }
 
 /* Where a forecast is wanted; estimates of calls do without. */
