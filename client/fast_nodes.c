@@ -81,6 +81,13 @@ enum esp_status fast_comm_time(const char *source, const char *destination, uint
     return status;
 }
 
+/* Of a slot, beside the load of others. A server without a sensor does not tell of them. */
+static double flops_of(const struct esp_node *node)
+{
+    const double available = node->cpu_available;
+    return available > 0 && available < 1 ? available * node->speed_flops : node->speed_flops;
+}
+
 static enum esp_status of_server(const struct esp_node *node, enum fast_resource resource, double *amount,
                                  struct esp_error *error)
 {
@@ -88,7 +95,7 @@ static enum esp_status of_server(const struct esp_node *node, enum fast_resource
         return error_set(error, ESP_NOT_FOUND, "\"%s\" is no server that can be reached", node->name);
     switch (resource) {
     case FAST_FLOP:
-        *amount = node->speed_flops;
+        *amount = flops_of(node);
         return ESP_OK;
     case FAST_MEMORY:
         *amount = (double)node->memory_free;

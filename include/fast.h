@@ -122,7 +122,8 @@ enum esp_status fast_comp_size(const char *server, const struct fast_call *call,
 enum esp_status fast_comm_time(const char *source, const char *destination, uint64_t bytes, double *seconds);
 
 enum fast_resource {
-    FAST_FLOP,      /* need: floating point operations. avail: of one slot, in a second */
+    FAST_FLOP, /* need: floating point operations. avail: of one slot, in a second, beside the load of others
+                */
     FAST_MEMORY,    /* bytes. avail: free for sessions */
     FAST_INPUT,     /* need: bytes that go to the server */
     FAST_OUTPUT,    /* need: bytes that come back */

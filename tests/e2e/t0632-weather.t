@@ -84,6 +84,11 @@ competes 1
 competes 2
 competes 3
 check "three competitors leave at most a third" wait_until at_most open 34
+leaves_of_its_speed() { # PERCENT at most; the sensor's reading of one moment may be off by some
+    part=$("$top_builddir/tests/e2e/avail_steps" open) && echo "$part" &&
+        awk -v part="$part" -v most="$1" 'BEGIN { exit !(part > 0 && 100 * part <= most) }'
+}
+check "programs are told of as much less speed" wait_until leaves_of_its_speed 40
 check "a forecast counts with that" sh -c \
     'espalier forecast --json dgemm m=500 n=500 k=500 >slow.json && grep -q compute_s slow.json'
 server closed 'sensors = no'

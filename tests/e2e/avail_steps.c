@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * avail_steps SERVER: which part of its speed fast_avail() says that a server has now (t0632-weather.t).
+ */
+#include "fast.h"
+#include "grpc.h"
+#include "tests/e2e/must.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    struct esp_node *nodes;
+    double flops, speed_flops = 0;
+    size_t n;
+    HOLDS(argc == 2);
+    MUST(grpc_initialize(getenv("ESPALIER_CONFIG")));
+    MUST(esp_tree(NULL, &nodes, &n));
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(nodes[i].name, argv[1]) == 0)
+            speed_flops = nodes[i].speed_flops;
+    esp_tree_free(nodes);
+    MUST(fast_avail(FAST_FLOP, argv[1], NULL, &flops));
+    HOLDS(speed_flops > 0);
+    printf("%.3f\n", flops / speed_flops);
+    MUST(grpc_finalize());
+    return 0;
+}
