@@ -111,8 +111,9 @@ enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct 
 enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error);
 
 /* The rule that would be taken for what is given, and those that compete with it, the one first that would go
- * first: each step on the server where it would be over first. Nothing is called, but for looking at data
- * where they live. *steps is for fast_rules_free(). ESP_INVALID: no rule fits. */
+ * first: the first step on the server where it would be over first, the others there as well. Nothing is
+ * called, but for looking at data where they live. *steps is for fast_rules_free(). ESP_INVALID: no rule
+ * fits. */
 enum esp_status abstract_foresee(struct abstract_run *run, struct fast_step **steps, size_t *n,
                                  struct esp_error *error);
 

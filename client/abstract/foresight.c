@@ -98,6 +98,7 @@ bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
     double sum = 0, step_s = 0;
     bool whole = library != NULL;
     foresight->n_known = foresight->n_given;
+    *foresight->at = 0;
     for (uint32_t i = 0; whole && i < told->n_steps && foresight->n < MOST_STEPS; i++) {
         whole = tell_step(foresight, library, rule, &told->steps[i], &step_s);
         sum += step_s;

@@ -27,8 +27,9 @@ struct foresight {
     uint32_t n_known, n_given; /* n_given: those of the abstract problem */
     struct fast_step *steps;   /* a package */
     size_t n;
-    bool *taken;  /* of `sizes`: by the problem, or a step's */
-    bool unknown; /* nobody says what a step's problem takes */
+    char at[CAP_NAME + 1]; /* the server of the step before, in this rule; "": none */
+    bool *taken;           /* of `sizes`: by the problem, or a step's */
+    bool unknown;          /* nobody says what a step's problem takes */
 };
 
 /* ---- client/abstract/foresight.c ---- */
@@ -46,8 +47,9 @@ enum esp_status foresight_shapes(const struct problem *problem, const struct num
 
 /* ---- client/abstract/foresight_step.c ---- */
 
-/* The forecast of a step whose problem is this one, on the server where it would be over first; what it gives
- * is known from then on. ESP_NO_SERVER, or why nothing is known. */
+/* The forecast of a step whose problem is this one, on the server of the step before, or of the first one
+ * where it would be over first; what it gives is known from then on. ESP_NO_SERVER, or why nothing is known.
+ */
 enum esp_status foresight_step(struct foresight *foresight, const struct step *step,
                                const struct problem *problem, struct fast_step *told,
                                struct esp_error *error);

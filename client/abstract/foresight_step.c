@@ -3,6 +3,7 @@
 #include "client/forecast.h"
 #include "client/session/package.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct known_array *find_array(const struct foresight *foresight, const char *name)
@@ -133,20 +134,40 @@ static void keep_outputs(struct foresight *foresight, const struct step *step, c
     }
 }
 
-/* The soonest one that may be taken. */
-static enum esp_status take_best(const struct foresight *foresight, const struct told_servers *told,
-                                 struct fast_server *best, struct esp_error *error)
+static size_t find_server(const struct told_servers *told, const char *name)
 {
-    const char *only = foresight->run ? foresight->run->server : NULL;
     size_t i = 0;
-    while (i < told->n && only && strcmp(told->servers[i].server, only) != 0)
+    while (i < told->n && strcmp(told->servers[i].server, name) != 0)
         i++;
+    return i;
+}
+
+/* Where the call would make the step: where the one before was made, if it can be made there
+ * (abstract_step.c), and nowhere else when that one's state is wanted; else on the soonest one that may be
+ * taken. */
+static enum esp_status take_best(const struct foresight *foresight, const struct told_servers *told,
+                                 bool wants_state, struct fast_server *best, struct esp_error *error)
+{
+    const char *bound = foresight->run ? foresight->run->server : NULL;
+    const char *only = bound ? bound : *foresight->at ? foresight->at : NULL;
+    size_t i = only ? find_server(told, only) : 0;
+    if (only && !bound && !wants_state && (i == told->n || told->servers[i].excluded))
+        i = 0;
     if (i == told->n)
-        return error_set(error, ESP_NO_SERVER, "no server has it");
+        return only && told->n > 0 ? error_set(error, ESP_NO_SERVER, "%s does not solve it", only)
+                                   : error_set(error, ESP_NO_SERVER, "no server has it");
     if (told->servers[i].excluded)
         return error_set(error, ESP_NO_SERVER, "%s: %s", told->servers[i].server, told->servers[i].excluded);
     *best = told->servers[i];
     return ESP_OK;
+}
+
+static bool wants_state(const struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].type == TYPE_STATE && argument_is_input(&problem->arguments[i]))
+            return true;
+    return false;
 }
 
 enum esp_status foresight_step(struct foresight *foresight, const struct step *step,
@@ -167,7 +188,9 @@ enum esp_status foresight_step(struct foresight *foresight, const struct step *s
     if (known)
         keep_outputs(foresight, step, problem, scalars);
     if (status == ESP_OK)
-        status = take_best(foresight, &told, best, error);
+        status = take_best(foresight, &told, wants_state(problem), best, error);
+    if (status == ESP_OK)
+        snprintf(foresight->at, sizeof foresight->at, "%s", best->server);
     best->server = package_text(foresight->steps, best->server ? best->server : "");
     best->address = package_text(foresight->steps, best->address ? best->address : "");
     best->agent = package_text(foresight->steps, best->agent ? best->agent : "");

@@ -4,7 +4,7 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
 
-mkdir own
+mkdir own first
 copy() { # NAME WORK LIBRARY
     cat <<END
 problem $1 "A copy that is said to take its time"
@@ -25,15 +25,19 @@ rules() { # NAME RULE...
     copy dear 1e6
     copy middle 150000
     copy cheap 1e5
+    copy second 1e5
     rules shorter 'take dear(x = A) giving X = y' 'or take cheap(x = A) giving F = y then cheap(x = F) giving X = y'
     rules sum 'take cheap(x = A) giving F = y then cheap(x = F) giving X = y' 'or take middle(x = A) giving X = y'
     rules absent 'take nowhere(x = A) giving X = y' 'or take dear(x = A) giving X = y'
     rules equal 'take cheap(x = A) giving X = y' 'or take cheap(x = A) giving F = y then cheap(x = F) giving X = y'
+    rules apart 'take first(x = A) giving F = y then second(x = F) giving X = y'
 } >own/own.esp
+{ copy first 1e3; copy second 1e5; } >first/first.esp
 XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 printf 'problems = { "%s", "%s" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 properties = { "gpu" } }\n' \
     "$top_srcdir/problems" "$work/own" >small.conf
+printf 'server "F" { parent = "MA" slots = 1 problems = { "%s" } }\n' "$work/first" >>small.conf
 at_exit() {
     espalier down small --force >down.out 2>&1
 }
@@ -145,6 +149,18 @@ kept_ones_too() {
     foresees 3 '^dposv +S ' solve "A=data:$id" B=@b.csv
 }
 check "of a datum that lives on a server too" kept_ones_too
+# Only F makes the first step; it has no dgemm that would show how quick it is, and S would be quicker for the second.
+in_one_place() {
+    espalier forecast second n=300 >second.out || return 1
+    cat second.out
+    grep -E '^[FS] ' second.out | head -1 | grep -q '^S ' || return 1
+    espalier forecast apart n=300 >rules.out || return 1
+    cat rules.out
+    grep -Eq '^first +F ' rules.out && grep -Eq '^second +F ' rules.out
+}
+check "steps of a chain are forecast where the call makes them" in_one_place
+check "which is in one place" espalier call apart A=@a.csv -o X=x.csv
+check_says "the first one's" 'apart: done by first, second on F'
 check "a forecast of an abstract problem shows all rules" rules_are_shown
 check "those for sparse matrices too" sparse_ones_too
 check "and which steps nobody has" what_is_missing_is_told
