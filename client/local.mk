@@ -45,6 +45,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/constraints.c \
 	client/command/constraints.h \
 	client/command/session.c \
+	client/command/bound_forecast.c \
+	client/command/bound_forecast.h \
 	client/command/session.h \
 	client/command/steps_view.c \
 	client/command/steps_view.h \

@@ -320,7 +320,7 @@ static const char *candidate_note(const struct esp_session_info *info, const str
 }
 
 /* A session that was bound to a server has nobody to compare. */
-static bool is_forecast(const struct esp_session_info *info)
+static bool is_compared(const struct esp_session_info *info)
 {
     for (size_t i = 0; i < info->n_candidates; i++)
         if (info->candidates[i].compute_s > 0 || info->candidates[i].queue_s > 0 ||
@@ -370,11 +370,11 @@ void session_print(const struct esp_session_info *info, FILE *stream)
 {
     const struct session_ranks ranks = ranks_of(info);
     char text[6][QUANTITY_TEXT], ranks_text[SESSION_RANKS_TEXT];
-    bool was_forecast = is_forecast(info);
-    if (was_forecast)
+    const bool compared = is_compared(info);
+    if (compared)
         print_candidates(info, stream);
     fprintf(stream, "Server    %s, session %s\n", *info->server ? info->server : "none", info->id);
-    if (was_forecast)
+    if (compared || info->forecast_s > 0)
         fprintf(stream, "Forecast  %s: computation %s\n", quantity_seconds(info->forecast_s, text[0]),
                 quantity_seconds(info->forecast_compute_s, text[1]));
     if (info->compute_s > 0)

@@ -64,8 +64,8 @@ enum esp_status session_find(const struct command_line *command, const char *pro
 enum exit_code session_handle(const struct command_line *command, const char *problem,
                               grpc_function_handle_t *handle);
 
-/* The candidates with their forecasts (unless the session was bound to a server), who took the session, and
- * where its time went: the parts add up to the total. */
+/* The candidates with their forecasts (unless the session was bound to a server), who took the session, its
+ * forecast where that is known, and where its time went: the parts add up to the total. */
 void session_print(const struct esp_session_info *info, FILE *stream);
 json_t *session_json(const struct esp_session_info *info);
 /* A list of what of a session, or of a job, lives on servers. */

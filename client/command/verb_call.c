@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/bound_forecast.h"
 #include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
 #include "client/command/left_note.h"
@@ -66,8 +67,10 @@ static void print_left(const struct values *values, const struct esp_session_inf
     }
 }
 
+/* `unknown`: why there is no forecast, though it was asked for. */
 static enum exit_code show(const struct command_line *command, const struct values *values,
-                           const char *warning, const struct esp_session_info *info)
+                           const char *warning, const struct esp_session_info *info,
+                           const struct esp_error *unknown)
 {
     struct esp_error error = {0};
     bool leaves = info && command_option_value(command, "leave");
@@ -82,6 +85,8 @@ static enum exit_code show(const struct command_line *command, const struct valu
                                       "session", info ? session_json(info) : json_null()));
     if (info && command_option_value(command, "verbose"))
         session_print(info, stdout);
+    if (info && command_option_value(command, "verbose") && unknown->status != ESP_OK)
+        printf("Forecast  none: %s\n", unknown->text);
     if (leaves)
         print_left(values, info);
     values_print(values);
@@ -139,6 +144,11 @@ static void on_progress(void *arg, double fraction)
     }
 }
 
+static bool wants_forecast(const struct command_line *command)
+{
+    return command->json || command_option_value(command, "verbose");
+}
+
 static enum exit_code call(const struct command_line *command, const struct esp_problem *problem,
                            struct values *values)
 {
@@ -168,8 +178,10 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     options.arg = &watching;
     char warning[OVERFLOW_TEXT] = "";
     const bool finite = overflow_inputs_are_finite(values);
-    bool wants_info =
-        command->json || command_option_value(command, "verbose") || command_option_value(command, "leave");
+    bool wants_info = wants_forecast(command) || command_option_value(command, "leave");
+    struct bound_forecast bound;
+    bound_forecast_ask(&bound, command, wants_forecast(command), problem->name, values->arguments,
+                       problem->n_arguments);
     enum esp_status status =
         esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL);
     clear_bar(&watching);
@@ -183,8 +195,11 @@ static enum exit_code call(const struct command_line *command, const struct esp_
         if (finite)
             overflow_look(values, warning);
         values_look_at_kept(values);
-        code = show(command, values, warning, info);
+        if (info)
+            bound_forecast_tell(&bound, info);
+        code = show(command, values, warning, info, &bound.why);
     }
+    bound_forecast_clear(&bound);
     esp_session_info_free(info);
     grpc_function_handle_destruct(&handle);
     return code;
