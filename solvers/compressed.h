@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products and transposes of matrices by compressed columns, for one type: NAME(root) and SCALAR are defined
- * by who includes this. Numbers start at 0; in what is given, rows need not ascend; in what comes back they
- * do.
+ * Products and transposes of matrices by compressed columns, and systems with triangular ones, for one type:
+ * NAME(root) and SCALAR are defined by who includes this. Numbers start at 0; in what is given, rows need not
+ * ascend; in what comes back they do.
  */
 #include "solvers/sparse_structure.h"
 
@@ -100,5 +100,42 @@ SOLVER int NAME(csctranspose)(int m, int n, const int *Ap, const int *Ai, const 
         }
     memmove(Bp + 1, Bp, (size_t)m * sizeof *Bp);
     Bp[0] = 0;
+    return SOLVER_OK;
+}
+
+/* The element on the diagonal of column j, whose rows ascend; NULL: it is not stored. */
+static const SCALAR *diagonal_of(int j, const int *Ap, const int *Ai, const SCALAR *A)
+{
+    for (int p = Ap[j]; p < Ap[j + 1] && Ai[p] <= j; p++)
+        if (Ai[p] == j)
+            return &A[p];
+    return NULL;
+}
+
+/* A X = B for a triangular A of order n, column by column of A: uplo is U or L, and what is stored in the
+ * other triangle is not read. */
+SOLVER int NAME(csctrs)(char uplo, int n, int nrhs, const int *Ap, const int *Ai, const SCALAR *A,
+                        const SCALAR *B, SCALAR *X)
+{
+    const bool upper = uplo == 'U';
+    if (!structure_is_good(n, Ap, Ai))
+        return SOLVER_INVALID;
+    for (int j = 0; j < n; j++) {
+        const SCALAR *diagonal = diagonal_of(j, Ap, Ai, A);
+        if (!diagonal || *diagonal == 0)
+            return SOLVER_SINGULAR;
+    }
+    memcpy(X, B, (size_t)n * (size_t)nrhs * sizeof *X);
+    for (int step = 0; step < n; step++) {
+        const int j = upper ? n - 1 - step : step;
+        const SCALAR diagonal = *diagonal_of(j, Ap, Ai, A);
+        for (int k = 0; k < nrhs; k++) {
+            SCALAR *x = X + (size_t)k * (size_t)n;
+            x[j] /= diagonal;
+            for (int p = Ap[j]; p < Ap[j + 1]; p++)
+                if (upper ? Ai[p] < j : Ai[p] > j)
+                    x[Ai[p]] -= A[p] * x[j];
+        }
+    }
     return SOLVER_OK;
 }

@@ -208,7 +208,10 @@ SOLVER int esp_dgeeig(int n, const double *matrix, double *f, double *wr, double
                                         const int *Bp, const int *Bi, const scalar *B, int nzc, int *Cp,     \
                                         int *Ci, scalar *C);                                                 \
     SOLVER int esp_##letter##csctranspose(int m, int n, const int *Ap, const int *Ai, const scalar *A,       \
-                                          int *Bp, int *Bi, scalar *B);
+                                          int *Bp, int *Bi, scalar *B);                                      \
+    /* A X = B for a triangular A of order n; uplo is U or L. SOLVER_SINGULAR: a zero on its diagonal. */    \
+    SOLVER int esp_##letter##csctrs(char uplo, int n, int nrhs, const int *Ap, const int *Ai,                \
+                                    const scalar *A, const scalar *B, scalar *X);
 COMPRESSED(s, float)
 COMPRESSED(d, double)
 COMPRESSED(c, float _Complex)

@@ -109,6 +109,40 @@ static void sparse_general(struct trial *trial)
     run_fails(trial, "singular");
 }
 
+/* The triangle of a grid's matrix: what is stored elsewhere must not be read. */
+static struct mat grid_triangle(struct trial *trial, int k, char uplo)
+{
+    struct mat A = grid_matrix(trial, k, true);
+    for (int j = 0; j < A.n; j++)
+        for (int i = 0; i < A.m; i++)
+            if (uplo == 'U' ? i > j : i < j)
+                AT(A, i, j) = 0;
+    return A;
+}
+
+static void sparse_triangular(struct trial *trial)
+{
+    for (int k = 0; k <= 16; k = 2 * k + (k == 0))
+        EACH_FLAG (uplo, "UL") {
+            trial_case(trial, "grid of %d x %d uplo=%c", k, k, *uplo);
+            struct mat A = grid_triangle(trial, k, *uplo), B = mat_random(&trial->lab, A.n, NRHS);
+            give_sparse(trial, *uplo == 'U' && k % 2 ? A : grid_matrix(trial, k, true));
+            give_flag(trial, "uplo", *uplo);
+            give(trial, "B", B);
+            if (run(trial))
+                solves(trial, A, result(trial, "X"), B);
+        }
+    EACH_FLAG (uplo, "UL") {
+        trial_case(trial, "a zero on the diagonal, uplo=%c", *uplo);
+        struct mat A = mat_identity(&trial->lab, 3);
+        AT(A, 1, 1) = 0;
+        give_sparse(trial, A);
+        give_flag(trial, "uplo", *uplo);
+        give(trial, "B", mat_new(&trial->lab, 3, 1));
+        run_fails(trial, "singular");
+    }
+}
+
 static void sparse_positive(struct trial *trial)
 {
     for (int k = 0; k <= 16; k = 2 * k + (k == 0)) {
@@ -687,6 +721,7 @@ static const struct row solvers[] = {
     {"zumfpack", 'z', sparse_general},
     {"dcholmod", 'd', sparse_positive},
     {"zcholmod", 'z', sparse_positive},
+    ROWS(csctrs, sparse_triangular),
     ROWS(mumps, sparse_general),
     ROWS(mumps_det, determinant),
     ROWS(cscmm, sparse_product),
