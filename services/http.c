@@ -21,7 +21,91 @@ struct http {
     struct http_pages pages;
     struct MHD_Daemon *daemon;
     char address[HTTP_ADDRESS];
+    struct connection *oldest, *newest;
+    unsigned n_connections;
 };
+
+/* One that is open; those of the port's thread alone. */
+struct connection {
+    struct connection *older, *newer;
+    int fd;
+    bool answered; /* its request is whole, and the answer on its way */
+};
+
+/* ---- connections ---- */
+
+/* Who makes way for the newest: the oldest whose request is not whole, else the oldest. */
+static const struct connection *find_dispensable(const struct http *http)
+{
+    const struct connection *found = NULL;
+    for (const struct connection *at = http->newest->older; at; at = at->older)
+        if (!found || !at->answered || found->answered)
+            found = at;
+    return found;
+}
+
+/* While as many are open as may be, nobody else is let in: so the last place is made free again at once, or
+ * a few who send half a request would keep others waiting. The library sees a connection that has ended. */
+static void keep_a_place_free(const struct http *http)
+{
+    const struct connection *one = http->n_connections >= MOST_CONNECTIONS ? find_dispensable(http) : NULL;
+    if (one)
+        shutdown(one->fd, SHUT_RDWR);
+}
+
+static struct connection *begin_connection(struct http *http, struct MHD_Connection *opened)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(opened, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *one = info ? calloc(1, sizeof *one) : NULL;
+    if (!one)
+        return NULL;
+    one->fd = info->connect_fd;
+    one->older = http->newest;
+    *(http->newest ? &http->newest->newer : &http->oldest) = one;
+    http->newest = one;
+    http->n_connections++;
+    return one;
+}
+
+static void end_connection(struct http *http, struct connection *one)
+{
+    if (!one)
+        return; /* there was no memory to know it */
+    *(one->older ? &one->older->newer : &http->oldest) = one->newer;
+    *(one->newer ? &one->newer->older : &http->newest) = one->older;
+    http->n_connections--;
+    free(one);
+}
+
+static void on_connection(void *self, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http *http = self;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        end_connection(http, *context);
+        return;
+    }
+    *context = begin_connection(http, connection);
+    keep_a_place_free(http);
+}
+
+static void note_answered(struct MHD_Connection *connection, bool answered)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct connection *one = info ? info->socket_context : NULL;
+    if (one)
+        one->answered = answered;
+}
+
+static void on_answered(void *self, struct MHD_Connection *connection, void **state,
+                        enum MHD_RequestTerminationCode how)
+{
+    (void)self;
+    (void)state;
+    (void)how;
+    note_answered(connection, false); /* it may ask again */
+}
 
 /* ---- pages ---- */
 
@@ -38,6 +122,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     enum MHD_Result result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
+    note_answered(connection, true);
     return result;
 }
 
@@ -175,7 +260,8 @@ enum esp_status http_open(const char *address, const struct http_pages *pages, s
         MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, http,
                          MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
                          MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)REQUEST_BYTES, MHD_OPTION_END);
+                         (size_t)REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+                         MHD_OPTION_NOTIFY_COMPLETED, on_answered, NULL, MHD_OPTION_END);
     if (!http->daemon) {
         close(fd);
         free(http);

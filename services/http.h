@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A daemon's small HTTP port on loopback: /health and /metrics, to be read only. One thread of its own, a few
- * connections at a time.
+ * connections at a time: where there are more, the oldest that has not sent a whole request makes way.
  */
 #ifndef SERVICES_HTTP_H
 #define SERVICES_HTTP_H

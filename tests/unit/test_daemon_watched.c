@@ -215,6 +215,52 @@ static void other_pages_and_methods_are_refused(void **state)
     assert_int_equal(stop(child), 0);
 }
 
+#define HALVES 64
+
+/* A process that has so many requests begun, and sends on at each of them without ever ending one; `ready` is
+ * told when all have begun. */
+_Noreturn static void send_halves(int ready)
+{
+    const struct sockaddr_in address = http_address();
+    int fds[HALVES];
+    for (size_t i = 0; i < HALVES; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(fds[i], (const struct sockaddr *)&address, sizeof address) != 0 ||
+            send(fds[i], "GET /health HTTP/1.1\r\nX: ", 25, MSG_NOSIGNAL) < 0)
+            _exit(1);
+    }
+    if (write(ready, "", 1) != 1)
+        _exit(1);
+    for (;; usleep(100000))
+        for (size_t i = 0; i < HALVES; i++)
+            send(fds[i], "x", 1, MSG_NOSIGNAL);
+}
+
+static void half_requests_keep_nobody_waiting(void **state)
+{
+    (void)state;
+    int ready[2];
+    char byte;
+    write_config("http = \"127.0.0.1:0\"");
+    pid_t child = start(true);
+    wait_notified("READY=1");
+    assert_int_equal(pipe(ready), 0);
+    pid_t halves = fork();
+    if (halves == 0) {
+        alarm(60);
+        send_halves(ready[1]);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    for (int i = 0; i < 40; i++)
+        assert_non_null(strstr(ask(GET("/health")), "HTTP/1.1 200"));
+    assert_non_null(strstr(ask(GET("/metrics")), "\nespalier_test_total 42\n"));
+    kill(halves, SIGKILL);
+    waitpid(halves, NULL, 0);
+    assert_int_equal(stop(child), 0);
+}
+
 static void only_loopback_is_served(void **state)
 {
     (void)state;
@@ -275,6 +321,7 @@ int main(void)
         TEST(who_cannot_work_says_so),
         TEST(metrics_are_those_of_the_node_and_of_the_process),
         TEST(other_pages_and_methods_are_refused),
+        TEST(half_requests_keep_nobody_waiting),
         TEST(only_loopback_is_served),
         TEST(a_port_that_is_taken_is_a_failure),
         TEST(systemd_is_told_of_readiness_reload_and_stop),
