@@ -218,8 +218,10 @@ void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
     const struct timespec patience = {.tv_sec = pause_ns / NS_PER_S, .tv_nsec = pause_ns % NS_PER_S};
     for (;;) {
         int number = sigtimedwait(&daemon->signals, NULL, &patience);
-        if (number < 0)
+        if (number < 0) {
             return_memory(&worked_s);
+            daemon_notes_again(daemon);
+        }
         if (daemon->watchdog_ns > 0)
             show_life(daemon);
         if (daemon_ends_on(daemon, number))
@@ -231,15 +233,11 @@ void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
 
 void daemon_stop(struct daemon *daemon)
 {
-    char path[4096];
     if (!daemon)
         return;
     http_close(daemon->http);
-    daemon_http_address_file(daemon->settings, path, sizeof path);
-    if (daemon->http && *path && !daemon_again.wanted)
-        unlink(path);
-    if (daemon->settings->address_file && !daemon_again.wanted)
-        unlink(daemon->settings->address_file);
+    if (!daemon_again.wanted)
+        daemon_notes_remove(daemon);
     if (daemon->was_ready) /* else it never ran: the log's last line is why */
         log_notice("stopped");
     log_close();

@@ -85,10 +85,13 @@ struct daemon_node {
 };
 
 /* The node is there: opens the HTTP port if the file names one (http), and writes its address beside the
- * daemon's own ("ADDRESS_FILE.http"). `node` is copied. Before daemon_ready(). ESP_CONFIG, ESP_SYSTEM. */
+ * daemon's own ("ADDRESS_FILE.http"), as daemon_ready() does. `node` is copied. Before daemon_ready().
+ * ESP_CONFIG, ESP_SYSTEM. */
 enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error);
 
-/* The node answers on `address`: writes the address file (first under a temporary name) and logs it. Then it
+/* The node answers on `address`: writes the address file (first under a temporary name; where the disk is
+ * full, when there is room, and /health says so until then), notes the address in its state_dir, where it
+ * stays when the daemon ends, and logs it. Then it
  * lets the waiting process go, and tells systemd when it asked (NOTIFY_SOCKET): those two hear of it when the
  * node is settled, or after 3 s, and then a warning says why it is not. */
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error);

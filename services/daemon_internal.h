@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside a daemon: daemon.c (background, signals), daemon_arguments.c (command line),
- * daemon_await.c (what a node cannot do without), daemon_ready.c (who
- * looks at its node, and who hears that it is ready), daemon_reload.c (its file, read again),
+ * daemon_await.c (what a node cannot do without), daemon_ready.c (who looks at its node, and who hears that
+ * it is ready), daemon_notes.c (where its addresses are written), daemon_reload.c (its file, read again),
  * daemon_lock.c (that there is no other one of the same file) and daemon_again.c (its next life).
  */
 #ifndef SERVICES_DAEMON_INTERNAL_H
@@ -11,16 +11,29 @@
 #include "services/daemon.h"
 #include "services/http.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+
+/* What it writes down of itself: the addresses of its HTTP port and of itself for others to find it, and, in
+ * its state_dir, where it was, which stays when it ends. */
+enum daemon_note { DAEMON_NOTE_HTTP, DAEMON_NOTE_ADDRESS, DAEMON_NOTE_FORMER, DAEMON_NOTES };
+
+#define NOTED_TEXT 256
+struct noted {
+    char path[PATH_MAX]; /* "": nowhere */
+    char text[NOTED_TEXT];
+    int why; /* errno, that it is not written yet; 0: it is. Under the daemon's lock. */
+};
 
 struct daemon {
     const struct daemon_arguments *arguments;
     const struct settings_node *settings;
     sigset_t signals;
-    pthread_mutex_t lock;    /* of `node`, which the HTTP port's thread looks at too */
+    pthread_mutex_t lock;    /* of `node` and `notes`, which the HTTP port's thread looks at too */
     struct daemon_node node; /* all NULL: not there (yet, or any more) */
     struct http *http;
+    struct noted notes[DAEMON_NOTES];
     bool was_ready;
     int64_t watchdog_ns; /* 0: nobody wants signs of life */
     /* Its file as it was when the daemon started and when it was last read; NULL: it was not. */
@@ -65,7 +78,18 @@ void daemon_forget_read(struct daemon *daemon);
 /* The node is about to go: nobody may look at it from now on. */
 void daemon_look_away(struct daemon *daemon);
 bool daemon_node_health(struct daemon *daemon, char *text, size_t size);
-/* Where the HTTP port's address is written; "" when it is not. */
-void daemon_http_address_file(const struct settings_node *settings, char *path, size_t size);
+
+/* ---- daemon_notes.c ---- */
+
+/* Writes it where the daemon's file says, if it does; it is written again later where the disk is full, or
+ * nobody waits for it. ESP_SYSTEM: it never could be. */
+enum esp_status daemon_note(struct daemon *daemon, enum daemon_note what, const char *text,
+                            struct esp_error *error);
+/* What could not be written. */
+void daemon_notes_again(struct daemon *daemon);
+/* Appends what is not written yet; with the daemon's lock. */
+void daemon_notes_tell(const struct daemon *daemon, char *text, size_t size);
+/* Those by which others find it. */
+void daemon_notes_remove(const struct daemon *daemon);
 
 #endif

@@ -8,7 +8,6 @@
 #include "services/process_metrics.h"
 #include "util/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,6 +31,7 @@ bool daemon_node_health(struct daemon *daemon, char *text, size_t size)
     pthread_mutex_lock(&daemon->lock);
     if (daemon->node.health)
         good = daemon->node.health(daemon->node.self, text, size);
+    daemon_notes_tell(daemon, text, size);
     pthread_mutex_unlock(&daemon->lock);
     return good;
 }
@@ -63,25 +63,6 @@ static void daemon_metrics_page(void *self, struct metrics *metrics)
 
 /* ---- ready ---- */
 
-/* The address of the HTTP port stands beside the daemon's own. */
-#define HTTP_SUFFIX ".http"
-
-static enum esp_status write_address(const char *path, const char *address, struct esp_error *error)
-{
-    char temporary[4096];
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >= sizeof temporary)
-        return error_set(error, ESP_CONFIG, "address_file: the path \"%.100s...\" is too long", path);
-    FILE *file = fopen(temporary, "we");
-    if (!file)
-        return error_errno(error, "cannot write the address file \"%s\"", temporary);
-    bool good = fprintf(file, "%s\n", address) > 0;
-    if (fclose(file) == 0 && good && rename(temporary, path) == 0)
-        return ESP_OK;
-    error_errno(error, "cannot write the address file \"%s\"", path);
-    unlink(temporary);
-    return ESP_SYSTEM;
-}
-
 /* A daemon in the background holds no terminal and no pipe of whoever started it, except standard error when
  * that is its log. */
 static void let_go_of_streams(const struct settings_node *settings)
@@ -103,16 +84,8 @@ void daemon_let_go(struct daemon *daemon)
     daemon_tell_starter(0);
 }
 
-void daemon_http_address_file(const struct settings_node *settings, char *path, size_t size)
-{
-    *path = '\0';
-    if (settings->address_file && strlen(settings->address_file) + sizeof HTTP_SUFFIX <= size)
-        snprintf(path, size, "%s%s", settings->address_file, HTTP_SUFFIX);
-}
-
 enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error)
 {
-    char path[4096];
     pthread_mutex_lock(&daemon->lock);
     daemon->node = *node;
     pthread_mutex_unlock(&daemon->lock);
@@ -120,9 +93,8 @@ enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *no
         return ESP_OK;
     const struct http_pages pages = {daemon, daemon_health_page, daemon_metrics_page};
     enum esp_status status = http_open(daemon->settings->http, &pages, &daemon->http, error);
-    daemon_http_address_file(daemon->settings, path, sizeof path);
-    if (status == ESP_OK && *path)
-        status = write_address(path, http_address(daemon->http), error);
+    if (status == ESP_OK)
+        status = daemon_note(daemon, DAEMON_NOTE_HTTP, http_address(daemon->http), error);
     if (status == ESP_OK)
         log_notice("health and metrics at http://%s", http_address(daemon->http));
     else
@@ -163,12 +135,12 @@ static void wait_for_those_above(struct daemon *daemon)
 
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error)
 {
-    if (daemon->settings->address_file) {
-        enum esp_status status = write_address(daemon->settings->address_file, address, error);
-        if (status != ESP_OK) {
-            daemon_look_away(daemon);
-            return status;
-        }
+    enum esp_status status = daemon_note(daemon, DAEMON_NOTE_ADDRESS, address, error);
+    if (status == ESP_OK)
+        status = daemon_note(daemon, DAEMON_NOTE_FORMER, address, error);
+    if (status != ESP_OK) {
+        daemon_look_away(daemon);
+        return status;
     }
     daemon->was_ready = true;
     snprintf(daemon_again.listen, sizeof daemon_again.listen, "%s", address);

@@ -57,6 +57,7 @@ services_libdaemon_la_SOURCES = \
 	services/daemon_arguments.c \
 	services/daemon_internal.h \
 	services/daemon_lock.c \
+	services/daemon_notes.c \
 	services/daemon_ready.c \
 	services/daemon_reload.c \
 	services/http.c \

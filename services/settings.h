@@ -15,6 +15,8 @@
 
 #define SETTINGS_PORT      "4780" /* of redirectors and agents, where an address names none */
 #define SETTINGS_HTTP_PORT "4790"
+/* The file in a daemon's state_dir that has the address at which it was last. */
+#define SETTINGS_FORMER_ADDRESS "address"
 
 enum settings_kind {
     SETTINGS_CLIENT,

@@ -71,8 +71,9 @@ struct deploy_daemon apply_daemon(struct apply *apply, const struct step *step);
 
 /* ---- apply_redirectors.c ---- */
 
-/* Starts the redirectors of this machine that have died, where they were, so that those who know them find
- * them again: before the tree is asked for, as a platform whose only redirector is gone does not show it. */
+/* Starts the redirectors of this machine that have died or were stopped, where they were, so that those who
+ * know them find them again: before the tree is asked for, as a platform whose only redirector is gone does
+ * not show it. */
 enum exit_code apply_revive(struct apply *apply, const struct command_line *command);
 /* Where the file's redirectors are, in the tree as it is seen. ESP_NO_MEMORY. */
 enum esp_status apply_find_redirectors(struct apply *apply, const struct view *view, struct esp_error *error);

@@ -22,10 +22,10 @@ static struct deploy_daemon redirector_daemon(struct apply *apply,
                                   .arena = &apply->platform.arena};
 }
 
-/* ---- those that have died ---- */
+/* ---- those that do not run any more ---- */
 
 /* Whether one of that name was started here, and none of them runs. */
-static bool has_died(const struct platform_record *records, size_t n, const char *name)
+static bool has_ended(const struct platform_record *records, size_t n, const char *name)
 {
     bool known = false;
     for (size_t i = 0; i < n; i++) {
@@ -38,7 +38,8 @@ static bool has_died(const struct platform_record *records, size_t n, const char
     return known;
 }
 
-/* The address at which it was, into `address`; false: that is not known. */
+/* The address at which it was, into `address`: one that was killed has left its address file, one that was
+ * stopped in good order what it has noted for itself. False: that is not known. */
 static bool former_address(const struct apply *apply, const struct settings_node *node, char *address,
                            size_t size)
 {
@@ -48,6 +49,12 @@ static bool former_address(const struct apply *apply, const struct settings_node
     else
         snprintf(launch.address_file, sizeof launch.address_file, "%s/%s.address", apply->deploy.files,
                  node->name);
+    if (!launch_ready(&launch) && node->state_dir)
+        snprintf(launch.address_file, sizeof launch.address_file, "%s/" SETTINGS_FORMER_ADDRESS,
+                 node->state_dir);
+    else if (!launch_ready(&launch))
+        snprintf(launch.address_file, sizeof launch.address_file, "%s/%s/" SETTINGS_FORMER_ADDRESS,
+                 apply->deploy.files, node->name);
     if (!launch_ready(&launch))
         return false;
     snprintf(address, size, "%s", launch.address);
@@ -88,7 +95,7 @@ enum exit_code apply_revive(struct apply *apply, const struct command_line *comm
         return command_fail(command, &error);
     for (size_t i = 0; i < apply->platform.n_redirectors && code == EXIT_DONE; i++) {
         struct settings_redirector *redirector = &apply->platform.redirectors[i];
-        if (settings_is_here(redirector->node.host) && has_died(records, n, redirector->node.name))
+        if (settings_is_here(redirector->node.host) && has_ended(records, n, redirector->node.name))
             code = revive(apply, command, redirector);
     }
     free(records);

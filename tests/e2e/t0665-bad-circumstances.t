@@ -3,7 +3,7 @@
 # What an administrator meets one day: two nodes of one name, two administrators at once, a full disk, a state of another
 # release, clocks that differ by hours, a node that speaks another contract. Each is told, and calls go on.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-agent espalier-sed
+needs espalier espalier-agent espalier-sed curl
 terms='heartbeat = "200 ms"
 lease = "1 s"'
 small=$work/small # a disk of its own, where we may have one
@@ -138,6 +138,34 @@ if mountpoint -q "$small"; then
     rm "$small/filling"
     check "with room again orders are taken" espalier admin drain S
     check "and taken back" espalier admin undrain S
+
+    # ---- a start on a full disk ----
+    run F espalier-sed "parent = \"$la1\"" "$(serves "state_dir = \"$small/F\"")" 'http = "127.0.0.1:0"'
+    check "one more server" wait_until call --server F
+    stop F
+    sed -i "s|^address_file.*|address_file = \"$small/F.address\"|" F.conf
+    dd if=/dev/zero of="$small/filling" bs=4k 2>/dev/null
+    start F espalier-sed --foreground F.conf
+    check "is started again on a full disk, and serves" wait_until call --server F
+    says_full() {
+        grep -E "warning F cannot write the address file \"$small/F.address(.http)?\": No space left on device" F.log
+    }
+    check "its log says what is not written" says_full
+    health() {
+        curl -fsS --max-time 20 "$(grep -o 'http://.*' F.log | tail -1)/health"
+    }
+    check "its health is good" health
+    check_says "and says so too" '^ok F: .*cannot write the address file' 'No space left'
+    check "nothing is there" sh -c "! test -s $small/F.address"
+    rm "$small/filling"
+    check "when there is room, it is written" wait_until test -s "$small/F.address"
+    check "as it is" sh -c "espalier tree --json | grep -q \"\$(cat $small/F.address)\""
+    recovers() {
+        health && ! health | grep -q 'cannot write'
+    }
+    check "and health says nothing of it" wait_until recovers
+    stop F
+    check_fails any "no address file is left" ls "$small/F.address"
 fi
 
 # ---- the state of another release ----

@@ -59,6 +59,16 @@ check_says "there is nothing but that to do" 'redirector: started at .*, where i
 check "it is whole" whole
 check "with the daemons that it had" same LA S1 S2
 
+redirector=$(cat "$folder/redirector.address")
+stopped=$(process_of redirector)
+check "a redirector that is stopped in good order" espalier admin stop redirector
+wait_until is_gone "$stopped"
+check "leaves no address file" test ! -e "$folder/redirector.address"
+check "is brought back" timeout 120 espalier admin apply here.conf
+check_says "where it was" "redirector: started at $redirector, where it was" '^The tree is as the file says'
+check "it is whole" whole
+check "with the daemons that it had" same LA S1 S2
+
 address=$(cat "$folder/MA.address")
 kill_nodes MA
 check "without its master agent" timeout 120 espalier admin apply here.conf
@@ -76,6 +86,18 @@ kill_nodes redirector MA LA S1 S2
 check "without anything" timeout 120 espalier admin apply here.conf
 check_says "all is started" '^MA: started$' '^LA: started below MA$' '^S1: started below LA$' '^S2: started below MA$'
 check "it is whole" whole
+# ---- one of two redirectors ----
+printf 'redirector { name = "R2" }\n' >>here.conf
+check "with a second redirector" timeout 120 espalier admin apply here.conf
+check "it is whole" whole
+second=$(cat "$folder/R2.address")
+stopped=$(process_of R2)
+check "when one of two is stopped" espalier admin stop R2
+wait_until is_gone "$stopped"
+check "it is brought back" timeout 120 espalier admin apply here.conf
+check_says "where it was, and nothing else is to do" "R2: started at $second, where it was" '^The tree is as the file says'
+check "it is whole" whole
+
 printf '%s\n' 'redirector { }' 'master "MB" { }' >other.conf
 check_fails 1 "the file of another platform" espalier admin apply other.conf --platform here
 check_says "is refused" 'not one node of the file is in the running tree'
