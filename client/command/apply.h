@@ -17,8 +17,7 @@ struct apply {
     struct plan plan;
     struct orders *orders;
     uint64_t *generations; /* of the tree below each node of the view that is a top, as it was looked at */
-    double patience_s;     /* with one daemon that starts */
-    double told_s;         /* by --timeout; 0: nothing */
+    int64_t until_ns;      /* when all has to be done, by --timeout; 0: that was not said */
     bool dry;
     bool revived; /* a redirector was started again */
     struct config_strings
@@ -35,6 +34,10 @@ struct whereabouts {
     size_t n_running;
     bool own; /* agents or servers of the file are in the records, alive or not */
 };
+
+/* For one more wait: what is left of --timeout, else `otherwise_s`. Any thread. */
+double apply_patience_s(const struct apply *apply, double otherwise_s);
+#define APPLY_START_S 30.0 /* with one daemon that starts */
 
 /* ---- apply_return.c ---- */
 

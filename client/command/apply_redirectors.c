@@ -172,7 +172,7 @@ static enum exit_code tell_master(struct apply *apply, const struct platform_age
     }
     if (deploy_write(&apply->deploy, &daemon, &launch, &error) != ESP_OK)
         return command_fail(apply->orders->command, &error);
-    return orders_restart(apply->orders, name, 0);
+    return orders_restart(apply->orders, name, apply_patience_s(apply, 0));
 }
 
 static bool is_there(const struct view *view, const char *name)
@@ -215,7 +215,8 @@ enum exit_code apply_introduce(struct apply *apply)
         code = tell_clients(apply);
     for (size_t i = 0; i < platform->n_masters && code == EXIT_DONE; i++)
         if (there[i])
-            code = settle_in_tree(command, platform->masters[i].agent.node.name, apply->patience_s, &remark);
+            code = settle_in_tree(command, platform->masters[i].agent.node.name,
+                                  apply_patience_s(apply, APPLY_START_S), &remark);
     free(there);
     return code;
 }

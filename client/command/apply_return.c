@@ -13,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#define RETURN_S    75.0 /* nodes look for their preferred parent once a minute at least */
-#define SAY_S       2.0  /* before it is said that it is waited for */
-#define POLL_NS     (100 * NS_PER_MS)
-#define REGISTER_NS (10 * NS_PER_S) /* masters try their redirectors every five seconds at least */
-#define TELL_NS     (4 * NS_PER_S)  /* a node that is told where to go gets so long to be there */
+#define RETURN_S   75.0 /* nodes look for their preferred parent once a minute at least */
+#define SAY_S      2.0  /* before it is said that it is waited for */
+#define POLL_NS    (100 * NS_PER_MS)
+#define REGISTER_S 10.0           /* masters try their redirectors every five seconds at least */
+#define TELL_NS    (4 * NS_PER_S) /* a node that is told where to go gets so long to be there */
 
 /* ---- what the plan has to know ---- */
 
@@ -63,7 +63,9 @@ static bool masters_are_there(const struct apply *apply, const struct whereabout
 
 enum exit_code apply_await_masters(struct apply *apply)
 {
-    const int64_t until_ns = clock_now_ns(&clock_system) + REGISTER_NS;
+    const double left_s = apply_patience_s(apply, REGISTER_S);
+    const int64_t until_ns =
+        clock_now_ns(&clock_system) + (int64_t)((left_s < REGISTER_S ? left_s : REGISTER_S) * 1e9);
     const struct timespec pause = {.tv_nsec = POLL_NS};
     struct whereabouts there = {0};
     struct esp_error error;
@@ -208,7 +210,7 @@ static void tell_where(const struct plan *plan, const struct view *view)
 static enum exit_code await(struct apply *apply)
 {
     const struct command_line *command = apply->orders->command;
-    const double patience_s = apply->told_s > 0 ? apply->told_s : RETURN_S;
+    const double patience_s = apply_patience_s(apply, RETURN_S);
     const int64_t begun_ns = clock_now_ns(&clock_system);
     const struct timespec pause = {.tv_nsec = POLL_NS};
     int64_t tell_ns = begun_ns;

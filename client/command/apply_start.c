@@ -68,10 +68,11 @@ enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, 
                              struct esp_error *error)
 {
     if (!settings_is_here(daemon->node->host))
-        return deploy_there(&apply->deploy, daemon->node->host, daemon, launch, error);
+        return deploy_there(&apply->deploy, daemon->node->host, daemon,
+                            apply_patience_s(apply, DEPLOY_REMOTE_S), launch, error);
     enum esp_status status = deploy_here(&apply->deploy, daemon, launch, error);
     if (status == ESP_OK)
-        status = deploy_wait(launch, (int64_t)(apply->patience_s * 1e9), error);
+        status = deploy_wait(launch, (int64_t)(apply_patience_s(apply, APPLY_START_S) * 1e9), error);
     if (status != ESP_OK && launch->pid > 0) {
         launch_stop(launch);
         launch_show_log(launch);
@@ -122,7 +123,8 @@ static enum exit_code settle(struct apply *apply, const struct step *step, const
     char what[300];
     if (starting->status != ESP_OK)
         return command_fail(command, &starting->error);
-    const enum exit_code code = settle_in_tree(command, step->name, apply->patience_s, &remark);
+    const enum exit_code code =
+        settle_in_tree(command, step->name, apply_patience_s(apply, APPLY_START_S), &remark);
     snprintf(what, sizeof what, "started%s%.200s", *step->parent ? " below " : "", step->parent);
     if (code == EXIT_DONE)
         orders_done(apply->orders, step->name, what, remark);

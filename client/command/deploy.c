@@ -15,9 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_NS   (20 * NS_PER_MS)
-#define REMOTE_NS (60 * NS_PER_S) /* a connection, and a daemon's start */
-#define HEADING   "Written by 'espalier' for the platform '%s'."
+#define POLL_NS (20 * NS_PER_MS)
+#define HEADING "Written by 'espalier' for the platform '%s'."
 
 const char *deploy_program(enum settings_kind kind)
 {
@@ -224,7 +223,7 @@ static enum esp_status note_host(const struct deploy *deploy, const char *host, 
 }
 
 enum esp_status deploy_there(const struct deploy *deploy, const char *host, struct deploy_daemon *daemon,
-                             struct launch *launch, struct esp_error *error)
+                             double timeout_s, struct launch *launch, struct esp_error *error)
 {
     const char *const words[] = {remote_command(deploy),
                                  "admin",
@@ -246,7 +245,7 @@ enum esp_status deploy_there(const struct deploy *deploy, const char *host, stru
     describe(daemon, launch);
     if (!text)
         return error->status;
-    enum esp_status status = remote_run(host, words, text, REMOTE_NS, &answer, error);
+    enum esp_status status = remote_run(host, words, text, (int64_t)(timeout_s * 1e9), &answer, error);
     /* Where ssh got there, something may run, whatever came of it. */
     if (status != ESP_UNREACHABLE && status != ESP_NOT_FOUND && note_host(deploy, host, error) != ESP_OK)
         status = error->status;
@@ -257,11 +256,12 @@ enum esp_status deploy_there(const struct deploy *deploy, const char *host, stru
     return status;
 }
 
-enum esp_status deploy_down(const struct deploy *deploy, const char *host, struct esp_error *error)
+enum esp_status deploy_down(const struct deploy *deploy, const char *host, double timeout_s,
+                            struct esp_error *error)
 {
     const char *const words[] = {remote_command(deploy), "down", deploy->state.name, NULL};
     char *answer = NULL;
-    enum esp_status status = remote_run(host, words, "", REMOTE_NS, &answer, error);
+    enum esp_status status = remote_run(host, words, "", (int64_t)(timeout_s * 1e9), &answer, error);
     free(answer);
     return status;
 }

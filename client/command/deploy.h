@@ -44,12 +44,17 @@ enum esp_status deploy_differs(const struct deploy *deploy, struct deploy_daemon
  * ESP_SYSTEM, ESP_TIMEOUT. */
 enum esp_status deploy_wait(struct launch *launch, int64_t patience_ns, struct esp_error *error);
 
+/* For what another machine is to do, where nobody says otherwise: a connection, and a daemon's start. */
+#define DEPLOY_REMOTE_S 60.0
+
 /* Has `espalier admin add` on that machine start it; its address is in launch->address then. The machine is
  * noted with the platform, so that it comes down with it. ESP_UNREACHABLE: ssh does not get there;
- * ESP_FAILED: the daemon was not started there, with what that machine said. Any thread. */
+ * ESP_TIMEOUT: not in that time; ESP_FAILED: the daemon was not started there, with what that machine said.
+ * Any thread. */
 enum esp_status deploy_there(const struct deploy *deploy, const char *host, struct deploy_daemon *daemon,
-                             struct launch *launch, struct esp_error *error);
-/* Has 'espalier down' on that machine stop what was started there for this platform. */
-enum esp_status deploy_down(const struct deploy *deploy, const char *host, struct esp_error *error);
+                             double timeout_s, struct launch *launch, struct esp_error *error);
+/* Has 'espalier down' on that machine stop what was started there for this platform. As deploy_there(). */
+enum esp_status deploy_down(const struct deploy *deploy, const char *host, double timeout_s,
+                            struct esp_error *error);
 
 #endif

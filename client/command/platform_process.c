@@ -90,17 +90,19 @@ static unsigned kill_sessions(const pid_t *leaders, size_t n)
     return killed;
 }
 
-static void reap(void)
+/* Those that this very command started; its other children are somebody else's, who waits for them. */
+static void reap(const struct platform_record *records, size_t n)
 {
-    while (waitpid(-1, NULL, WNOHANG) > 0) /* those that this very command started */
-        ;
+    for (size_t i = 0; i < n; i++)
+        if (records[i].pid > 1)
+            waitpid(records[i].pid, NULL, WNOHANG);
 }
 
 static void wait_for_end(const struct platform_record *records, size_t n, int patience_ms)
 {
     for (int waited = 0; waited < patience_ms && count_running(records, n); waited += 10) {
         sleep_ms(10);
-        reap();
+        reap(records, n);
     }
 }
 
@@ -147,7 +149,7 @@ unsigned platform_stop(const struct platform_state *state, const struct platform
     wait_for_end(records, n, 5000);
     killed += leaders ? kill_sessions(leaders, n_leaders) : 0;
     free(leaders);
-    reap();
+    reap(records, n);
     for (size_t i = 0; i < n; i++)
         if (strcmp(records[i].kind, "cgroup") == 0)
             killed += remove_group(records[i].name);

@@ -79,7 +79,9 @@ static enum esp_status read_all(const char *host, int fd, int64_t until_ns, char
         if (found < 0 && errno == EINTR)
             continue;
         if (found <= 0)
-            return error_set(error, ESP_TIMEOUT, "%s: the command there did not end in time", host);
+            return error_set(error, ESP_TIMEOUT,
+                             "%s: the command there did not end in time (does 'ssh %s true' end?)", host,
+                             host);
         if (*n == MOST_OUTPUT)
             return error_set(error, ESP_LIMIT, "%s: the command there says more than %d bytes", host,
                              MOST_OUTPUT);

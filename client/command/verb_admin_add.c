@@ -30,7 +30,7 @@ struct addition {
     } settings;
     struct deploy_daemon daemon;
     struct launch launch;
-    double patience_s;
+    double patience_s, remote_s; /* with a daemon that starts, and with another machine */
 };
 
 /* ---- the file ---- */
@@ -135,7 +135,7 @@ static enum esp_status start(struct addition *addition, struct esp_error *error)
     snprintf(deploy->files, sizeof deploy->files, "%s", deploy->state.dir);
     deploy->command = command_option_value(addition->command, "command");
     if (!settings_is_here(host))
-        return deploy_there(deploy, host, &addition->daemon, &addition->launch, error);
+        return deploy_there(deploy, host, &addition->daemon, addition->remote_s, &addition->launch, error);
     status = deploy_here(deploy, &addition->daemon, &addition->launch, error);
     if (status == ESP_OK)
         status = deploy_wait(&addition->launch, (int64_t)(addition->patience_s * 1e9), error);
@@ -212,6 +212,7 @@ enum exit_code verb_admin_add(const struct command_line *command)
         return command_usage(command, "%s", error.text);
     if (unseen && command_option_value(command, "to"))
         return command_usage(command, "--to needs a look at the tree, which --no-wait leaves out");
+    addition.remote_s = addition.patience_s > 0 ? addition.patience_s : DEPLOY_REMOTE_S;
     if (addition.patience_s <= 0)
         addition.patience_s = PATIENCE_S;
     enum exit_code code = unseen ? EXIT_DONE : session_open(command);

@@ -14,7 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_S 30.0 /* with one daemon that starts */
+#define LEAST_S 0.001 /* of a time that is over: 0 would be any time */
+
+double apply_patience_s(const struct apply *apply, double otherwise_s)
+{
+    if (apply->until_ns == 0)
+        return otherwise_s;
+    const double left_s = (double)(apply->until_ns - clock_now_ns(&clock_system)) / 1e9;
+    return left_s > LEAST_S ? left_s : LEAST_S;
+}
 
 /* ---- one step ---- */
 
@@ -45,11 +53,11 @@ static enum exit_code move(struct apply *apply, const struct step *step)
 static enum exit_code take_out(struct apply *apply, const struct step *step)
 {
     struct orders *orders = apply->orders;
-    enum exit_code code = orders_make_idle(orders, step->node, true, 0);
+    enum exit_code code = orders_make_idle(orders, step->node, true, apply_patience_s(apply, 0));
     if (code == EXIT_DONE)
         code = orders_end(orders, step->node, "stop", true, generation_of(apply, step->node), NULL);
     if (code == EXIT_DONE)
-        code = orders_wait_gone(orders->command, step->name, apply->patience_s);
+        code = orders_wait_gone(orders->command, step->name, apply_patience_s(apply, APPLY_START_S));
     if (code == EXIT_DONE)
         orders_done(orders, step->name, "removed", "");
     return code;
@@ -117,7 +125,7 @@ static enum exit_code renew(struct apply *apply, const struct view *view, const 
     if (apply_place(apply, view, step, &error) != ESP_OK ||
         deploy_write(&apply->deploy, daemon, &launch, &error) != ESP_OK)
         return command_fail(apply->orders->command, &error);
-    return orders_restart(apply->orders, step->name, 0);
+    return orders_restart(apply->orders, step->name, apply_patience_s(apply, 0));
 }
 
 /* ---- the whole ---- */
@@ -306,9 +314,11 @@ enum exit_code verb_admin_apply(const struct command_line *command)
     struct apply apply = {.deploy = {.state = {.lock = -1}},
                           .dry = command_option_value(command, "dry-run") != NULL};
     struct esp_error error;
-    if (session_timeout(command, &apply.told_s, &error) != ESP_OK)
+    double told_s;
+    if (session_timeout(command, &told_s, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    apply.patience_s = apply.told_s > 0 ? apply.told_s : PATIENCE_S;
+    if (told_s > 0)
+        apply.until_ns = clock_now_ns(&clock_system) + (int64_t)(told_s * 1e9);
     enum exit_code code =
         prepare(command, &apply, &error) == ESP_OK ? EXIT_DONE : command_fail(command, &error);
     if (code == EXIT_DONE)

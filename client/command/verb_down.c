@@ -7,7 +7,9 @@
 #include "client/command/admin.h"
 #include "client/command/command.h"
 #include "client/command/deploy.h"
+#include "client/command/machines.h"
 #include "client/command/platform_state.h"
+#include "client/command/session.h"
 
 #include <grpc.h>
 #include <stdio.h>
@@ -26,19 +28,77 @@ static size_t count_daemons(const struct platform_record *records, size_t n)
     return daemons;
 }
 
-/* What was started on other machines. One that is not reached is told; what is here is stopped all the same.
- */
-static enum exit_code stop_elsewhere(const struct command_line *command, const struct platform_state *state,
-                                     const struct platform_record *records, size_t n)
-{
-    const struct deploy deploy = {.state = *state, .command = command_option_value(command, "command")};
-    enum exit_code code = EXIT_DONE;
+/* ---- on other machines ---- */
+
+struct elsewhere {
+    struct deploy deploy;
+    double timeout_s;
+    struct machine_work *work;
+    struct there *there;
+    size_t n;
+    struct machines machines;
+};
+
+/* One of them, and what came of it. */
+struct there {
+    const struct elsewhere *elsewhere;
+    const char *host;
+    enum esp_status status;
     struct esp_error error;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(records[i].kind, "host") == 0 && deploy_down(&deploy, records[i].name, &error) != ESP_OK)
-            code = command_fail(command, &error);
+};
+
+static void stop_there(void *arg)
+{
+    struct there *there = arg;
+    there->status =
+        deploy_down(&there->elsewhere->deploy, there->host, there->elsewhere->timeout_s, &there->error);
+}
+
+/* Side by side, and beside what is stopped here: one that does not answer keeps nobody waiting. */
+static void stop_elsewhere(struct elsewhere *elsewhere, const struct platform_record *records, size_t n)
+{
+    elsewhere->work = calloc(n + 1, sizeof *elsewhere->work);
+    elsewhere->there = calloc(n + 1, sizeof *elsewhere->there);
+    for (size_t i = 0; elsewhere->work && elsewhere->there && i < n; i++) {
+        if (strcmp(records[i].kind, "host") != 0)
+            continue;
+        struct there *there = &elsewhere->there[elsewhere->n];
+        *there = (struct there){.elsewhere = elsewhere, .host = records[i].name};
+        elsewhere->work[elsewhere->n++] =
+            (struct machine_work){.host = there->host, .run = stop_there, .arg = there};
+    }
+    machines_begin(&elsewhere->machines, elsewhere->work, elsewhere->n);
+}
+
+/* Those that were not reached are told, and noted: the next 'down' tries again. */
+static enum exit_code await_elsewhere(const struct command_line *command, struct elsewhere *elsewhere)
+{
+    enum exit_code code = EXIT_DONE;
+    struct esp_error memory;
+    machines_end(&elsewhere->machines);
+    if (!elsewhere->work || !elsewhere->there) {
+        error_no_memory(&memory, "the platform's other machines");
+        code = command_fail(command, &memory);
+    }
+    for (size_t i = 0; i < elsewhere->n; i++) {
+        const struct there *there = &elsewhere->there[i];
+        struct platform_record row = {.kind = "host"};
+        struct esp_error error;
+        if (there->status == ESP_OK)
+            continue;
+        code = command_fail(command, &there->error);
+        snprintf(row.name, sizeof row.name, "%s", there->host);
+        if (platform_record_add(&elsewhere->deploy.state, &row, &error) != ESP_OK)
+            command_fail(command, &error);
+        command_progress(command, "%s: 'espalier down %s' tries again", there->host,
+                         elsewhere->deploy.state.name);
+    }
+    free(elsewhere->work);
+    free(elsewhere->there);
     return code;
 }
+
+/* ---- what would be lost ---- */
 
 static bool runs(const struct platform_record *records, size_t n, const char *kind, const char *name)
 {
@@ -82,13 +142,33 @@ static enum exit_code spare_results(const struct command_line *command, const st
     return code;
 }
 
+/* ---- all of it ---- */
+
+static enum exit_code report(const struct command_line *command, const struct platform_state *state,
+                             size_t daemons, unsigned killed)
+{
+    if (command->json)
+        return command_json(json_pack("{s:s, s:I, s:I}", "platform", state->name, "stopped",
+                                      (json_int_t)daemons, "killed", (json_int_t)killed));
+    printf("Platform '%s' is down: %zu daemons stopped", state->name, daemons);
+    if (killed)
+        printf(", %u processes had to be killed", killed);
+    puts("");
+    return command_flush();
+}
+
 enum exit_code verb_down(const struct command_line *command)
 {
     struct esp_error error = {0};
+    struct elsewhere elsewhere = {0};
     struct platform_state state;
     struct platform_record *records = NULL;
     size_t n;
     const char *name = command->n_operands ? command->operands[0] : PLATFORM_DEFAULT_NAME;
+    if (session_timeout(command, &elsewhere.timeout_s, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
+    if (elsewhere.timeout_s <= 0)
+        elsewhere.timeout_s = DEPLOY_REMOTE_S;
     enum esp_status status = platform_state_acquire(name, false, &state, &error);
     if (status == ESP_NOT_FOUND) { /* not an input file: there is nothing to stop */
         command_fail(command, &error);
@@ -106,21 +186,14 @@ enum exit_code verb_down(const struct command_line *command)
         platform_state_release(&state);
         return others;
     }
-    size_t daemons = count_daemons(records, n);
-    others = stop_elsewhere(command, &state, records, n);
-    unsigned killed = platform_stop(&state, records, n, PATIENCE_MS);
+    const size_t daemons = count_daemons(records, n);
+    elsewhere.deploy = (struct deploy){.state = state, .command = command_option_value(command, "command")};
+    stop_elsewhere(&elsewhere, records, n);
+    const unsigned killed = platform_stop(&state, records, n, PATIENCE_MS);
+    others = await_elsewhere(command, &elsewhere);
     free(records);
-    if (!command_option_value(command, "keep"))
+    if (others == EXIT_DONE && !command_option_value(command, "keep"))
         platform_state_remove(&state);
     platform_state_release(&state);
-    if (others != EXIT_DONE)
-        return others;
-    if (command->json)
-        return command_json(json_pack("{s:s, s:I, s:I}", "platform", state.name, "stopped",
-                                      (json_int_t)daemons, "killed", (json_int_t)killed));
-    printf("Platform '%s' is down: %zu daemons stopped", state.name, daemons);
-    if (killed)
-        printf(", %u processes had to be killed", killed);
-    puts("");
-    return command_flush();
+    return others == EXIT_DONE ? report(command, &state, daemons, killed) : others;
 }

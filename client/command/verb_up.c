@@ -126,7 +126,7 @@ static void start_remote(void *arg)
 {
     struct remote *remote = arg;
     remote->status = deploy_there(&remote->up->deploy, remote->daemon.node->host, &remote->daemon,
-                                  remote->launch, &remote->error);
+                                  DEPLOY_REMOTE_S, remote->launch, &remote->error);
 }
 
 /* Those that are wanted now, side by side. The first failure, of however many. */

@@ -14,6 +14,7 @@ static const struct command_option down_options[] = {
     {'k', "keep", NULL, "keep the platform's folder with its logs"},
     {0, "force", NULL, "also when results of jobs that nobody has fetched are lost"},
     {0, "command", "PATH", "path of the command espalier on other machines (else: on their PATH)"},
+    {0, "timeout", "TIME", "wait so long for other machines (60 s)"},
     {0, NULL, NULL, NULL},
 };
 /* Which servers a call may go to. */
@@ -397,7 +398,7 @@ const struct verb command_verbs[] = {
      "What is in the file and not in the tree is started, what has another parent is moved, what has other\n"
      "settings is restarted. What is in the tree only is left alone, or, with --remove, removed. A file "
      "that\n"
-     "would cut the tree is refused before anything is done.",
+     "would cut the tree is refused before anything is done. --timeout is for all of it.",
      apply_options, WITH_PLATFORM, 1, 1, verb_admin_apply},
     {"admin restart", "[NODE]...", "Run daemons again, one after the other, without a failed call",
      "Without NODE: the whole platform, servers first. A server takes no new sessions and finishes those it\n"

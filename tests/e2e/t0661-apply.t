@@ -224,6 +224,10 @@ if [ -n "$host" ]; then
 case \$6 in
 far) folder=there ;;
 away) folder=away ;;
+mute) # it never says anything; of 'down', once what runs here has ended
+    case \$7 in *"'down'"*) while kill -0 \$(cat "$work/master"); do sleep 0.1; done 2>/dev/null; echo ended >>"$work/beside" ;; esac
+    [ -e "$work/speaks" ] && exit 0
+    exec sleep 600 ;;
 *) echo "no route to \$6" >&2; exit 255 ;;
 esac
 echo "\$7" >>"$work/said"
@@ -267,16 +271,31 @@ EOF
     check "three run there" test "$(grep -c ' ' there/espalier/small/processes)" -eq 3
     check_fails 3 "a machine that is not reached" env ESPALIER_CONFIG="$ESPALIER_CONFIG" sh -c 'sed s/V/W/ sed.conf >sed2.conf; espalier admin add sed2.conf --to MA --host nowhere'
     check_says "is told, with what ssh says" 'no route to nowhere' "'ssh nowhere true' must work"
+    {
+        cat small.conf
+        echo "server \"M\" { parent = \"MA\" slots = 1 host = \"mute\" $near }"
+        echo "server \"N\" { parent = \"MA\" slots = 1 $near }"
+    } >mute.conf
+    check_fails 3 "a machine that never answers is waited for no longer than is said" \
+        timeout 50 espalier admin apply mute.conf --platform small --timeout '5 s'
+    check_says "is told, and the others are started" 'mute: the command there did not end in time' '^N: started below MA'
     sed -i "s/host = \"far\" listen = \"$host:0\"/host = \"far\"/" small.conf
     check_fails 4 "a daemon there that listens here only" espalier admin apply small.conf
     check_says "is refused" 'run on different machines: expected listen'
     there="$there $(awk '$1 != "host" { print $2 }' there/espalier/small/processes | tr '\n' ' ')"
     there="$there $(awk '$1 != "host" { print $2 }' away/espalier/small/processes | tr '\n' ' ')"
-    check "down ends what runs there too" espalier down small
+    awk '$1 == "master" { print $2 }' espalier/small/processes >master
+    check_fails 3 "down ends what runs there too, and waits for a machine that never answers no longer than is said" \
+        timeout 55 espalier down small --timeout '15 s'
+    check_says "which is told" 'mute: the command there did not end in time' "mute: 'espalier down small' tries again"
     ended() {
         # shellcheck disable=SC2086
         ! alive $there
     }
-    check "nothing of it is left" wait_until ended
+    check "nothing of the others is left" wait_until ended
+    check "what runs here has not waited for it" test -s beside
+    touch speaks
+    check "once that machine answers, down is done" espalier down small
+    check "and leaves nothing" test ! -e espalier/small
 fi
 finish
