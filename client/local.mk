@@ -134,6 +134,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/way_in.h \
 	client/command/settle.c \
 	client/command/settle.h \
+	client/command/spare.c \
 	client/command/verb_admin_add.c \
 	client/command/verb_admin_apply.c \
 	client/command/verb_admin_restart.c \

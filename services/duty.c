@@ -47,8 +47,8 @@ void duty_release(struct duty *duty)
 
 bool duty_is_question(const char *verb)
 {
-    static const char *const questions[] = {"look",    "home",     "trace",  "accuracy",
-                                            "weather", "problems", "losses", "ranks"};
+    static const char *const questions[] = {"look",     "home",   "trace", "accuracy", "weather",
+                                            "problems", "losses", "ranks", "originals"};
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         if (strcmp(verb, questions[i]) == 0)
             return true;
@@ -225,7 +225,11 @@ static enum esp_status losses(const struct duty *duty, const char *const *words,
     const enum duty_end end = has_word(words, n, "removed")  ? DUTY_END_FOR_GOOD
                               : has_word(words, n, "folder") ? DUTY_END_FOLDER
                                                              : DUTY_END_PROCESS;
-    return duty->ops->losses ? duty->ops->losses(duty->options.self, end, error) : ESP_OK;
+    const char *kept = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(words[i], "kept=", 5) == 0)
+            kept = words[i] + 5;
+    return duty->ops->losses ? duty->ops->losses(duty->options.self, end, kept, error) : ESP_OK;
 }
 
 /* Whether the process may end: it is not asked what would be lost where that is meant. */

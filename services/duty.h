@@ -83,8 +83,9 @@ struct duty_ops {
     /* The answer to a verb without words that is the node's own, in `arena`; NULL: it knows no such verb. May
      * be NULL. */
     const char *(*ask)(void *self, const char *verb, struct arena *arena);
-    /* ESP_REFUSED: what would be lost by an end of that kind. NULL: nothing ever. */
-    enum esp_status (*losses)(void *self, enum duty_end end, struct esp_error *error);
+    /* ESP_REFUSED: what would be lost by an end of that kind. `kept` (may be NULL): what the order says of
+     * data that others keep, too ("0123456789abcdef", of the answer to "originals"). NULL: nothing ever. */
+    enum esp_status (*losses)(void *self, enum duty_end end, const char *kept, struct esp_error *error);
 };
 
 /* What a daemon's sensors know is no part of its node: it is asked from them. Called with the node's lock,

@@ -89,6 +89,14 @@ const struct esp_node *view_top(const struct view *view, const struct esp_node *
     return node->role == ESP_ROLE_REDIRECTOR ? NULL : node;
 }
 
+unsigned view_depth(const struct view *view, const struct esp_node *node)
+{
+    unsigned depth = 0;
+    while (depth <= view->n && (node = view_parent(view, node)))
+        depth++;
+    return depth;
+}
+
 bool view_is_within(const struct view *view, const struct esp_node *node, const struct esp_node *top)
 {
     for (size_t i = 0; node && i <= view->n; i++) {
@@ -109,8 +117,8 @@ static enum exit_code refused(const struct command_line *command)
                                                                      : code;
 }
 
-static enum esp_status send_order(const struct view *view, const struct esp_node *node, const char *verb,
-                                  const char *const *words, size_t n_words, uint64_t *generation, char **text)
+enum esp_status admin_send(const struct view *view, const struct esp_node *node, const char *verb,
+                           const char *const *words, size_t n_words, uint64_t *generation, char **text)
 {
     const struct timespec pause = {.tv_nsec = ORDER_PAUSE_NS};
     const struct esp_node *top = view_top(view, node);
@@ -129,7 +137,7 @@ enum exit_code admin_order(const struct command_line *command, const struct view
                            const struct esp_node *node, const char *verb, const char *const *words,
                            size_t n_words, uint64_t *generation, char **text)
 {
-    return send_order(view, node, verb, words, n_words, generation, text) == ESP_OK ? EXIT_DONE
+    return admin_send(view, node, verb, words, n_words, generation, text) == ESP_OK ? EXIT_DONE
                                                                                     : refused(command);
 }
 
@@ -182,36 +190,15 @@ enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, c
 
 /* ---- the end of a node ---- */
 
-/* Whether something would be lost; esp_last_error() tells what. */
-static bool would_lose_so(const struct orders *orders, const struct esp_node *node, const char *word)
-{
-    return node->role == ESP_ROLE_SERVER && !command_option_value(orders->command, "force") &&
-           send_order(&orders->view, node, "losses", &word, word != NULL, NULL, NULL) == ESP_REFUSED;
-}
-
-static bool would_lose(const struct orders *orders, const struct esp_node *node, bool for_good)
-{
-    return would_lose_so(orders, node, for_good ? "removed" : NULL);
-}
-
-enum exit_code orders_spare_folder(struct orders *orders, const struct esp_node *node)
-{
-    return would_lose_so(orders, node, "folder") ? refused(orders->command) : EXIT_DONE;
-}
-
-enum exit_code orders_spare(struct orders *orders, const struct esp_node *node, bool for_good)
-{
-    return would_lose(orders, node, for_good) ? refused(orders->command) : EXIT_DONE;
-}
-
 /* Results of jobs that ended while the server was drained are fetched in a moment where somebody waits. */
 static enum exit_code spare_last(struct orders *orders, const struct esp_node *node, bool for_good)
 {
     const struct timespec pause = {.tv_nsec = ORDER_PAUSE_NS};
     const int64_t until_ns = clock_now_ns(&clock_system) + ORDER_PATIENCE_NS;
-    while (would_lose(orders, node, for_good)) {
+    struct esp_error error;
+    while (orders_would_lose(orders, node, for_good, &error)) {
         if (clock_now_ns(&clock_system) >= until_ns) {
-            const enum exit_code code = refused(orders->command);
+            const enum exit_code code = command_fail(orders->command, &error);
             if (!node->draining)
                 admin_order(orders->command, &orders->view, node, "undrain", NULL, 0, NULL, NULL);
             return code;
@@ -295,7 +282,7 @@ enum exit_code orders_make_idle(struct orders *orders, const struct esp_node *no
 enum exit_code orders_end(struct orders *orders, const struct esp_node *node, const char *verb, bool for_good,
                           uint64_t *generation, char **text)
 {
-    const char *words[3];
+    const char *words[4];
     size_t n = 0;
     if (command_option_value(orders->command, "cut"))
         words[n++] = "cut";
@@ -303,6 +290,8 @@ enum exit_code orders_end(struct orders *orders, const struct esp_node *node, co
         words[n++] = "lose";
     if (for_good)
         words[n++] = "removed";
+    if (for_good && orders->kept.node == node)
+        words[n++] = orders->kept.word;
     return admin_order(orders->command, &orders->view, node, verb, words, n, generation, text);
 }
 

@@ -28,6 +28,8 @@ const struct esp_node *view_there(const struct view *view, const char *name);
 const struct esp_node *view_parent(const struct view *view, const struct esp_node *node);
 /* The agent at the top of the tree that the node is in, to whom orders go; NULL for a redirector. */
 const struct esp_node *view_top(const struct view *view, const struct esp_node *node);
+/* How many are above it. */
+unsigned view_depth(const struct view *view, const struct esp_node *node);
 bool view_is_within(const struct view *view, const struct esp_node *node, const struct esp_node *top);
 
 /* One order by way of the top of its tree, which is waited with for some seconds while it does not find the
@@ -37,12 +39,26 @@ enum exit_code admin_order(const struct command_line *command, const struct view
                            const struct esp_node *node, const char *verb, const char *const *words,
                            size_t n_words, uint64_t *generation, char **text);
 
+/* The same without a word to anybody: esp_last_error() has what failed. */
+enum esp_status admin_send(const struct view *view, const struct esp_node *node, const char *verb,
+                           const char *const *words, size_t n_words, uint64_t *generation, char **text);
+
+/* That all data that a server keeps for good are kept by others, too, who stay. */
+struct kept_elsewhere {
+    const struct esp_node *node; /* of the view; NULL: that is not so of the one that was looked at last */
+    char word[40];               /* by which the server knows that what it has now was looked at */
+    char remark[300];            /* "3 data that it kept for good stay on B, C" */
+};
+
 /* What orders are given by: the tree as it is now, and what has come of them. */
 struct orders {
     const struct command_line *command;
     struct view view;
     json_t *list;
-    size_t told; /* lines for people */
+    size_t told;                           /* lines for people */
+    const struct esp_node *const *leaving; /* of the view: these go for good, all of them; may be NULL */
+    size_t n_leaving;
+    struct kept_elsewhere kept;
 };
 
 /* Opens the platform, looks at its tree, and between that and closing it lets `give` give the orders. */
@@ -53,9 +69,13 @@ void orders_done(struct orders *orders, const char *node, const char *what, cons
 /* One order to one node, and a line about it. */
 enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, const char *verb,
                            const char *const *words, size_t n_words, const char *what);
-/* EXIT_DONE: nothing would be lost with the server's process, or, `for_good`, with a server that is not
- * started again; or that is meant (--force); or it is of a version that does not tell. Else it has been said.
- */
+/* Whether something would be lost with the server's process, or, `for_good`, with a server that is not
+ * started again: ESP_REFUSED with what. Not where that is meant (--force), nor of a version that does not
+ * tell. Data that others keep for good, too, are not lost with it, but for those that leave with it:
+ * orders->kept. */
+bool orders_would_lose(struct orders *orders, const struct esp_node *node, bool for_good,
+                       struct esp_error *error);
+/* EXIT_DONE: nothing would be lost so. Else it has been said. */
 enum exit_code orders_spare(struct orders *orders, const struct esp_node *node, bool for_good);
 /* EXIT_DONE: no results would be lost with the server and the folder of its state. */
 enum exit_code orders_spare_folder(struct orders *orders, const struct esp_node *node);

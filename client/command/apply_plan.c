@@ -65,14 +65,6 @@ static const struct esp_node *find_node(const struct view *view, const char *nam
     return NULL;
 }
 
-static unsigned depth_in_tree(const struct view *view, const struct esp_node *node)
-{
-    unsigned depth = 0;
-    while (depth <= view->n && (node = view_parent(view, node)))
-        depth++;
-    return depth;
-}
-
 /* ---- the difference ---- */
 
 /* What is compared, and what is known beside it. */
@@ -247,12 +239,12 @@ static void find_surplus(const struct settings_platform *platform, const struct 
 {
     unsigned deepest = 0;
     for (size_t i = 0; i < view->n; i++)
-        if (depth_in_tree(view, &view->nodes[i]) > deepest)
-            deepest = depth_in_tree(view, &view->nodes[i]);
+        if (view_depth(view, &view->nodes[i]) > deepest)
+            deepest = view_depth(view, &view->nodes[i]);
     for (unsigned depth = deepest + 1; depth-- > 0;)
         for (size_t i = 0; i < view->n; i++) {
             const struct esp_node *node = &view->nodes[i];
-            if (depth_in_tree(view, node) != depth || !is_surplus(platform, node))
+            if (view_depth(view, node) != depth || !is_surplus(platform, node))
                 continue;
             if (remove)
                 add(plan, (struct step){

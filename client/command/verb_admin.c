@@ -196,42 +196,134 @@ enum exit_code verb_admin_enable(const struct command_line *command)
 
 /* ---- stop, remove ---- */
 
-static enum exit_code stop_one(struct orders *orders, const struct esp_node *node, bool for_good)
+/* Nodes that are named together. */
+struct ending {
+    const struct esp_node **nodes; /* from below */
+    size_t n;
+    bool for_good;
+    double patience_s; /* for the sessions of a server that goes for good; 0: any time */
+};
+
+#define GONE_S 30.0 /* for a node that was told to end, before the agent above it is */
+
+static bool is_named(const struct ending *ending, const struct esp_node *node)
 {
+    for (size_t i = 0; i < ending->n; i++)
+        if (ending->nodes[i] == node)
+            return true;
+    return false;
+}
+
+static void insert(struct ending *ending, const struct view *view, const struct esp_node *node)
+{
+    size_t at = ending->n++;
+    for (; at > 0 && view_depth(view, ending->nodes[at - 1]) < view_depth(view, node); at--)
+        ending->nodes[at] = ending->nodes[at - 1];
+    ending->nodes[at] = node;
+}
+
+/* In whatever order they are named, and however often. */
+static enum exit_code find_named(const struct orders *orders, struct ending *ending)
+{
+    const struct command_line *command = orders->command;
+    struct esp_error error;
+    ending->nodes = calloc((size_t)command->n_operands + 1, sizeof *ending->nodes);
+    if (!ending->nodes) {
+        error_no_memory(&error, "the nodes");
+        return command_fail(command, &error);
+    }
+    for (int i = 0; i < command->n_operands; i++) {
+        const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
+        if (!node)
+            return EXIT_USAGE;
+        if (!is_named(ending, node))
+            insert(ending, &orders->view, node);
+    }
+    return EXIT_DONE;
+}
+
+/* Those below an agent that are not named would be cut off: its own word comes when the others are gone. */
+static enum exit_code check_cut(const struct orders *orders, const struct ending *ending,
+                                const struct esp_node *top)
+{
+    const struct view *view = &orders->view;
+    struct esp_error error;
+    size_t n = 0;
+    for (size_t i = 0; i < view->n; i++)
+        n += !view->nodes[i].unreachable && view_is_within(view, &view->nodes[i], top) &&
+             !is_named(ending, &view->nodes[i]);
+    if (n == 0 || top->role == ESP_ROLE_REDIRECTOR || command_option_value(orders->command, "cut"))
+        return EXIT_DONE;
+    error_set(&error, ESP_REFUSED,
+              "%zu nodes below \"%s\" would be cut off: move them first, or say that this is meant (--cut)",
+              n, top->name);
+    return command_fail(orders->command, &error);
+}
+
+/* Before the first one ends: nobody wants half of them gone. */
+static enum exit_code check_all(struct orders *orders, const struct ending *ending)
+{
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < ending->n && code == EXIT_DONE; i++)
+        code = check_cut(orders, ending, ending->nodes[i]);
+    for (size_t i = 0; i < ending->n && code == EXIT_DONE; i++)
+        code = orders_spare(orders, ending->nodes[i], ending->for_good);
+    return code;
+}
+
+static enum exit_code await_those_below(const struct orders *orders, const struct ending *ending, size_t at)
+{
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < at && code == EXIT_DONE; i++)
+        if (view_is_within(&orders->view, ending->nodes[i], ending->nodes[at]))
+            code = orders_wait_gone(orders->command, ending->nodes[i]->name, GONE_S);
+    return code;
+}
+
+static enum exit_code end_one(struct orders *orders, const struct ending *ending, size_t at)
+{
+    const struct esp_node *node = ending->nodes[at];
     char *text = NULL;
-    enum exit_code code = orders_end(orders, node, "stop", for_good, NULL, &text);
+    enum exit_code code = await_those_below(orders, ending, at);
+    if (code == EXIT_DONE && ending->for_good)
+        code = orders_make_idle(orders, node, true, ending->patience_s);
     if (code == EXIT_DONE)
-        orders_done(orders, node->name, for_good ? "removed" : "stops", text);
+        code = orders_end(orders, node, "stop", ending->for_good, NULL, &text);
+    if (code == EXIT_DONE)
+        orders_done(orders, node->name, ending->for_good ? "removed" : "stops",
+                    orders->kept.node == node ? orders->kept.remark : text);
     free(text);
     return code;
 }
 
-/* `patience_s` or NULL: of those that are removed. */
-static enum exit_code stop_each(struct orders *orders, const void *patience_s)
+static enum exit_code end_each(struct orders *orders, const void *arg)
 {
-    const struct command_line *command = orders->command;
-    enum exit_code code = EXIT_DONE;
-    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
-        const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
-        code = node ? EXIT_DONE : EXIT_USAGE;
-        if (node && patience_s)
-            code = orders_make_idle(orders, node, true, *(const double *)patience_s);
-        if (code == EXIT_DONE)
-            code = stop_one(orders, node, patience_s != NULL);
+    struct ending ending = *(const struct ending *)arg;
+    enum exit_code code = find_named(orders, &ending);
+    if (ending.for_good) {
+        orders->leaving = ending.nodes;
+        orders->n_leaving = ending.n;
     }
+    if (code == EXIT_DONE)
+        code = check_all(orders, &ending);
+    for (size_t i = 0; i < ending.n && code == EXIT_DONE; i++)
+        code = end_one(orders, &ending, i);
+    orders->leaving = NULL;
+    orders->n_leaving = 0;
+    free(ending.nodes);
     return code;
 }
 
 enum exit_code verb_admin_stop(const struct command_line *command)
 {
-    return orders_run(command, stop_each, NULL);
+    return orders_run(command, end_each, &(struct ending){.for_good = false});
 }
 
 enum exit_code verb_admin_remove(const struct command_line *command)
 {
-    double patience_s = 0;
+    struct ending ending = {.for_good = true};
     struct esp_error error;
-    if (session_timeout(command, &patience_s, &error) != ESP_OK)
+    if (session_timeout(command, &ending.patience_s, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    return orders_run(command, stop_each, &patience_s);
+    return orders_run(command, end_each, &ending);
 }

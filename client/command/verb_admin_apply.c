@@ -59,11 +59,23 @@ static enum exit_code take_out(struct apply *apply, const struct step *step)
     if (code == EXIT_DONE)
         code = orders_wait_gone(orders->command, step->name, apply_patience_s(apply, APPLY_START_S));
     if (code == EXIT_DONE)
-        orders_done(orders, step->name, "removed", "");
+        orders_done(orders, step->name, "removed",
+                    orders->kept.node == step->node ? orders->kept.remark : "");
     return code;
 }
 
-static enum exit_code carry_out(struct apply *apply)
+/* What one of them has is not kept by another one. */
+static const struct esp_node **list_removals(const struct plan *plan, size_t *n)
+{
+    const struct esp_node **nodes = calloc(plan->n + 1, sizeof(struct esp_node *));
+    *n = 0;
+    for (size_t i = 0; nodes && i < plan->n; i++)
+        if (plan->steps[i].kind == STEP_REMOVE)
+            nodes[(*n)++] = plan->steps[i].node;
+    return nodes;
+}
+
+static enum exit_code do_steps(struct apply *apply)
 {
     enum exit_code code = EXIT_DONE;
     for (size_t i = 0, n = 1; i < apply->plan.n && code == EXIT_DONE; i += n, n = 1) {
@@ -74,6 +86,23 @@ static enum exit_code carry_out(struct apply *apply)
                : step->kind == STEP_MOVE ? move(apply, step)
                                          : take_out(apply, step);
     }
+    return code;
+}
+
+static enum exit_code carry_out(struct apply *apply)
+{
+    struct orders *orders = apply->orders;
+    const struct esp_node **leaving = list_removals(&apply->plan, &orders->n_leaving);
+    struct esp_error error;
+    if (!leaving) {
+        error_no_memory(&error, "the nodes that are to go");
+        return command_fail(orders->command, &error);
+    }
+    orders->leaving = leaving;
+    const enum exit_code code = do_steps(apply);
+    orders->leaving = NULL;
+    orders->n_leaving = 0;
+    free(leaving);
     return code;
 }
 

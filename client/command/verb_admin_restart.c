@@ -134,14 +134,6 @@ static enum exit_code restart_one(const struct whole *whole, const struct esp_no
 
 /* ---- the whole platform ---- */
 
-static unsigned depth_of(const struct view *view, const struct esp_node *node)
-{
-    unsigned depth = 0;
-    while (depth <= view->n && (node = view_parent(view, node)))
-        depth++;
-    return depth;
-}
-
 /* Those so far below the top: the servers, or the agents. */
 static enum exit_code restart_level(const struct whole *whole, bool servers, unsigned depth)
 {
@@ -149,7 +141,8 @@ static enum exit_code restart_level(const struct whole *whole, bool servers, uns
     enum exit_code code = EXIT_DONE;
     for (size_t i = 0; i < view->n && code == EXIT_DONE; i++) {
         const struct esp_node *node = &view->nodes[i];
-        if ((node->role == ESP_ROLE_SERVER) == servers && depth_of(view, node) == depth && !node->unreachable)
+        if ((node->role == ESP_ROLE_SERVER) == servers && view_depth(view, node) == depth &&
+            !node->unreachable)
             code = restart_one(whole, node);
     }
     return code;
@@ -176,8 +169,8 @@ static enum exit_code restart_all(const struct whole *whole)
     enum exit_code code = EXIT_DONE;
     unsigned deepest = 0;
     for (size_t i = 0; i < view->n; i++)
-        if (depth_of(view, &view->nodes[i]) > deepest)
-            deepest = depth_of(view, &view->nodes[i]);
+        if (view_depth(view, &view->nodes[i]) > deepest)
+            deepest = view_depth(view, &view->nodes[i]);
     for (unsigned depth = deepest + 1; depth-- > 0 && code == EXIT_DONE;)
         code = restart_level(whole, true, depth);
     for (unsigned depth = deepest + 1; depth-- > 0 && code == EXIT_DONE;)

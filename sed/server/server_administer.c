@@ -6,6 +6,7 @@
 #include "sed/server/server_state.h"
 #include "util/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,19 +73,6 @@ static const char *ranks_tell(const struct server *server, struct arena *arena)
     return text;
 }
 
-/* What only a server knows. */
-static const char *ask(void *self, const char *verb, struct arena *arena)
-{
-    const struct server *server = self;
-    if (strcmp(verb, "problems") == 0)
-        return problems_tell(server, arena);
-    if (strcmp(verb, "ranks") == 0)
-        return ranks_tell(server, arena);
-    if (strcmp(verb, "accuracy") != 0)
-        return NULL;
-    return server->accuracy ? accuracy_tell(server->accuracy, arena) : "";
-}
-
 /* ---- what would be lost ---- */
 
 #define NAMED_MOST  3
@@ -92,15 +80,13 @@ static const char *ask(void *self, const char *verb, struct arena *arena)
 
 /* How many there are, and the first few. */
 struct doomed {
-    const struct server *server;
     size_t n;
     struct text names;
     char buffer[NAMED_BYTES];
 };
 
-static void list_open(struct doomed *listed, const struct server *server)
+static void list_open(struct doomed *listed)
 {
-    listed->server = server;
     listed->n = 0;
     text_open(&listed->names, listed->buffer, sizeof listed->buffer);
 }
@@ -114,26 +100,88 @@ static void list_add(struct doomed *listed, const char *name, const char *remark
     listed->n++;
 }
 
-static void list_if_original(void *arg, const struct datum_id *id, uint64_t bytes)
+/* Calls `use` for each datum that this server keeps for good. */
+struct originals {
+    const struct server *server;
+    void (*use)(void *arg, const struct datum_id *id);
+    void *arg;
+};
+
+static void use_if_original(void *arg, const struct datum_id *id, uint64_t bytes)
 {
-    struct doomed *listed = arg;
+    const struct originals *originals = arg;
     const struct store_asker all = {.trusted = true};
     struct store_entry entry;
-    char text[DATUM_TEXT];
     (void)bytes;
-    if (store_look(listed->server->data.store, &all, id, &entry, NULL) == ESP_OK &&
+    if (store_look(originals->server->data.store, &all, id, &entry, NULL) == ESP_OK &&
         datum_is_durable(entry.mode, entry.flags))
-        list_add(listed, datum_id_text(id, text), "");
+        originals->use(originals->arg, id);
+}
+
+static void each_original(const struct server *server, void (*use)(void *arg, const struct datum_id *id),
+                          void *arg)
+{
+    struct originals originals = {server, use, arg};
+    if (server->data.store)
+        store_each(server->data.store, use_if_original, &originals);
+}
+
+static void list_original(void *arg, const struct datum_id *id)
+{
+    char text[DATUM_TEXT];
+    list_add(arg, datum_id_text(id, text), "");
+}
+
+/* Of all of them, whatever their order: keys are random. */
+struct stamp {
+    uint64_t sum, n;
+};
+
+static void stamp_original(void *arg, const struct datum_id *id)
+{
+    struct stamp *stamp = arg;
+    stamp->sum += id->key.high ^ id->key.low;
+    stamp->n++;
+}
+
+static void tell_original(void *arg, const struct datum_id *id)
+{
+    char text[DATUM_TEXT];
+    text_printf(arg, "%s\n", datum_id_text(id, text));
+}
+
+/* STAMP NUMBER, then the identities, as many as there is room for. */
+static const char *originals_tell(const struct server *server, struct arena *arena)
+{
+    struct text text;
+    struct stamp stamp = {0};
+    char *buffer = arena_alloc(arena, ANSWER_BYTES);
+    if (!buffer)
+        return NULL;
+    each_original(server, stamp_original, &stamp);
+    text_open(&text, buffer, ANSWER_BYTES);
+    text_printf(&text, "%016" PRIx64 " %" PRIu64 "\n", stamp.sum, stamp.n);
+    each_original(server, tell_original, &text);
+    return buffer;
+}
+
+/* Whoever ends this server has looked at all that it has now, and found that others keep it, too. */
+static bool are_kept(const struct server *server, const char *kept)
+{
+    struct stamp stamp = {0};
+    char text[20];
+    each_original(server, stamp_original, &stamp);
+    snprintf(text, sizeof text, "%016" PRIx64, stamp.sum);
+    return kept && strcmp(kept, text) == 0;
 }
 
 /* They are on its disk, where nobody finds them unless it is started again. */
-static enum esp_status check_originals(const struct server *server, struct esp_error *error)
+static enum esp_status check_originals(const struct server *server, const char *kept, struct esp_error *error)
 {
     struct doomed listed;
-    list_open(&listed, server);
-    if (server->data.store)
-        store_each(server->data.store, list_if_original, &listed);
-    if (listed.n == 0)
+    list_open(&listed);
+    each_original(server, list_original, &listed);
+    if (listed.n == 0 || are_kept(server, kept))
         return ESP_OK;
     return error_set(
         error, ESP_REFUSED,
@@ -149,7 +197,7 @@ static void list_results(struct doomed *listed, const struct server *server, enu
     const bool stays = end == DUTY_END_PROCESS;
     uint64_t room = stays && server->n_jobs > 0 ? server_results_room(server) : 0;
     char text[SESSION_TEXT], problem[CAP_NAME + 4];
-    list_open(listed, server);
+    list_open(listed);
     for (const struct session *session = server->sessions.by_id; session; session = session->hh.next)
         if (session->detached && session->state == SESSION_DONE && !session->collected && !session->dropped &&
             !(stays && server_result_fits(session, &room))) {
@@ -181,11 +229,26 @@ static enum esp_status check_results(const struct server *server, enum duty_end 
                      listed.n, server->name, listed.buffer);
 }
 
-static enum esp_status losses(void *self, enum duty_end end, struct esp_error *error)
+static enum esp_status losses(void *self, enum duty_end end, const char *kept, struct esp_error *error)
 {
     const struct server *server = self;
-    const enum esp_status status = end == DUTY_END_FOR_GOOD ? check_originals(server, error) : ESP_OK;
+    const enum esp_status status = end == DUTY_END_FOR_GOOD ? check_originals(server, kept, error) : ESP_OK;
     return status == ESP_OK ? check_results(server, end, error) : status;
+}
+
+/* What only a server knows. */
+static const char *ask(void *self, const char *verb, struct arena *arena)
+{
+    const struct server *server = self;
+    if (strcmp(verb, "problems") == 0)
+        return problems_tell(server, arena);
+    if (strcmp(verb, "ranks") == 0)
+        return ranks_tell(server, arena);
+    if (strcmp(verb, "originals") == 0)
+        return originals_tell(server, arena);
+    if (strcmp(verb, "accuracy") != 0)
+        return NULL;
+    return server->accuracy ? accuracy_tell(server->accuracy, arena) : "";
 }
 
 static const struct duty_ops duty_ops = {.own_address = own_address,

@@ -236,7 +236,14 @@ stopped() { ! alive "$pid_SeD"; }
 wait_until stopped
 run SeD sed
 check "on its disk" wait_until espalier data get "$datum" back.csv
-check "a server is removed, and what it has, when that is meant" espalier admin remove SeD --force
-ended() { ! alive "$pid_SeD"; }
-check "and its process ends" wait_until ended
+above=$(espalier tree --json | tr -d ' \n' | grep -o '{[^}]*"name":"SeD"[^}]*}' | sed 's/.*"parent":"\([^"]*\)".*/\1/')
+check_fails 1 "nor is it together with the agent above it" espalier admin remove "$above" SeD
+check_says "for its datum" "1 data that are to stay .*$datum"
+check_fails 1 "an agent alone is not, either" espalier admin remove "$above"
+check_says "as what is below it would be cut off" 'would be cut off'
+check "a server is removed with the agent above it, and what it has, when that is meant, whichever is named first" \
+    espalier admin remove "$above" SeD --force
+check_says "from below" '^SeD: removed' "^$above: removed"
+ended() { eval "! alive \$pid_SeD \$pid_$above"; }
+check "and the processes end" wait_until ended
 finish

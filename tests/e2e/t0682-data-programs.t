@@ -279,6 +279,33 @@ nothing_left() {
 }
 check "nothing is left on the servers" nothing_left
 
+# ---- a server goes for good, and another one keeps what it has ----
+ended() { # ended NAME
+    eval "! alive \$pid_$1"
+}
+check "a datum is kept for good on two servers" "${steps%data_steps}stay_steps" twice
+check "as is seen" wait_until both_have_it
+espalier data put two.mtx -s A -m persistent >alone.id
+espalier data put two.mtx -s B -m persistent >copied.id
+check "another one on one of them, and a replica of a third" espalier data cp "$(cat copied.id)" A
+check_fails 1 "that one is not removed" espalier admin remove A
+check_says "for what it has alone" "1 data that are to stay would go with \"A\" .$(cat alone.id).:.*1 others would stay on B"
+check_fails 1 "nor are both" espalier admin remove B A
+check_says "as nobody else has it" 'data that are to stay would go with'
+check "both are as they were" servers 2
+espalier data rm "$(cat alone.id)" >rm.out
+check_fails 1 "nor are both without that" espalier admin remove A B
+check "one of them is" espalier admin remove A
+check_says "and what stays is told" '^A: removed, 1 data that it kept for good stay on B$'
+check "it ends" wait_until ended A
+check "it is there" espalier data get "$(cat twice.id)" back.csv
+check "and goes" espalier data rm --force "$(cat twice.id)"
+check "as the third one does" espalier data rm --force "$(cat copied.id)"
+pids=$(for p in $pids; do [ "$p" = "$pid_A" ] || printf '%s ' "$p"; done)
+start_server A
+check "two servers are there" wait_until servers 2
+check "nothing is left on the servers" wait_until nothing_left
+
 # ---- a server is lost between two calls of a sequence ----
 start lost "$steps" lost
 check "a sequence leaves results on a server" wait_until test -e made
