@@ -220,6 +220,10 @@ void administer_on_order(struct agent *agent, const struct envelope *envelope, c
 {
     struct esp_error error;
     const char *address = membership_parent_address(agent->membership);
+    if (strcmp(order->node, agent->name) == 0 && strcmp(order->verb, LOST_FORGET) == 0) {
+        lost_forget(agent, order);
+        return;
+    }
     if (strcmp(order->node, agent->name) == 0) {
         duty_order(&agent->duty, address, envelope, order);
         return;

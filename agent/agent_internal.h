@@ -307,6 +307,13 @@ const char *lost_words(struct agent *agent, const char *problem, char text[LOST_
 bool lost_has(struct agent *agent, const char *node);
 /* A child was lost; `branch` is still what was known through it. */
 void lost_note(struct agent *agent, const struct child *child, const struct branch *branch);
+/* The record of an agent that is reached through the child: those that it tells to have lost and that live
+ * below here now are told to it, as it hears of that from nobody else, and would tell of them again once they
+ * have ended. */
+void lost_found(struct agent *agent, struct child *child, const struct node_record *record);
+/* The order for that, which has their names; an older agent refuses it. */
+#define LOST_FORGET "forget"
+void lost_forget(struct agent *agent, const struct order *order);
 /* For the agent's own record: what those above are to know of it, 2 at most. Returns how many. */
 uint32_t lost_tell(struct agent *agent, struct arena *arena, struct extension *extensions);
 /* What those solved that were lost, here or by agents below, joins `all`. */

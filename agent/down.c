@@ -264,11 +264,15 @@ static void on_report(void *self, struct child *child, const struct report *repo
         lost |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
     for (uint32_t i = 0; i < report->n_records; i++) {
         const bool joins = is_new(agent, branch, &report->records[i]);
+        const bool unknown = !knowledge_find(agent->knowledge, report->records[i].name);
         enum knowledge_change change = knowledge_update(agent->knowledge, branch, &report->records[i]);
         if (change == KNOWLEDGE_NAMESAKE && refuse_second(agent, child, &report->records[i]))
             return; /* the child is gone */
         if (joins)
             administer_joined(agent, report->records[i].name);
+        if (unknown && change != KNOWLEDGE_IGNORED)
+            absent_forget(&agent->absentees, report->records[i].name); /* no child any more, but there */
+        lost_found(agent, child, &report->records[i]);
         urgent |= change == KNOWLEDGE_BETTER;
         take_links(agent, child, &report->records[i]);
     }

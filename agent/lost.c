@@ -9,9 +9,9 @@
 #include <string.h>
 
 /* The children that an agent below has lost, as its record tells. */
-static struct absent_reader lost_below(const struct knowledge_node *node)
+static struct absent_reader lost_told(const struct extensions *extensions)
 {
-    const struct extension *lost = extension_find(&node->extensions, EXTENSION_ABSENT);
+    const struct extension *lost = extension_find(extensions, EXTENSION_ABSENT);
     return (struct absent_reader){lost ? lost->value : NULL, lost ? lost->length : 0};
 }
 
@@ -19,7 +19,7 @@ static uint32_t count_lost_by(const struct agent *agent, const struct knowledge_
 {
     uint32_t n = 0;
     struct node_record record;
-    struct absent_reader reader = lost_below(node);
+    struct absent_reader reader = lost_told(&node->extensions);
     while (absent_read(&reader, &record))
         n += !knowledge_find(agent->knowledge, record.name);
     return n;
@@ -105,6 +105,38 @@ void lost_note(struct agent *agent, const struct child *child, const struct bran
     }
 }
 
+/* ---- those that live elsewhere ---- */
+
+/* Below whomever: it was heard of since that one lost it. */
+static bool lives(const struct agent *agent, const struct node_record *lost)
+{
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, lost->name);
+    return node && node->confirmed_ns > agent_now(agent) - (int64_t)(lost->age_s * 1e9);
+}
+
+void lost_found(struct agent *agent, struct child *child, const struct node_record *record)
+{
+    const char *names[CAP_WORDS];
+    struct message message = {.kind = MESSAGE_ORDER,
+                              .order = {.node = record->name, .verb = LOST_FORGET, .words = names}};
+    struct absent_reader reader = lost_told(&record->extensions);
+    struct node_record lost;
+    while (message.order.n_words < CAP_WORDS && absent_read(&reader, &lost))
+        if (lives(agent, &lost))
+            names[message.order.n_words++] = lost.name;
+    if (message.order.n_words > 0)
+        children_post_to(agent->children, child, &message);
+}
+
+void lost_forget(struct agent *agent, const struct order *order)
+{
+    for (uint32_t i = 0; i < order->n_words; i++)
+        absent_forget(&agent->absentees, order->words[i]);
+    up_changed(agent, false);
+}
+
+/* ---- told ---- */
+
 uint32_t lost_tell(struct agent *agent, struct arena *arena, struct extension *extensions)
 {
     uint32_t n = 0;
@@ -132,7 +164,7 @@ static bool add_below(const struct agent *agent, struct message *message)
     struct tree_reply *reply = &message->tree_reply;
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
         const double later_s = (double)(agent_now(agent) - node->confirmed_ns) / 1e9;
-        struct absent_reader reader = lost_below(node);
+        struct absent_reader reader = lost_told(&node->extensions);
         struct node_record record;
         while (absent_read(&reader, &record)) {
             if (knowledge_find(agent->knowledge, record.name))

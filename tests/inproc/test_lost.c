@@ -84,11 +84,54 @@ static void a_leader_tells_what_its_lost_servers_solved(void **state)
     platform_close(&other);
 }
 
+/* How many records the tree of "ma" has of that name; the parent of the last one. */
+static size_t count_named(struct platform *p, const char *name, char *parent)
+{
+    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
+    struct esp_error error;
+    size_t n = 0;
+    assert_int_equal(transport_call(p->transport, "ma", &request, 5000, &reply, &error), ESP_OK);
+    for (uint32_t i = 0; i < reply.tree_reply.n_records; i++)
+        if (strcmp(reply.tree_reply.records[i].name, name) == 0) {
+            strcpy(parent, reply.tree_reply.records[i].parent);
+            n++;
+        }
+    message_clear(&reply);
+    return n;
+}
+
+/* It is lost below one agent, added below another one, of the same or another level, and lost there. */
+static void a_server_that_has_moved_is_lost_once(void **state)
+{
+    static const char *const agents[] = {"la", "lb", "ma", "lc", "la"};
+    char parent[CAP_NAME + 1];
+    (void)state;
+    struct platform other;
+    platform_open(&other, 31);
+    size_t master = platform_agent(&other, "ma", "");
+    platform_agent(&other, "la", "ma");
+    platform_agent(&other, "lb", "ma");
+    platform_agent(&other, "lc", "lb");
+    for (size_t i = 0; i < sizeof agents / sizeof *agents; i++) {
+        struct simulated_server *server = platform_server(&other, "s", agents[i]);
+        assert_true(platform_settle(&other, master, 4, 20000));
+        platform_run_ms(&other, 20000);
+        assert_int_equal(count_named(&other, "s", parent), 1);
+        platform_server_kill(&other, server);
+        platform_run_ms(&other, 20000);
+        assert_int_equal(count_named(&other, "s", parent), 1);
+        assert_string_equal(parent, agents[i]);
+        expect_node(&other, "s", ESP_NO_SERVER);
+    }
+    platform_close(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_problem_that_only_a_lost_server_may_solve_is_told_with_it),
         cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
+        cmocka_unit_test(a_server_that_has_moved_is_lost_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
