@@ -126,7 +126,7 @@ static bool take_missing(struct route *route, const struct locate_reply *located
 }
 
 /* With the lock held. Whether they are others now, in whatever order. */
-static bool take_masters(struct route *route, const struct locate_reply *located)
+static bool take_masters(struct route *route, const struct locate_reply *located, const double *way_s)
 {
     size_t n_old = route->n_masters, same = 0, n = 0;
     for (uint32_t i = 0; i < located->n_masters && i < MOST_MASTERS; i++)
@@ -137,6 +137,8 @@ static bool take_masters(struct route *route, const struct locate_reply *located
     const bool was_learning = route->is_learning;
     route->n_masters = n;
     route->current = 0;
+    memcpy(route->way_s, way_s, sizeof route->way_s);
+    memset(route->told, 0, sizeof route->told);
     atomic_store(&route->trip_ns, 0);
     route->generation++;
     route->is_learning = route_learns(located);
@@ -154,14 +156,15 @@ enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, b
     if (*changed)
         return ESP_OK;
     struct message reply = {0};
+    double way_s[MOST_MASTERS] = {0};
     enum esp_status status = route_locate_heeding(route, sure, silent, &reply, error);
     if (status == ESP_OK && route->n_agents == 0)
-        route_nearest_first(route, &reply.locate_reply);
+        route_nearest_first(route, &reply.locate_reply, way_s);
     pthread_mutex_lock(&route->lock);
     route->deserted = status == ESP_NO_SERVER;
     if (status == ESP_OK) { /* another thread may have been quicker */
         *changed = route->generation != seen;
-        *changed |= take_masters(route, &reply.locate_reply);
+        *changed |= take_masters(route, &reply.locate_reply, way_s);
     }
     pthread_mutex_unlock(&route->lock);
     message_clear(&reply);

@@ -211,11 +211,15 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
     const enum esp_status status = round->status =
         ask_master(round->route, address, round->request, round->until_ns, haste, &round->silent[i],
                    round->reply, error);
+    if (status == ESP_OK && round->request->kind == MESSAGE_SUBMIT)
+        route_note_told(round->route, address, round->request, &round->reply->submit_reply);
     if (is_down(status)) {
+        route_note_told(round->route, address, round->request, NULL);
         round->down = *error;
         round->silent[i] |= status == ESP_TIMEOUT;
         turn(round->route, address, round->masters.generation);
     } else if (is_elsewhere(status)) {
+        route_note_told(round->route, address, round->request, NULL);
         if (cannot->status == ESP_OK || (cannot->status != ESP_NO_SERVER && status == ESP_NO_SERVER))
             *cannot = *error;
     } else {
@@ -234,6 +238,7 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     struct round round = {.route = route, .request = request, .until_ns = until_ns, .reply = reply};
     round.status = error_set(error, ESP_NO_SERVER, "no master agent is known");
     route_copy_masters(route, &round.masters);
+    route_sooner_first(route, request, &round.masters);
     *generation = round.masters.generation;
     const size_t n = round.masters.n;
     for (size_t i = 0; i < n; i++)

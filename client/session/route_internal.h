@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside the way to a master agent: client/session/route.c (who is known), client/session/route_ask.c and
- * route_all.c (who is asked), client/session/route_locate.c (who there is) and client/session/route_nearest.c
- * (who of them is near).
+ * route_all.c (who is asked), client/session/route_locate.c (who there is), client/session/route_nearest.c
+ * (who of them is near) and client/session/route_idle.c (whose servers are free).
  */
 #ifndef CLIENT_ROUTE_INTERNAL_H
 #define CLIENT_ROUTE_INTERNAL_H
@@ -16,6 +16,14 @@
 #define MISSING_TEXT 400 /* about those that it has lost */
 
 #define ROUTE_AWAKE_MS 1500 /* who is awake has answered a greeting by then, if it is not very busy */
+
+/* What a master agent said of the last request for servers of which it was free to choose one. */
+struct told {
+    int64_t at_ns; /* 0: nothing */
+    uint64_t digest;
+    double queue_s, rest_s; /* of its first candidate: until it could start, and from then on */
+    bool is_down;           /* it did not answer, or could not help */
+};
 
 struct route {
     struct transport *transport;
@@ -39,6 +47,8 @@ struct route {
     bool is_learning;           /* the redirector was just started, and may not know all masters */
     bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
     size_t n_masters, current;
+    double way_s[MOST_MASTERS]; /* to each, as it was measured; 0: it was not */
+    struct told told[MOST_MASTERS];
     uint64_t generation; /* how often the masters were learned */
 
     /* Written with the lock: the shortest answer of the current master, in ns; 0: none yet. */
@@ -53,8 +63,17 @@ struct masters {
 };
 
 /* Puts the masters of a redirector's answer in the order in which they are to be asked: the nearest ones
- * first, by greetings that are sent to all at once. Takes as long as the slowest of them, 0.6 s at most. */
-void route_nearest_first(struct route *route, struct locate_reply *located);
+ * first, by greetings that are sent to all at once. Takes as long as the slowest of them, 0.6 s at most.
+ * `way_s`: how long a small call takes to each, in that order (infinite: it did not answer; 0: not asked). */
+void route_nearest_first(struct route *route, struct locate_reply *located, double way_s[MOST_MASTERS]);
+
+/* ---- client/session/route_idle.c ---- */
+
+/* While servers below the first one have no slot free for the request, another one may come to the front. */
+void route_sooner_first(struct route *route, const struct message *request, struct masters *masters);
+/* What a master agent said to it; NULL: it did not answer, or could not help. */
+void route_note_told(struct route *route, const char *address, const struct message *request,
+                     const struct submit_reply *reply);
 
 /* ---- client/session/route.c ---- */
 

@@ -25,7 +25,7 @@ struct measured {
     struct thread_job job;
     struct route *route;
     const struct master_entry *master;
-    double distance_s; /* infinite: it did not answer */
+    double way_s, distance_s; /* infinite: it did not answer */
 };
 
 static bool greet(struct route *route, const char *address, double *took_s)
@@ -50,8 +50,9 @@ static void measure(void *arg)
     if (!greet(measured->route, master->address, &first_s) ||
         !greet(measured->route, master->address, &second_s))
         return;
-    measured->distance_s = CALL_TRIPS * fmin(first_s, second_s) + QUEUE_S * fmax(0, master->load - 1) +
-                           (master->servers == 0 ? EMPTY_S : 0);
+    measured->way_s = CALL_TRIPS * fmin(first_s, second_s);
+    measured->distance_s =
+        measured->way_s + QUEUE_S * fmax(0, master->load - 1) + (master->servers == 0 ? EMPTY_S : 0);
 }
 
 static void measure_all(struct measured *measured, size_t n)
@@ -81,7 +82,7 @@ static void sort(struct measured *measured, size_t n, double alike_s)
     }
 }
 
-void route_nearest_first(struct route *route, struct locate_reply *located)
+void route_nearest_first(struct route *route, struct locate_reply *located, double way_s[MOST_MASTERS])
 {
     struct measured measured[MEASURED_MOST];
     struct master_entry sorted[MEASURED_MOST];
@@ -90,13 +91,15 @@ void route_nearest_first(struct route *route, struct locate_reply *located)
     if (n < 2)
         return;
     for (size_t i = 0; i < n; i++)
-        measured[i] =
-            (struct measured){.route = route, .master = &located->masters[i], .distance_s = INFINITY};
+        measured[i] = (struct measured){
+            .route = route, .master = &located->masters[i], .way_s = INFINITY, .distance_s = INFINITY};
     measure_all(measured, n);
     for (size_t i = 0; i < n; i++)
         nearest_s = fmin(nearest_s, measured[i].distance_s);
     sort(measured, n, ALIKE_FACTOR * nearest_s + ALIKE_S);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         sorted[i] = *measured[i].master;
+        way_s[i] = measured[i].way_s;
+    }
     memcpy(located->masters, sorted, n * sizeof *sorted);
 }
