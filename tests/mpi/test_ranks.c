@@ -742,6 +742,8 @@ static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
 {
     (void)state;
     static struct rig own;
+    if (!MEMORY_TESTS)
+        skip();
     open_ranks(&own, &(struct ranks_options){.ranks = 2, .memory = 96 << 20, .keep = 32 << 20});
     await_ranks(&own, 1);
     has_bounds_of_memory(&own);

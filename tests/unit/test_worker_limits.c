@@ -15,13 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Sanitizers allocate by other ways than the C library's, and much. */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define MEMORY_TESTS 0
-#else
-#define MEMORY_TESTS 1
-#endif
-
 #define MIB (UINT64_C(1) << 20)
 #define PROBLEM(name, arguments, call, library)                                                              \
     "problem " name " \"for a test\"\n" arguments "implementation test\n    c " call " in \"" library "\"\n"

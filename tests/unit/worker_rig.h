@@ -13,6 +13,13 @@
 
 #define RIG_JOBS 64
 
+/* Whether what is allocated can be bounded: sanitizers do it by other ways than the C library's, and much. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define MEMORY_TESTS 0
+#else
+#define MEMORY_TESTS 1
+#endif
+
 struct rig_job {
     struct job job;
     struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
