@@ -318,9 +318,8 @@ static void mend_attribute(struct checking *checking, struct directory_entry *en
         struct esp_error error;
         if (!expected)
             continue;
-        error_set(&error, ESP_INVALID,
-                  "directory: %s: %s: expected %s, found \"%.40s\" (the rest of the entry counts)",
-                  entry->name, rule->name, expected, value.text);
+        error_set(&error, ESP_INVALID, "directory: %s: its %s: expected %s, found \"%.40s\"", entry->name,
+                  rule->name, expected, value.text);
         const bool stays = restore_attribute(checking, entry, rule->name);
         if (!stays)
             take_value(entry, i--);
