@@ -20,7 +20,8 @@ bool bound_forecast_tell(struct bound_forecast *forecast, struct esp_session_inf
 {
     for (size_t i = 0; i < forecast->n; i++) {
         const struct fast_server *server = &forecast->servers[i];
-        if (strcmp(server->server, info->server) != 0)
+        /* Who named it by its address has it told by that. */
+        if (strcmp(server->server, info->server) != 0 && strcmp(server->address, info->server) != 0)
             continue;
         if (server->excluded) {
             error_set(&forecast->why, ESP_NO_SERVER, "it is excluded: %s", server->excluded);

@@ -78,6 +78,9 @@ bound_is_forecast_in_json() {
     sed -n 's/.*"forecast_compute_s": \([0-9.e+-]*\).*/\1/p' bound.json | awk '{ found = $1 > 0 } END { exit !found }'
 }
 check "in JSON, too" bound_is_forecast_in_json
+address=$(espalier tree --json | tr -d '\n' | sed 's/.*"name": "SeD2"[^}]*"address": "\([^"]*\)".*/\1/')
+check "a call to an address" espalier call -v --server "$address" dgesv A='[1]' B='[1]'
+check_says "is forecast as well" "^Server +$address," '^Forecast +[0-9.]+ [mu]?s: computation'
 check "a matrix from a file and back" espalier call dgemm A=@"$matrices/pores_1.mtx" B=@"$matrices/pores_1.mtx" C=@"$matrices/pores_1.mtx" -o C=square.mtx
 check "is a matrix file again" espalier matrix info square.mtx
 check_says "of that size" '30 x 30'
