@@ -166,8 +166,9 @@ struct workers {
      * ended. NULL: nobody wants to know. */
     void (*asked)(void *arg, uint64_t job_id);
     /* What is proposed has become other: ranks have come, or calls have told how long they take. On a thread
-     * of the pool, without its locks; set and cleared at any time. NULL: nobody wants to know. */
-    void (*_Atomic changed)(void *arg);
+     * of the pool, without its locks; set and cleared at any time. True: not all could be looked at, and it
+     * is to be told again soon. NULL: nobody wants to know. */
+    bool (*_Atomic changed)(void *arg);
     void *arg;
 };
 

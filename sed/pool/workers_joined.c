@@ -30,12 +30,11 @@ static void asked(void *arg, uint64_t job_id)
         joined->workers.asked(joined->workers.arg, job_id);
 }
 
-static void changed(void *arg)
+static bool changed(void *arg)
 {
     struct joined *joined = arg;
-    void (*told)(void *) = atomic_load(&joined->workers.changed);
-    if (told)
-        told(joined->workers.arg);
+    bool (*told)(void *) = atomic_load(&joined->workers.changed);
+    return told && told(joined->workers.arg);
 }
 
 /* ---- what they are told ---- */

@@ -158,12 +158,15 @@ static int64_t tick(struct rank_pool *pool, bool running, uint64_t *seen)
 static void tell_changes(struct rank_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    void (*told)(void *) = atomic_load(&pool->workers.changed);
+    bool (*told)(void *) = atomic_load(&pool->workers.changed);
     if (told && !ranks_profile_tells(pool, ranks_now_ns()))
         told = NULL;
     pthread_mutex_unlock(&pool->lock);
-    if (told)
-        told(pool->workers.arg);
+    if (!told || !told(pool->workers.arg))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    ranks_profile_tell_again(pool, ranks_now_ns());
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void *ranks_monitor(void *arg)

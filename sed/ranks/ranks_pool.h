@@ -197,6 +197,8 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
  */
 bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns);
 int64_t ranks_profile_tells_ns(const struct rank_pool *pool);
+/* Soon, as whom it was told could not look at all of it. */
+void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns);
 /* The operation `knows` of the pool. */
 char *ranks_profile_tell(struct workers *workers, size_t most);
 /* Without the lock, one thread at a time: takes over what a calibration has written to the file, and writes

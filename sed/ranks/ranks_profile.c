@@ -19,7 +19,8 @@
 /* A call that moves forecasts of its size by more than this is worth telling, */
 #define WORTH_TELLING 0.03
 /* and at most so often: it is weighed anew then what all problems take. */
-#define TELL_NS (3 * NS_PER_S)
+#define TELL_NS  (3 * NS_PER_S)
+#define AGAIN_NS (500 * NS_PER_MS) /* after a time that was too short for all of them */
 
 static struct timespec changed_at(const char *path)
 {
@@ -87,6 +88,12 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
 int64_t ranks_profile_tells_ns(const struct rank_pool *pool)
 {
     return pool->has_news ? pool->told_ns + TELL_NS : CLOCK_NEVER;
+}
+
+void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns)
+{
+    pool->has_news = true;
+    pool->told_ns = now_ns - TELL_NS + AGAIN_NS;
 }
 
 bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns)

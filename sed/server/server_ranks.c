@@ -156,11 +156,11 @@ static void take(struct server *server, struct cost_ranks *ranks, uint32_t n)
     server_load_changed(server, 1);
 }
 
-void server_ranks_changed(void *arg)
+bool server_ranks_changed(void *arg)
 {
     struct server *server = arg;
     if (!server->workers->ops->propose)
-        return;
+        return false;
     endpoint_enter(server->endpoint);
     struct shelf *shelf = server->shelf;
     const uint32_t known = server->models.n_ranks;
@@ -169,7 +169,9 @@ void server_ranks_changed(void *arg)
     endpoint_leave(server->endpoint);
     /* Without the lock: models of large matrices on many grids take their time. */
     struct cost_ranks *ranks = calloc(shelf->set->n_problems + known + 1, sizeof *ranks);
+    const size_t begun = first;
     uint32_t n = ranks ? fill_all(server, shelf->set, &first, ranks) : 0;
+    const bool is_cut = ranks && first - begun < shelf->set->n_problems;
     endpoint_enter(server->endpoint);
     if (ranks) {
         n = keep_known(&server->models, known, ranks, n);
@@ -180,4 +182,5 @@ void server_ranks_changed(void *arg)
     shelf_release(shelf);
     endpoint_leave(server->endpoint);
     free(ranks);
+    return is_cut;
 }

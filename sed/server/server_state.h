@@ -463,7 +463,7 @@ bool server_choose(const struct server *server, const struct problem *problem, c
 /* ---- server_ranks.c ---- */
 /* The ranks propose something else than before: tells agents, over the work of each problem, what it takes on
  * them. Without the lock. */
-void server_ranks_changed(void *server);
+bool server_ranks_changed(void *server);
 
 /* ---- server_models.c ---- */
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char problems[] = "problem task \"Takes a while\"\n"
                                "    in      double  flop\n"
@@ -37,15 +38,17 @@ static const char problems[] = "problem task \"Takes a while\"\n"
 static struct rig rig;
 static struct workers_ops ops;
 static bool there, broken, on_ranks;
-static double slower; /* what is proposed takes so many times as long */
-static double busy_s; /* until the ranks are free */
-static char by[40];   /* the symbol that was called last */
+static unsigned pause_us; /* that a proposal takes */
+static double slower;     /* what is proposed takes so many times as long */
+static double busy_s;     /* until the ranks are free */
+static char by[40];       /* the symbol that was called last */
 
 /* Four ranks that compute four times as fast as a worker, and take half a millisecond to be woken. */
 static bool propose(struct workers *workers, const struct parallel_question *question,
                     struct parallel_proposal *proposal)
 {
     (void)workers;
+    usleep(pause_us);
     const double seconds = slower * (5e-4 + question->work_flop / 4e9);
     *proposal = (struct parallel_proposal){
         .grid = {2, 2, 64}, .seconds = seconds, .model_s = seconds, .wait_s = question->now ? busy_s : 0};
@@ -72,6 +75,7 @@ static void open_with(const char *text, double speed_flops)
     broken = false;
     busy_s = 0;
     slower = 1;
+    pause_us = 0;
     rig_open(&rig,
              &(struct rig_options){.slots = 2, .problems = text, .parent = true, .speed_flops = speed_flops});
     ops = *rig.pool.workers.ops;
@@ -283,10 +287,10 @@ static void a_call_whose_ranks_do_not_come_is_told_as_one_that_was_lost(void **s
     assert_int_equal(answered.outcome, ESP_MAYBE);
 }
 
-static void ranks_change(double times)
+static bool ranks_change(double times)
 {
     slower = times;
-    atomic_load (&rig.pool.workers.changed)(rig.pool.workers.arg);
+    return atomic_load(&rig.pool.workers.changed)(rig.pool.workers.arg);
 }
 
 /* Not with each of them, and not only when something else is to be told. */
@@ -324,6 +328,16 @@ static void a_server_without_workers_has_the_speed_of_its_ranks(void **state)
     assert_true(rig.record.speed_flops > 0.45 * before && rig.record.speed_flops < 0.55 * before);
 }
 
+/* One after the other, when there is no time for all. */
+static void what_ranks_take_becomes_known_of_every_problem(void **state)
+{
+    (void)state;
+    pause_us = 30000; /* for each of 16 sizes */
+    assert_true(ranks_change(1));
+    pause_us = 0;
+    assert_false(ranks_change(1));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
@@ -336,6 +350,7 @@ int main(void)
         TEST(what_ranks_learn_reaches_the_parent_within_seconds),
         TEST(what_suits_no_implementation_is_refused_with_what_would),
         TEST(what_only_ranks_compute_is_refused_while_they_cannot_be_started),
+        TEST(what_ranks_take_becomes_known_of_every_problem),
         TEST(a_server_without_workers_has_the_speed_of_its_ranks),
         TEST(a_call_that_lost_its_ranks_begins_anew),
         TEST(a_call_that_lost_its_ranks_waits_for_new_ones_where_that_is_sooner),

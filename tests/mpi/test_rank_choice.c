@@ -237,12 +237,13 @@ static void what_is_waited_for_is_told(void **state)
 static _Atomic int changes;
 static _Atomic int64_t last_ns, pause_ns; /* of the last change, and from the one before to it */
 
-static void count_change(void *arg)
+static bool count_change(void *arg)
 {
     const int64_t now = clock_now_ns(&clock_system);
     (void)arg;
     atomic_store(&pause_ns, now - atomic_exchange(&last_ns, now));
     atomic_fetch_add(&changes, 1);
+    return false;
 }
 
 static double measured_processors(void)
