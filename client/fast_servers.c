@@ -228,6 +228,26 @@ enum esp_status forecast_ask(struct engine *engine, struct message *submit,
     return status;
 }
 
+bool forecast_tell(const struct fast_server *servers, size_t n, struct esp_session_info *info,
+                   struct esp_error *why)
+{
+    size_t i = 0;
+    while (i < n && strcmp(servers[i].server, info->server) != 0 &&
+           strcmp(servers[i].address, info->server) != 0)
+        i++;
+    if (i == n || servers[i].excluded) {
+        if (i == n)
+            error_set(why, ESP_NOT_FOUND, "no agent knows it");
+        else
+            error_set(why, ESP_NO_SERVER, "it is excluded: %s", servers[i].excluded);
+        return false;
+    }
+    info->forecast_s = servers[i].total_s;
+    info->forecast_compute_s = servers[i].compute_s;
+    info->forecast_error_s = servers[i].error_s;
+    return true;
+}
+
 void fast_forecast_free(struct fast_server *servers)
 {
     package_destroy(servers);

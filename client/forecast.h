@@ -34,6 +34,12 @@ enum esp_status forecast_check_size(const struct problem *problem, const struct 
 /* The scalar input of that name, or the one that was probably meant by it; NULL: none is near. */
 const char *forecast_near_size(const struct problem *problem, const char *name);
 
+/* A session that was bound to a server has ended: what was forecast for that one, which the session names by
+ * its name or by its address, goes into its info. False, with the reason in `why` (may be NULL): nothing was.
+ */
+bool forecast_tell(const struct fast_server *servers, size_t n, struct esp_session_info *info,
+                   struct esp_error *why);
+
 /* Of a submit whose request is complete but for its constraints, which come from `options` (NULL: none). */
 enum esp_status forecast_ask(struct engine *engine, struct message *submit,
                              const struct esp_call_options *options, enum forecast_reach reach,

@@ -60,6 +60,7 @@ struct abstract_run {
     uint32_t n_variables, n_given;
     char taken[300];               /* the problems of the rule that was taken: "dgetrf, dgetri" */
     char rule[300];                /* that rule, as the description has it: what it is for */
+    bool foretells;                /* steps that are bound to a server are forecast, too, before they go */
     bool is_weighing;              /* steps are looked at, not done: states need not be there */
     char weighed[600];             /* what rivals among the rules were expected to take; or "" */
     char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */

@@ -8,6 +8,7 @@
 #include "client/session/start.h"
 #include "client/arguments/values_storage.h"
 #include "client/describe.h"
+#include "client/forecast.h"
 #include "util/clock.h"
 
 #include <math.h>
@@ -296,6 +297,19 @@ static enum esp_status take_from_program(const struct abstract_run *run, const s
     return status;
 }
 
+/* A step at the server of the one before, or at one that was named, has no candidates of which its session
+ * would know the forecast. Without one the step goes all the same. */
+static void foretell(const struct abstract_run *run, const struct handle *handle, const struct values *values,
+                     struct fast_server **servers, size_t *n)
+{
+    struct esp_error unimportant;
+    *servers = NULL;
+    *n = 0;
+    if (run->foretells && handle->address)
+        forecast_of_arguments(values->problem->name, values->arguments, values->problem->n_arguments, NULL,
+                              run->server ? FORECAST_ALL : FORECAST_NEAR, servers, n, &unimportant);
+}
+
 static enum esp_status call_inside(struct abstract_run *run, const struct rule *rule, const struct step *step,
                                    struct library *library, struct handle *handle,
                                    const struct values *values, struct esp_error *error)
@@ -320,6 +334,9 @@ static enum esp_status call_inside(struct abstract_run *run, const struct rule *
         if (status != ESP_OK)
             invocation_release(&invocation);
     }
+    struct fast_server *servers;
+    size_t n_servers;
+    foretell(run, handle, values, &servers, &n_servers);
     if (status == ESP_OK)
         status = start_blocking(library, handle, &invocation, &options, run->whole, &session, &why);
     struct esp_session_info *info = NULL;
@@ -327,6 +344,9 @@ static enum esp_status call_inside(struct abstract_run *run, const struct rule *
         past_tell_session(session, &info, &unimportant);
         library_keep(session);
     }
+    if (info && servers)
+        forecast_tell(servers, n_servers, info, &unimportant);
+    fast_forecast_free(servers);
     abstract_add_info(run, info);
     if (status != ESP_OK)
         *error = why;

@@ -20,9 +20,9 @@ struct bound_forecast {
  * known is no failure. */
 void bound_forecast_ask(struct bound_forecast *forecast, const struct command_line *command, bool wanted,
                         const char *problem, const struct esp_argument *arguments, size_t n_arguments);
-/* The session has ended: what was forecast for its server goes into its info. False: nothing was asked, or it
- * is in `why` that nothing is known. */
-bool bound_forecast_tell(struct bound_forecast *forecast, struct esp_session_info *info);
+/* The session has ended: what was forecast for its server goes into its info, or `why` tells that nothing is
+ * known. */
+void bound_forecast_tell(struct bound_forecast *forecast, struct esp_session_info *info);
 void bound_forecast_clear(struct bound_forecast *forecast);
 
 #endif

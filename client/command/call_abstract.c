@@ -184,6 +184,7 @@ static enum esp_status run_it(const struct command_line *command, const struct a
     struct esp_call_options options = {0};
     struct constraint_words words;
     arguments->run.server = constraints_bound(command);
+    arguments->run.foretells = command->json || command_option_value(command, "verbose");
     arguments->run.options = &options;
     enum esp_status status = session_look_begin(command, &arguments->values.look_ns, error);
     if (status == ESP_OK)

@@ -125,6 +125,7 @@ static enum esp_status run_abstract(const struct command_line *command, const st
     enum esp_status status = session_time_left(command, &options.deadline_s, error);
     run->options = &options;
     run->server = constraints_bound(command);
+    run->foretells = true; /* its table shows them */
     if (status != ESP_OK || (status = give_size(run, "m", n, error)) != ESP_OK ||
         (status = give_size(run, "n", n, error)) != ESP_OK ||
         (status = give_size(run, "nrhs", nrhs, error)) != ESP_OK ||

@@ -60,7 +60,20 @@ awk 'BEGIN { for (i = 1; i <= 400; i++) print 1 }' >ones.csv
 check "a chain that is quicker than one step" espalier call -v shorter A=@a.csv -o X=x.csv
 check_says "is taken" 'shorter: weighed: dear [0-9.e+-]+ s, cheap [+] cheap [0-9.e+-]+ s' 'shorter: done by cheap, cheap on S' \
     '^step +server +forecast +[+]- +took +computation +took$' '^cheap +S +[0-9.]+ [mu]?s ' '^all  .* [mu]?s +[0-9.]+ [mun]?s$'
+check_says "each against its forecast" '^cheap +S +[1-9][0-9.]* [mu]?s .*[mu]?s +[1-9]'
 cp "$log" steps
+every_step_is_forecast() {
+    awk '/^(cheap|all) / { n++; forecast = $1 == "cheap" ? $3 : $2; if (forecast + 0 <= 0) exit 1 } END { exit n != 3 }' steps
+}
+check "all of them" every_step_is_forecast
+kept_states_too() {
+    espalier call -v itersolve A=@spd.mtx B=@ones.csv -o X=x.csv >kept.out && cat kept.out &&
+        awk '/^(dic_open|dic_cg|sparse_close) +S / { n++; if ($3 + 0 <= 0) exit 1 } END { exit n != 3 }' kept.out
+}
+bound_ones_too() {
+    espalier call -v --server S shorter A=@a.csv -o X=x.csv >kept.out && [ "$(grep -c '^Forecast  *[0-9.]* [mu]*s:' kept.out)" -eq 2 ] &&
+        espalier solve --server S definite.csv b.csv -o x.mtx | grep -q '^Forecast  *[0-9.]* [mu]*s:'
+}
 steps_are_told() {
     [ "$(grep -c '^cheap  *S ' steps)" -eq 2 ] && [ "$(grep -c '^Server  *S, session' steps)" -eq 2 ]
 }
@@ -98,6 +111,8 @@ awk 'BEGIN { n = 400; print "%%MatrixMarket matrix coordinate real symmetric\n" 
 check "a sparse definite one" espalier call -v linsolve A=@spd.mtx B=@ones.csv -o X=x.csv
 check_says "too, all steps of the chain counted" 'weighed: dcholmod [0-9.e+-]+ s, dic_open [+] dic_cg [+] sparse_close [0-9.e+-]+ s'
 
+check "steps that take a state are forecast" kept_states_too
+check "and those that are bound to a server" bound_ones_too
 check "constraints hold for all steps" espalier call shorter A=@a.csv --property gpu -o X=x.csv
 check_says "of a chain" 'shorter: done by cheap, cheap on S'
 check_fails 3 "what no server has" espalier call shorter A=@a.csv --property tape -o X=x.csv
