@@ -38,8 +38,10 @@ solves() {
     check_says "too, or its rival, and says why" "^linsolve: by its rule: .* when A $4" "^linsolve: done by ($3|$5)"
 }
 
-awk 'BEGIN { n = 200; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 2*n-1
+awk 'BEGIN { n = 90; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 2*n-1
     for (i = 1; i <= n; i++) { print i, i, 2.01; if (i < n) print i + 1, i, -1 } }' >tridiagonal.mtx
+awk 'BEGIN { n = 90; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, n+n-50
+    for (i = 1; i <= n; i++) { print i, i, 4; if (i + 50 <= n) print i + 50, i, -1 } }' >little.mtx
 awk 'BEGIN { n = 60; print "%%MatrixMarket matrix coordinate real general\n" n, n, n*(n+1)/2
     for (j = 1; j <= n; j++) for (i = 1; i <= j; i++) print i, j, (i == j ? 3 : 1/(i+j)) }' >upper.mtx
 awk 'BEGIN { n = 30; print "%%MatrixMarket matrix array real symmetric\n" n, n
@@ -48,9 +50,11 @@ awk 'BEGIN { n = 30; print "%%MatrixMarket matrix array real symmetric\n" n, n
     for (j = 1; j <= n; j++) for (i = j; i <= n; i++) print (i == j ? -n : 1/(i+j)) }' >indefinite.mtx
 solves "$matrices/pores_1.mtx" 30 dgesv square none
 solves "$matrices/utm300.rua" 300 dumfpack 'square sparse' dilu_open
-solves "$matrices/lund_a.mtx" 147 dcholmod 'positive-definite hermitian sparse' dic_open
-solves "$matrices/lund_a.rsa" 147 dcholmod 'positive-definite hermitian sparse' dic_open
-solves tridiagonal.mtx 200 dgbsv 'square sparse banded' none
+# From 10,000 elements on forecasts decide among rivals, of whose corrections a busy machine may make much.
+solves "$matrices/lund_a.mtx" 147 '(dcholmod|dumfpack)' '(positive-definite hermitian|square) sparse' '(dic|dilu)_open'
+solves "$matrices/lund_a.rsa" 147 '(dcholmod|dumfpack)' '(positive-definite hermitian|square) sparse' '(dic|dilu)_open'
+solves little.mtx 90 dcholmod 'positive-definite hermitian sparse' none
+solves tridiagonal.mtx 90 dgbsv 'square sparse banded' none
 solves upper.mtx 60 dtrtrs '.*upper' none
 solves definite.mtx 30 dposv 'positive-definite hermitian' none
 solves indefinite.mtx 30 dsysv hermitian none
@@ -294,7 +298,7 @@ check "an array whose extents follow from another's" espalier call --json solve 
 check_says "is made" '"taken": "dgesv"'
 check "with as many columns as are asked for" awk -F, 'NF != 3 { exit 1 } END { exit NR != 2 }' made.csv
 check "also of a file" espalier call solve A=@tridiagonal.mtx B=rand:3 nrhs=1 -o X=made.csv
-check "has its rows" test "$(wc -l <made.csv)" = 200
+check "has its rows" test "$(wc -l <made.csv)" = 90
 check_fails 2 "what still nothing tells" espalier call solve A='[1,2;3,4]' B=rand
 check_says "is asked for" 'B: rand: extent 2, nrhs, is not known'
 check_fails 2 "sizes that nothing tells" espalier call solve A=rand B=rand
