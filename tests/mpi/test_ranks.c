@@ -439,10 +439,11 @@ static void a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call(void **s
         int signal;
         bool mpirun;
         const char *words;
-    } kills[] = {{SIGKILL, false, "rank 2 of 4 (process "},
-                 {SIGTERM, false, "was killed by signal 15"},
-                 {SIGKILL, true, "killed"}, /* mpirun, or all ranks with it */
-                 {SIGTERM, true, "mpirun"}};
+    } kills[] = {
+        {SIGKILL, false, "rank 2 of 4 (process "},
+        {SIGTERM, false, "was killed by signal 15"},
+        {SIGKILL, true, "killed"},       /* mpirun, or all ranks with it */
+        {SIGTERM, true, " was lost: "}}; /* mpirun, or who did not end in time and was killed by it */
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++) {
         const uint64_t before = jobs_started();
         const pid_t rank = ranks_pid(rig.workers, 2);
