@@ -43,6 +43,14 @@ problem ptriangle "The upper triangle of C := A A' + beta C on ranks"
 implementation scalapack
     parallel fortran pdsyrk_('U', 'N', n, n, double 1, A, 1, 1, desc(A), beta, C, 1, 1, desc(C)) in libscalapack-openmpi.so.2.2
 END
+cat >together/pdouble.esp <<END
+problem pdouble "x := 2 x, in which the first rank is through at once, and the others are not"
+    in      double  seconds
+    in      int     n
+    inout   double  x[n, 1]
+implementation ours
+    parallel c linger(communicator, seconds, desc(x), x) in $top_builddir/tests/mpi/.libs/librankroutines.so
+END
 describe smul "fortran dgemm_('N', 'N', m, n, k, double 1, A, m, B, k, double 0, C, m) in libblas.so.3" >alone/smul.esp
 cat >alone/ssolve.esp <<END
 problem sover "Solve A X = B by one worker"
@@ -149,6 +157,32 @@ check "also where it stays in pieces" leaves_zeros 60 data:pieces
 goes_on() { espalier call pmul "A=data:$D" "B=data:$C" -o C=got.csv && cmp got.csv further.csv; }
 own_pieces() { P=$("$top_builddir/tests/e2e/piece_steps" ranks) && is_in_pieces "$P" "2 x 2" "3 x 3"; }
 check "a program puts and takes pieces of its own" own_pieces
+
+# Ranks are killed in a call, when some of its result is there: the datum that it writes over is made anew from what was put.
+kill_ranks() {
+    # shellcheck disable=SC2154
+    for process in $(descendants "$pid_ranks"); do
+        [ "$(cat "/proc/$process/comm" 2>/dev/null)" = espalier-prd ] && kill -9 "$process"
+    done
+}
+begins_anew() {
+    espalier call pdouble seconds=2 "x=data:$column" -o "$1" --server ranks >doubled.out 2>&1 &
+    called=$!
+    begun=$((begun + 1))
+    wait_until has_begun
+    sleep 0.5
+    kill_ranks
+    wait "$called" && [ "$(grep -c 'linger on a grid.*: begins anew' ranks.log)" = "$begun" ]
+}
+begun=0
+has_begun() { [ "$(grep -c 'started: pdouble' ranks.log)" -gt $((2 * begun - 2)) ]; }
+matrix 8 1 5 >v.csv
+awk '{ print 2 * $1 }' v.csv >doubled.csv
+column=$(put v.csv --grid 2x2 --block 3)
+in_pieces() { begins_anew x=data:pieces && twice=$(grep -o 'ranks:[0-9a-f]*' doubled.out) && same "$twice" doubled.csv && same "$column" v.csv; }
+to_a_file() { begins_anew x=got.csv && cmp got.csv doubled.csv && same "$column" v.csv; }
+check "ranks are killed in a call on pieces: it begins anew, with what it was given" in_pieces
+check "so does one whose result comes back" to_a_file
 check "which the next call takes, beside one that lies otherwise" goes_on
 normalises() {
     espalier call normalise "A=data:$A" -o A=n.csv && awk -F, 'NR == FNR { for (j = 1; j <= NF; j++) { a[FNR, j] = $j; s[j] += $j * $j } next }
