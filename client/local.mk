@@ -21,6 +21,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/complete_platform.c \
 	client/command/deploy.c \
 	client/command/deploy.h \
+	client/command/elsewhere.c \
+	client/command/elsewhere.h \
 	client/command/jobs.c \
 	client/command/jobs.h \
 	client/command/launch.c \

@@ -6,8 +6,7 @@
 
 #include "client/command/admin.h"
 #include "client/command/command.h"
-#include "client/command/deploy.h"
-#include "client/command/machines.h"
+#include "client/command/elsewhere.h"
 #include "client/command/platform_state.h"
 #include "client/command/session.h"
 
@@ -26,76 +25,6 @@ static size_t count_daemons(const struct platform_record *records, size_t n)
         daemons += strcmp(records[i].kind, "load") != 0 && strcmp(records[i].kind, "host") != 0 &&
                    platform_record_runs(&records[i]);
     return daemons;
-}
-
-/* ---- on other machines ---- */
-
-struct elsewhere {
-    struct deploy deploy;
-    double timeout_s;
-    struct machine_work *work;
-    struct there *there;
-    size_t n;
-    struct machines machines;
-};
-
-/* One of them, and what came of it. */
-struct there {
-    const struct elsewhere *elsewhere;
-    const char *host;
-    enum esp_status status;
-    struct esp_error error;
-};
-
-static void stop_there(void *arg)
-{
-    struct there *there = arg;
-    there->status =
-        deploy_down(&there->elsewhere->deploy, there->host, there->elsewhere->timeout_s, &there->error);
-}
-
-/* Side by side, and beside what is stopped here: one that does not answer keeps nobody waiting. */
-static void stop_elsewhere(struct elsewhere *elsewhere, const struct platform_record *records, size_t n)
-{
-    elsewhere->work = calloc(n + 1, sizeof *elsewhere->work);
-    elsewhere->there = calloc(n + 1, sizeof *elsewhere->there);
-    for (size_t i = 0; elsewhere->work && elsewhere->there && i < n; i++) {
-        if (strcmp(records[i].kind, "host") != 0)
-            continue;
-        struct there *there = &elsewhere->there[elsewhere->n];
-        *there = (struct there){.elsewhere = elsewhere, .host = records[i].name};
-        elsewhere->work[elsewhere->n++] =
-            (struct machine_work){.host = there->host, .run = stop_there, .arg = there};
-    }
-    machines_begin(&elsewhere->machines, elsewhere->work, elsewhere->n);
-}
-
-/* Those that were not reached are told, and noted: the next 'down' tries again. */
-static enum exit_code await_elsewhere(const struct command_line *command, struct elsewhere *elsewhere)
-{
-    enum exit_code code = EXIT_DONE;
-    struct esp_error memory;
-    machines_end(&elsewhere->machines);
-    if (!elsewhere->work || !elsewhere->there) {
-        error_no_memory(&memory, "the platform's other machines");
-        code = command_fail(command, &memory);
-    }
-    for (size_t i = 0; i < elsewhere->n; i++) {
-        const struct there *there = &elsewhere->there[i];
-        struct platform_record row = {.kind = "host"};
-        struct esp_error error;
-        if (there->status == ESP_OK)
-            continue;
-        code = command_fail(command, &there->error);
-        snprintf(row.name, sizeof row.name, "%s", there->host);
-        if (platform_record_add(&elsewhere->deploy.state, &row, &error) != ESP_OK)
-            command_fail(command, &error);
-        command_progress(command, "%s: 'espalier down %s' tries again", there->host,
-                         elsewhere->deploy.state.name);
-    }
-    free(elsewhere->work);
-    free(elsewhere->there);
-    return code;
 }
 
 /* ---- what would be lost ---- */
@@ -160,7 +89,8 @@ static enum exit_code report(const struct command_line *command, const struct pl
 enum exit_code verb_down(const struct command_line *command)
 {
     struct esp_error error = {0};
-    struct elsewhere elsewhere = {0};
+    struct elsewhere elsewhere = {.n = 0};
+    bool again;
     struct platform_state state;
     struct platform_record *records = NULL;
     size_t n;
@@ -188,11 +118,11 @@ enum exit_code verb_down(const struct command_line *command)
     }
     const size_t daemons = count_daemons(records, n);
     elsewhere.deploy = (struct deploy){.state = state, .command = command_option_value(command, "command")};
-    stop_elsewhere(&elsewhere, records, n);
+    elsewhere_stop(&elsewhere, records, n);
     const unsigned killed = platform_stop(&state, records, n, PATIENCE_MS);
-    others = await_elsewhere(command, &elsewhere);
+    others = elsewhere_await(&elsewhere, command, &again);
     free(records);
-    if (others == EXIT_DONE && !command_option_value(command, "keep"))
+    if (!again && !command_option_value(command, "keep"))
         platform_state_remove(&state);
     platform_state_release(&state);
     return others == EXIT_DONE ? report(command, &state, daemons, killed) : others;

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "client/command/command.h"
-#include "client/command/deploy.h"
+#include "client/command/elsewhere.h"
 #include "client/command/machines.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
@@ -22,8 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_NS  (20 * NS_PER_MS)
-#define SPEED_NS (1500 * NS_PER_MS) /* servers measure for 350 ms */
+#define POLL_NS      (20 * NS_PER_MS)
+#define SPEED_NS     (1500 * NS_PER_MS) /* servers measure for 350 ms */
+#define STOP_THERE_S 20.0               /* for other machines, when nothing comes of it */
 
 /* A daemon of another machine, from when it is wanted until its level of the tree is waited for. */
 struct remote {
@@ -407,15 +408,23 @@ static enum esp_status start_all(struct up *up, char *client_file, size_t size, 
     return wait_tree(up, client_file, error);
 }
 
-static enum esp_status stop_all(struct up *up)
+/* Here and on other machines. False: that failed, and was told. */
+static bool stop_all(struct up *up)
 {
     struct platform_record *records;
+    struct elsewhere elsewhere = {.deploy = up->deploy, .timeout_s = STOP_THERE_S};
+    struct esp_error error;
     size_t n;
-    enum esp_status status = platform_record_list(&up->deploy.state, &records, &n, NULL);
-    if (status == ESP_OK)
-        platform_stop(&up->deploy.state, records, n, 5000);
+    bool again;
+    if (platform_record_list(&up->deploy.state, &records, &n, &error) != ESP_OK) {
+        command_fail(up->command, &error);
+        return false;
+    }
+    elsewhere_stop(&elsewhere, records, n);
+    platform_stop(&up->deploy.state, records, n, 5000);
+    const enum exit_code code = elsewhere_await(&elsewhere, up->command, &again);
     free(records);
-    return status;
+    return code == EXIT_DONE;
 }
 
 static enum exit_code report(const struct up *up, const char *client_file)
@@ -517,10 +526,10 @@ enum exit_code verb_up(const struct command_line *command)
             code = command_fail(command, &error);
             if (up.dead)
                 launch_show_log(up.dead);
-            stop_all(&up);
+            if (stop_all(&up))
+                fprintf(stderr, "All that was started has been stopped; logs are in %s\n", up.deploy.files);
             if (code == EXIT_UNREACHABLE)
                 code = EXIT_FAILED;
-            fprintf(stderr, "All that was started has been stopped; logs are in %s\n", up.deploy.files);
         }
     }
     free(up.launches);

@@ -248,6 +248,10 @@ EOF
         echo "server \"S\" { parent = \"MA\" slots = 1 host = \"far\" $near }"
         echo "server \"S2\" { parent = \"MA\" slots = 1 host = \"away\" $near }"
     } >small.conf
+    sed 's/"away"/"nowhere"/' small.conf >half.conf
+    check_fails 1 "a platform of which one machine is not reached" espalier up half.conf --name small
+    check_says "is not started" 'no route to nowhere' 'All that was started has been stopped'
+    check "and what ran on another one is stopped" test ! -e there/espalier/small
     : >turns
     check "a platform on three machines" espalier up small.conf
     check_says "says where" "server +S +at $host:[0-9]+ on far" "server +S2 +at $host:[0-9]+ on away"

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/command/elsewhere.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One of the machines, and what came of it. */
+struct there {
+    const struct elsewhere *elsewhere;
+    const char *host;
+    enum esp_status status;
+    struct esp_error error;
+};
+
+static void stop_there(void *arg)
+{
+    struct there *there = arg;
+    there->status =
+        deploy_down(&there->elsewhere->deploy, there->host, there->elsewhere->timeout_s, &there->error);
+}
+
+void elsewhere_stop(struct elsewhere *elsewhere, const struct platform_record *records, size_t n)
+{
+    elsewhere->work = calloc(n + 1, sizeof *elsewhere->work);
+    elsewhere->there = calloc(n + 1, sizeof *elsewhere->there);
+    for (size_t i = 0; elsewhere->work && elsewhere->there && i < n; i++) {
+        if (strcmp(records[i].kind, "host") != 0)
+            continue;
+        struct there *there = &elsewhere->there[elsewhere->n];
+        *there = (struct there){.elsewhere = elsewhere, .host = records[i].name};
+        elsewhere->work[elsewhere->n++] =
+            (struct machine_work){.host = there->host, .run = stop_there, .arg = there};
+    }
+    machines_begin(&elsewhere->machines, elsewhere->work, elsewhere->n);
+}
+
+static void note_again(const struct elsewhere *elsewhere, const struct there *there,
+                       const struct command_line *command)
+{
+    struct platform_record row = {.kind = "host"};
+    struct esp_error error;
+    snprintf(row.name, sizeof row.name, "%s", there->host);
+    if (platform_record_add(&elsewhere->deploy.state, &row, &error) != ESP_OK)
+        command_fail(command, &error);
+    else
+        command_progress(command, "%s: 'espalier down %s' tries again", there->host,
+                         elsewhere->deploy.state.name);
+}
+
+enum exit_code elsewhere_await(struct elsewhere *elsewhere, const struct command_line *command, bool *again)
+{
+    enum exit_code code = EXIT_DONE;
+    struct esp_error memory;
+    *again = false;
+    machines_end(&elsewhere->machines);
+    if (!elsewhere->work || !elsewhere->there) {
+        error_no_memory(&memory, "the platform's other machines");
+        code = command_fail(command, &memory);
+    }
+    for (size_t i = 0; i < elsewhere->n; i++) {
+        const struct there *there = &elsewhere->there[i];
+        if (there->status == ESP_OK)
+            continue;
+        code = command_fail(command, &there->error);
+        if (there->status == ESP_FAILED)
+            continue; /* it was reached, and says that there is nothing to stop, or why it does not */
+        note_again(elsewhere, there, command);
+        *again = true;
+    }
+    free(elsewhere->work);
+    free(elsewhere->there);
+    return code;
+}
