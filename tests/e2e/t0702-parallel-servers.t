@@ -209,6 +209,14 @@ ESPALIER_TEST_GATE=$work/gate
 export ESPALIER_TEST_GATE
 sed -e 's/^name.*/name = "two"/' -e 's|sed\.address|two.address|' -e 's|sed\.log|two.log|' -e 's|/state"|/two"|' \
     -e 's/^ranks.*/ranks = 2/' -e 's/^grid.*/grid = 1x1/' -e 's|/own"|/beside"|' sed.conf >two.conf
+# An mpirun that can be broken.
+cat >mpirun <<END
+#!/bin/sh
+[ -e "$work/broken" ] && { echo "no slots are left today" >&2; exit 3; }
+exec $(command -v mpirun) "\$@"
+END
+chmod 755 mpirun
+echo "mpirun = \"$work/mpirun\"" >>two.conf
 start two espalier-sed --foreground "$work/two.conf"
 wait_until test -s two.address
 wait_until grep -q 'ranks are ready' two.log
@@ -269,6 +277,22 @@ check "as it began anew, too" [ "$(again)" = 2 ]
 under_way tells_once 60
 kill_of_two espalier-prd
 check "what is not idempotent is not begun again, and its caller is told why" is_told
+
+# Ranks that do not come back: the call goes to another server, which was not there when it began.
+wait_until espalier call tells fraction=1 seconds=0 --server two
+espalier call -v --follow tells fraction=0.25 seconds=3 >followed.out 2>&1 &
+called=$!
+wait_until grep -q '^25 % done' followed.out
+sed -e 's/^name.*/name = "three"/' -e 's|two\.address|three.address|' -e 's|two\.log|three.log|' -e 's|/two"|/three"|' \
+    -e '/^mpirun/d' two.conf >three.conf
+start three espalier-sed --foreground "$work/three.conf"
+wait_until test -s three.address
+wait_until grep -q 'ranks are ready' three.log
+touch broken
+kill_of_two espalier-prd
+check "ranks are killed and cannot be started again: the call ends well" ends_well
+check "on another server" grep -q '^Server  *three,' followed.out
+stop three
 stop two
 
 # mpirun is missing: workers do what they can, and the reason is told.
