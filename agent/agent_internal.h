@@ -252,12 +252,13 @@ bool submit_candidate(const struct request *request, const struct index_entry *e
                       const struct index_query *query, struct arena *arena, struct candidate *candidate,
                       uint8_t *told);
 /* forecast.c: the answer to a request with EXTENSION_FORECAST, out of memory; and one whose candidates, best
- * first, the servers told themselves: those that are too late go, and what is excluded comes, with the
- * reason. `message` is taken over, and may be NULL. NULL without memory. */
+ * first, the servers told themselves (`merged`, where those that may not fetch its data are not among the
+ * candidates): those that are too late go, and what is excluded comes, with the reason. `message` is taken
+ * over, and may be NULL. NULL without memory. */
 struct message *forecast_answer(struct agent *agent, const struct variant *variant,
                                 const struct request *request);
 struct message *forecast_complete(struct agent *agent, const struct request *request,
-                                  struct message *message);
+                                  const struct response *merged, struct message *message);
 /* Adds to the reply to a request, from memory, what it asks to be decided ahead, and candidates that this
  * needs: there is room for AHEAD_SERVERS at least, in `costs` too (as EXTENSION_COSTS has them). */
 void ahead_decide(struct agent *agent, const struct variant *variant, const struct request *request,
@@ -332,6 +333,7 @@ struct asked {
     char *child;
     struct branch *branch;  /* NULL once the child is lost */
     struct message *answer; /* NULL: not there (yet) */
+    char *certificate;      /* the name in the certificate of a server that answered; NULL: none */
     bool open;
 };
 struct question {

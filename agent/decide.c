@@ -151,7 +151,8 @@ bool decide_merge(struct question *question, struct arena *arena, struct respons
         if (!response)
             continue;
         children[n] = child;
-        inputs[n++] = (struct aggregate_input){response, child ? child->link : (struct path){0}, NULL};
+        inputs[n++] = (struct aggregate_input){response, child ? child->link : (struct path){0}, NULL,
+                                               asked->certificate};
     }
     if (inputs && children && request_has_data(request))
         links_brothers(agent, children, n, largest_datum(request), arena, inputs);
@@ -188,6 +189,7 @@ struct option {
     struct transfer_times transfer;
     struct esp_server_view view;
     double score;
+    bool shut_out; /* it may not fetch the data that it lacks */
 };
 
 struct decision {
@@ -231,6 +233,8 @@ struct decision *decide_begin(struct question *question, const struct response *
         if ((option->node && submit_misfit(option->node, request) != FITS) ||
             estimate_load(option->estimate, agent_now(agent), &option->load) != ESP_OK)
             continue;
+        struct shut_out why;
+        option->shut_out = !aggregate_may_fetch(request, merged, option->estimate, &why);
         option->transfer = aggregate_transfer(request, merged, option->estimate);
         count_placements(question, option->node, &option->load);
         option->standing = estimate_standing(option->estimate);
@@ -292,6 +296,8 @@ static bool is_better(const struct option *a, const struct option *b)
 {
     if (is_too_late(a) != is_too_late(b))
         return is_too_late(b);
+    if (a->shut_out != b->shut_out)
+        return b->shut_out; /* it will fail, unless what is known here is not all there is */
     return a->score != b->score ? a->score < b->score : a->standing.line < b->standing.line;
 }
 
@@ -387,15 +393,32 @@ static void explain_none(struct decision *decision, const struct request *reques
                   request->problem);
 }
 
-/* Nothing is placed: all that answered are told. */
+/* Those that would fail go behind all others, also behind those that end too late. Returns how many may. */
+static uint32_t shut_out_last(struct decision *decision)
+{
+    uint32_t may = 0;
+    for (uint32_t i = 0; i < decision->n; i++) {
+        struct option option = decision->options[i];
+        if (option.shut_out)
+            continue;
+        decision->options[i] = decision->options[may];
+        decision->options[may++] = option;
+    }
+    return may;
+}
+
+/* Nothing is placed: all that answered are told, but those that may not fetch the data. */
 static void forecast_member(struct decision *decision, const struct member *member)
 {
     const struct request *request = &member->submit->request;
-    for (uint32_t i = 0; i < decision->n; i++) /* whatever the scheduler ranks by */
+    const uint32_t n = decision->n;
+    for (uint32_t i = 0; i < n; i++) /* whatever the scheduler ranks by */
         decision->options[i].score = decision->options[i].view.complete_s;
+    decision->n = shut_out_last(decision);
     best_first(decision, decision->n);
-    call_reply(member->call, forecast_complete(decision->question->agent, request,
-                                               tell_options(decision, request, decision->n)));
+    struct message *told = tell_options(decision, request, decision->n);
+    decision->n = n;
+    call_reply(member->call, forecast_complete(decision->question->agent, request, decision->merged, told));
 }
 
 void decide_member(struct decision *decision, struct member *member)

@@ -221,23 +221,45 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Of those that said nothing. */
-static void exclude_silent(struct agent *agent, const struct variant *variant, const struct request *request,
-                           const char *const *heard, size_t n_heard, struct excluded *excluded)
+/* Of one that would take it, but may not fetch a datum. False: it has not said so. */
+static bool is_shut_out(const struct response *merged, const char *name, const struct request *request,
+                        char *why, size_t size)
 {
-    char why[200];
+    struct shut_out shut_out;
+    for (uint32_t i = 0; i < merged->n_servers; i++) {
+        if (strcmp(merged->servers[i].server, name) != 0 ||
+            aggregate_may_fetch(request, merged, &merged->servers[i], &shut_out))
+            continue;
+        snprintf(why, size,
+                 "it may not fetch the datum of argument %u: data_servers of server \"%.60s\", which has it, "
+                 "does not name \"%.60s\"",
+                 shut_out.argument + 1, shut_out.holder, shut_out.certificate);
+        return true;
+    }
+    return false;
+}
+
+/* Of those that said nothing, or are not candidates. */
+static void exclude_silent(struct agent *agent, const struct variant *variant, const struct request *request,
+                           const struct response *merged, const char *const *heard, size_t n_heard,
+                           struct excluded *excluded)
+{
+    char why[260];
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
         const char *name = node->name;
         if (node->role != ROLE_SERVER || bsearch(&name, heard, n_heard, sizeof *heard, by_text))
             continue;
         if (variant && is_excluded(node, variant, request, why, sizeof why))
             exclude(excluded, name, why);
+        else if (is_shut_out(merged, name, request, why, sizeof why))
+            exclude(excluded, name, why);
         else
             exclude(excluded, name, "it was asked, and has not said that it takes the call");
     }
 }
 
-struct message *forecast_complete(struct agent *agent, const struct request *request, struct message *message)
+struct message *forecast_complete(struct agent *agent, const struct request *request,
+                                  const struct response *merged, struct message *message)
 {
     struct submit_reply *reply = message ? &message->submit_reply : NULL;
     struct arena *arena = message ? &message->arena : NULL;
@@ -252,8 +274,8 @@ struct message *forecast_complete(struct agent *agent, const struct request *req
         heard[i] = reply->candidates[i].server;
     qsort(heard, n_heard, sizeof *heard, by_text);
     drop_late(request, reply, &excluded);
-    exclude_silent(agent, catalog_choose(agent->catalogs, request->problem, request->digest), request, heard,
-                   n_heard, &excluded);
+    exclude_silent(agent, catalog_choose(agent->catalogs, request->problem, request->digest), request, merged,
+                   heard, n_heard, &excluded);
     reply->asked = true;
     if (add_told(agent, reply, &excluded, arena))
         return message;

@@ -16,6 +16,7 @@ void question_free(struct agent *agent, struct question *question)
         HASH_DEL(agent->questions, question);
     for (uint32_t i = 0; i < question->n_asked; i++) {
         free(question->asked[i].child);
+        free(question->asked[i].certificate);
         message_destroy(question->asked[i].answer);
     }
     free(question->asked);
@@ -220,6 +221,9 @@ void question_on_answer(struct agent *agent, const struct envelope *envelope, co
         question->n_open--;
         if (message->answer.outcome.status == ESP_OK)
             asked->answer = message_clone(message);
+        /* Best effort: without memory it is not known. */
+        if (child->role == ROLE_SERVER && envelope->identity && *envelope->identity && !asked->certificate)
+            asked->certificate = strdup(envelope->identity);
     }
     if (question->n_open == 0)
         conclude(question);

@@ -70,6 +70,8 @@ unit_tests += tests/unit/test_told
 tests_unit_test_told_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_lost_problems
 tests_unit_test_lost_problems_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_fetchers
+tests_unit_test_fetchers_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_namesakes
 tests_unit_test_namesakes_LDADD = $(UNIT_LIBS)
 

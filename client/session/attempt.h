@@ -45,4 +45,8 @@ bool attempt_lost_worker(struct session *session);
  * memory, or lost with another server. They are found, or made, again. False: then it fails. May block. */
 bool attempt_finds_data(struct session *session);
 
+/* A server has ended the session before anything was computed, as it may not fetch a datum that the call
+ * takes: another one may. False: then it fails. */
+bool attempt_was_shut_out(struct session *session);
+
 #endif

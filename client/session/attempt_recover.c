@@ -213,6 +213,41 @@ bool attempt_finds_data(struct session *session)
     return attempt_begin_again(session);
 }
 
+static bool takes_data(const struct invocation *invocation)
+{
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        if (invocation->values[i].datum)
+            return true;
+    return false;
+}
+
+/* How the one that was called last has taken it after all, for who asks how the session went. */
+static void mark_tried(struct session *session, enum esp_status status)
+{
+    pthread_mutex_lock(&session->engine->marks_lock);
+    if (session->next_candidate > 0 && session->next_candidate <= session->n_candidates)
+        session->candidates[session->next_candidate - 1].status = status;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+}
+
+/* The next candidates are asked at once, and when there are none, agents. */
+bool attempt_was_shut_out(struct session *session)
+{
+    if (session->remote_error.status != ESP_REFUSED || session->bound || session->is_job ||
+        session->timings.compute_s > 0 || !takes_data(&session->invocation))
+        return false;
+    session->error = session->remote_error;
+    error_prefix(&session->error, "%s on %s", session->problem, session->server);
+    exclude(session, session->server, ESP_REFUSED);
+    mark_tried(session, ESP_REFUSED);
+    attempt_note_again(session, session->server, " may not fetch its data");
+    if (!attempt_begin_again(session))
+        return false;
+    if (session->next_candidate < session->n_candidates)
+        atomic_store(&session->phase, PHASE_OFFER);
+    return true;
+}
+
 bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status)
 {
     return status == ESP_TIMEOUT && !attempt_may_move(session) &&

@@ -271,7 +271,7 @@ static bool remote(struct session *session)
         finish(session);
         return true;
     case SESSION_FAILED:
-        if (attempt_finds_data(session) || attempt_lost_worker(session))
+        if (attempt_finds_data(session) || attempt_was_shut_out(session) || attempt_lost_worker(session))
             return true;
         /* fall through */
     case SESSION_CANCELLED:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/choice/aggregate.h"
 
+#include "core/choice/fetchers.h"
 #include "core/forecast/told_links.h"
 #include "core/problem/problem.h"
 #include "core/choice/terms.h"
@@ -232,6 +233,16 @@ static struct path best_path(const struct merge *merge, size_t from, const struc
     return best;
 }
 
+/* Of a server that speaks for itself. */
+static bool tell_certificate(struct server_estimate *into, const struct aggregate_input *input,
+                             const struct server_estimate *estimate, struct arena *arena)
+{
+    const char *name = input->certificate;
+    if (!name || !*name || estimate->n_transfer > 0)
+        return true;
+    return extension_add(&into->extensions, EXTENSION_CERTIFICATE, name, (uint32_t)strlen(name), arena);
+}
+
 static bool merge_server(const struct merge *merge, size_t from, const struct server_estimate *estimate,
                          struct arena *arena, struct server_estimate *into)
 {
@@ -242,7 +253,7 @@ static bool merge_server(const struct merge *merge, size_t from, const struct se
         return false;
     const struct aggregate_input *input = &merge->inputs[from];
     struct path access = path_join(input->link, access_path(input->response, estimate));
-    if (!aggregate_tell_access(into, &access, arena))
+    if (!aggregate_tell_access(into, &access, arena) || !tell_certificate(into, input, estimate, arena))
         return false;
     for (uint32_t i = 0; i < merge->request->n_arguments; i++) {
         const struct argument_attribute *argument = &merge->request->arguments[i];
@@ -264,6 +275,8 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
     for (size_t c = 0; c < n_inputs; c++) {
         n_servers += inputs[c].response->n_servers;
         merged->capable += inputs[c].response->capable;
+        if (!fetchers_gather(&merged->extensions, &inputs[c].response->extensions, arena))
+            return error_no_memory(error, "an answer");
     }
     merged->data = arena_alloc(arena, most_rows(&merge) * sizeof *merged->data);
     merged->servers = arena_alloc(arena, n_servers * sizeof *merged->servers);
@@ -302,6 +315,33 @@ struct transfer_times aggregate_transfer(const struct request *request, const st
         times.in_s += path_datum_seconds(&way, argument->bytes);
     }
     return times;
+}
+
+/* A server has what lies no way from it. */
+static bool is_there(const struct path *way)
+{
+    return way->known && way->latency_s <= 0 && way->bandwidth_bps <= 0;
+}
+
+bool aggregate_may_fetch(const struct request *request, const struct response *response,
+                         const struct server_estimate *estimate, struct shut_out *why)
+{
+    const struct extension *told = extension_find(&estimate->extensions, EXTENSION_CERTIFICATE);
+    *why = (struct shut_out){0};
+    if (!told || told->length >= sizeof why->certificate)
+        return true;
+    memcpy(why->certificate, told->value, told->length);
+    for (uint32_t i = 0; i < request->n_arguments; i++) {
+        const struct argument_attribute *argument = &request->arguments[i];
+        if (!argument_is_datum(argument))
+            continue;
+        const struct path way = closed_path(response, estimate, argument->index);
+        why->argument = argument->index;
+        if (!is_there(&way) &&
+            !fetchers_may(&response->extensions, argument->index, why->certificate, &why->holder))
+            return false;
+    }
+    return true;
 }
 
 struct ranked {
@@ -361,8 +401,9 @@ void aggregate_cut(const struct request *request, struct response *response, uin
             request, estimate, estimate_start_s(estimate, request->memory_bytes), &transfer, &remembered);
         const bool drawn = random && (scheduler->flags & ESP_SCHEDULER_RANDOM);
         double score = drawn ? random_real(random) : scheduler_score(scheduler, &view);
-        if (view.complete_s > view.deadline_s)
-            score = HUGE_VAL; /* it is told only where none ends in time */
+        struct shut_out shut_out;
+        if (view.complete_s > view.deadline_s || !aggregate_may_fetch(request, response, estimate, &shut_out))
+            score = HUGE_VAL; /* it is told only where no other is left */
         ranked[i] = (struct ranked){*estimate, score, view.line, i};
     }
     qsort(ranked, n, sizeof *ranked, by_score);

@@ -36,6 +36,8 @@ struct aggregate_input {
     /* To the child of each input, measured or over the shortest path, so that data between brothers need not
      * come this way; NULL: nothing is known of such links. */
     const struct path *brothers;
+    /* The name in the certificate of a server that answered for itself; NULL or "": it showed none. */
+    const char *certificate;
 };
 
 /* What servers below different children have measured of the links between them: the datum goes from one to
@@ -67,6 +69,17 @@ struct transfer_times {
 struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
                                          const struct server_estimate *estimate);
 
+/* A server that may not fetch a datum of the request: which argument's, the server that has it and does not
+ * let it in (the first of those), and the name in its certificate, which is not among those that it would. */
+struct shut_out {
+    uint32_t argument;
+    const char *holder;
+    char certificate[CAP_NAME + 1];
+};
+/* Whether the server has all data of the request or may fetch them, as far as is known. */
+bool aggregate_may_fetch(const struct request *request, const struct response *response,
+                         const struct server_estimate *estimate, struct shut_out *why);
+
 /* Bytes of the arguments that travel from the client to the server, and of those that come back. */
 struct request_bytes {
     uint64_t in, out;
@@ -89,8 +102,9 @@ struct esp_server_view aggregate_view(const struct request *request, const struc
                                       double wait_s, const struct transfer_times *transfer,
                                       const struct remembered *remembered);
 
-/* Puts the best `breadth` first, best to worst, and cuts the rest. `remember` fills what is known of a server
- * into an all-zero struct (may be NULL). */
+/* Puts the best `breadth` first, best to worst, and cuts the rest. Those that may not fetch the data (as far
+ * as is known below) come last, with those that end too late. `remember` fills what is known of a server into
+ * an all-zero struct (may be NULL). */
 void aggregate_cut(const struct request *request, struct response *response, uint32_t breadth,
                    const struct esp_scheduler *scheduler,
                    void (*remember)(const char *server, void *arg, struct remembered *remembered), void *arg,

@@ -6,6 +6,8 @@ core_libcore_la_SOURCES += \
 	core/choice/ahead.h \
 	core/choice/estimate.c \
 	core/choice/estimate.h \
+	core/choice/fetchers.c \
+	core/choice/fetchers.h \
 	core/choice/scheduler.c \
 	core/choice/scheduler.h \
 	core/choice/server_index.c \

@@ -114,6 +114,9 @@ void server_data_on_chunk_done(struct server *server, bool write, struct chunk_a
 /* Has the work done; then `chore->then` is called, perhaps from within. The chore is on the heap and goes
  * with it. `work` NULL: there is nothing to do, `then` comes at once. */
 void server_data_chore(struct server *server, struct chore *chore, struct store_work *work);
+/* Who may fetch the datum of that argument from here, where there are certificates (server_moves.c). */
+void data_tell_fetchers(const struct server *server, uint32_t argument, const struct datum_id *id,
+                        struct response *response, struct arena *arena);
 /* A record of it, in the arena. False without memory. */
 bool server_data_record(const struct server *server, const struct store_entry *entry, struct arena *arena,
                         struct datum_info *record);

@@ -375,8 +375,10 @@ static bool estimate(const struct server *server, const struct request *request,
     return whole;
 }
 
-/* Which of the request's data are here, as core/choice/aggregate.h has it. */
-static void tell_data(const struct server *server, const struct request *request, struct message *answer)
+/* Which of the request's data are here, as core/choice/aggregate.h has it, and, where there are certificates,
+ * whom this server lets have them. */
+static void tell_data(const struct server *server, const struct request *request, bool certified,
+                      struct message *answer)
 {
     struct response *response = &answer->answer.response;
     if (!server->data.store || !request_has_data(request))
@@ -385,9 +387,12 @@ static void tell_data(const struct server *server, const struct request *request
     for (uint32_t i = 0; response->data && i < request->n_arguments; i++) {
         struct datum_id id;
         const struct argument_attribute *argument = &request->arguments[i];
-        if (datum_id_parse(argument->datum, &id, NULL) == ESP_OK && store_has(server->data.store, id.key))
-            response->data[response->n_data++] =
-                (struct data_location){argument->index, server->name, {.known = true}};
+        if (datum_id_parse(argument->datum, &id, NULL) != ESP_OK || !store_has(server->data.store, id.key))
+            continue;
+        response->data[response->n_data++] =
+            (struct data_location){argument->index, server->name, {.known = true}};
+        if (certified) /* best effort: without memory nothing is known */
+            data_tell_fetchers(server, argument->index, &id, response, &answer->arena);
     }
 }
 
@@ -407,7 +412,7 @@ void server_on_ask(struct server *server, const struct envelope *envelope, const
         message.answer.response.servers = &own;
         message.answer.response.n_servers = message.answer.response.capable = 1;
     }
-    tell_data(server, &ask->request, &message);
+    tell_data(server, &ask->request, envelope->identity && *envelope->identity, &message);
     endpoint_post(server->endpoint, membership_parent_address(server->membership),
                   membership_parent_incarnation(server->membership), &message, NULL);
     arena_clear(&message.arena);

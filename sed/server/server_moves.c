@@ -4,6 +4,7 @@
  */
 #include "sed/server/server_data_internal.h"
 
+#include "core/choice/fetchers.h"
 #include "sed/server/server_state.h"
 
 #include <stdlib.h>
@@ -176,6 +177,37 @@ bool data_is_server(const struct server *server, const char *identity)
     return false;
 }
 
+void data_tell_fetchers(const struct server *server, uint32_t argument, const struct datum_id *id,
+                        struct response *response, struct arena *arena)
+{
+    const struct config_strings *known = server->options.data_servers;
+    const struct store_asker all = {.identity = "", .trusted = true};
+    struct store_entry entry;
+    if (store_look(server->data.store, &all, id, &entry, NULL) != ESP_OK)
+        return;
+    const bool anybody = entry.flags & DATUM_SHARED;
+    static const char *const nobody[] = {""};
+    const char *const *names = known && known->n > 0 ? (const char *const *)known->items : nobody;
+    fetchers_tell(&response->extensions, argument, server->name, entry.owner, anybody ? NULL : names,
+                  known ? known->n : 0, arena);
+}
+
+/* A server asks that has no right to the datum: who reads its error is to know what would give it that. */
+static void tell_how(const struct server *server, const struct asker *asker,
+                     const struct extensions *extensions, struct esp_error *error)
+{
+    const bool fetches =
+        extension_find(extensions, EXTENSION_COPIES) || extension_find(extensions, EXTENSION_PORTERS);
+    if (!fetches || error->status != ESP_REFUSED || asker->is.trusted || !*asker->identity)
+        return;
+    const struct esp_error why = *error;
+    error_set(
+        error, why.status,
+        "%s: to let that server fetch it, add \"%.80s\" to data_servers in the file of server %.80s, and "
+        "restart that",
+        why.text, asker->identity, server->name);
+}
+
 void data_on_open(struct server *server, struct call *call, const struct open *open)
 {
     struct asker asker;
@@ -198,6 +230,8 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
         ticket->lends_sealed = porters && porters->length > 0;
         chore = ticket->lends ? chore_for(call, ticket, opened) : NULL;
         status = pin(server, ticket, chore, &work, &error);
+        if (status != ESP_OK)
+            tell_how(server, &asker, &open->extensions, &error);
     }
     if (status == ESP_OK && !work)
         status = data_claim(server, ticket, &open->extensions, &error);

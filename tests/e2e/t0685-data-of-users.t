@@ -18,7 +18,7 @@ tls() { # tls WHO: the lines that name the certificate
     printf 'tls_ca = "%s"\ntls_certificate = "%s"\ntls_key = "%s"\n' "$work/ca.pem" "$work/$1.pem" "$work/$1.key"
 }
 check "an authority, and certificates" certificates
-agent_for_clients "$(tls agent)"
+agent_for_clients "$(tls agent)" 'scheduler = "round-robin"' # whoever is next, wherever the data are
 server_below_agent A A "$(tls nodeA)" 'slots = 1' 'data_servers = { "nodeB" }' \
     "problems = { \"$top_srcdir/tests/e2e/product.esp\" }"
 server_below_agent B B "$(tls nodeB)" 'slots = 1' "problems = { \"$top_srcdir/tests/e2e/product.esp\" }"
@@ -42,7 +42,7 @@ put() { # put SERVER: alice's datum
 check "alice has a datum on A" put A
 id=$(cat id)
 multiply() { # multiply WHO SERVER
-    as "$1" call product "A=data:$id" B='[1,0;0,1]' -s "$2" -o C=-
+    as "$1" call product "A=data:$id" B='[1,0;0,1]' -s "$2" -o C=- -v
 }
 check_fails 1 "bob may not compute with it there" multiply bob A
 check_says "and hears why" 'belongs to alice'
@@ -62,6 +62,7 @@ for words in "data info $id" "data show $id --grid 1x2 --block 1" "data mv $id B
 done
 check "alice's call on B fetches it from A" multiply alice B
 check_says "and computes" '^4$'
+check_says "the time that this took is told" '^Took .* fetching its data [0-9]'
 check_fails 1 "the copy is not bob's either" as bob data rm "$id"
 check "she deletes both" as alice data rm "$id"
 none_left() {
@@ -71,7 +72,48 @@ check "at once" none_left
 check "she has one on B" put B
 id=$(cat id)
 check_fails any "which does not let A in" multiply alice A
-check_says "as its file does not name it" 'belongs to alice'
+check_says "as its file does not name it" 'belongs to alice' '"nodeA" to data_servers in the file of server B'
+
+# ---- what a session has left: both use the notes of one account ----
+check "a call of alice leaves what it makes" as alice call product "A=data:$id" B='[1,0;0,1]' -s B --leave outputs
+session=$(sed -n 's/^session = //p' "$log")
+check_fails 1 "bob may not delete that" as bob data rm "$session"
+check_says "as it is hers" 'belongs to alice'
+check "the session can be named still" as alice data info "$session"
+check "by her, who deletes it" as alice data rm "$session"
+check_fails 5 "then it is forgotten" as alice data rm "$session"
+
+# ---- calls without a server of their own go where all their data can be ----
+multiply_anywhere() { # multiply_anywhere TIMES A-OPERAND B-OPERAND
+    for _ in $(seq "$1"); do
+        as alice call product "A=data:$2" "B=$3" -o C=- || return 1
+    done
+}
+check "calls without a server go to B alone" multiply_anywhere 4 "$id" '[1,0;0,1]'
+check "a forecast says why" as alice forecast product n=2 "A=data:$id" B=@a.mtx
+check_says "A is excluded" 'A .*data_servers of server "B".* does not name "nodeA"'
+on_b=$id
+check "she has another one on A, which lets B in" put A
+id=$(cat id)
+check "calls that take both go to B" multiply_anywhere 4 "$id" "data:$on_b"
+check_fails any "not to A" as alice call product "A=data:$id" "B=data:$on_b" -s A -o C=-
+
+# ---- what is not known beforehand ends in the next candidate ----
+long_list() { # more names than servers tell
+    for i in $(seq 200); do printf '"another.server.of.a.platform.with.many.servers.and.a.long.name.%s", ' "$i"; done
+    printf '"nodeC"'
+}
+stop B
+cp B.conf B.before
+printf 'data_servers = { %s }\n' "$(long_list)" >>B.conf
+start_server B
+check "B names many others" wait_until servers
+check "she has one there" put B
+check "calls that A may not have after all go on with B" multiply_anywhere 4 "$(cat id)" '[1,0;0,1]'
+stop B
+cp B.before B.conf
+start_server B
+check "B is as it was" wait_until servers
 
 # ---- a server that has lost the original has another one's copy take its place, if that lets it in ----
 stop A

@@ -87,7 +87,7 @@ static struct response *answer(struct site *site, int at)
     size_t n = 0;
     for (int i = 0; i < site->n; i++)
         if (site->nodes[i].parent == at)
-            inputs[n++] = (struct aggregate_input){answer(site, i), site->nodes[i].link, NULL};
+            inputs[n++] = (struct aggregate_input){answer(site, i), site->nodes[i].link, NULL, NULL};
     struct esp_error error;
     assert_int_equal(
         aggregate_merge(node->name, &site->request, inputs, n, NULL, &site->arena, response, &error), ESP_OK);
@@ -223,7 +223,7 @@ static void a_link_that_nobody_measured_decides_nothing(void **state)
     struct server_estimate servers[] = {{.server = "a", .compute_s = 2}, {.server = "b", .compute_s = 1}};
     struct response a = {.name = "a", .servers = &servers[0], .n_servers = 1, .capable = 1};
     struct response b = {.name = "b", .servers = &servers[1], .n_servers = 1, .capable = 1};
-    struct aggregate_input inputs[] = {{&a, {0}, NULL}, {&b, {true, 0.1, 1e6, 0}, NULL}};
+    struct aggregate_input inputs[] = {{&a, {0}, NULL, NULL}, {&b, {true, 0.1, 1e6, 0}, NULL, NULL}};
     struct request request = {.server = ""};
     struct arena arena = {0};
     struct response merged;
@@ -275,7 +275,8 @@ static void a_hostile_answer_does_no_harm(void **state)
     struct server_estimate server = {.server = "s", .transfer = ways, .n_transfer = 2, .compute_s = NAN};
     struct response response = {
         .name = "s", .data = rows, .n_data = 3, .servers = &server, .n_servers = 1, .capable = 4000000000};
-    struct aggregate_input inputs[] = {{&response, {true, 0.1, 1e6, 0}, NULL}, {&response, {0}, NULL}};
+    struct aggregate_input inputs[] = {{&response, {true, 0.1, 1e6, 0}, NULL, NULL},
+                                       {&response, {0}, NULL, NULL}};
     struct argument_attribute argument = {
         .index = 7, .mode = MODE_IN, .bytes = 5, .datum = "d", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
@@ -305,7 +306,7 @@ static void data_between_brothers_take_the_measured_link(void **state)
     struct arena arena = {0};
     struct response merged;
     struct esp_error error;
-    struct aggregate_input inputs[] = {{&a, slow, NULL}, {&b, slow, NULL}};
+    struct aggregate_input inputs[] = {{&a, slow, NULL, NULL}, {&b, slow, NULL, NULL}};
     assert_int_equal(aggregate_merge("MA", &request, inputs, 2, NULL, &arena, &merged, &error), ESP_OK);
     assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s > 20);
     inputs[0].brothers = from_a;
@@ -336,7 +337,7 @@ static void what_goes_up_takes_the_rate_of_the_way_up(void **state)
     struct esp_error error;
     for (int uneven = 0; uneven < 2; uneven++) {
         const struct path link = uneven ? slow_up : even;
-        struct aggregate_input inputs[] = {{&a, link, NULL}, {&b, link, NULL}};
+        struct aggregate_input inputs[] = {{&a, link, NULL, NULL}, {&b, link, NULL, NULL}};
         assert_int_equal(aggregate_merge("LA", &request, inputs, 2, NULL, &arena, &merged, &error), ESP_OK);
         struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
         const double least = uneven ? 20 : 1;
@@ -344,7 +345,7 @@ static void what_goes_up_takes_the_rate_of_the_way_up(void **state)
         assert_true(times.out_s > least && times.out_s < 1.1 * least);
         for (uint32_t i = 0; i < merged.servers[0].n_transfer; i++)
             merged.servers[0].transfer[i].back_bps = 0; /* as a message has it */
-        struct aggregate_input input = {&merged, even, NULL};
+        struct aggregate_input input = {&merged, even, NULL, NULL};
         assert_int_equal(aggregate_merge("MA", &request, &input, 1, NULL, &arena, &above, &error), ESP_OK);
         times = aggregate_transfer(&request, &above, &above.servers[0]);
         assert_true(times.in_s > least && times.in_s < 1.1 * least);
@@ -365,7 +366,7 @@ static void a_client_s_own_link_counts(void **state)
         .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
     const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}}, {"h:1", {true, 0.001, 20e6, 0}}};
-    struct aggregate_input input = {&b, {true, 0.01, 1e6, 0}, NULL};
+    struct aggregate_input input = {&b, {true, 0.01, 1e6, 0}, NULL, NULL};
     struct response merged;
     struct esp_error error;
     struct path path;
@@ -409,7 +410,7 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     const struct path access = {true, 0.02, 4e6, 0}, near = {true, 0.02, 0, 0},
                       agents = {true, 0.01, 20e6, 0};
     const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}};
-    struct aggregate_input inputs[] = {{&b, agents, NULL}, {&b, {0}, NULL}};
+    struct aggregate_input inputs[] = {{&b, agents, NULL, NULL}, {&b, {0}, NULL, NULL}};
     struct response merged;
     struct esp_error error;
     for (int known = 0; known < 2; known++) {
