@@ -463,6 +463,7 @@ struct esp_session_info {
     /* Once it has ended, the ranks of a parallel server that computed it: from first_rank on, as a grid, with
      * blocks of so many rows and columns. grid_rows 0: a worker process did, or nobody has. */
     unsigned first_rank, grid_rows, grid_cols, grid_block;
+    double fetch_s; /* its server waited so long for data that live on servers, when it had all else */
 };
 void esp_session_info_free(struct esp_session_info *info);
 

@@ -332,8 +332,8 @@ static bool is_compared(const struct esp_session_info *info)
 /* What no other part names: opening connections, and what the client itself does between the steps. */
 static double session_rest(const struct esp_session_info *info)
 {
-    double rest =
-        info->total_s - info->compute_s - info->queue_s - info->wait_s - info->transfer_s - info->submit_s;
+    double rest = info->total_s - info->compute_s - info->queue_s - info->wait_s - info->transfer_s -
+                  info->fetch_s - info->submit_s;
     return rest > 0 ? rest : 0;
 }
 
@@ -369,7 +369,7 @@ static struct session_ranks ranks_of(const struct esp_session_info *info)
 void session_print(const struct esp_session_info *info, FILE *stream)
 {
     const struct session_ranks ranks = ranks_of(info);
-    char text[6][QUANTITY_TEXT], ranks_text[SESSION_RANKS_TEXT];
+    char text[6][QUANTITY_TEXT], ranks_text[SESSION_RANKS_TEXT], fetched[QUANTITY_TEXT + 32] = "";
     const bool compared = is_compared(info);
     if (compared)
         print_candidates(info, stream);
@@ -379,13 +379,15 @@ void session_print(const struct esp_session_info *info, FILE *stream)
                 quantity_seconds(info->forecast_compute_s, text[1]));
     if (info->compute_s > 0)
         fprintf(stream, "Computed  by %s\n", session_ranks_text(&ranks, ranks_text));
+    if (info->fetch_s > 0)
+        snprintf(fetched, sizeof fetched, "fetching its data %s, ", quantity_seconds(info->fetch_s, text[0]));
     fprintf(
         stream,
-        "Took      %s: computation %s, queue %s, transfer %s, choosing %s, connections and the client's own "
-        "work %s\n",
+        "Took      %s: computation %s, queue %s, transfer %s, %schoosing %s, connections and the client's "
+        "own work %s\n",
         quantity_seconds(info->total_s, text[0]), quantity_seconds(info->compute_s, text[1]),
         quantity_seconds(info->queue_s + info->wait_s, text[2]), quantity_seconds(info->transfer_s, text[3]),
-        quantity_seconds(info->submit_s, text[4]), quantity_seconds(session_rest(info), text[5]));
+        fetched, quantity_seconds(info->submit_s, text[4]), quantity_seconds(session_rest(info), text[5]));
 }
 
 static json_t *candidate_json(const struct esp_candidate *candidate)
@@ -427,11 +429,11 @@ json_t *session_json(const struct esp_session_info *info)
     for (size_t i = 0; i < info->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&info->candidates[i]));
     return json_pack(
-        "{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o, s:o, s:o}", "id",
-        info->id, "problem", info->problem, "server", info->server, "submit_s", info->submit_s, "wait_s",
-        info->wait_s, "transfer_s", info->transfer_s, "queue_s", info->queue_s, "compute_s", info->compute_s,
-        "other_s", session_rest(info), "total_s", info->total_s, "forecast_s", info->forecast_s,
-        "forecast_compute_s", info->forecast_compute_s, "forecast_error_s", info->forecast_error_s, "capable",
-        (int)info->capable, "asked", info->asked, "candidates", candidates, "data",
-        session_data_json(info->data, info->n_data), "computed_by", computed_by_json(info));
+        "{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o, s:o, s:o}",
+        "id", info->id, "problem", info->problem, "server", info->server, "submit_s", info->submit_s,
+        "wait_s", info->wait_s, "transfer_s", info->transfer_s, "fetch_s", info->fetch_s, "queue_s",
+        info->queue_s, "compute_s", info->compute_s, "other_s", session_rest(info), "total_s", info->total_s,
+        "forecast_s", info->forecast_s, "forecast_compute_s", info->forecast_compute_s, "forecast_error_s",
+        info->forecast_error_s, "capable", (int)info->capable, "asked", info->asked, "candidates", candidates,
+        "data", session_data_json(info->data, info->n_data), "computed_by", computed_by_json(info));
 }

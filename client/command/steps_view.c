@@ -6,7 +6,7 @@
 #include "client/command/table.h"
 
 struct sums {
-    double forecast_s, forecast_compute_s, forecast_error_s, total_s, compute_s, queue_s, transfer_s;
+    double forecast_s, forecast_compute_s, forecast_error_s, total_s, compute_s, queue_s, transfer_s, fetch_s;
 };
 
 static struct sums add_up(const struct esp_session_info *const *infos, size_t n)
@@ -20,6 +20,7 @@ static struct sums add_up(const struct esp_session_info *const *infos, size_t n)
         sums.compute_s += infos[i]->compute_s;
         sums.queue_s += infos[i]->queue_s + infos[i]->wait_s;
         sums.transfer_s += infos[i]->transfer_s;
+        sums.fetch_s += infos[i]->fetch_s;
     }
     return sums;
 }
@@ -63,8 +64,8 @@ json_t *steps_json(const struct esp_session_info *const *infos, size_t n)
 json_t *steps_sums_json(const struct esp_session_info *const *infos, size_t n)
 {
     const struct sums sums = add_up(infos, n);
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "forecast_s", sums.forecast_s,
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "forecast_s", sums.forecast_s,
                      "forecast_compute_s", sums.forecast_compute_s, "forecast_error_s", sums.forecast_error_s,
                      "total_s", sums.total_s, "compute_s", sums.compute_s, "queue_s", sums.queue_s,
-                     "transfer_s", sums.transfer_s);
+                     "transfer_s", sums.transfer_s, "fetch_s", sums.fetch_s);
 }

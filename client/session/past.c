@@ -59,6 +59,7 @@ void past_view(struct past *past, struct session *session)
     past->forecast_compute_s = session->forecast_compute_s;
     past->forecast_error_s = session->forecast_error_s;
     past->timings = session->timings;
+    past->fetch_s = session->fetch_s;
     past->ranks = session->ranks;
     past->left = session->left;
 }
@@ -116,7 +117,8 @@ struct esp_session_info *past_tell(const struct past *past)
                                       .first_rank = past->ranks.first,
                                       .grid_rows = past->ranks.rows,
                                       .grid_cols = past->ranks.cols,
-                                      .grid_block = past->ranks.block};
+                                      .grid_block = past->ranks.block,
+                                      .fetch_s = past->fetch_s};
     info->error.status = past->status;
     snprintf(info->error.text, sizeof info->error.text, "%s", past->text);
     if (info->id && info->problem && info->server && left_tell(past->left, info, &info->data, &info->n_data))

@@ -12,7 +12,7 @@ struct past {
     struct session_id id; /* without the secret */
     const char *problem, *server, *state, *text;
     enum esp_status status; /* ESP_PENDING: it is not over */
-    double submit_s, transfer_s, total_s;
+    double submit_s, transfer_s, fetch_s, total_s;
     double forecast_s, forecast_compute_s, forecast_error_s;
     struct session_timings timings;
     struct session_ranks ranks;

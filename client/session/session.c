@@ -11,6 +11,7 @@
 #include "client/jobs/job_end.h"
 #include "client/data/lend.h"
 #include "client/session/link.h"
+#include "core/choice/terms.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -214,6 +215,9 @@ void session_absorb(struct session *session, const struct session_report *report
     enum session_state state = (enum session_state)report->state;
     session->timings = report->timings;
     session->ranks = session_ranks_get(&report->extensions);
+    if (!terms_get_real(&report->extensions, EXTENSION_FETCH_TIME, &session->fetch_s) ||
+        !(session->fetch_s > 0))
+        session->fetch_s = 0;
     session->remote_error.status = ESP_OK;
     if (state == SESSION_FAILED || state == SESSION_CANCELLED || state == SESSION_UNKNOWN) {
         enum esp_status status = report->outcome.status       ? (enum esp_status)report->outcome.status

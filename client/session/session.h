@@ -113,6 +113,7 @@ struct session {
     struct esp_error remote_error;
     struct session_timings timings;
     struct session_ranks ranks; /* that have computed it; rows 0: a worker, or nobody has */
+    double fetch_s;             /* that its server waited for data, as it has told */
     struct patience absence;    /* with servers that are not there; begun_ns 0: nobody is waited for */
     int64_t absent_wait_ms;
     bool silent;          /* of those that did not take it, one takes connections */

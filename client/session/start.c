@@ -57,6 +57,7 @@ static void add_times(struct session *whole, const struct session *step)
     whole->timings.wait_s += step->timings.wait_s;
     whole->timings.transfer_s += step->timings.transfer_s;
     whole->timings.queue_s += step->timings.queue_s;
+    whole->fetch_s += step->fetch_s;
     whole->timings.compute_s += step->timings.compute_s;
     whole->forecast_s += step->forecast_s;
     whole->forecast_compute_s += step->forecast_compute_s;

@@ -106,6 +106,9 @@ struct data {
  * set aside of that datum is to be removed. */
 #define EXTENSION_DAMAGED 83
 #define DAMAGED_TICKET    UINT64_MAX
+/* Tag in a session_report: the seconds, a double of 8 bytes, little-endian, in which the server waited for
+ * data that live on servers, when all was there that comes from the client. */
+#define EXTENSION_FETCH_TIME 95
 /* Tag in a call_request: as EXTENSION_KEPT, of arrays of strings, whose length is known when they are there.
  * One for which there is no room then comes as other results do, and so do those of earlier versions. */
 #define EXTENSION_KEPT_TEXTS 91

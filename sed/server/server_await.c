@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/choice/terms.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
 
@@ -83,13 +84,17 @@ static bool fill_report(struct server *server, struct session *session, struct a
     *report = (struct session_report){.sequence = session->id.sequence, .state = told_state(session)};
     report->outcome.status = session_has_ended(session) ? session->error.status : ESP_PENDING;
     report->outcome.text = "";
+    const int64_t sent_ns = session->gathered_ns ? session->gathered_ns : session->ready_ns;
+    const double fetch_s = session->gathered_ns ? server_seconds(session->gathered_ns, session->ready_ns) : 0;
     report->timings = (struct session_timings){
         .wait_s = server_seconds(session->arrived_ns, session->admitted_ns),
-        .transfer_s = session->bulk ? server_seconds(session->admitted_ns, session->ready_ns) : 0,
+        .transfer_s = session->bulk ? server_seconds(session->admitted_ns, sent_ns) : 0,
         .queue_s = server_seconds(session->ready_ns, session->started_ns),
         .compute_s = session->compute_s,
         .forecast_s = session->forecast_s,
     };
+    if (fetch_s > 0 && !terms_add_real(&report->extensions, EXTENSION_FETCH_TIME, fetch_s, arena))
+        return false;
     if (session->ranks.rows > 0 && !session_ranks_put(&session->ranks, &report->extensions, arena))
         return false;
     if (session->state == SESSION_WAITING || session->state == SESSION_QUEUED)

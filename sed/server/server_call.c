@@ -410,6 +410,8 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     enum esp_status status = session_is_complete(session, error);
     if (status != ESP_OK)
         return status;
+    if (session->operands && session->gathered_ns == 0)
+        session->gathered_ns = server_now(server);
     if (!server_operands_step(server, session) || session->moving > 0) {
         /* A datum is on its way, or a chunk that was sent twice: nothing may change under the routine. */
         session->run_asked = true;
