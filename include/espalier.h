@@ -300,8 +300,8 @@ enum esp_status esp_data_give_up(const char *id, char **left);
  * ESP_UNREACHABLE: no server that is there has a copy. */
 enum esp_status esp_data_adopt(const char *id, const char *server, esp_data_progress *progress, void *arg);
 /* Files of data that servers have found damaged, and set aside: as esp_data_list(), with `bytes` of the file;
- * of one whose header is damaged, too, no more than identity (the origin is a guess), server and bytes are
- * known, and `type` is ESP_TYPE_ANY. Those of data of the caller's, or, for administrators, all. */
+ * of one whose header, length or name is wrong no more than identity (the origin is a guess), server and
+ * bytes are known, and `type` is ESP_TYPE_ANY. Those of data of the caller's, or, for administrators, all. */
 enum esp_status esp_data_list_damaged(const char *server, struct esp_data_info **infos, size_t *n);
 /* Removes what that server (NULL: any) has set aside of it. ESP_NOT_FOUND: nothing; ESP_REFUSED: it belongs
  * to somebody else. */

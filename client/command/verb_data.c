@@ -161,7 +161,8 @@ static enum exit_code print_damaged(const struct esp_data_info *infos, size_t n)
         const bool is_known = infos[i].type != ESP_TYPE_ANY;
         table_cell(&table, "%s", infos[i].id);
         table_cell(&table, "%s",
-                   is_known ? shape_text(&infos[i], shape, sizeof shape) : "its header is damaged");
+                   is_known ? shape_text(&infos[i], shape, sizeof shape)
+                            : "its header, length or name is wrong");
         table_cell(&table, "%s", quantity_bytes(infos[i].bytes, bytes));
         table_cell(&table, "%s", is_known ? datum_mode_name((enum datum_mode)infos[i].mode) : "");
         table_cell(&table, "%s", infos[i].server);

@@ -20,7 +20,9 @@
 #define LONGEST_MS   30000
 #define LOOKS        6  /* times that nobody has it until it counts as lost: agents may have to learn first */
 #define TRIES        60 /* all in all: a server that has it may be away for a while, or have no disk */
-#define PROMOTE_MS   10000 /* one that takes longer, for a large file, is asked again */
+#define DOUBLINGS    8  /* of the pause */
+#define PROMOTE_MS   10000   /* one that takes longer, for a large file, is asked again */
+#define SPARE_MS     3600000 /* a copy that cannot become the original is not dropped; each try renews that */
 
 struct rescue {
     struct thread_job job;
@@ -30,6 +32,8 @@ struct rescue {
     bool under_way;
     unsigned looks, tries;
     int64_t due_ns;
+    char giver[CAP_ADDRESS + 1], giver_name[CAP_NAME + 1]; /* from where it is fetched back */
+    struct pull_waiter waiter;
     struct rescue *prev, *next;
 };
 
@@ -37,6 +41,8 @@ enum found {
     FOUND_NOBODY,   /* who has it */
     FOUND_UNSURE,   /* somebody who may have it, but not now */
     FOUND_ORIGINAL, /* which is elsewhere, too */
+    FOUND_GIVER,    /* a sound copy that cannot become the original where it is */
+    FOUND_BACK,     /* it is here again */
     FOUND_HEIR      /* whose replica has become the original */
 };
 
@@ -55,6 +61,7 @@ struct search {
     struct heir heirs[MOST_HEIRS];
     uint32_t n_heirs;
     char owner[CAP_NAME + 1]; /* who has an original of it; "": nobody */
+    const struct heir *giver; /* whose copy is sound, but has no room to become the original; NULL: none */
     bool unsure;
 };
 
@@ -148,6 +155,12 @@ static enum esp_status make_heir(const struct rescue *rescue, const struct searc
     return status;
 }
 
+/* It stays there as it is, for SPARE_MS. */
+static bool has_no_room(enum esp_status status)
+{
+    return status == ESP_LIMIT || status == ESP_NO_MEMORY;
+}
+
 /* The first that can. */
 static enum found choose_heir(struct rescue *rescue, struct search *search)
 {
@@ -164,9 +177,13 @@ static enum found choose_heir(struct rescue *rescue, struct search *search)
         if (status == ESP_NOT_FOUND) /* it has gone, or was damaged, too */
             continue;
         search->unsure = true;
+        if (has_no_room(status) && !search->giver)
+            search->giver = heir;
         log_warning("%s: its file here was damaged, and its copy on server %s cannot become the original: %s",
                     datum_id_short(&rescue->id, text), heir->server, error.text);
     }
+    if (search->giver)
+        return FOUND_GIVER;
     return search->unsure ? FOUND_UNSURE : FOUND_NOBODY;
 }
 
@@ -194,14 +211,14 @@ static void tell_lost(const struct rescue *rescue)
               datum_id_short(&rescue->id, text));
 }
 
-/* With the lock. */
+/* With the lock. As long as there is a sound copy it is tried again. */
 static void settle(struct rescue *rescue, enum found found)
 {
     struct server *server = rescue->server;
     rescue->under_way = false;
-    rescue->tries++;
+    rescue->tries = found == FOUND_GIVER && rescue->tries >= DOUBLINGS ? DOUBLINGS : rescue->tries + 1;
     rescue->looks += found == FOUND_NOBODY;
-    server->data.rescued += found == FOUND_HEIR;
+    server->data.rescued += found == FOUND_HEIR || found == FOUND_BACK;
     const bool saved = found == FOUND_ORIGINAL || found == FOUND_HEIR || is_here_again(rescue);
     const bool lost = !saved && (rescue->looks == LOOKS || rescue->tries == TRIES);
     if (lost)
@@ -209,11 +226,80 @@ static void settle(struct rescue *rescue, enum found found)
     if (lost || saved) {
         forget(server, rescue);
     } else {
-        const unsigned doublings = rescue->tries < 8 ? rescue->tries - 1 : 7;
+        const unsigned doublings = (rescue->tries < DOUBLINGS ? rescue->tries : DOUBLINGS) - 1;
         const int64_t pause_ms = (int64_t)FIRST_MS << doublings;
         rescue->due_ns = server_now(server) + (pause_ms < LONGEST_MS ? pause_ms : LONGEST_MS) * NS_PER_MS;
     }
     server->data.due_ns = 0;
+}
+
+/* ---- fetching it back ---- */
+
+static void tell_back(struct rescue *rescue, enum esp_status status, const struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    datum_id_short(&rescue->id, text);
+    if (status == ESP_OK)
+        log_notice("%s: its file here was damaged: it has been fetched back from server %s, and is the "
+                   "original",
+                   text, rescue->giver_name);
+    else
+        log_warning(
+            "%s: its file here was damaged, and it cannot be fetched back from server %s, which keeps "
+            "its copy meanwhile: %s",
+            text, rescue->giver_name, error->text);
+    settle(rescue, status == ESP_OK ? FOUND_BACK : FOUND_GIVER);
+}
+
+static void came_back(struct pull_waiter *waiter, enum esp_status status, const struct esp_error *error)
+{
+    tell_back((struct rescue *)((char *)waiter - offsetof(struct rescue, waiter)), status, error);
+}
+
+static void kept_here(struct chore *chore, enum esp_status status, const struct esp_error *error)
+{
+    tell_back(chore->arg, status, error);
+}
+
+/* A call has fetched a copy meanwhile. */
+static enum esp_status keep_here(struct rescue *rescue, enum datum_mode mode, struct esp_error *error)
+{
+    struct server *server = rescue->server;
+    const struct store_asker trusted = {.identity = "", .trusted = true};
+    struct store_work *work = NULL;
+    struct chore *chore = chore_for(NULL, NULL, kept_here);
+    if (!chore)
+        return error_no_memory(error, "a copy that becomes the original");
+    chore->arg = rescue;
+    enum esp_status status = store_keep(server->data.store, &trusted, rescue->id.key, mode, 0, &work, error);
+    if (status == ESP_OK)
+        server_data_chore(server, chore, work);
+    else
+        free(chore);
+    return status;
+}
+
+/* With the lock. What comes of it is told later, or within. */
+static void bring_back(struct rescue *rescue, const struct heir *giver)
+{
+    struct server *server = rescue->server;
+    struct asker trusted;
+    struct esp_error error;
+    const char *sources[] = {rescue->giver};
+    asker_set(&trusted, "", true);
+    snprintf(rescue->giver, sizeof rescue->giver, "%s", giver->address);
+    memcpy(rescue->giver_name, giver->server, sizeof rescue->giver_name);
+    rescue->waiter = (struct pull_waiter){.arrived = came_back, .kind = PULL_KEPT};
+    const struct pull_wish wish = {.id = &rescue->id,
+                                   .sources = sources,
+                                   .n_sources = 1,
+                                   .kind = PULL_KEPT,
+                                   .mode = (enum datum_mode)giver->mode};
+    const enum esp_status status = store_has(server->data.store, rescue->id.key)
+                                       ? keep_here(rescue, wish.mode, &error)
+                                       : server_pull(server, &trusted, &wish, &rescue->waiter, &error);
+    if (status != ESP_OK)
+        tell_back(rescue, status, &error);
 }
 
 static void rescue_run(void *arg)
@@ -226,10 +312,13 @@ static void rescue_run(void *arg)
         holders_begin(&search->holders, server, &rescue->id);
     endpoint_leave(server->endpoint);
     enum found found = search ? look_for(rescue, search) : FOUND_UNSURE;
-    free(search);
     endpoint_enter(server->endpoint);
-    settle(rescue, found);
+    if (found == FOUND_GIVER && !server->data.leaving && !is_here_again(rescue))
+        bring_back(rescue, search->giver);
+    else
+        settle(rescue, found);
     endpoint_leave(server->endpoint);
+    free(search);
 }
 
 /* One at a time: they are rare, and nobody waits for them. Those who are part of a hierarchy wait until it
@@ -261,8 +350,10 @@ int64_t rescues_tick(struct server *server, int64_t now_ns)
 
 void rescues_release(struct server *server)
 {
-    while (server->data.rescues)
+    while (server->data.rescues) {
+        server_pull_leave(&server->data.rescues->waiter);
         forget(server, server->data.rescues);
+    }
 }
 
 /* ---- the heir ---- */
@@ -274,6 +365,18 @@ struct inheritance {
     char from[CAP_NAME + 1];
 };
 
+/* Who has lost the original fetches it from here, or asks again: it is not to be dropped until then. */
+static void spare(struct server *server, const struct datum_id *id, const char *from,
+                  const struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    log_warning(
+        "%s: the copy here cannot become the original, which server %s has lost: %s; it is not dropped "
+        "for an hour, and that server fetches it back",
+        datum_id_short(id, text), from, error->text);
+    store_spare(server->data.store, id->key, SPARE_MS * NS_PER_MS);
+}
+
 static void inherited(struct chore *chore, enum esp_status status, const struct esp_error *error)
 {
     struct inheritance *inheritance = chore->arg;
@@ -282,6 +385,8 @@ static void inherited(struct chore *chore, enum esp_status status, const struct 
     if (status == ESP_OK)
         log_notice("%s: the copy here is the original now, %s: the one of server %s is lost", text,
                    datum_mode_name(inheritance->mode), inheritance->from);
+    else if (has_no_room(status))
+        spare(chore->server, &inheritance->id, inheritance->from, error);
     else
         log_warning("%s: the copy here cannot become the original: %s", text, error->text);
     free(inheritance);
@@ -314,8 +419,16 @@ void server_inherit(struct server *server, struct call *call, const struct datum
     struct chore *chore = chore_for(call, NULL, is_replica ? inherited : server_pull_kept);
     if (status == ESP_OK && (!chore || (is_replica && !inheritance)))
         status = error_no_memory(&error, "a copy that becomes the original");
-    if (status == ESP_OK)
+    char lost_by[CAP_NAME + 1];
+    snprintf(lost_by, sizeof lost_by, "%.*s", (int)(from->length < CAP_NAME ? from->length : CAP_NAME),
+             (const char *)from->value);
+    const bool may = status == ESP_OK;
+    if (may)
         status = store_promote(server->data.store, &asker.is, id->key, &work, &error);
+    if (may && status == ESP_REFUSED) /* it has no disk at all */
+        status = error.status = ESP_LIMIT;
+    if (may && is_replica && has_no_room(status))
+        spare(server, id, lost_by, &error);
     if (status != ESP_OK) {
         free(inheritance);
         free(chore);
@@ -324,7 +437,7 @@ void server_inherit(struct server *server, struct call *call, const struct datum
     }
     if (inheritance) {
         *inheritance = (struct inheritance){.id = *id, .mode = entry.mode};
-        memcpy(inheritance->from, from->value, from->length < CAP_NAME ? from->length : CAP_NAME);
+        memcpy(inheritance->from, lost_by, sizeof lost_by);
     }
     chore->arg = inheritance;
     server_data_chore(server, chore, work);

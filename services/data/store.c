@@ -185,6 +185,7 @@ void store_end(struct store *store, struct datum *datum, enum store_end end)
     store_leave_client(store, datum);
     forget_on_disk(store, datum);
     store_stay(store, datum->key);
+    store_spare_no_more(store, datum);
     if (visible && datum->stream)
         datum_stream_unlink(datum->stream); /* those who read it may outlive a new one of its name */
     if (visible) {

@@ -252,6 +252,10 @@ bool store_has_lost(const struct store *store, struct datum_key key);
 enum esp_status store_promote(struct store *store, const struct store_asker *asker, struct datum_key key,
                               struct store_work **work, struct esp_error *error);
 
+/* The copy here may be the only sound one, and cannot become the original: for so long it is not dropped, of
+ * which nobody else hears. Again: for longer. It takes its memory, or disk, meanwhile. */
+void store_spare(struct store *store, struct datum_key key, int64_t for_ns);
+
 /* The copy here is kept by that mode from now on, whatever others there are: what was a replica, or volatile,
  * becomes durable. Gives work and errors as store_promote(); ESP_REFUSED: it is durable by another mode. */
 enum esp_status store_keep(struct store *store, const struct store_asker *asker, struct datum_key key,

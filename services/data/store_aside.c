@@ -163,7 +163,7 @@ void store_forget_asides(struct store *store)
     free(store->asides);
 }
 
-/* Of a file whose header is damaged as well nobody knows whose it is. */
+/* Of a file whose header, length or name is wrong nobody knows whose it is. */
 static bool may(const struct store_asker *asker, const struct store_aside *aside)
 {
     return asker->trusted || strcmp(asker->identity ? asker->identity : "", aside->owner) == 0;
@@ -207,7 +207,7 @@ enum esp_status store_remove_aside(struct store *store, const struct store_asker
                 "the damaged file belongs to %s: \"%.80s\" may not remove it (administrators may)",
                 aside->owner[0]   ? aside->owner
                 : aside->readable ? "clients without a certificate"
-                                  : "nobody knows whom, as its header is damaged",
+                                  : "nobody knows whom, as its header, length or name is wrong",
                 asker->identity ? asker->identity : "");
         status = remove_file(store, place, error);
         if (status != ESP_OK)

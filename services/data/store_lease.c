@@ -118,6 +118,39 @@ void store_stay(struct store *store, struct datum_key key)
     store->n_passing--;
 }
 
+void store_spare(struct store *store, struct datum_key key, int64_t for_ns)
+{
+    struct datum *datum = store_find(store, key);
+    if (!datum || datum->state != DATUM_VISIBLE)
+        return;
+    store->n_spared += datum->spared_until_ns == 0;
+    datum->spared_until_ns = store_now(store) + for_ns;
+    store_line_up(store, datum);
+}
+
+void store_spare_no_more(struct store *store, struct datum *datum)
+{
+    if (datum->spared_until_ns == 0)
+        return;
+    datum->spared_until_ns = 0;
+    store->n_spared--;
+    store_line_up(store, datum);
+}
+
+static int64_t tick_spared(struct store *store, int64_t now_ns)
+{
+    int64_t next_ns = CLOCK_NEVER;
+    for (struct datum *datum = store->data; store->n_spared > 0 && datum; datum = datum->hh.next) {
+        if (datum->spared_until_ns == 0)
+            continue;
+        if (datum->spared_until_ns <= now_ns)
+            store_spare_no_more(store, datum);
+        else
+            next_ns = earlier(next_ns, datum->spared_until_ns);
+    }
+    return next_ns;
+}
+
 /* What may be dropped is in the order of its last use: behind the first one that is not due, none is. */
 static int64_t tick_line(struct store *store, enum datum_line line, int64_t now_ns)
 {
@@ -144,5 +177,5 @@ int64_t store_tick(struct store *store)
 {
     int64_t now_ns = store_now(store);
     int64_t due_ns = earlier(tick_clients(store, now_ns), tick_unfinished(store, now_ns));
-    return earlier(due_ns, tick_passing(store, now_ns));
+    return earlier(earlier(due_ns, tick_spared(store, now_ns)), tick_passing(store, now_ns));
 }

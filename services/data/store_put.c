@@ -257,6 +257,7 @@ enum esp_status store_keep(struct store *store, const struct store_asker *asker,
         ~(uint32_t)(mode == DATUM_VOLATILE ? DATUM_REPLICA : DATUM_REPLICA | DATUM_STRICT);
     datum->writing = *work;
     store_leave_client(store, datum);
+    store_spare_no_more(store, datum);
     store_line_up(store, datum);
     return ESP_OK;
 }

@@ -18,7 +18,7 @@ uint64_t store_memory_of(uint64_t bytes)
 
 static enum datum_line line_of(const struct datum *datum)
 {
-    if (datum->state != DATUM_VISIBLE || datum->pins || datum->held)
+    if (datum->state != DATUM_VISIBLE || datum->pins || datum->held || datum->spared_until_ns)
         return LINE_NONE;
     if (datum->stream)
         return LINE_BORNE;

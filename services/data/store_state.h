@@ -70,6 +70,7 @@ struct datum {
     void *filling;               /* that file, mapped for who fills all of it; NULL */
     size_t filling_bytes;
     int64_t used_ns;
+    int64_t spared_until_ns; /* it is not dropped before, as it may be the only sound one; 0: as others */
     uint64_t puts, gets, bytes_in, bytes_out, disk_reads;
     struct store_client *client;
     struct datum *prev, *next; /* in its line, or among the unfinished */
@@ -118,7 +119,7 @@ struct store {
     struct datum *lines[N_LINES]; /* the one used longest ago first */
     struct datum *unverified;     /* where store_check_next() goes on; NULL: from the start */
     uint32_t n_unverified;
-    uint32_t n_passing;
+    uint32_t n_passing, n_spared;
     struct store_client *clients;
     struct store_counts counts;
     uint64_t movable_bytes; /* in lines */
@@ -311,6 +312,8 @@ void store_lose_damaged(struct store *store, struct datum *datum, const char *wh
 void store_drop_work(struct store *store, struct store_work *work);
 
 /* ---- store_lease.c ---- */
+/* It goes as others do. */
+void store_spare_no_more(struct store *store, struct datum *datum);
 void store_join_client(struct store *store, struct datum *datum, const uint64_t client[2]);
 void store_leave_client(struct store *store, struct datum *datum);
 

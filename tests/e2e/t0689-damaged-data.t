@@ -112,6 +112,32 @@ check "B is killed, and comes back" back_again B
 check "with the datum" wait_until got_back
 check "it goes as the others" espalier data rm "$id"
 
+# ---- the server with the only sound copy has no disk for an original ----
+stop B
+sed -i 's/^store_disk .*/store_disk = "1 MB"/' B.conf
+check "B has little disk from now on" back_again B
+for found in read call; do
+    check "a datum on A, again" put_x
+    check "has a copy on B" espalier data cp "$id" B
+    check "in its memory" wait_until copied
+    check "its file is damaged" turn_over A 4000000
+    if [ $found = read ]; then
+        check "who reads it gets what was put" got_back
+    else
+        check "a call that takes it computes" espalier call ddot "x=data:$id" "y=data:$id" -s A
+    fi
+    check "A has the original again" wait_until original_on A
+    check "as it says" wait_until grep -q "$(echo "${id#*:}" | cut -c1-8).*has been fetched back from server B" A.log
+    check "and B says that it has kept its copy until then" \
+        grep -q "$(echo "${id#*:}" | cut -c1-8).*not dropped for an hour, and that server fetches it back" B.log
+    check "for good" test -n "$(file_of A)"
+    check "it is what was put" got_back
+    check "and goes" espalier data rm "$id"
+done
+stop B
+sed -i 's/^store_disk .*/store_disk = "200 MB"/' B.conf
+check "B has its disk again" back_again B
+
 # ---- none is left ----
 check "the last one" put_x
 check "has no copy, and its file is damaged" turn_over A 4000000
@@ -126,7 +152,7 @@ check "A says that it is lost" wait_until told_lost
 
 # ---- what is left of them ----
 check "the damaged files are listed" espalier data ls --damaged
-check_says "with what they were" "$id +double.1000000, 1. +8 MB +persistent +A\$" "its header is damaged +8.* A\$"
+check_says "with what they were" "$id +double.1000000, 1. +8 MB +persistent +A\$" "its header, length or name is wrong +8.* A\$"
 lines=$(wc -l <"$log")
 check "for programs, too" espalier data ls --damaged --server A --json
 check_says "each" '"header_is_whole": false' '"header_is_whole": true'

@@ -589,6 +589,55 @@ static void a_replica_can_become_the_original(void **state)
     assert_string_equal(entry.id.origin, "node8");
 }
 
+static void a_spared_replica_stays_as_long_as_was_said(void **state)
+{
+    struct rig *rig = *state;
+    struct datum_id id = {{5, 6}, "node8"}, more;
+    struct store_new replica = rig_new(4 * RIG_PAGE, DATUM_PERSISTENT, DATUM_REPLICA);
+    replica.id = &id;
+    replica.passing = true;
+    rig_begin(rig, &rig_server, &replica, &id, NULL);
+    rig_fill(rig, &rig_server, &id, 4 * RIG_PAGE, NULL);
+    assert_int_equal(rig_commit(rig, &rig_server, &id, NULL), ESP_OK);
+    store_spare(rig->store, id.key, 60 * NS_PER_S);
+    store_spare(rig->store, id.key, 100 * NS_PER_S);
+    assert_int_equal(rig_put(rig, &rig_alice, 12 * RIG_PAGE, DATUM_VOLATILE, 0, &more, NULL), ESP_OK);
+    assert_int_equal(rig_put(rig, &rig_alice, 12 * RIG_PAGE, DATUM_VOLATILE, 0, &more, NULL), ESP_OK);
+    assert_true(store_has(rig->store, id.key));
+    assert_int_equal(rig_put(rig, &rig_alice, 13 * RIG_PAGE, DATUM_VOLATILE, 0, &more, NULL), ESP_BUSY);
+    assert_int_equal(rig_check(rig, &rig_server, &id, NULL), ESP_OK); /* also when it was pinned */
+    rig->clock.time_ns += 99 * NS_PER_S;
+    assert_true(store_tick(rig->store) <= rig->clock.time_ns + NS_PER_S);
+    assert_int_equal(rig_put(rig, &rig_alice, 13 * RIG_PAGE, DATUM_VOLATILE, 0, &more, NULL), ESP_BUSY);
+    rig->clock.time_ns += NS_PER_S;
+    store_tick(rig->store);
+    assert_int_equal(rig_put(rig, &rig_alice, 13 * RIG_PAGE, DATUM_VOLATILE, 0, &more, NULL), ESP_OK);
+    assert_false(store_has(rig->store, id.key));
+}
+
+static void a_spared_replica_that_is_deleted_or_kept_is_as_others(void **state)
+{
+    struct rig *rig = *state;
+    struct datum_id id = {{5, 6}, "node8"}, more;
+    struct store_new replica = rig_new(4 * RIG_PAGE, DATUM_PERSISTENT, DATUM_REPLICA);
+    struct store_work *work;
+    replica.id = &id;
+    for (int i = 0; i < 2; i++) {
+        rig_begin(rig, &rig_server, &replica, &id, NULL);
+        rig_fill(rig, &rig_server, &id, 4 * RIG_PAGE, NULL);
+        assert_int_equal(rig_commit(rig, &rig_server, &id, NULL), ESP_OK);
+        store_spare(rig->store, id.key, 100 * NS_PER_S);
+        if (i == 0)
+            assert_int_equal(store_depart(rig->store, &rig_server, &id, NULL, NULL), ESP_OK);
+    }
+    assert_int_equal(store_promote(rig->store, &rig_server, id.key, &work, NULL), ESP_OK);
+    store_work_do(work);
+    assert_int_equal(store_work_end(rig->store, work, NULL), ESP_OK);
+    assert_int_equal(rig_put(rig, &rig_alice, 16 * RIG_PAGE, DATUM_VOLATILE, 0, &more, NULL), ESP_OK);
+    assert_int_equal(rig_check(rig, &rig_server, &id, NULL), ESP_OK); /* from the disk */
+    assert_int_equal(store_tick(rig->store), CLOCK_NEVER);
+}
+
 static void unknown_data_are_told_apart(void **state)
 {
     struct rig *rig = *state;
@@ -727,6 +776,8 @@ int main(void)
         RIG_TEST(memory_that_others_may_keep_is_not_used_again),
         RIG_TEST(strict_data_go_with_the_session_that_used_them),
         RIG_TEST(a_replica_can_become_the_original),
+        RIG_TEST(a_spared_replica_stays_as_long_as_was_said),
+        RIG_TEST(a_spared_replica_that_is_deleted_or_kept_is_as_others),
         RIG_TEST(unknown_data_are_told_apart),
         RIG_TEST(long_lists_come_in_pages),
         RIG_TEST(all_visible_data_are_visited),
