@@ -83,10 +83,10 @@ typedef enum grpc_data_info_type_e {
 
 /* Describes an array. `dimensions` end with 0. `input_URIs` (NULL: none; they end with NULL): where the value
  * comes from, the first that can be read; `output_URIs`: where it goes when a call has made it, or when it is
- * transferred; `modes`: one for each output, in their order (the last one counts for the rest); NULL:
- * GRPC_VOLATILE. Without outputs the first mode says how the value stays on the servers that calls bring it
- * to. A container has `dimensions` {n, 0} and no URIs. Nothing is read or moved yet. GRPC_OTHER_ERROR_CODE: a
- * URI, a mode, a type or dimensions that are none. */
+ * transferred (a single "server:NAME" has it alone then); `modes`: one for each output, in their order (the
+ * last one counts for the rest); NULL: GRPC_VOLATILE. Without outputs the first mode says how the value stays
+ * on the servers that calls bring it to. A container has `dimensions` {n, 0} and no URIs. Nothing is read or
+ * moved yet. GRPC_OTHER_ERROR_CODE: a URI, a mode, a type or dimensions that are none. */
 grpc_error_t grpc_data_init(grpc_data_t *data, const char **input_URIs, const char **output_URIs,
                             grpc_data_type_t type, const size_t *dimensions, const grpc_data_mode_t *modes);
 
@@ -106,7 +106,7 @@ grpc_error_t grpc_data_container_get(const grpc_data_t *container, int rank, grp
  * from the inputs of grpc_data_init()) and brings it to the outputs (NULL: those of grpc_data_init()), in the
  * background: grpc_data_wait() tells the end. Lists that are given replace those of grpc_data_init(), unless
  * one of them is wrong (GRPC_OTHER_ERROR_CODE): then nothing happens. What happens to a container happens to
- * all in it. */
+ * all in it. An output to which it cannot be brought keeps it from none of the others, and is the error. */
 grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, const char **output_URIs,
                                 const grpc_data_mode_t *output_modes);
 
@@ -133,8 +133,10 @@ grpc_error_t grpc_data_load(grpc_data_t *data, const char *uri_input);
 /* Forgets the description; values on servers stay where they are. */
 grpc_error_t grpc_data_unbind(grpc_data_t *data);
 /* Deletes the value: on the servers of `URIs_filter` ("server:NAME", ends with NULL), or everywhere, and then
- * forgets the description as well. What memory and files hold is not touched. It fails, and the description
- * stays, where a server of the list is not there, or one that may keep a value that is to stay. */
+ * forgets the description as well. What memory and files hold is not touched. What calls that have begun take
+ * goes when they have ended (of the whole value; copies of a filter's servers go at once). It fails, and the
+ * description stays, where a server of the list is not there, or one that may keep a value that is to stay.
+ */
 grpc_error_t grpc_data_free(grpc_data_t *data, const char **URIs_filter);
 
 #if defined(__GNUC__)

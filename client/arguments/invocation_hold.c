@@ -16,8 +16,11 @@ static void take_output(struct value *value, struct grid_data *grid)
     holding_expect(value->result, &value->due);
     value->out = grid_only_memory(grid);
     value->is_kept = !value->out && (value->form == VALUE_MEMORY || value->form == VALUE_TEXTS);
-    value->kept_mode = (uint32_t)grid->holding->mode;
-    value->kept_flags = grid->holding->flags;
+    enum datum_mode mode;
+    uint32_t flags;
+    grid_left_mode(grid, &mode, &flags);
+    value->kept_mode = (uint32_t)mode;
+    value->kept_flags = flags;
 }
 
 enum esp_status hold_take_data(struct value *value, const struct argument *argument, void *given,
@@ -45,6 +48,10 @@ enum esp_status hold_take_data(struct value *value, const struct argument *argum
     if (!datum_types_fit(grid->shape.type, argument->type))
         return error_set(error, ESP_INVALID, "argument \"%s\": expected data of %s, found %s", argument->name,
                          base_type_name(argument->type), base_type_name(grid->shape.type));
+    if (argument_is_input(argument)) { /* from now on, also when the program frees it */
+        holding_read(grid->holding);
+        value->reads = true;
+    }
     if (argument_is_output(argument))
         take_output(value, grid);
     if (argument_is_output(argument) && value->form == VALUE_SECTION && !value->out)
@@ -198,8 +205,6 @@ static enum esp_status prepare_input(struct value *value, struct engine *engine,
     if (value->section && (value->out || !on_servers))
         return prepare_section(value, engine, error);
     if (on_servers) {
-        holding_read(grid->holding);
-        value->reads = true;
         value->datum = strdup(datum);
         return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
     }

@@ -191,7 +191,7 @@ static enum esp_status settle(struct value *value, struct engine *engine, struct
     value->result = NULL;
     holding_arrived(result, &value->due, datum ? datum : "", NULL);
     holding_release(result);
-    return value->grid ? grid_bring_out(value->grid, engine, error) : ESP_OK;
+    return value->grid ? grid_bring_result(value->grid, engine, error) : ESP_OK;
 }
 
 static enum esp_status put_result(struct value *value, struct engine *engine, const char *server,
@@ -257,6 +257,9 @@ void hold_release(struct value *value)
         holding_arrived(value->result, &value->due, NULL, &why);
     }
     stop_reading(value);
+    struct engine *engine = value->grid ? atomic_load(&value->grid->freed_by) : NULL;
+    if (engine)
+        grid_drop_old(value->grid, engine, false);
     holding_release(value->result);
     holding_release(value->held);
     grid_release(value->grid);

@@ -112,6 +112,9 @@ enum esp_status data_lay(struct datum_info *datum, const struct esp_data_layout 
                          struct esp_error *error);
 /* What has come of a datum is put together in its place. */
 enum esp_status data_join(const struct datum_info *datum, void *memory, struct esp_error *error);
+/* Has it move to that server, where it is of that mode. Blocks. */
+enum esp_status data_move_as(struct engine *engine, const char *id, const char *server, enum datum_mode mode,
+                             uint32_t flags, struct esp_error *error);
 /* Has the server fetch it, and keep it by that mode (durable), beside the others; one that is to have no
  * copies moves. Blocks. */
 enum esp_status data_copy_kept(struct engine *engine, const char *id, const char *server,

@@ -228,6 +228,13 @@ enum esp_status data_copy(struct engine *engine, const char *id, const char *ser
     return copy(engine, id, server, move, NULL, told, error);
 }
 
+enum esp_status data_move_as(struct engine *engine, const char *id, const char *server, enum datum_mode mode,
+                             uint32_t flags, struct esp_error *error)
+{
+    const struct pull_request moved = {.mode = mode, .flags = flags};
+    return copy(engine, id, server, true, &moved, (struct data_told){0}, error);
+}
+
 /* ---- originals on several servers ---- */
 
 /* Who keeps it for good knows of the others, so that who deletes it hears of those that are down. */
@@ -277,9 +284,8 @@ enum esp_status data_copy_kept(struct engine *engine, const char *id, const char
     struct keepers keepers;
     char address[CAP_ADDRESS + 1];
     const struct data_told nobody = {0};
-    const struct pull_request moved = {.mode = mode, .flags = flags},
-                              kept = {.mode = mode, .flags = flags | DATUM_KEPT_COPY};
-    if (flags & DATUM_UNIQUE && copy(engine, id, server, true, &moved, nobody, error) != ESP_OK)
+    const struct pull_request kept = {.mode = mode, .flags = flags | DATUM_KEPT_COPY};
+    if (flags & DATUM_UNIQUE && data_move_as(engine, id, server, mode, flags, error) != ESP_OK)
         return error->status;
     /* A name that nobody has would be noted for ever. */
     enum esp_status status = engine_resolve(engine, server, address, error);

@@ -269,8 +269,12 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
     char datum[DATUM_TEXT];
     enum esp_status status = ESP_OK;
     holding_wait(grid->holding, NULL);
-    if (filter->servers.n == 0)
+    if (filter->servers.n == 0) {
+        atomic_store(&grid->freed_by, filter->engine);
+        if (holding_doom(grid->holding)) /* what a running call takes stays as long as that */
+            return ESP_OK;
         grid_drop_old(grid, filter->engine, true);
+    }
     if (!holding_datum(grid->holding, datum))
         return ESP_OK;
     for (size_t i = 0; status == ESP_OK && i < filter->servers.n; i++)

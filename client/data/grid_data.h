@@ -26,6 +26,8 @@ struct grid_data {
     uint64_t *items; /* of a container: numbers, 0: none */
     size_t n_items;
     bool is_named; /* the program has, or had, a struct for it */
+    /* It was freed, while sessions may have wanted its value, which goes with the last of them; else NULL. */
+    _Atomic(struct engine *) freed_by;
 };
 
 #define GRID_MOST_RANKS ((size_t)1 << 20) /* of a container */
@@ -72,7 +74,14 @@ enum esp_status grid_take_in(struct grid_data *grid, struct engine *engine, bool
 /* What is to stay on servers ("server:", no name) does so where it is, or on one that takes it. Blocks.
  * ESP_NO_SERVER, or why the last server did not. */
 enum esp_status grid_keep(struct grid_data *grid, struct engine *engine, struct esp_error *error);
-/* Brings the value to the outputs. Blocks. */
+/* The server that alone is to have the value that a call makes; NULL: there are other outputs, or none. */
+const char *grid_only_server(const struct grid_data *grid);
+/* How a call leaves its value: as it is to stay, but for what could not leave the call's server again. */
+void grid_left_mode(const struct grid_data *grid, enum datum_mode *mode, uint32_t *flags);
+/* A call has made the value: brings it to the outputs, and away from the call's own server where another one
+ * alone is to have it. Blocks. */
+enum esp_status grid_bring_result(struct grid_data *grid, struct engine *engine, struct esp_error *error);
+/* Brings the value to the outputs, to all of them that it can go to. Blocks. The first failure. */
 enum esp_status grid_bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error);
 /* The memory that a result may go to straight away; NULL: it stays on its server first. */
 void *grid_only_memory(const struct grid_data *grid);

@@ -291,19 +291,65 @@ static enum esp_status bring_to_memory(struct grid_data *grid, const char *key, 
     return status;
 }
 
+/* As programs write it. */
+static const char *place_word(const struct grid_uri *uri)
+{
+    return uri->place == GRID_SERVER ? "server" : uri->place == GRID_FILE ? "file" : "memory";
+}
+
+/* One that cannot be reached keeps it from none of the others: the first of them is told. */
 enum esp_status grid_bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error)
 {
-    enum esp_status status = ESP_OK;
-    for (size_t i = 0; status == ESP_OK && i < grid->outputs.n; i++) {
+    enum esp_status first = ESP_OK;
+    for (size_t i = 0; i < grid->outputs.n; i++) {
         const struct grid_uri *uri = &grid->outputs.items[i];
-        if (uri->place == GRID_SERVER)
-            status = bring_to_server(grid, uri, engine, error);
-        else if (uri->place == GRID_FILE)
-            status = bring_to_file(grid, uri->rest, engine, error);
-        else
-            status = bring_to_memory(grid, uri->rest, engine, error);
+        struct esp_error why = {0};
+        enum esp_status status = uri->place == GRID_SERVER ? bring_to_server(grid, uri, engine, &why)
+                                 : uri->place == GRID_FILE ? bring_to_file(grid, uri->rest, engine, &why)
+                                                           : bring_to_memory(grid, uri->rest, engine, &why);
+        if (status == ESP_OK || first != ESP_OK)
+            continue;
+        if (grid->outputs.n > 1)
+            error_prefix(&why, "to \"%s:%s\"", place_word(uri), uri->rest);
+        *error = why;
+        first = status;
     }
-    return status;
+    return first;
+}
+
+const char *grid_only_server(const struct grid_data *grid)
+{
+    const struct grid_uri *only = grid->outputs.n == 1 ? &grid->outputs.items[0] : NULL;
+    return only && only->place == GRID_SERVER && *only->rest ? only->rest : NULL;
+}
+
+void grid_left_mode(const struct grid_data *grid, enum datum_mode *mode, uint32_t *flags)
+{
+    *mode = grid->holding->mode;
+    *flags = grid->holding->flags;
+    if (!grid_only_server(grid) || !datum_mode_sticks(*mode))
+        return;
+    *mode = DATUM_VOLATILE;
+    *flags = 0;
+}
+
+/* It moves there, and becomes what it is to be. */
+static enum esp_status bring_away(const struct grid_uri *only, const char *datum, struct engine *engine,
+                                  struct esp_error *error)
+{
+    enum datum_mode mode = DATUM_VOLATILE;
+    uint32_t flags = 0;
+    datum_of_grid_mode((enum datum_grid_mode)only->mode, &mode, &flags);
+    return is_on(engine, datum, only->rest) ? bring_from_servers(datum, only->rest, only->mode, engine, error)
+                                            : data_move_as(engine, datum, only->rest, mode, flags, error);
+}
+
+enum esp_status grid_bring_result(struct grid_data *grid, struct engine *engine, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    return grid_only_server(grid) && holding_datum(grid->holding, datum)
+               ? bring_away(&grid->outputs.items[0], datum, engine, error)
+               : grid_bring_out(grid, engine, error);
 }
 
 void *grid_only_memory(const struct grid_data *grid)

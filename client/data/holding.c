@@ -176,15 +176,36 @@ void holding_read_done(struct holding *holding)
     pthread_mutex_unlock(&lock);
 }
 
+bool holding_doom(struct holding *holding)
+{
+    pthread_mutex_lock(&lock);
+    holding->doomed = holding->readers > 0;
+    const bool later = holding->doomed;
+    pthread_mutex_unlock(&lock);
+    return later;
+}
+
+/* With the lock held: the value of a doomed one that nobody reads. */
+static bool take_doomed(struct holding *holding, char *text)
+{
+    if (!holding->doomed || holding->readers > 0 || holding->moving || !holding->datum[0])
+        return false;
+    memcpy(text, holding->datum, sizeof holding->datum);
+    holding->own = false;
+    set(holding, NULL, false);
+    return true;
+}
+
 bool holding_take_old(struct holding *holding, bool even_read, char *text)
 {
     pthread_mutex_lock(&lock);
     struct old_value *old = even_read || holding->readers == 0 ? holding->old : NULL;
     if (old)
         holding->old = old->next;
+    const bool last = !old && take_doomed(holding, text);
     pthread_mutex_unlock(&lock);
     if (!old)
-        return false;
+        return last;
     memcpy(text, old->datum, sizeof old->datum);
     free(old);
     return true;

@@ -27,6 +27,7 @@ struct holding {
     struct esp_error lost;   /* the last of them failed: there is no value */
     bool own;                /* only this holding has a name for the value on servers */
     unsigned readers;        /* sessions that may still want one of the values */
+    bool doomed;             /* the value goes when no session wants it any more */
     struct old_value *old;   /* own values on servers in whose place others are */
     /* Set by who makes it, before others see it: how it is left on servers. */
     enum datum_mode mode;
@@ -66,8 +67,12 @@ void holding_tell(struct holding *holding);
 /* A session that takes the value begins, and ends. */
 void holding_read(struct holding *holding);
 void holding_read_done(struct holding *holding);
-/* One of its values that others have taken the place of, and (unless `even_read`) that nobody reads: to be
- * deleted by the caller. False: there is none. */
+/* The value is to be deleted, and no session will take it that has not begun. False: none has begun that may
+ * want it, so that the caller deletes it; else it is one of holding_take_old() when the last one has ended.
+ */
+bool holding_doom(struct holding *holding);
+/* One of its values that others have taken the place of, or the last one of a doomed holding, and (unless
+ * `even_read`) that nobody reads: to be deleted by the caller. False: there is none. */
 bool holding_take_old(struct holding *holding, bool even_read, char *text);
 /* Waits until no session is to make another value. ESP_OK, or how the last one failed. */
 enum esp_status holding_wait(struct holding *holding, struct esp_error *error);

@@ -13,6 +13,9 @@
  *     stay_steps wrong        wrong uses, which change nothing
  *     stay_steps misdescribed data on servers, taken for others of as many bytes
  *     stay_steps misspelt     durable on A, and to be so on a server that there is not
+ *     stay_steps several      to A, to a server that there is not, to B and to memory
+ *     stay_steps result       of calls on A, to be on B
+ *     stay_steps behind       freed right behind calls that take them
  *     stay_steps noted        one that is durable on B, and saved in the file noted
  *     stay_steps freed        deletes that one
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
@@ -408,6 +411,98 @@ static int misspelt(void)
     return 0;
 }
 
+/* One that cannot be brought to a place is brought to the others. */
+static int several(void)
+{
+    grpc_data_t da;
+    const char *to[] = {"server:AO", "server:A", "server:B", "memory:c", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_VOLATILE, GRPC_END_LIST};
+    const grpc_data_t *list[] = {&da, NULL};
+    const int before = count();
+    fill(a, 11);
+    memset(c, 0, sizeof c);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(grpc_data_memory_mapping_set("c", c));
+    MUST(array(&da, "memory:a", NULL, GRPC_VOLATILE));
+    MUST(grpc_data_transfer(&da, NULL, to, modes));
+    HOLDS(grpc_data_wait(list, GRPC_WAIT_ALL, NULL) == GRPC_SESSION_FAILED);
+    HOLDS(strstr(esp_last_error()->text, "to \"server:AO\": ") != NULL);
+    HOLDS(says(&da, GRPC_INFO_PLACES, "A B"));
+    HOLDS(memcmp(a, c, sizeof c) == 0);
+    MUST(grpc_data_free(&da, NULL));
+    HOLDS(becomes(before));
+    return 0;
+}
+
+/* A result that is to be on another server is there alone, whatever its mode. */
+static int result(void)
+{
+    static const grpc_data_mode_t modes[] = {GRPC_VOLATILE, GRPC_STICKY, GRPC_UNIQUE_STICKY, GRPC_PERSISTENT};
+    static const enum esp_data_mode kept[] = {ESP_DATA_VOLATILE, ESP_DATA_STICKY, ESP_DATA_STICKY,
+                                              ESP_DATA_PERSISTENT};
+    grpc_function_handle_t on[2];
+    fill(a, 12);
+    fill(b, 13);
+    multiply(a, b, expected);
+    MUST(grpc_function_handle_init(&on[0], (char *)"A", (char *)"product"));
+    MUST(grpc_function_handle_init(&on[1], (char *)"B", (char *)"product"));
+    for (int i = 0; i < 8; i++) {
+        grpc_data_t dc;
+        struct esp_data_info *infos;
+        char *identity = NULL;
+        size_t n;
+        MUST(array(&dc, NULL, "server:B", modes[i / 2]));
+        MUST(grpc_call(&on[i % 2], N, a, b, &dc));
+        HOLDS(says(&dc, GRPC_INFO_PLACES, "B"));
+        MUST(grpc_data_getinfo(&dc, GRPC_INFO_IDENTITY, NULL, &identity));
+        MUST(esp_data_look(identity, &infos, &n));
+        HOLDS(n == 1 && infos[0].mode == kept[i / 2] && !infos[0].replica);
+        esp_data_free(infos);
+        memset(c, 0, sizeof c);
+        MUST(esp_data_get(identity, c, sizeof c, NULL, NULL));
+        HOLDS(near(c, expected));
+        free(identity);
+        MUST(grpc_data_free(&dc, NULL));
+    }
+    return 0;
+}
+
+/* What is freed while calls want it is there for them, and goes with the last one. */
+static int behind(void)
+{
+    static const grpc_data_mode_t modes[] = {GRPC_VOLATILE, GRPC_STICKY, GRPC_PERSISTENT};
+    enum { CALLS = 4 };
+    static double results[CALLS][N * N];
+    grpc_function_handle_t mul;
+    grpc_sessionid_t sessions[CALLS];
+    const int before = count();
+    fill(a, 14);
+    fill(b, 15);
+    multiply(a, b, expected);
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    MUST(grpc_data_memory_mapping_set("a", a));
+    for (int i = 0; i < 6; i++) {
+        grpc_data_t da;
+        MUST(array(&da, "memory:a", i % 2 ? "server:A" : NULL, modes[i / 2]));
+        if (i % 2) { /* else it is put by the calls, if it stays */
+            MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+            HOLDS(wait_for(&da) == 0);
+        }
+        for (int k = 0; k < CALLS; k++) {
+            memset(results[k], 0, sizeof results[k]);
+            MUST(grpc_call_async(&mul, &sessions[k], N, &da, b, results[k]));
+        }
+        MUST(grpc_data_free(&da, NULL));
+        HOLDS(grpc_call(&mul, N, &da, b, c) != GRPC_NO_ERROR); /* others do not get it any more */
+        for (int k = 0; k < CALLS; k++) {
+            MUST(grpc_wait(sessions[k]));
+            HOLDS(near(results[k], expected));
+        }
+        HOLDS(becomes(before));
+    }
+    return 0;
+}
+
 /* What is volatile by its description, but not by where it was brought. */
 static int noted(void)
 {
@@ -449,6 +544,9 @@ int main(int argc, char **argv)
                  : strcmp(what, "wrong") == 0        ? wrong()
                  : strcmp(what, "misdescribed") == 0 ? misdescribed()
                  : strcmp(what, "misspelt") == 0     ? misspelt()
+                 : strcmp(what, "several") == 0      ? several()
+                 : strcmp(what, "result") == 0       ? result()
+                 : strcmp(what, "behind") == 0       ? behind()
                  : strcmp(what, "noted") == 0        ? noted()
                  : strcmp(what, "freed") == 0        ? freed()
                                                      : 2;

@@ -28,6 +28,9 @@ check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" 
 check "wrong uses are told, and change nothing" "${steps%data_steps}stay_steps" wrong
 check "data that are not what the program says are told" "${steps%data_steps}stay_steps" misdescribed
 check "what was to go to a server that there is not can be deleted" "${steps%data_steps}stay_steps" misspelt
+check "what cannot go to one place goes to the others" "${steps%data_steps}stay_steps" several
+check "a result that is to be on another server is there alone" "${steps%data_steps}stay_steps" result
+check "what is freed behind calls that take it goes with the last of them" "${steps%data_steps}stay_steps" behind
 check "what is to be durable on a second server" "${steps%data_steps}stay_steps" durable
 stop B KILL
 start_server B

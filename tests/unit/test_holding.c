@@ -66,12 +66,48 @@ static void a_call_hears_how_the_one_before_it_failed(void **state)
     holding_release(array);
 }
 
+static void a_doomed_value_goes_with_the_last_call_that_has_begun(void **state)
+{
+    struct holding *array = an_array();
+    char text[DATUM_TEXT];
+    (void)state;
+    holding_read(array);
+    holding_set(array, "A:1");
+    holding_read(array);
+    assert_true(holding_doom(array));
+    holding_read_done(array);
+    assert_false(holding_take_old(array, false, text));
+    assert_true(holding_datum(array, text)); /* for the other call */
+    holding_read_done(array);
+    assert_true(holding_take_old(array, false, text));
+    assert_string_equal(text, "A:1");
+    assert_false(holding_take_old(array, false, text));
+    assert_false(holding_datum(array, text));
+    holding_release(array);
+}
+
+static void one_that_no_call_wants_is_its_callers_to_delete(void **state)
+{
+    struct holding *array = an_array();
+    char text[DATUM_TEXT];
+    (void)state;
+    holding_read(array);
+    holding_set(array, "A:1");
+    holding_read_done(array);
+    assert_false(holding_doom(array));
+    assert_false(holding_take_old(array, true, text));
+    assert_true(holding_datum(array, text));
+    holding_release(array);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_two_calls_on_one_array_the_first_waits_for_none),
         cmocka_unit_test(two_calls_across_two_arrays_do_not_wait_in_a_circle),
         cmocka_unit_test(a_call_hears_how_the_one_before_it_failed),
+        cmocka_unit_test(a_doomed_value_goes_with_the_last_call_that_has_begun),
+        cmocka_unit_test(one_that_no_call_wants_is_its_callers_to_delete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
