@@ -30,14 +30,20 @@ static enum esp_status remove_one(const struct command_line *command, const char
     return status;
 }
 
-/* What of a session was there before it stays. */
+/* What of a session was there before it stays. What could not be deleted can be named by the session still.
+ */
 static enum exit_code remove_meant(const struct command_line *command, const struct meant *meant)
 {
     enum exit_code worst = EXIT_DONE;
-    for (size_t i = 0; i < meant->n; i++)
-        if ((!meant->is_session || meant->data[i].own) && remove_one(command, meant->data[i].id) != ESP_OK)
+    bool all = true;
+    for (size_t i = 0; i < meant->n; i++) {
+        const bool wanted = !meant->is_session || meant->data[i].own;
+        const enum esp_status status = wanted ? remove_one(command, meant->data[i].id) : ESP_OK;
+        all = all && (status == ESP_OK || status == ESP_NOT_FOUND);
+        if (status != ESP_OK)
             worst = session_fail_kept(command); /* the others go all the same */
-    if (meant->is_all && worst != EXIT_UNREACHABLE)
+    }
+    if (meant->is_all && all)
         left_note_remove(meant->session);
     return worst;
 }

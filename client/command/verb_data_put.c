@@ -147,6 +147,22 @@ static void give_up(struct put *put)
     library_leave(true);
 }
 
+/* The server does not take it: there is nothing to go on with. (A put that the network or time ended is.) */
+static void forget_refused(const struct put *put)
+{
+    switch (esp_last_error()->status) {
+    case ESP_REFUSED:
+    case ESP_LIMIT:
+    case ESP_NO_MEMORY:
+    case ESP_INVALID:
+    case ESP_NOT_FOUND:
+        put_note_remove(&put->note);
+        break;
+    default:
+        break;
+    }
+}
+
 static enum esp_status send(struct put *put, const struct esp_argument *array,
                             const struct data_source *source)
 {
@@ -201,6 +217,8 @@ static enum exit_code put_mapped(struct put *put, bool *known)
     array.data = (void *)(uintptr_t)put_view_elements(&view);
     status = send(put, &array, array.data ? NULL : &source);
     matrix_view_close(mapped);
+    if (status != ESP_OK)
+        forget_refused(put);
     return status == ESP_OK ? EXIT_DONE : session_fail(put->command);
 }
 
@@ -224,6 +242,7 @@ static enum exit_code put_read(struct put *put)
         give_up(put);
         code = command_fail(put->command, &error);
     } else if (send(put, &array, array.data ? NULL : &source) != ESP_OK) {
+        forget_refused(put);
         code = session_fail(put->command);
     }
     if (is_made)
@@ -236,8 +255,10 @@ static enum exit_code put_read(struct put *put)
 static enum exit_code put_file(struct put *put)
 {
     bool is_mapped;
-    if (reserve(put) != ESP_OK)
+    if (reserve(put) != ESP_OK) {
+        forget_refused(put);
         return session_fail(put->command);
+    }
     if (!put->in_pieces && put->note.id[0])
         put_note_write(&put->note);
     enum exit_code code = put_mapped(put, &is_mapped);

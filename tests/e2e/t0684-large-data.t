@@ -274,4 +274,13 @@ check "that one is put" put wide.npy A sticky
 check_fails any "as a datum of its own" grep -qx "$(cat note)" wide.npy.id
 check "which is what the new file holds" got_back "$(cat wide.npy.id)" wide.npy
 check "it goes" espalier data rm "$(cat wide.npy.id)"
+rm state/espalier/puts/* # of the file that is no more
+check "a put is killed once more" put_killed
+stop A
+sed -i 's/^store_disk .*/store_disk = "1 MB"/' A.conf
+start_server A
+check "its server comes back with less disk" wait_until servers
+check_fails any "which has no room for it" put wide.npy A sticky
+check_says "as is told" 'no disk for a datum of 24 MB'
+check_fails any "what cannot be gone on with is noted no more" noted
 finish
