@@ -7,10 +7,12 @@
 #include "client/command/apply.h"
 #include "client/command/machines.h"
 #include "client/command/settle.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct deploy_daemon apply_agent_daemon(struct apply *apply, const struct platform_agent *agent)
 {
@@ -82,7 +84,9 @@ enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, 
 
 /* ---- starting ---- */
 
-#define SIDE_BY_SIDE 64 /* daemons of one go */
+#define SIDE_BY_SIDE 64   /* daemons of one go */
+#define REFUGE_S     12.0 /* nodes look for their parent five seconds after they have found a refuge */
+#define POLL_NS      (50 * NS_PER_MS)
 
 struct starting {
     struct apply *apply;
@@ -115,6 +119,26 @@ static void start_all(struct starting *starting, size_t n)
     machines_end(&machines);
 }
 
+/* Agents that have just started as well may have been slow to answer it: it is at a refuge then, from which
+ * it soon goes where it belongs, and the plan must not take it for one of another tree. One that an
+ * administrator has moved stays where it is, so it is not waited for any longer. */
+static void await_parent(const struct apply *apply, const struct step *step)
+{
+    const struct timespec pause = {.tv_nsec = POLL_NS};
+    const double left_s = apply_patience_s(apply, REFUGE_S);
+    const int64_t until_ns =
+        clock_now_ns(&clock_system) + (int64_t)((left_s < REFUGE_S ? left_s : REFUGE_S) * 1e9);
+    for (bool there = false; !there && clock_now_ns(&clock_system) < until_ns;) {
+        struct view view = {0};
+        const bool seen = esp_tree(NULL, &view.nodes, &view.n) == ESP_OK;
+        const struct esp_node *node = seen ? view_there(&view, step->name) : NULL;
+        there = node && strcmp(node->parent, step->parent) == 0;
+        view_close(&view);
+        if (!there)
+            nanosleep(&pause, NULL);
+    }
+}
+
 /* It runs; now the tree has to show it. */
 static enum exit_code settle(struct apply *apply, const struct step *step, const struct starting *starting)
 {
@@ -125,6 +149,8 @@ static enum exit_code settle(struct apply *apply, const struct step *step, const
         return command_fail(command, &starting->error);
     const enum exit_code code =
         settle_in_tree(command, step->name, apply_patience_s(apply, APPLY_START_S), &remark);
+    if (code == EXIT_DONE && *step->parent)
+        await_parent(apply, step);
     snprintf(what, sizeof what, "started%s%.200s", *step->parent ? " below " : "", step->parent);
     if (code == EXIT_DONE)
         orders_done(apply->orders, step->name, what, remark);
