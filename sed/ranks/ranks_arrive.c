@@ -92,6 +92,8 @@ void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct para
     log_notice("%u ranks are ready: %.3g Gflop/s each, %.3g us and %.3g GB/s between two",
                pool->options.ranks, is->flops / 1e9, is->latency_s * 1e6,
                is->byte_s > 0 ? 1e-9 / is->byte_s : 0);
+    if (pool->failed)
+        pool->pause_ns = 1; /* attempts that failed before say nothing of a job that is there */
     pool->failed = false;
     pool->trouble[0] = 0;
 }

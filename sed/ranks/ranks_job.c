@@ -53,7 +53,10 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
     pool->pause_ns = steady ? 0 : pool->pause_ns ? pool->pause_ns * 2 : pool->failed ? PAUSE_NS : 1;
     if (pool->pause_ns > LONGEST_NS)
         pool->pause_ns = LONGEST_NS;
-    log_warning("the ranks are ended and started again: %s", pool->trouble);
+    char pause[40] = "";
+    if (pool->pause_ns >= PAUSE_NS)
+        snprintf(pause, sizeof pause, " in %.3g s", (double)pool->pause_ns / NS_PER_S);
+    log_warning("the ranks are ended and started again%s: %s", pause, pool->trouble);
     ranks_enter(pool, JOB_ENDING);
     pool->told = false;
     pool->blamed = true;

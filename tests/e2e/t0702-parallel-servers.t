@@ -293,6 +293,15 @@ kill_of_two espalier-prd
 check "ranks are killed and cannot be started again: the call ends well" ends_well
 check "on another server" grep -q '^Server  *three,' followed.out
 stop three
+
+# The longer pauses between attempts that fail are over with one that does not.
+wait_until grep -q 'the ranks are ended and started again in .*no slots are left today' two.log
+rm broken
+wait_until espalier call tells fraction=1 seconds=0 --server two
+kill_of_two espalier-prd
+is_last_end() { grep 'the ranks are ended' two.log | tail -n 1 | grep "$1"; }
+wait_until is_last_end 'was killed'
+check "ranks that came after all are replaced at once" is_last_end 'started again: rank'
 stop two
 
 # mpirun is missing: workers do what they can, and the reason is told.
