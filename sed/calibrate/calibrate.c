@@ -156,6 +156,18 @@ static enum esp_status repeat(struct calibration *calibration, struct measured_c
     return status;
 }
 
+/* Memory beyond the arguments, and what the description asks for: of a routine what its worker grew by, of a
+ * command what its processes have. */
+static double memory_beyond(const struct measured_call *call, double peak, double bytes)
+{
+    double arguments = 0;
+    if (call->beside <= 0)
+        return fmax(peak - bytes, 0);
+    for (uint32_t i = 0; i < call->problem->n_arguments; i++)
+        arguments += (double)call->point->shapes[i].bytes + (double)call->point->shapes[i].whole_bytes;
+    return fmax(call->beside - (bytes - arguments), 0);
+}
+
 enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
                                     const struct design_point *point, uint32_t n_variables,
                                     struct cost_measurement *m, struct esp_error *error)
@@ -174,7 +186,7 @@ enum esp_status calibration_measure(struct calibration *calibration, const struc
     *m = (struct cost_measurement){.repetitions = repetitions.n};
     m->seconds = middle_half(repetitions.times, repetitions.n, &m->spread);
     memcpy(m->x, point->x, sizeof m->x);
-    m->bytes = fmax(repetitions.peak - point->x[n_variables - 1], 0);
+    m->bytes = memory_beyond(&call, repetitions.peak, point->x[n_variables - 1]);
     return m->seconds > 0 ? ESP_OK : error_set(error, ESP_FAILED, "a call took no time");
 }
 

@@ -251,6 +251,7 @@ enum esp_status measured_run(struct calibration *calibration, struct measured_ca
     }
     *seconds = end->compute_s;
     *cpu_s = end->cpu_s;
+    call->beside = (double)end->peak_bytes;
     if (end->keeps_state && !call->kept && !call->keeps)
         state_drop(calibration, call->job.id);
     if (peak_bytes) {

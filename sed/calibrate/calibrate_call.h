@@ -32,6 +32,7 @@ struct measured_call {
     unsigned char *block, *segment, *inputs;
     int fd;
     uint64_t kept; /* the job whose state it works on; 0: none */
+    double beside; /* bytes that the last call of a command took in processes of its own; 0: of none */
     bool keeps;    /* a state that it leaves is for others, and stays */
 };
 

@@ -377,6 +377,8 @@ void command_run(const struct command_context *context)
     answer->n_outputs = 0;
     answer->trouble[0] = answer->text[0] = 0;
     int64_t begun = now_ns();
+    struct own_time own;
+    own_time_begin(&own);
     enum esp_status status =
         take_words(&run) ? ESP_OK
                          : error_set(&run.error, ESP_INTERNAL, "the worker was handed a malformed call");
@@ -399,6 +401,10 @@ void command_run(const struct command_context *context)
         answer->kind = ANSWER_UNABLE;
     }
     answer->compute_ns = (uint64_t)(now_ns() - begun);
+    answer->cpu_ns = context->ring->job.timed
+                         ? (uint64_t)(own_time_computed(&own) + own_time_of(&process.usage, process.clock_ns))
+                         : 0;
+    answer->peak_bytes = (uint64_t)process.usage.ru_maxrss * 1024;
     if (run.input >= 0)
         close(run.input);
     if (run.captured >= 0)

@@ -8,6 +8,8 @@
 
 #include "sed/crd/crd.h"
 
+#include <sys/resource.h>
+
 struct command_context {
     struct ring *ring;
     struct areas *areas; /* mapped */
@@ -31,6 +33,8 @@ struct command_process {
     bool flooded;         /* it wrote more, and was killed for that */
     unsigned left_behind; /* processes that were still there when it ended; all killed */
     int status;           /* as from waitpid() */
+    int64_t clock_ns;     /* from its start to its end */
+    struct rusage usage;  /* of it, and of those that it has waited for */
 };
 
 /* ESP_SYSTEM, ESP_NOT_FOUND: it could not be started. Else it has ended, and so has all that it started. */

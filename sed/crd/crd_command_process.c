@@ -297,7 +297,7 @@ static void clean_up(struct command_process *process, pid_t pid)
 {
     process->left_behind = kill_children(pid);
     kill(-pid, SIGKILL);
-    waitpid(pid, &process->status, 0);
+    wait4(pid, &process->status, 0, &process->usage);
     for (int round = 0; round < REAP_ROUNDS; round++) {
         pid_t reaped;
         while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0)
@@ -359,10 +359,13 @@ enum esp_status command_process_run(struct command_process *process, struct esp_
     enum esp_status status = ESP_OK;
     if (!open_pipes(&pipes))
         status = error_errno(error, "cannot make pipes for a command");
+    struct own_time begun;
+    own_time_begin(&begun);
     if (status == ESP_OK)
         status = start(process, &pipes, &pid, error);
     if (status == ESP_OK) {
         watch(process, &pipes, pid, &told);
+        process->clock_ns = own_time_clock(&begun);
         pass_on_the_rest(&told);
     }
     close_both(pipes.output);

@@ -76,8 +76,9 @@ struct job_end {
     double compute_s;       /* inside the routine */
     bool keeps_state;       /* the worker is parked with a state, found by the id of the job that made it */
     uint32_t first_rank;    /* of the grid, where ranks computed it */
-    double cpu_s; /* processor time of all its threads in there, and time in which it waited by itself
-                   * (sed/crd/crd_time.c); 0: not timed */
+    double cpu_s;        /* processor time of all its threads in there, and time in which it waited by itself
+                          * (sed/crd/crd_time.c); 0: not timed */
+    uint64_t peak_bytes; /* of a command: memory of the largest of its processes; else 0 */
     /* Its worker was ended by somebody else, as far as can be seen: killed from outside (which a routine can
      * do to itself, and the kernel for want of memory), or with the process that starts workers. Of a
      * command: the command was. Of ranks: one of them, or mpirun, or another call has ended them all. */
