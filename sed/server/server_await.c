@@ -85,7 +85,8 @@ static bool fill_report(struct server *server, struct session *session, struct a
     report->outcome.status = session_has_ended(session) ? session->error.status : ESP_PENDING;
     report->outcome.text = "";
     const int64_t sent_ns = session->gathered_ns ? session->gathered_ns : session->ready_ns;
-    const double fetch_s = session->gathered_ns ? server_seconds(session->gathered_ns, session->ready_ns) : 0;
+    const double fetch_s =
+        session->gathered_ns ? server_seconds(session->gathered_ns, session->fetched_ns) : 0;
     report->timings = (struct session_timings){
         .wait_s = server_seconds(session->arrived_ns, session->admitted_ns),
         .transfer_s = session->bulk ? server_seconds(session->admitted_ns, sent_ns) : 0,

@@ -410,7 +410,8 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     enum esp_status status = session_is_complete(session, error);
     if (status != ESP_OK)
         return status;
-    if (session->operands && session->gathered_ns == 0)
+    const bool first = session->gathered_ns == 0;
+    if (session->operands && first)
         session->gathered_ns = server_now(server);
     if (!server_operands_step(server, session) || session->moving > 0) {
         /* A datum is on its way, or a chunk that was sent twice: nothing may change under the routine. */
@@ -421,6 +422,8 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     }
     if (session->state != SESSION_RECEIVING)
         return ESP_OK; /* it has gone on by itself */
+    if (session->operands && session->fetched_ns == 0)
+        session->fetched_ns = first ? session->gathered_ns : server_now(server);
     struct esp_error wrong;
     enum esp_status contents = server_check_contents(server, session, &wrong);
     if (contents == ESP_PENDING) {

@@ -133,8 +133,8 @@ struct session {
     double alone_s;             /* forecast of a worker, when ranks may be sooner */
     enum cost_ground ground;    /* of the forecast */
     int64_t arrived_ns, admitted_ns, ready_ns, started_ns, ended_ns;
-    int64_t
-        gathered_ns; /* nothing more comes from the client, and data that live on servers are waited for */
+    /* Nothing more comes from the client, and data that live on servers are waited for; they are here. */
+    int64_t gathered_ns, fetched_ns;
     int64_t deadline_ns;    /* of the whole session; CLOCK_NEVER: none */
     int64_t heard_ns;       /* the client's last sign of life about it */
     struct timer timer;     /* deadline or lease, whichever is next */

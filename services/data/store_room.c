@@ -46,9 +46,10 @@ enum esp_status store_check_memory(struct store *store, uint64_t bytes, struct e
     uint64_t most = store->counts.memory_limit;
     if (bytes > most || pages(bytes) > most)
         return error_set(error, ESP_NO_MEMORY,
-                         "a datum of %s can never fit the memory of this store, which is limited to %s "
-                         "(store_memory)",
-                         datum_bytes_text(bytes, size), datum_bytes_text(most, limit));
+                         "a datum of %s can never fit the memory for data on server %.80s, which is limited "
+                         "to %s (store_memory): put it elsewhere%s",
+                         datum_bytes_text(bytes, size), store->node, datum_bytes_text(most, limit),
+                         store->options.files ? ", or for good, on its disk (persistent)" : "");
     uint64_t stays_bytes = store->counts.memory_bytes - store->movable_bytes;
     if (stays_bytes > most || pages(bytes) > most - stays_bytes)
         return store_busy(store, error,
@@ -97,9 +98,10 @@ enum esp_status store_check_disk(const struct store *store, uint64_t bytes, stru
     if (bytes > most || used_bytes > most || datum_file_bytes(bytes) > most - used_bytes)
         return error_set(
             error, ESP_LIMIT,
-            "no disk for a datum of %s: data have %s of the %s that this store may use (store_disk); "
+            "no disk for a datum of %s: data have %s of the %s that server %.80s may use (store_disk); "
             "delete some, or put it elsewhere",
-            datum_bytes_text(bytes, size), datum_bytes_text(used_bytes, used), datum_bytes_text(most, limit));
+            datum_bytes_text(bytes, size), datum_bytes_text(used_bytes, used), datum_bytes_text(most, limit),
+            store->node);
     const uint64_t needed = datum_file_bytes(bytes);
     if (needed <= may_go || is_room_on_disk(store, needed - may_go, &free_bytes))
         return ESP_OK;
