@@ -40,6 +40,8 @@ static enum exit_code remove_meant(const struct command_line *command, const str
         const bool wanted = !meant->is_session || meant->data[i].own;
         const enum esp_status status = wanted ? remove_one(command, meant->data[i].id) : ESP_OK;
         all = all && (status == ESP_OK || status == ESP_NOT_FOUND);
+        if (status == ESP_NOT_FOUND && meant->is_session)
+            continue; /* what went before need not go */
         if (status != ESP_OK)
             worst = session_fail_kept(command); /* the others go all the same */
     }

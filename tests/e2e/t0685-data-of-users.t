@@ -63,6 +63,9 @@ done
 check "alice's call on B fetches it from A" multiply alice B
 check_says "and computes" '^4$'
 check_says "the time that this took is told" '^Took .* fetching its data [0-9]'
+check "the next one has it there" multiply alice B
+cp "$log" said
+check_fails any "and fetches nothing" grep 'fetching its data' said
 check_fails 1 "the copy is not bob's either" as bob data rm "$id"
 check "she deletes both" as alice data rm "$id"
 none_left() {
@@ -82,6 +85,12 @@ check_says "as it is hers" 'belongs to alice'
 check "the session can be named still" as alice data info "$session"
 check "by her, who deletes it" as alice data rm "$session"
 check_fails 5 "then it is forgotten" as alice data rm "$session"
+
+check "another call leaves what it makes and takes" as alice call product "A=data:$id" B='[1,0;0,1]' -s B --leave all
+session=$(sed -n 's/^session = //p' "$log")
+check "a part of that goes" as alice data rm "$session:outputs"
+check "and then the rest, which is all" as alice data rm "$session"
+check_fails 5 "with the session" as alice data rm "$session"
 
 # ---- calls without a server of their own go where all their data can be ----
 multiply_anywhere() { # multiply_anywhere TIMES A-OPERAND B-OPERAND
