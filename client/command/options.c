@@ -97,21 +97,42 @@ static void print_verb_help(const struct verb *verb)
     print_exit_codes();
 }
 
+/* Whether the verb is one of `data put`, `data get` and so on; NULL: every verb is. */
+static bool is_of_group(const struct verb *verb, const char *group)
+{
+    const size_t length = group ? strlen(group) : 0;
+    return !group || (strncmp(verb->name, group, length) == 0 && verb->name[length] == ' ');
+}
+
+static void print_verbs(const char *group)
+{
+    int width = 0;
+    for (const struct verb *verb = command_verbs; verb->name; verb++) {
+        int length = (int)(strlen(verb->name) + 1 + strlen(verb->operands));
+        width = length > width && is_of_group(verb, group) ? length : width;
+    }
+    for (const struct verb *verb = command_verbs; verb->name; verb++) {
+        char head[128];
+        if (!is_of_group(verb, group))
+            continue;
+        snprintf(head, sizeof head, "%s %s", verb->name, verb->operands);
+        printf("  %-*s  %s\n", width, head, verb->title);
+    }
+}
+
+static void print_group_help(const char *group)
+{
+    printf("Usage: espalier %s VERB [ARGUMENT]... [OPTION]...\n\nVerbs:\n", group);
+    print_verbs(group);
+    printf("\n'espalier %s VERB --help' tells more about one.\n", group);
+}
+
 static void print_help(void)
 {
     puts("Usage: espalier VERB [ARGUMENT]... [OPTION]...\n"
          "Call numerical solvers on the servers of a hierarchy, and run such a hierarchy on this machine.\n\n"
          "Verbs:");
-    int width = 0;
-    for (const struct verb *verb = command_verbs; verb->name; verb++) {
-        int length = (int)(strlen(verb->name) + 1 + strlen(verb->operands));
-        width = length > width ? length : width;
-    }
-    for (const struct verb *verb = command_verbs; verb->name; verb++) {
-        char head[128];
-        snprintf(head, sizeof head, "%s %s", verb->name, verb->operands);
-        printf("  %-*s  %s\n", width, head, verb->title);
-    }
+    print_verbs(NULL);
     puts("\n'espalier VERB --help' tells more about one; 'espalier --version' which release this is.");
     print_exit_codes();
 }
@@ -154,23 +175,31 @@ static enum exit_code fail_without_verb(int argc, char **argv, const char *forma
     return EXIT_USAGE;
 }
 
+/* `data frob`, or `data` alone. */
+static enum exit_code unknown_in_group(int argc, char **argv, const struct verb *first)
+{
+    char others[256] = "";
+    size_t used = 0;
+    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+        print_group_help(argv[1]);
+        return EXIT_DONE;
+    }
+    for (const struct verb *verb = first + 1; verb->name && used < sizeof others; verb++)
+        if (is_of_group(verb, argv[1]))
+            used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", used ? ", " : ", or ",
+                                     strchr(verb->name, ' ') + 1);
+    return fail_without_verb(argc, argv, "expected 'espalier %s ...'%s, found '%s%s%.80s'", first->name,
+                             others, argv[1], argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+}
+
 static enum exit_code unknown_verb(int argc, char **argv)
 {
     const char *names[64];
     size_t n = 0;
     char given[128];
     for (const struct verb *verb = command_verbs; verb->name && n < 64; verb++) {
-        const char *space = strchr(verb->name, ' ');
-        if (space && strncmp(verb->name, argv[1], (size_t)(space - verb->name)) == 0 &&
-            argv[1][space - verb->name] == 0) {
-            bool asks_help = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
-            if (asks_help) {
-                print_verb_help(verb);
-                return EXIT_DONE;
-            }
-            return fail_without_verb(argc, argv, "expected 'espalier %s ...', found '%s%s%s'", verb->name,
-                                     argv[1], argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
-        }
+        if (is_of_group(verb, argv[1]))
+            return unknown_in_group(argc, argv, verb);
         names[n++] = verb->name;
     }
     snprintf(given, sizeof given, "%s", argv[1]);

@@ -33,7 +33,9 @@ check_fails 2 "a command line without a verb is wrong" espalier
 check_fails 2 "an unknown verb is wrong" espalier sovle
 check_says "and the nearest one is named" "did you mean 'solve'"
 check_fails 2 "half of a verb is wrong" espalier matrix
-check_says "and the whole is named" "expected 'espalier matrix info"
+check_says "and the whole is named, with its neighbours" "expected 'espalier matrix info .*, or [a-z]+(, [a-z]+)*, found 'matrix'"
+check "its help" espalier data --help
+check_says "is that of all of them" '^  data put ' '^  data rm ' '^  data ls '
 check_fails 2 "an unknown option is wrong" espalier tree --jsn
 check_says "and the nearest one is named" "no option '--jsn': did you mean '--json'"
 check_fails 2 "an unknown letter is wrong" espalier tree -Z
