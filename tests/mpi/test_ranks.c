@@ -4,9 +4,6 @@
  */
 #include "tests/mpi/ranks_rig.h"
 
-#include "util/clock.h"
-
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
