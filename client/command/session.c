@@ -375,8 +375,10 @@ void session_print(const struct esp_session_info *info, FILE *stream)
         print_candidates(info, stream);
     fprintf(stream, "Server    %s, session %s\n", *info->server ? info->server : "none", info->id);
     if (compared || info->forecast_s > 0)
-        fprintf(stream, "Forecast  %s: computation %s\n", quantity_seconds(info->forecast_s, text[0]),
-                quantity_seconds(info->forecast_compute_s, text[1]));
+        fprintf(stream, "Forecast  %s: computation %s, queue and transfer %s\n",
+                quantity_seconds(info->forecast_s, text[0]),
+                quantity_seconds(info->forecast_compute_s, text[1]),
+                quantity_seconds(info->forecast_s - info->forecast_compute_s, text[2]));
     if (info->compute_s > 0)
         fprintf(stream, "Computed  by %s\n", session_ranks_text(&ranks, ranks_text));
     if (info->fetch_s > 0)

@@ -71,7 +71,7 @@ kept_states_too() {
         awk '/^(dic_open|dic_cg|sparse_close) +S / { n++; if ($3 + 0 <= 0) exit 1 } END { exit n != 3 }' kept.out
 }
 bound_ones_too() {
-    espalier call -v --server S shorter A=@a.csv -o X=x.csv >kept.out && [ "$(grep -c '^Forecast  *[0-9.]* [mu]*s:' kept.out)" -eq 2 ] &&
+    espalier call -v --server S shorter A=@a.csv -o X=x.csv >kept.out && [ "$(grep -c '^Forecast  *[0-9.]* [mu]*s: computation [0-9.]* [mu]*s, queue and transfer [0-9.]*\( [mu]*s\)\{0,1\}$' kept.out)" -eq 2 ] &&
         espalier solve --server S definite.csv b.csv -o x.mtx | grep -q '^Forecast  *[0-9.]* [mu]*s:'
 }
 steps_are_told() {
