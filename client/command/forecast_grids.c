@@ -86,7 +86,7 @@ static bool is_named(const char *routine, const char *name)
     return strcmp(routine + 2, name) == 0;
 }
 
-/* As servers reckon: a solver is an LU of the same work, C of A A' is as wide as high. */
+/* As servers reckon: gesv is an LU of the same work, C of A A' is as wide as high. */
 static enum esp_status read_problem(const char *routine, const struct values *values,
                                     struct parallel_problem *problem, struct parallel_alike *alike,
                                     struct esp_error *error)
@@ -107,6 +107,8 @@ static enum esp_status read_problem(const char *routine, const struct values *va
         status = take_size(values, "k", false, problem->m, &problem->k, error);
     if (status == ESP_OK)
         status = take_size(values, "nrhs", false, 1, &nrhs, error);
+    if (status == ESP_OK && parallel_alike_has_rhs(alike))
+        problem->k = nrhs;
     const double n = (double)problem->n;
     if (status == ESP_OK && is_named(routine, "gesv"))
         problem->n = (int64_t)cbrt(n * n * n + 3 * n * n * (double)nrhs);

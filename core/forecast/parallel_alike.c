@@ -8,9 +8,10 @@ static const struct row {
     const char *name, *model;
     double part;
 } rows[] = {
-    {"gemm", "pdgemm", 1},   {"symm", "pdgemm", 1},  {"hemm", "pdgemm", 1},   {"syrk", "pdgemm", 0.5},
-    {"herk", "pdgemm", 0.5}, {"trsm", "pdtrsm", 1},  {"getrf", "pdgetrf", 1}, {"gesv", "pdgetrf", 1},
-    {"potrf", "pdpotrf", 1}, {"posv", "pdpotrf", 1}, {"geqrf", "pdgeqrf", 1}, {"gels", "pdgeqrf", 1},
+    {"gemm", "pdgemm", 1},   {"symm", "pdgemm", 1},   {"hemm", "pdgemm", 1},   {"syrk", "pdgemm", 0.5},
+    {"herk", "pdgemm", 0.5}, {"trsm", "pdtrsm", 1},   {"getrf", "pdgetrf", 1}, {"getrs", "pdgetrs", 1},
+    {"gesv", "pdgetrf", 1},  {"potrf", "pdpotrf", 1}, {"potrs", "pdgetrs", 1}, {"posv", "pdposv", 1},
+    {"geqrf", "pdgeqrf", 1}, {"gels", "pdgels", 1},
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -37,6 +38,12 @@ bool parallel_alike(const char *name, struct parallel_alike *alike)
             return true;
         }
     return false;
+}
+
+bool parallel_alike_has_rhs(const struct parallel_alike *alike)
+{
+    return strcmp(alike->model, "pdgetrs") == 0 || strcmp(alike->model, "pdposv") == 0 ||
+           strcmp(alike->model, "pdgels") == 0;
 }
 
 const char *parallel_alike_names(char *text, unsigned size)

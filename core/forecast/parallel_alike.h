@@ -19,6 +19,9 @@ struct parallel_alike {
  */
 bool parallel_alike(const char *name, struct parallel_alike *alike);
 
+/* Whether the model counts right-hand sides, as struct parallel_problem's k: pdgetrs, pdposv, pdgels. */
+bool parallel_alike_has_rhs(const struct parallel_alike *alike);
+
 /* Their names, less "p" and the type: "gemm, symm, ... or gels". */
 const char *parallel_alike_names(char *text, unsigned size);
 

@@ -49,6 +49,24 @@ static double geqrf_seconds(const struct parallel_machine *machine, const struct
     return parallel_geqrf_s(machine, grid, block, problem->m, problem->n);
 }
 
+static double getrs_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                            struct parallel_grid grid, int64_t block)
+{
+    return parallel_solves_s(machine, grid, block, problem->n, problem->k);
+}
+
+static double posv_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                           struct parallel_grid grid, int64_t block)
+{
+    return parallel_posv_s(machine, grid, block, problem->n, problem->k);
+}
+
+static double gels_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                           struct parallel_grid grid, int64_t block)
+{
+    return parallel_gels_s(machine, grid, block, problem->m, problem->n, problem->k);
+}
+
 static int gemm_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
 {
     int64_t all[3][2] = {{problem->m, problem->k}, {problem->k, problem->n}, {problem->m, problem->n}};
@@ -76,10 +94,26 @@ static int geqrf_shapes(const struct parallel_problem *problem, int64_t (*shapes
     return 1;
 }
 
+static int solve_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    int64_t all[2][2] = {{problem->n, problem->n}, {problem->n, problem->k}};
+    memcpy(shapes, all, sizeof all);
+    return 2;
+}
+
+static int gels_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    const int64_t most = problem->m < problem->n ? problem->n : problem->m;
+    int64_t all[2][2] = {{problem->m, problem->n}, {most, problem->k}};
+    memcpy(shapes, all, sizeof all);
+    return 2;
+}
+
 static const struct routine routines[] = {
     {"pdgemm", gemm_seconds, gemm_shapes},     {"pdtrsm", trsm_seconds, trsm_shapes},
     {"pdgetrf", getrf_seconds, square_shapes}, {"pdpotrf", potrf_seconds, square_shapes},
-    {"pdgeqrf", geqrf_seconds, geqrf_shapes},
+    {"pdgeqrf", geqrf_seconds, geqrf_shapes},  {"pdgetrs", getrs_seconds, solve_shapes},
+    {"pdposv", posv_seconds, solve_shapes},    {"pdgels", gels_seconds, gels_shapes},
 };
 
 static enum esp_status find_routine(const struct parallel_problem *problem, const struct routine **routine,
@@ -89,10 +123,11 @@ static enum esp_status find_routine(const struct parallel_problem *problem, cons
         if (strcmp(routines[i].name, problem->routine) == 0)
             *routine = &routines[i];
     if (!*routine)
-        return error_set(
-            error, ESP_INVALID,
-            "expected pdgemm, pdtrsm, pdgetrf, pdpotrf or pdgeqrf, found '%s': others have no model",
-            problem->routine);
+        return error_set(error, ESP_INVALID,
+                         "expected pdgemm, pdtrsm, pdgetrf, pdgetrs, pdpotrf, pdposv, pdgeqrf or pdgels, "
+                         "found '%s': others "
+                         "have no model",
+                         problem->routine);
     if (problem->m < 0 || problem->n < 0 || problem->k < 0)
         return error_set(error, ESP_INVALID,
                          "%s: expected sizes of 0 or more, found %" PRId64 " x %" PRId64 " x %" PRId64,

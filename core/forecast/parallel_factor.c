@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * pdgetrf after B.4.1 of "Optimization of the ScaLAPACK LU Factorization", the block size at which it is
- * fastest, and pdpotrf and pdgeqrf composed in the same way.
+ * fastest, and pdpotrf and pdgeqrf composed in the same way; and solvers, which are one of these and what
+ * their right-hand sides take.
  */
 #include "config.h"
 
@@ -264,11 +265,11 @@ static double reflectors_s(const struct factor *factor, double rows)
     return seconds;
 }
 
-/* PDGEQRF: reflectors of a panel, V and T to all columns of ranks, then C -= V T' (V' C). */
-double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
-                        int64_t m, int64_t n)
+/* PDGEQRF: reflectors of a panel, V and T to all columns of ranks, then C -= V T' (V' C). Of the n columns
+ * those behind the first `least` have none of their own: PDORMQR does the same with right-hand sides. */
+static double reflect_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t m, int64_t n, int64_t least)
 {
-    int64_t least = m < n ? m : n;
     struct factor factor = factor_of(machine, grid, block, least);
     double size = factor.block, seconds = 0;
     double all_rows = ceil((double)m / (double)block), all_cols = ceil((double)n / (double)block);
@@ -286,4 +287,35 @@ double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_
             seconds += 2 * ceil(log2(factor.p)) * send(&factor, size * cols); /* V' C is summed over rows */
     }
     return seconds;
+}
+
+double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t m, int64_t n)
+{
+    return reflect_s(machine, grid, block, m, n, m < n ? m : n);
+}
+
+/* ---- solvers ---- */
+
+/* Forwards and backwards: one triangle from the left as it is, the other transposed or the upper one. */
+double parallel_solves_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                         int64_t n, int64_t nrhs)
+{
+    return parallel_trsm_s(machine, grid, block, 1, n, nrhs) +
+           parallel_trsm_s(machine, grid, block, 3, n, nrhs);
+}
+
+double parallel_posv_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                       int64_t n, int64_t nrhs)
+{
+    return parallel_potrf_s(machine, grid, block, n) + parallel_solves_s(machine, grid, block, n, nrhs);
+}
+
+/* A wide matrix is factorised as its transpose would be, and solved in the other order. */
+double parallel_gels_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                       int64_t m, int64_t n, int64_t nrhs)
+{
+    const int64_t most = m < n ? n : m, least = m < n ? m : n;
+    return reflect_s(machine, grid, block, most, least + nrhs, least) +
+           parallel_trsm_s(machine, grid, block, 1, least, nrhs);
 }

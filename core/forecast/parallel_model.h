@@ -139,11 +139,25 @@ double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_
 double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                         int64_t m, int64_t n);
 
+/* The two triangles of an LU or a Cholesky of n x n, against so many right-hand sides: pdgetrs, pdpotrs. */
+double parallel_solves_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                         int64_t n, int64_t nrhs);
+/* Cholesky and its solves. */
+double parallel_posv_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                       int64_t n, int64_t nrhs);
+/* Least squares with m x n: QR (LQ where it is wide), which right-hand sides go through, too, and the solve.
+ */
+double parallel_gels_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                       int64_t m, int64_t n, int64_t nrhs);
+
 /* ---- choices ---- */
 
 struct parallel_problem {
-    const char *routine; /* "pdgemm", "pdtrsm", "pdgetrf", "pdpotrf", "pdgeqrf" */
-    int64_t m, n, k;     /* pdgemm: as above; pdtrsm: n x n and m right-hand sides; pdgeqrf: m x n; else n */
+    const char
+        *routine; /* "pdgemm", "pdtrsm", "pdgetrf", "pdgetrs", "pdpotrf", "pdposv", "pdgeqrf", "pdgels" */
+    /* pdgemm: as above; pdtrsm: n x n and m right-hand sides; pdgeqrf: m x n; pdgels: m x n and k right-hand
+     * sides; pdgetrs and pdposv: n x n and k right-hand sides; else n */
+    int64_t m, n, k;
     int trsm_case;
 };
 

@@ -48,6 +48,8 @@ struct parallel_proposal {
     double seconds;
     double model_s; /* by the models alone; `seconds` is corrected by what calls took. 0: not known */
     double wait_s;  /* before that, until its ranks are free; 0 unless it was asked for */
+    double
+        peak_flops; /* more than this all ranks do not reach together, by what they measured; 0: not known */
 };
 
 /* A call to be made. Everything it points to stays valid until the job has ended. */

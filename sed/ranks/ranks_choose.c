@@ -85,6 +85,8 @@ static struct parallel_problem as_modelled(const struct problem *problem,
     as.n = value_of(problem, scope, "n", 0);
     as.m = value_of(problem, scope, "m", as.n);
     as.k = value_of(problem, scope, "k", as.m);
+    if (parallel_alike_has_rhs(&alike))
+        as.k = value_of(problem, scope, "nrhs", 1);
     if (strcmp(as.routine, "pdtrsm") == 0)
         model_trsm(problem, scope, &as);
     if (strcmp(as.routine, "pdgetrf") == 0 && work_flop > 0)
@@ -292,6 +294,17 @@ static bool is_better(const struct parallel_proposal *a, const struct parallel_p
     return end_a < end_b || (end_a <= end_b && ranks_a < ranks_b);
 }
 
+#define PEAK_ORDER 256 /* of the product by which kernels are measured at their best */
+
+/* Of all ranks in products of their own, without a word to each other. */
+static double peak_flops(const struct choice *choice)
+{
+    const double n = PEAK_ORDER;
+    const struct parallel_machine machine = parallel_machine_for(&choice->machine, choice->ranks);
+    const double seconds = parallel_kernel_s(&machine, PARALLEL_GEMM, n, n, n) * choice->alike.type;
+    return seconds > 0 ? choice->ranks * 2 * n * n * n / seconds : 0;
+}
+
 bool ranks_propose(struct workers *workers, const struct parallel_question *question,
                    struct parallel_proposal *proposal)
 {
@@ -314,6 +327,7 @@ bool ranks_propose(struct workers *workers, const struct parallel_question *ques
         for (uint32_t i = 1; i < choice.n; i++)
             if (is_better(&choice.proposals[i], proposal))
                 *proposal = choice.proposals[i];
+        proposal->peak_flops = peak_flops(&choice);
     }
     free(choice.proposals);
     return found;

@@ -336,6 +336,13 @@ half() { # the same in single precision takes half as long, and so does the tria
     espalier forecast pdgetrf n=2000 --grids 1 --json >lu.json && espalier forecast pdgesv n=2000 nrhs=2000 --grids 1 --json |
         jq -e --argjson d "$(seconds lu.json 1 1)" '.[0].seconds / $d | . > 3 and . < 5'
 }
+solves() { # right-hand sides take their time in the other solvers, too
+    for pair in pdpotrf:pdposv pdgeqrf:pdgels; do
+        espalier forecast "${pair%:*}" n=2000 --grids 1 --json >factor.json &&
+            espalier forecast "${pair#*:}" n=2000 nrhs=2000 --grids 1 --json |
+            jq -e --argjson d "$(seconds factor.json 1 1)" '.[0].seconds / $d | . > 1.7' || return 1
+    done
+}
 refuses() { # TEXT ARGUMENT...
     text=$1
     shift
@@ -348,7 +355,8 @@ check "on the machines of the papers compact grids win for a product" compact_wi
 check "and rows of ranks for a triangle" rows_win
 check "constants can be given one by one" given
 check "other types and shapes of a product are a part of it, a solver its factorisation" half
-check "what has no model is refused with what has" refuses 'then gemm, symm, hemm, syrk, herk, trsm, getrf, gesv, potrf, posv, geqrf or gels' \
+check "right-hand sides take their time" solves
+check "what has no model is refused with what has" refuses 'then gemm, symm, hemm, syrk, herk, trsm, getrf, getrs, gesv, potrf, potrs, posv, geqrf or gels' \
     pdsyev n=100 --grids 2
 check "so is a machine that is none" refuses 'broadcast=tree, ring, pipeline or split (any of them), found "speed=3"' \
     pdgemm n=100 --grids 2 --machine speed=3

@@ -116,6 +116,18 @@ static void half_a_product_takes_half_as_long(void **state)
     close_ranks();
 }
 
+/* Flops are declared for a call, and right-hand sides take theirs; a single one hardly does. */
+static void right_hand_sides_take_their_time(void **state)
+{
+    (void)state;
+    open_with(RANKS, (struct process_grid){2, 2, 64});
+    const struct parallel_proposal one = propose("dposv", (int64_t[]){2000, 1, 0}, false),
+                                   many = propose("dposv", (int64_t[]){2000, 2000, 0}, false);
+    assert_true(many.seconds > 3 * one.seconds);
+    assert_true(one.peak_flops > 1e9 && one.peak_flops <= 1.01 * RANKS * 1e10);
+    close_ranks();
+}
+
 /* ---- operands that lie somewhere (section 5 of the FAST paper) ---- */
 
 /* Nodes of 733 MHz behind Fast Ethernet; to move an element costs `moving` times as much. */
@@ -325,6 +337,7 @@ int main(void)
         cmocka_unit_test(one_right_hand_side_gets_as_many_columns_of_ranks_as_many_do),
         cmocka_unit_test(ranks_that_have_to_take_turns_are_not_asked_for),
         cmocka_unit_test(half_a_product_takes_half_as_long),
+        cmocka_unit_test(right_hand_sides_take_their_time),
         cmocka_unit_test(operands_move_to_where_the_product_ends_soonest),
         cmocka_unit_test(ranks_that_are_free_are_taken_before_faster_ones_that_are_not),
         cmocka_unit_test(what_is_waited_for_is_told),

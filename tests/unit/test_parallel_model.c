@@ -4,6 +4,7 @@
  * machines.
  */
 #include "tests/unit/unit.h"
+#include "core/forecast/parallel_alike.h"
 #include "core/forecast/parallel_model.h"
 
 #include <math.h>
@@ -136,7 +137,8 @@ static void times_grow_steadily_with_sizes(void **state)
 {
     (void)state;
     struct parallel_machine machine = i_cluster();
-    static const char *const routines[] = {"pdgemm", "pdtrsm", "pdgetrf", "pdpotrf", "pdgeqrf"};
+    static const char *const routines[] = {"pdgemm",  "pdtrsm",  "pdgetrf", "pdpotrf",
+                                           "pdgeqrf", "pdgetrs", "pdposv",  "pdgels"};
     for (size_t i = 0; i < sizeof routines / sizeof *routines; i++) {
         double before = 0;
         for (int64_t n = 508; n <= 520; n++) {
@@ -296,6 +298,41 @@ static void assert_refused(struct parallel_problem problem, struct parallel_grid
         fail_msg("expected '%s' in '%s'", text, error.text);
 }
 
+/* What ScaLAPACK's own routine takes there: `name` is its symbol. */
+static double solver(const char *name, int64_t m, int64_t n, int64_t nrhs, struct parallel_grid grid)
+{
+    struct parallel_machine machine = i_cluster();
+    struct parallel_alike alike;
+    struct parallel_forecast forecast;
+    assert_true(parallel_alike(name, &alike));
+    const struct parallel_problem problem = {
+        .routine = alike.model, .m = m, .n = n, .k = parallel_alike_has_rhs(&alike) ? nrhs : 0};
+    assert_int_equal(parallel_forecast(&machine, &problem, grid, 64, &forecast, NULL), ESP_OK);
+    return forecast.seconds;
+}
+
+/* Two triangles against as many right-hand sides as A has columns are six times the work of its Cholesky,
+ * against one hardly anything; Q is applied and one triangle solved. */
+static void right_hand_sides_take_their_time(void **state)
+{
+    (void)state;
+    static const struct parallel_grid grids[] = {{1, 1}, {1, 2}, {2, 2}};
+    const int64_t n = 2000;
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
+        const struct parallel_grid grid = grids[g];
+        const double cholesky = solver("pdpotrf_", n, n, 0, grid), qr = solver("pdgeqrf_", n, n, 0, grid);
+        const double posv = solver("pdposv_", n, n, n, grid), gels = solver("pdgels_", n, n, n, grid);
+        assert_true(posv > 3 * cholesky && posv < 15 * cholesky);
+        assert_close(posv - cholesky, solver("pdpotrs_", n, n, n, grid));
+        assert_close(posv - cholesky, solver("pdgetrs_", n, n, n, grid));
+        assert_true(gels > 1.7 * qr && gels < 6 * qr);
+        assert_true(solver("pdposv_", n, n, 1, grid) < 2 * cholesky);
+        assert_true(solver("pdgels_", n, n, 1, grid) < 2 * qr);
+        assert_close(solver("pdgels_", n / 2, n, 9, grid), solver("pdgels_", n, n / 2, 9, grid));
+        assert_true(solver("pdgels_", 2 * n, n, n, grid) > gels);
+    }
+}
+
 static void wrong_questions_are_refused(void **state)
 {
     (void)state;
@@ -369,6 +406,7 @@ int main(void)
         cmocka_unit_test(factorizations_do_their_flops),
         cmocka_unit_test(the_fastest_grid_comes_first),
         cmocka_unit_test(grids_whose_ranks_have_too_little_memory_are_last),
+        cmocka_unit_test(right_hand_sides_take_their_time),
         cmocka_unit_test(wrong_questions_are_refused),
         cmocka_unit_test(all_ranks_together_are_the_best_place),
         cmocka_unit_test(places_that_do_not_fit_are_refused),
