@@ -15,15 +15,29 @@
 /* So long the pool's thread may be kept from its ranks. */
 #define MOST_NS (200 * NS_PER_MS)
 
-/* All sizes alike, options left to the description. */
+/* An option as callers leave it: what work and `suits` make of others is not what is asked about. */
+static struct number option_of(const struct problem *problem, uint32_t index, const struct number *scope)
+{
+    const struct argument *argument = &problem->arguments[index];
+    unsigned char raw[16];
+    const bool has_one = argument_is_input(argument) && argument->n_dims == 0 && argument->initial &&
+                         argument->type <= TYPE_DOUBLE;
+    return has_one && problem_default(problem, index, scope, raw, NULL) == ESP_OK
+               ? number_load(argument->type, raw)
+               : (struct number){.kind = NUMBER_UNKNOWN};
+}
+
+/* All sizes alike, options by default. */
 static void fill_scope(const struct problem *problem, int64_t order, struct number *scope)
 {
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        scope[i] = (struct number){.kind = NUMBER_UNKNOWN};
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         const bool is_size = argument_is_input(argument) && argument->n_dims == 0 &&
                              (argument->type == TYPE_INT || argument->type == TYPE_LONG);
         scope[i] = is_size ? (struct number){.kind = NUMBER_INTEGER, .integer = order}
-                           : (struct number){.kind = NUMBER_UNKNOWN};
+                           : option_of(problem, i, scope);
     }
 }
 
@@ -34,7 +48,7 @@ static bool is_for_ranks_only(const struct problem *problem)
 }
 
 static bool ask(const struct server *server, const struct problem *problem, int64_t order, double *work_flop,
-                double *seconds, struct process_grid *grid)
+                double *seconds, struct process_grid *grid, double *peak_flops)
 {
     struct workers *workers = server->workers;
     struct number scope[PROBLEM_MAX_ARGUMENTS];
@@ -51,16 +65,19 @@ static bool ask(const struct server *server, const struct problem *problem, int6
     if (!workers->ops->propose(workers, &question, &proposal) || !(proposal.seconds < COST_MOST_S))
         return false;
     *seconds = proposal.seconds;
+    *peak_flops = fmax(*peak_flops, proposal.peak_flops);
     *grid = spread_cut_grid(problem, question.implementation, scope, proposal.grid);
     return true;
 }
 
-static void fill_points(const struct server *server, const struct problem *problem, struct cost_ranks *ranks)
+static void fill_points(const struct server *server, const struct problem *problem, struct cost_ranks *ranks,
+                        double *peak_flops)
 {
     double order = LEAST_ORDER, work, seconds;
     struct process_grid grid;
     *ranks = (struct cost_ranks){.digest = problem->digest, .only = is_for_ranks_only(problem)};
-    for (int i = 0; i < COST_RANKS_POINTS && ask(server, problem, (int64_t)order, &work, &seconds, &grid);
+    for (int i = 0;
+         i < COST_RANKS_POINTS && ask(server, problem, (int64_t)order, &work, &seconds, &grid, peak_flops);
          i++, order *= GROWTH) {
         if (ranks->n > 0 && (float)work <= ranks->work_flop[ranks->n - 1])
             break; /* its work has nothing to do with its sizes */
@@ -72,12 +89,12 @@ static void fill_points(const struct server *server, const struct problem *probl
 
 /* From problem number *first on, as many as there is time for: that of the next time. */
 static uint32_t fill_all(const struct server *server, const struct problem_set *set, size_t *first,
-                         struct cost_ranks *ranks)
+                         struct cost_ranks *ranks, double *peak_flops)
 {
     const int64_t until = clock_now_ns(&clock_system) + MOST_NS;
     uint32_t n = 0;
     for (size_t i = 0; i < set->n_problems && clock_now_ns(&clock_system) < until; i++) {
-        fill_points(server, set->problems[*first % set->n_problems], &ranks[n]);
+        fill_points(server, set->problems[*first % set->n_problems], &ranks[n], peak_flops);
         n += ranks[n].n > 0;
         ++*first;
     }
@@ -124,34 +141,34 @@ static bool is_worth_telling(const struct cost_set *known, const struct cost_ran
     return n != known->n_ranks;
 }
 
-/* The most that calls reach there. */
-static double fastest_flops(const struct cost_ranks *ranks, uint32_t n)
+/* The most that calls reach there; not more than the ranks can, whatever work descriptions declare. */
+static double fastest_flops(const struct cost_ranks *ranks, uint32_t n, double peak_flops)
 {
     double most = 0;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < ranks[i].n; k++)
             most = fmax(most, (double)ranks[i].work_flop[k] / (double)ranks[i].seconds[k]);
-    return most;
+    return peak_flops > 0 ? fmin(most, peak_flops) : most;
 }
 
 /* Nothing else tells the speed of a server that has no problem for workers. */
-static void take_speed(struct server *server, const struct cost_ranks *ranks, uint32_t n)
+static void take_speed(struct server *server, const struct cost_ranks *ranks, uint32_t n, double peak_flops)
 {
     const struct problem_set *set = server->shelf->set;
     for (size_t i = 0; i < set->n_problems; i++)
         if (!set->problems[i]->abstract && !is_for_ranks_only(set->problems[i]))
             return;
     if (server->options.speed_flops <= 0)
-        speed_measured(&server->speed, fastest_flops(ranks, n));
+        speed_measured(&server->speed, fastest_flops(ranks, n, peak_flops));
 }
 
 /* With the lock. */
-static void take(struct server *server, struct cost_ranks *ranks, uint32_t n)
+static void take(struct server *server, struct cost_ranks *ranks, uint32_t n, double peak_flops)
 {
     if (!is_worth_telling(&server->models, ranks, n) ||
         cost_set_ranks(&server->models, ranks, n, NULL) != ESP_OK)
         return;
-    take_speed(server, ranks, n);
+    take_speed(server, ranks, n, peak_flops);
     server->models_told = false;
     server_load_changed(server, 1);
 }
@@ -170,13 +187,14 @@ bool server_ranks_changed(void *arg)
     /* Without the lock: models of large matrices on many grids take their time. */
     struct cost_ranks *ranks = calloc(shelf->set->n_problems + known + 1, sizeof *ranks);
     const size_t begun = first;
-    uint32_t n = ranks ? fill_all(server, shelf->set, &first, ranks) : 0;
+    double peak_flops = 0;
+    uint32_t n = ranks ? fill_all(server, shelf->set, &first, ranks, &peak_flops) : 0;
     const bool is_cut = ranks && first - begun < shelf->set->n_problems;
     endpoint_enter(server->endpoint);
     if (ranks) {
         n = keep_known(&server->models, known, ranks, n);
         n = add_unmeasured(shelf->set, ranks, n);
-        take(server, ranks, n);
+        take(server, ranks, n, peak_flops);
         server->ranks_first = first;
     }
     shelf_release(shelf);

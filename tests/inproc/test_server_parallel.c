@@ -40,6 +40,7 @@ static struct workers_ops ops;
 static bool there, broken, on_ranks;
 static unsigned pause_us; /* that a proposal takes */
 static double slower;     /* what is proposed takes so many times as long */
+static double peak_flops; /* of all ranks, by what they measured */
 static double busy_s;     /* until the ranks are free */
 static char by[40];       /* the symbol that was called last */
 
@@ -50,8 +51,11 @@ static bool propose(struct workers *workers, const struct parallel_question *que
     (void)workers;
     usleep(pause_us);
     const double seconds = slower * (5e-4 + question->work_flop / 4e9);
-    *proposal = (struct parallel_proposal){
-        .grid = {2, 2, 64}, .seconds = seconds, .model_s = seconds, .wait_s = question->now ? busy_s : 0};
+    *proposal = (struct parallel_proposal){.grid = {2, 2, 64},
+                                           .seconds = seconds,
+                                           .model_s = seconds,
+                                           .wait_s = question->now ? busy_s : 0,
+                                           .peak_flops = peak_flops};
     return there;
 }
 
@@ -75,6 +79,7 @@ static void open_with(const char *text, double speed_flops)
     broken = false;
     busy_s = 0;
     slower = 1;
+    peak_flops = 0;
     pause_us = 0;
     rig_open(&rig,
              &(struct rig_options){.slots = 2, .problems = text, .parent = true, .speed_flops = speed_flops});
@@ -328,6 +333,39 @@ static void a_server_without_workers_has_the_speed_of_its_ranks(void **state)
     assert_true(rig.record.speed_flops > 0.45 * before && rig.record.speed_flops < 0.55 * before);
 }
 
+/* Whatever work a description declares. */
+static void nor_more_than_they_can(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    open_with(strstr(problems, "problem only"), -1);
+    peak_flops = 1e5;
+    rig_run(&rig, 1);
+    ranks_change(0.9);
+    rig_run(&rig, 10);
+    assert_true(rig.record.speed_flops <= peak_flops);
+}
+
+/* Work that hangs on an option, as of eigenvectors, is known for what it is by default. */
+static void what_ranks_take_is_told_of_problems_with_options(void **state)
+{
+    (void)state;
+    static const char text[] = "problem eigen \"Its work hangs on an option\"\n"
+                               "    in      char    jobz = 'V'\n"
+                               "    in      int     n\n"
+                               "    in      double  x[n, 1]\n"
+                               "    out     double  y[n, 1]\n"
+                               "    work    if(is(jobz, 'V'), 9*n^3, n^3)\n"
+                               "implementation ours\n"
+                               "    parallel c eigen(jobz, n, x, y) in libtask.so\n";
+    rig_close(&rig);
+    open_with(text, -1);
+    rig_run(&rig, 1);
+    ranks_change(0.5);
+    rig_run(&rig, 10);
+    assert_true(rig.record.speed_flops > 1e9);
+}
+
 /* One after the other, when there is no time for all. */
 static void what_ranks_take_becomes_known_of_every_problem(void **state)
 {
@@ -352,6 +390,8 @@ int main(void)
         TEST(what_only_ranks_compute_is_refused_while_they_cannot_be_started),
         TEST(what_ranks_take_becomes_known_of_every_problem),
         TEST(a_server_without_workers_has_the_speed_of_its_ranks),
+        TEST(nor_more_than_they_can),
+        TEST(what_ranks_take_is_told_of_problems_with_options),
         TEST(a_call_that_lost_its_ranks_begins_anew),
         TEST(a_call_that_lost_its_ranks_waits_for_new_ones_where_that_is_sooner),
         TEST(a_call_begins_anew_where_what_it_was_given_is_there),
