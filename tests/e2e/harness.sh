@@ -30,6 +30,7 @@ HOME=$work
 export HOME
 unset ESPALIER_CONFIG XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME
 log=$work/log
+next_log=$work/log.next
 : >"$log"
 cd "$work" || exit 99
 
@@ -87,12 +88,22 @@ diag() {
     sed 's/^/# /'
 }
 
+# Runs the command, which may read $log: what the one before it wrote.
+run_logged() {
+    "$@" >"$next_log" 2>&1
+    tap_found=$?
+    tap_last=$log
+    log=$next_log
+    next_log=$tap_last
+}
+
 # check TEXT COMMAND...: one test: the command succeeds.
 check() {
     tap_text=$1
     shift
     n_tests=$((n_tests + 1))
-    if "$@" >"$log" 2>&1; then
+    run_logged "$@"
+    if [ $tap_found -eq 0 ]; then
         echo "ok $n_tests - $tap_text"
     else
         n_failed=$((n_failed + 1))
@@ -108,8 +119,7 @@ check_fails() {
     tap_text=$2
     shift 2
     n_tests=$((n_tests + 1))
-    "$@" >"$log" 2>&1
-    tap_found=$?
+    run_logged "$@"
     if [ $tap_found -ne 0 ] && [ $tap_found -lt 126 ] && { [ "$tap_wanted" = any ] || [ $tap_found -eq "$tap_wanted" ]; }; then
         echo "ok $n_tests - $tap_text"
     else
