@@ -280,6 +280,8 @@ enum esp_status learning_begin(struct agent *agent, struct esp_error *error);
 /* Servers have gone, who may be on their way here by another parent; or one has come and will tell what it
  * has soon. */
 void learning_expect(struct agent *agent);
+/* That node goes, or NULL: if it said that it starts again, it is expected for longer. */
+void learning_expect_back(struct agent *agent, const struct knowledge_node *node);
 /* Whether it may not have heard of all below. */
 bool learning_is(const struct agent *agent);
 /* The request is of something that it has not heard of, a server when its problem `is_known`: true when that

@@ -103,6 +103,7 @@ static void on_lost(void *self, struct child *child, const char *why)
               "%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
               child->address, branch->n_nodes, why);
     lost_note(agent, child, branch);
+    learning_expect_back(agent, knowledge_find(agent->knowledge, child->name));
     agent->counts.children_lost++;
     administer_child_lost(agent, child->name);
     question_child_lost(agent, branch);
@@ -260,8 +261,10 @@ static void on_report(void *self, struct child *child, const struct report *repo
     }
     if (child->part == REPORT_COMPLETE || child->part == REPORT_BEGINS)
         knowledge_complete_begin(agent->knowledge, branch);
-    for (uint32_t i = 0; i < report->n_removed; i++)
+    for (uint32_t i = 0; i < report->n_removed; i++) {
+        learning_expect_back(agent, knowledge_find(agent->knowledge, report->removed[i]));
         lost |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
+    }
     for (uint32_t i = 0; i < report->n_records; i++) {
         const bool joins = is_new(agent, branch, &report->records[i]);
         const bool unknown = !knowledge_find(agent->knowledge, report->records[i].name);

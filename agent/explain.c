@@ -18,12 +18,17 @@ struct sieve {
     double soonest_s;
 };
 
-static bool solves(const struct knowledge_node *node, const struct variant *variant)
+static bool knows(const struct knowledge_node *node, const struct variant *variant)
 {
     for (uint32_t i = 0; i < variant->n_catalogs; i++)
         if (variant->catalogs[i] == node->catalog)
-            return node->entry.in != NULL;
+            return true;
     return false;
+}
+
+static bool solves(const struct knowledge_node *node, const struct variant *variant)
+{
+    return knows(node, variant) && node->entry.in != NULL;
 }
 
 static void sift(struct sieve *sieve, const struct knowledge_node *node, const struct request *request,
@@ -112,6 +117,26 @@ const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT])
     return text;
 }
 
+static bool is_back_soon(const struct knowledge_node *node)
+{
+    return node->draining && extension_find(&node->extensions, EXTENSION_BACK_SOON);
+}
+
+/* Clients wait for who is not there, and not for who takes nothing. */
+static void explain_draining(struct agent *agent, const struct variant *variant,
+                             const struct request *request, struct esp_error *error)
+{
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        if (is_back_soon(node) && knows(node, variant)) {
+            error_set(error, ESP_UNREACHABLE,
+                      "server \"%s\", which solves %s, takes no sessions until it is started again",
+                      node->name, request->problem);
+            return;
+        }
+    error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", variant_servers(variant),
+              request->problem);
+}
+
 static void explain_server(struct agent *agent, const struct variant *variant, const struct request *request,
                            struct esp_error *error)
 {
@@ -120,6 +145,9 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
     if (!node || node->role != ROLE_SERVER)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", escape(request->server, shown),
                   agent->name);
+    else if (is_back_soon(node))
+        error_set(error, ESP_UNREACHABLE, "server \"%s\" takes no sessions until it is started again",
+                  request->server);
     else if (node->draining)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
                   request->server);
@@ -191,8 +219,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
                   request->problem, lost_words(agent, request->problem, lost));
     else if (taking == 0)
-        error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
-                  request->problem);
+        explain_draining(agent, variant, request, error);
     else if (most_memory < request->memory_bytes)
         error_set(error, ESP_NO_SERVER,
                   "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,

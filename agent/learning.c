@@ -49,16 +49,27 @@ enum esp_status learning_begin(struct agent *agent, struct esp_error *error)
         error);
 }
 
-void learning_expect(struct agent *agent)
+static void expect_within(struct agent *agent, int64_t ns)
 {
     const int64_t now_ns = agent_now(agent);
     if (!learning_is(agent))
         agent->learning_ns = now_ns;
-    int64_t until_ns = now_ns + EXPECTED_NS, most_ns = agent->learning_ns + LONGEST_WAIT_NS;
+    int64_t until_ns = now_ns + ns, most_ns = agent->learning_ns + LONGEST_WAIT_NS;
     if (until_ns > most_ns)
         until_ns = most_ns;
     if (until_ns > agent->learned_ns)
         learn_until(agent, until_ns, NULL);
+}
+
+void learning_expect(struct agent *agent)
+{
+    expect_within(agent, EXPECTED_NS);
+}
+
+void learning_expect_back(struct agent *agent, const struct knowledge_node *node)
+{
+    if (node && extension_find(&node->extensions, EXTENSION_BACK_SOON))
+        expect_within(agent, LONGEST_WAIT_NS);
 }
 
 bool learning_is(const struct agent *agent)

@@ -107,8 +107,8 @@ static bool has_company(const struct view *view, const struct esp_node *server)
     return false;
 }
 
-/* A server that is alone is not drained: clients wait a while for one that is gone, not for one that refuses
- * them. Its sessions have the seconds that a stop leaves them. */
+/* A server that is alone is not drained: clients wait a while for one that starts again, and what runs on it
+ * may take longer. Its sessions have the seconds that a stop leaves them. */
 static enum exit_code make_idle(const struct whole *whole, const struct esp_node *node)
 {
     struct orders *orders = whole->orders;

@@ -19,6 +19,8 @@
 #define EXTENSION_MEMORY_HELD                                                                                \
     81                         /* an integer: bytes that calls could take if others on its machine had not */
 #define EXTENSION_LINK_BACK 58 /* a double: bytes per second from the node to its parent, where measured */
+/* Empty: a server takes no new sessions until it is started again, which is what comes next. */
+#define EXTENSION_BACK_SOON 98
 /* Tags in a request. */
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
 #define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */

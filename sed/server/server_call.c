@@ -362,9 +362,9 @@ static enum esp_status begin(struct server *server, struct call *from, const str
     const struct problem *problem = server_find_problem(server, call->problem, call->digest, error);
     if (!problem)
         return error->status;
-    if (server->draining)
-        return error_set(error, ESP_REFUSED, "server %s is shutting down", server->name);
-    enum esp_status status = check_limits(server, call, client, error);
+    enum esp_status status = server_takes_sessions(server, error);
+    if (status == ESP_OK)
+        status = check_limits(server, call, client, error);
     if (status == ESP_OK)
         status = open_session(server, client, from, call, problem, session, error);
     return status;

@@ -90,8 +90,8 @@ void data_on_offer(struct server *server, struct call *call, const struct offer 
         status = check_origin(server, &id, &error);
     if (status == ESP_OK)
         status = server_data_shape(&offer->datum, &shape, &error);
-    if (status == ESP_OK && server->draining)
-        status = error_set(&error, ESP_REFUSED, "server %s is shutting down", server->name);
+    if (status == ESP_OK)
+        status = server_takes_sessions(server, &error);
     if (status == ESP_OK && store_has(server->data.store, id.key)) {
         status = check_same(server, &id, &asker, &shape, &error);
         if (status == ESP_OK) {

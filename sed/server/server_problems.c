@@ -72,6 +72,16 @@ enum esp_status server_set_problems(struct server *server, struct problem_set *p
 
 /* ---- finding ---- */
 
+enum esp_status server_takes_sessions(const struct server *server, struct esp_error *error)
+{
+    if (!server->draining)
+        return ESP_OK;
+    if (server->duty.place.draining && !server->leaving)
+        return error_set(error, ESP_NO_SERVER, "server %s is draining: it takes no new sessions",
+                         server->name);
+    return error_set(error, ESP_UNREACHABLE, "server %s is shutting down", server->name);
+}
+
 static void unknown(const struct server *server, const char *name, struct esp_error *error)
 {
     const struct problem_set *set = server->shelf->set;

@@ -433,6 +433,9 @@ void shelf_release(struct shelf *shelf); /* NULL is nothing to do */
 void server_on_want(struct server *server, const struct want *want);
 void server_on_describe(struct server *server, struct call *call, const struct describe *describe);
 void server_on_list(struct server *server, struct call *call, const struct list *list);
+/* Whether it takes new sessions and data. ESP_NO_SERVER: it is drained, until somebody undrains it.
+ * ESP_UNREACHABLE: it ends, mostly to start again, so who asks may wait for it. */
+enum esp_status server_takes_sessions(const struct server *server, struct esp_error *error);
 /* The problem as that client means it, else why not. */
 const struct problem *server_find_problem(const struct server *server, const char *name, uint64_t digest,
                                           struct esp_error *error);

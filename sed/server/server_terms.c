@@ -42,6 +42,9 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
         return false;
     if (held && !terms_add_integer(extensions, EXTENSION_MEMORY_HELD, held, arena))
         return false;
+    if (server->duty.brief_until_ns && !server->duty.place.draining &&
+        !extension_add(extensions, EXTENSION_BACK_SOON, "", 0, arena))
+        return false;
     if (server->options.price > 0 &&
         !terms_add_real(extensions, EXTENSION_PRICE, server->options.price, arena))
         return false;

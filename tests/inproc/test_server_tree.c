@@ -494,7 +494,7 @@ static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
     call.session = rig_session(1, 3);
     rig_call(&rig, &call, &refused);
     rig_run(&rig, 0.01);
-    assert_int_equal(refused.status, ESP_REFUSED);
+    assert_int_equal(refused.status, ESP_UNREACHABLE);
     assert_non_null(strstr(refused.text, "shutting down"));
     ask((struct request){0});
     assert_int_equal(rig.n_servers, 0);
