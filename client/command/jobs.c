@@ -22,14 +22,6 @@ enum exit_code jobs_fail(const struct command_line *command)
     return jobs_exit_code(error.status);
 }
 
-/* One that is not in the list is a wrong argument, and no job that is lost. */
-enum exit_code jobs_fail_to_find(const struct command_line *command)
-{
-    const bool unknown = esp_last_error()->status == ESP_NOT_FOUND;
-    const enum exit_code code = jobs_fail(command);
-    return unknown ? EXIT_FAILED : code;
-}
-
 bool job_has_ended(const struct esp_job_state *state)
 {
     return state->error.status != ESP_PENDING;
@@ -57,8 +49,8 @@ enum exit_code jobs_each(const struct command_line *command,
         return worst;
     for (int i = 0; i < command->n_operands; i++) {
         struct esp_job *job;
-        enum exit_code code = esp_job_find(command->operands[i], &job) == ESP_OK ? run(command, job)
-                                                                                 : jobs_fail_to_find(command);
+        enum exit_code code =
+            esp_job_find(command->operands[i], &job) == ESP_OK ? run(command, job) : jobs_fail(command);
         esp_job_free(job);
         if (worst == EXIT_DONE)
             worst = code;

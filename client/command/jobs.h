@@ -9,11 +9,10 @@
 
 #include <espalier.h>
 
-/* The library's last error, in the words and with the exit code of a verb about jobs: of one that is in the
- * list, and is lost (EXIT_GONE) or cannot be asked; and when it was looked for in the list. */
+/* The library's last error, in the words and with the exit code of a verb about jobs: of one that is not in
+ * the list, or is lost (EXIT_GONE), or cannot be asked. */
 enum exit_code jobs_fail(const struct command_line *command);
-enum exit_code jobs_fail_to_find(const struct command_line *command);
-/* The exit code alone, of a job that is in the list. */
+/* The exit code alone. */
 enum exit_code jobs_exit_code(enum esp_status status);
 
 /* Whether it will never become another one. */

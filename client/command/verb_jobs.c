@@ -204,7 +204,7 @@ static size_t look_at_all(const struct command_line *command, const char *const 
         struct listed *one = &listed[found];
         *one = (struct listed){0};
         if (esp_job_find(ids[i], &one->job) != ESP_OK) {
-            *code = jobs_fail_to_find(command);
+            *code = jobs_fail(command);
             continue;
         }
         look(listed, found, one);

@@ -167,7 +167,7 @@ enum exit_code verb_wait(const struct command_line *command)
     }
     for (size_t i = 0; i < n && code == EXIT_DONE; i++)
         if (esp_job_find(command->operands[i], &waited[i].job) != ESP_OK)
-            code = jobs_fail_to_find(command);
+            code = jobs_fail(command);
     if (code == EXIT_DONE)
         code = wait_for_all(command, waited, n);
     for (size_t i = 0; i < n; i++)

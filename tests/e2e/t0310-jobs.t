@@ -97,7 +97,7 @@ check "whose jobs these are was drawn" test "$(wc -c <"$owner")" -eq 16
 cp "$owner" owner
 check "it is done" state_is "$job" "done"
 check "it is fetched" espalier fetch "$job"
-check_fails 1 "once" espalier fetch "$job"
+check_fails 5 "once" espalier fetch "$job"
 
 seq 300000 >long
 check "a job with a long file is submitted" submit long.id reverse text=@long
@@ -127,9 +127,9 @@ check "without a platform its server is asked all the same" env -u ESPALIER_CONF
 check_says "by its record" "$(cat fails) .* S +failed"
 check_fails 3 "as nothing else is" env -u ESPALIER_CONFIG espalier tree
 check "until it is forgotten" env -u ESPALIER_CONFIG espalier jobs --forget "$(cat fails)"
-check_fails 1 "then nobody knows it" espalier output "$(cat fails)"
+check_fails 5 "then nobody knows it" espalier output "$(cat fails)"
 check_fails 2 "wrong arguments are told at once" espalier submit power n=3 a=2
-check_fails 1 "an unknown job is told" espalier fetch 123456
+check_fails 5 "an unknown job is told" espalier fetch 123456
 check_says "with where jobs are shown" "no job '123456' is in your list"
 
 # Cancelling leaves no process behind.

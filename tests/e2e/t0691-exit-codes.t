@@ -64,7 +64,7 @@ for words in "data put m.csv -s Z" "data ls -s Z" "data cp $good Z" "data mv $go
 done
 for words in "fetch 0123-77" "wait 0123-77" "output 0123-77" "cancel 0123-77" "jobs 0123-77" "jobs --forget 0123-77"; do
     # shellcheck disable=SC2086
-    check_fails 1 "a job that nobody knows: ${words%% *}" espalier $words
+    check_fails 5 "a job that nobody knows: ${words%% *}" espalier $words
 done
 for words in "data put nothing.csv -s A" "call product n=2 A=@nothing.csv B=@m.csv" "submit product n=2 A=@nothing.csv B=@m.csv" \
     "sweep product n=2 A=@nothing.csv B=@m.csv" "solve nothing.csv" "forecast product n=2 A=@nothing.csv B=@m.csv"; do
