@@ -84,6 +84,11 @@ enum esp_status server_takes_sessions(const struct server *server, struct esp_er
 
 static void unknown(const struct server *server, const char *name, struct esp_error *error)
 {
+    if (place_is_disabled(&server->duty.place, name)) {
+        error_set(error, ESP_UNKNOWN_PROBLEM, "%s was disabled on server %s (espalier admin enable)", name,
+                  server->name);
+        return;
+    }
     const struct problem_set *set = server->shelf->set;
     const char **names = malloc((set->n_problems ? set->n_problems : 1) * sizeof *names);
     for (size_t i = 0; names && i < set->n_problems; i++)

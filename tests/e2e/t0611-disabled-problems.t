@@ -50,6 +50,12 @@ check "it may be disabled twice" espalier admin disable alpha
 check "and enabled" espalier admin enable alpha
 check "by both" solves S1 alpha
 check "then it is solved" solves S2 alpha
+check "it is disabled on one of them" espalier admin disable alpha --on S1
+check "by the other one it is solved" solves S2 alpha
+check_fails any "a call to the first one" espalier call --server S1 alpha
+check_says "is told that" 'alpha was disabled on server S1'
+check "it is enabled there" espalier admin enable alpha --on S1
+check "and solved" solves S1 alpha
 
 # A description that cannot be read: a server could not start again with it.
 cp one/one.esp good
