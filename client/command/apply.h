@@ -19,7 +19,8 @@ struct apply {
     uint64_t *generations; /* of the tree below each node of the view that is a top, as it was looked at */
     int64_t until_ns;      /* when all has to be done, by --timeout; 0: that was not said */
     bool dry;
-    bool revived; /* a redirector was started again */
+    bool revived;   /* a redirector was started again */
+    size_t n_ended; /* redirectors that a dry run does not start again */
     struct config_strings
         redirectors; /* addresses of the file's redirectors that run, in the platform's arena */
 };

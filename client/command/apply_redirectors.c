@@ -73,6 +73,7 @@ static enum exit_code revive(struct apply *apply, const struct command_line *com
         return EXIT_DONE; /* the plan will start it anew */
     if (apply->dry) {
         command_progress(command, "%s: would be started at %s, where it was", node->name, address);
+        apply->n_ended++;
         return EXIT_DONE;
     }
     node->listen = address;

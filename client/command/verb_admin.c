@@ -242,6 +242,30 @@ static enum exit_code find_named(const struct orders *orders, struct ending *end
     return EXIT_DONE;
 }
 
+/* Clients, and nodes that look for their place, come in by it alone, and would find nobody. */
+static enum exit_code check_way_in(const struct orders *orders, const struct ending *ending,
+                                   const struct esp_node *redirector)
+{
+    const struct view *view = &orders->view;
+    struct esp_error error;
+    size_t left = 0;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        if (node->unreachable || is_named(ending, node))
+            continue;
+        if (node->role == ESP_ROLE_REDIRECTOR)
+            return EXIT_DONE;
+        left++;
+    }
+    if (left == 0 || command_option_value(orders->command, "cut"))
+        return EXIT_DONE;
+    error_set(&error, ESP_REFUSED,
+              "\"%s\" is the only redirector: without it no client finds the %zu other nodes of the "
+              "platform any more; start another one, or say that this is meant (--cut)",
+              redirector->name, left);
+    return command_fail(orders->command, &error);
+}
+
 /* Those below an agent that are not named would be cut off: its own word comes when the others are gone. */
 static enum exit_code check_cut(const struct orders *orders, const struct ending *ending,
                                 const struct esp_node *top)
@@ -249,10 +273,12 @@ static enum exit_code check_cut(const struct orders *orders, const struct ending
     const struct view *view = &orders->view;
     struct esp_error error;
     size_t n = 0;
+    if (top->role == ESP_ROLE_REDIRECTOR)
+        return check_way_in(orders, ending, top);
     for (size_t i = 0; i < view->n; i++)
         n += !view->nodes[i].unreachable && view_is_within(view, &view->nodes[i], top) &&
              !is_named(ending, &view->nodes[i]);
-    if (n == 0 || top->role == ESP_ROLE_REDIRECTOR || command_option_value(orders->command, "cut"))
+    if (n == 0 || command_option_value(orders->command, "cut"))
         return EXIT_DONE;
     error_set(&error, ESP_REFUSED,
               "%zu nodes below \"%s\" would be cut off: move them first, or say that this is meant (--cut)",

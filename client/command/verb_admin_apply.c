@@ -338,6 +338,14 @@ static enum esp_status prepare(const struct command_line *command, struct apply 
     return ESP_OK;
 }
 
+/* What a dry run cannot see: nobody leads to the platform before that is done. */
+static void say_no_way_in(const struct command_line *command)
+{
+    command_progress(command, "No redirector runs: what else differs from the file is seen when one does.");
+    if (command->json)
+        puts("[]");
+}
+
 enum exit_code verb_admin_apply(const struct command_line *command)
 {
     struct apply apply = {.deploy = {.state = {.lock = -1}},
@@ -352,7 +360,9 @@ enum exit_code verb_admin_apply(const struct command_line *command)
         prepare(command, &apply, &error) == ESP_OK ? EXIT_DONE : command_fail(command, &error);
     if (code == EXIT_DONE)
         code = apply_revive(&apply, command);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && apply.n_ended > 0 && apply.n_ended == apply.platform.n_redirectors)
+        say_no_way_in(command);
+    else if (code == EXIT_DONE)
         code = orders_run(command, give, &apply);
     plan_release(&apply.plan);
     free(apply.generations);

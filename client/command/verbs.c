@@ -219,7 +219,7 @@ static const struct command_option switch_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option stop_options[] = {
-    {0, "cut", NULL, "also when nodes below it are cut off"},
+    {0, "cut", NULL, "also when nodes below it are cut off, or clients from all nodes"},
     {0, "force", NULL, "also when data, or results of jobs that nobody has fetched, are lost"},
     {0, NULL, NULL, NULL},
 };

@@ -54,6 +54,8 @@ check "which is whole" whole
 remember
 
 kill_nodes redirector
+check "without its redirector, what would be done" timeout 120 espalier admin apply here.conf --dry-run
+check_says "is to start it" 'redirector: would be started at .*, where it was' '^No redirector runs: '
 check "without its redirector" timeout 120 espalier admin apply here.conf
 check_says "there is nothing but that to do" 'redirector: started at .*, where it was' '^The tree is as the file says'
 check "it is whole" whole
@@ -61,7 +63,10 @@ check "with the daemons that it had" same LA S1 S2
 
 redirector=$(cat "$folder/redirector.address")
 stopped=$(process_of redirector)
-check "a redirector that is stopped in good order" espalier admin stop redirector
+check_fails 1 "the only redirector is not stopped by mistake" espalier admin stop redirector
+check_says "as nobody would get in" '"redirector" is the only redirector: .*--cut'
+check "where everybody still does" espalier call one
+check "a redirector that is stopped in good order" espalier admin stop redirector --cut
 wait_until is_gone "$stopped"
 check "leaves no address file" test ! -e "$folder/redirector.address"
 check "is brought back" timeout 120 espalier admin apply here.conf
