@@ -238,7 +238,7 @@ size_t submit_select(struct agent *agent, const struct variant *variant, const s
                      struct index_entry **found, size_t most, struct index_query *query);
 uint32_t submit_capable(const struct variant *variant, const struct request *request);
 /* What a request wants that the server has not, as far as it does not change with its load. */
-enum misfit { FITS, LACKS_PROPERTY, TAKES_TOO_MUCH };
+enum misfit { FITS, LACKS_PROPERTY, LACKS_RANKS, TAKES_TOO_MUCH };
 enum misfit submit_misfit(const struct knowledge_node *node, const struct request *request);
 /* What a session would wait there beyond its transfers: the rest to the end. */
 double submit_queue_s(const struct esp_server_view *view);

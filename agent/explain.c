@@ -14,7 +14,7 @@
 struct sieve {
     uint32_t taking, with_properties, small_enough, big_enough;
     uint64_t least_memory; /* that the call takes on one of those with the properties */
-    const struct knowledge_node *biggest, *soonest;
+    const struct knowledge_node *biggest, *soonest, *without_ranks;
     double soonest_s;
 };
 
@@ -40,6 +40,10 @@ static void sift(struct sieve *sieve, const struct knowledge_node *node, const s
     if (misfit == LACKS_PROPERTY)
         return;
     sieve->with_properties++;
+    if (misfit == LACKS_RANKS) {
+        sieve->without_ranks = node;
+        return;
+    }
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);
     if (cost.memory_bytes < sieve->least_memory)
@@ -83,7 +87,7 @@ static bool explain_constraints(struct agent *agent, const struct variant *varia
 {
     struct constraints constraints;
     struct sieve sieve;
-    char words[200];
+    char words[200], shown[ESCAPED_TEXT];
     constraints_get(&request->extensions, &constraints);
     sift_all(agent, variant, request, &sieve);
     if (sieve.taking == 0)
@@ -92,6 +96,10 @@ static bool explain_constraints(struct agent *agent, const struct variant *varia
         name_properties(&constraints.wanted, words, sizeof words);
         error_set(error, ESP_NO_SERVER, "%s is wanted on a server with %s: none of the %u that solve it is",
                   request->problem, words, sieve.taking);
+    } else if (sieve.small_enough == 0 && sieve.without_ranks) {
+        error_set(error, ESP_NO_SERVER, "only ranks compute %s, and of server \"%s\" it is known: %s",
+                  request->problem, sieve.without_ranks->name,
+                  escape(property_next(&sieve.without_ranks->terms.ranks_trouble, NULL), shown));
     } else if (sieve.small_enough == 0) {
         error_set(error, ESP_NO_SERVER, "%s takes %.4g MB of memory where at most %.4g MB are wanted",
                   request->problem, (double)sieve.least_memory / 1e6,

@@ -5,6 +5,7 @@
  * are for a call.
  */
 #include "agent/agent_internal.h"
+#include "util/escape.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,9 +45,13 @@ static bool exclude_by_constraints(const struct knowledge_node *node, const stru
         snprintf(why, size, "only server \"%s\" is wanted", request->server);
         return true;
     }
+    char shown[ESCAPED_TEXT];
     const char *missing = property_missing(&constraints.wanted, &node->terms.properties);
     if (missing)
         snprintf(why, size, "it has not the property \"%s\"", missing);
+    else if (knowledge_lacks_ranks(node, request->digest))
+        snprintf(why, size, "only ranks compute %s there, and %s", request->problem,
+                 escape(property_next(&node->terms.ranks_trouble, NULL), shown));
     else if (cost->memory_bytes > constraints.most_memory_bytes)
         snprintf(why, size, "takes %.4g MB of memory, at most %.4g MB are wanted",
                  (double)cost->memory_bytes / 1e6, (double)constraints.most_memory_bytes / 1e6);
@@ -153,7 +158,7 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
     struct excluded excluded = {.text = arena_alloc(arena, EXCLUDED_BYTES)};
     struct index_query query = submit_query(agent, request);
     uint32_t n = 0, most = knowledge_servers(agent->knowledge);
-    char why[200];
+    char why[400];
     if (most > CAP_CANDIDATES)
         most = CAP_CANDIDATES;
     reply->candidates = arena_alloc(arena, (most + 1) * sizeof *reply->candidates);
@@ -204,7 +209,7 @@ struct message *forecast_answer(struct agent *agent, const struct variant *varia
 /* They are in order, so those that are too late are the last ones. */
 static void drop_late(const struct request *request, struct submit_reply *reply, struct excluded *excluded)
 {
-    char why[200];
+    char why[400];
     uint32_t n = reply->n_candidates;
     while (n > 0 && is_too_late(&reply->candidates[n - 1], request, why, sizeof why)) {
         n--;

@@ -38,6 +38,8 @@ enum misfit submit_misfit(const struct knowledge_node *node, const struct reques
     constraints_get(&request->extensions, &constraints);
     if (property_missing(&constraints.wanted, &node->terms.properties))
         return LACKS_PROPERTY;
+    if (knowledge_lacks_ranks(node, request->digest))
+        return LACKS_RANKS;
     if (constraints.most_memory_bytes == UINT64_MAX)
         return FITS;
     const struct computer computer = knowledge_computer(node);
@@ -86,7 +88,9 @@ struct index_query submit_query(struct agent *agent, const struct request *reque
         .finish_s = constraints.finish_s,
         .now_ns = agent_now(agent),
         .memory_bytes = request->memory_bytes,
-        .wanted = request->n_excluded || request->extensions.n ? is_wanted : NULL,
+        .wanted = request->n_excluded || request->extensions.n || knowledge_has_trouble(agent->knowledge)
+                      ? is_wanted
+                      : NULL,
         .arg = (void *)request,
         .cost = cost_there,
         .random = &agent->random,

@@ -93,7 +93,10 @@ bool weather_get(const struct extensions *extensions, struct weather *weather)
 
 void server_terms_get(const struct extensions *extensions, struct server_terms *terms)
 {
-    *terms = (struct server_terms){.properties = get_texts(extensions, EXTENSION_PROPERTIES)};
+    *terms = (struct server_terms){.properties = get_texts(extensions, EXTENSION_PROPERTIES),
+                                   .ranks_trouble = get_texts(extensions, EXTENSION_RANKS_TROUBLE)};
+    if (!property_next(&terms->ranks_trouble, NULL))
+        terms->ranks_trouble = (struct property_set){0};
     if (!terms_get_real(extensions, EXTENSION_PRICE, &terms->price) || !(terms->price > 0) ||
         !isfinite(terms->price))
         terms->price = 0;

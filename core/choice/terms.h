@@ -17,7 +17,9 @@
 #define EXTENSION_INCOMING   52 /* an integer: bytes of arguments on their way to it */
 #define EXTENSION_WEATHER    56 /* struct weather, as weather_put() has it */
 #define EXTENSION_MEMORY_HELD                                                                                \
-    81                         /* an integer: bytes that calls could take if others on its machine had not */
+    81 /* an integer: bytes that calls could take if others on its machine had not */
+#define EXTENSION_RANKS_TROUBLE                                                                              \
+    99 /* a text: why its ranks are not there. What only ranks compute is not to be sent to it */
 #define EXTENSION_LINK_BACK 58 /* a double: bytes per second from the node to its parent, where measured */
 /* Empty: a server takes no new sessions until it is started again, which is what comes next. */
 #define EXTENSION_BACK_SOON 98
@@ -58,6 +60,7 @@ struct server_terms {
     uint64_t incoming_bytes;
     uint64_t held_bytes; /* of memory, by others on its machine; not part of its record's memory_total */
     struct property_set properties;
+    struct property_set ranks_trouble; /* one text; none: its ranks are there, or being started */
 };
 void server_terms_get(const struct extensions *extensions, struct server_terms *terms);
 

@@ -29,6 +29,11 @@ struct knowledge_node *knowledge_find(const struct knowledge *k, const char *nam
     return node;
 }
 
+bool knowledge_has_trouble(const struct knowledge *k)
+{
+    return k->n_troubled > 0;
+}
+
 size_t knowledge_count(const struct knowledge *k)
 {
     return HASH_COUNT(k->nodes);
@@ -165,6 +170,7 @@ void node_free(struct knowledge *k, struct knowledge_node *node)
     load_release(&node->load);
     node_drop_models(node);
     node_drop_fetched(node);
+    k->n_troubled -= node->terms.ranks_trouble.length > 0;
     arena_clear(&node->arena);
     free(node->marks);
     free(node->name);

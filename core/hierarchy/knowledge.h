@@ -136,6 +136,10 @@ size_t knowledge_complete_end(struct knowledge *knowledge, struct branch *branch
 void knowledge_confirm(struct knowledge *knowledge, struct branch *branch, double oldest_s);
 
 struct knowledge_node *knowledge_find(const struct knowledge *knowledge, const char *name);
+/* Whether some server below has said that its ranks are not there. */
+bool knowledge_has_trouble(const struct knowledge *knowledge);
+/* Whether that server is one of these, and has no other way to compute the problem of that digest. */
+bool knowledge_lacks_ranks(const struct knowledge_node *node, uint64_t digest);
 size_t knowledge_count(const struct knowledge *knowledge);
 /* Servers that take sessions. */
 uint32_t knowledge_servers(const struct knowledge *knowledge);

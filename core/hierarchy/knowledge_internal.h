@@ -20,7 +20,8 @@ struct knowledge {
     struct pending *pending; /* of all nodes */
     size_t n_pending;
     uint32_t n_servers;
-    uint64_t stamp; /* of the last complete report that has begun */
+    uint32_t n_troubled; /* nodes whose ranks are not there */
+    uint64_t stamp;      /* of the last complete report that has begun */
     uint64_t next_id, turn;
     int64_t fresh_least_ns; /* the least floor of all branches with servers, or less; INT64_MIN: not known */
 };

@@ -20,6 +20,13 @@ struct computer knowledge_computer(const struct knowledge_node *node)
                              .available_error = node->terms.weather.error};
 }
 
+bool knowledge_lacks_ranks(const struct knowledge_node *node, uint64_t digest)
+{
+    const struct cost_ranks *ranks =
+        node->terms.ranks_trouble.length > 0 && node->models ? cost_ranks_find(node->models, digest) : NULL;
+    return ranks && ranks->only;
+}
+
 struct standing knowledge_standing(const struct knowledge_node *node)
 {
     double sessions = (double)node->queued + node->running + node->n_pending + node->n_expected;

@@ -126,7 +126,7 @@ static void take_fetched(struct knowledge_node *node, const struct extension *ex
     node->fetched_length = extension->length;
 }
 
-static bool take_extensions(struct knowledge_node *node, const struct extensions *extensions)
+static bool copy_extensions(struct knowledge_node *node, const struct extensions *extensions)
 {
     arena_clear(&node->arena);
     node->extensions = (struct extensions){0};
@@ -153,6 +153,15 @@ static bool take_extensions(struct knowledge_node *node, const struct extensions
     node->extensions = (struct extensions){items, n};
     server_terms_get(&node->extensions, &node->terms);
     return true;
+}
+
+static bool take_extensions(struct knowledge *k, struct knowledge_node *node,
+                            const struct extensions *extensions)
+{
+    k->n_troubled -= node->terms.ranks_trouble.length > 0;
+    const bool taken = copy_extensions(node, extensions);
+    k->n_troubled += node->terms.ranks_trouble.length > 0;
+    return taken;
 }
 
 static bool take_marks(struct knowledge_node *node, const struct node_record *record)
@@ -209,7 +218,7 @@ static bool take_record(struct knowledge *k, struct knowledge_node *node, const 
     }
     take_plain(node, record);
     return take_text(&node->parent, record->parent) && take_text(&node->address, record->address) &&
-           take_extensions(node, &record->extensions) && take_marks(node, record) &&
+           take_extensions(k, node, &record->extensions) && take_marks(node, record) &&
            take_catalog(k, node, record->catalog) &&
            load_set(&node->base, record->free_in_s, record->n_free_in, now_ns) == ESP_OK &&
            load_set(&node->load, record->free_in_s, record->n_free_in, now_ns) == ESP_OK;

@@ -42,11 +42,18 @@ void ranks_enter(struct rank_pool *pool, enum job_state state)
 
 /* ---- ending ---- */
 
+/* Whether the last attempt to start them failed is what agents choose by. */
+static void fails(struct rank_pool *pool, bool failed)
+{
+    pool->proposes_other |= failed != pool->failed;
+    pool->failed = failed;
+}
+
 void ranks_end_job(struct rank_pool *pool, const char *trouble)
 {
     if (pool->state != JOB_STARTING && pool->state != JOB_UP)
         return;
-    pool->failed = pool->state == JOB_STARTING;
+    fails(pool, pool->state == JOB_STARTING);
     snprintf(pool->trouble, sizeof pool->trouble, "%s%s%s", trouble,
              pool->failed && pool->words[0] ? "; mpirun said: " : "", pool->failed ? pool->words : "");
     bool steady = pool->state == JOB_UP && ranks_now_ns() - pool->since_ns >= STEADY_NS;
@@ -337,7 +344,7 @@ static void start(struct rank_pool *pool, int64_t now)
         ranks_enter(pool, JOB_STARTING);
         return;
     }
-    pool->failed = true;
+    fails(pool, true);
     snprintf(pool->trouble, sizeof pool->trouble, "%.380s", error.text);
     log_warning("the ranks cannot be started: %s", pool->trouble);
     pool->pause_ns = pool->pause_ns > PAUSE_NS ? sooner(pool->pause_ns * 2, LONGEST_NS) : 2 * PAUSE_NS;

@@ -87,7 +87,7 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
 
 int64_t ranks_profile_tells_ns(const struct rank_pool *pool)
 {
-    return pool->has_news ? pool->told_ns + TELL_NS : CLOCK_NEVER;
+    return pool->proposes_other ? pool->told_ns : pool->has_news ? pool->told_ns + TELL_NS : CLOCK_NEVER;
 }
 
 void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns)
@@ -98,7 +98,7 @@ void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns)
 
 bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns)
 {
-    const bool due = pool->proposes_other || now_ns >= ranks_profile_tells_ns(pool);
+    const bool due = now_ns >= ranks_profile_tells_ns(pool);
     if (due) {
         pool->proposes_other = pool->has_news = false;
         pool->told_ns = now_ns;

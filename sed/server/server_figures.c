@@ -44,6 +44,10 @@ bool server_health(void *self, char *text, size_t size)
                  server->options.slots);
     else
         snprintf(text, size, "no parent of this server is reached");
+    char why[200];
+    const size_t n = strlen(text);
+    if (server_lacks_ranks(server, why, sizeof why))
+        snprintf(text + n, size - n, "; %s", why);
     endpoint_leave(server->endpoint);
     return good;
 }

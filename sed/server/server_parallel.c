@@ -31,6 +31,16 @@ enum esp_status server_suits(const struct problem *problem, const struct number 
         problem->name, problem->implementations[0].name, expr_text(suits), found);
 }
 
+bool server_lacks_ranks(const struct server *server, char *why, size_t size)
+{
+    struct esp_error error = {0};
+    const struct workers_ops *ops = server->workers->ops;
+    if (!ops->admits || ops->admits(server->workers, &error) == ESP_OK)
+        return false;
+    snprintf(why, size, "%.*s", (int)strcspn(error.text, "\n"), error.text);
+    return true;
+}
+
 enum esp_status server_can_now(const struct server *server, const struct problem *problem,
                                struct esp_error *error)
 {

@@ -173,6 +173,16 @@ static void take(struct server *server, struct cost_ranks *ranks, uint32_t n, do
     server_load_changed(server, 1);
 }
 
+/* With the lock. */
+static void tell_absence(struct server *server)
+{
+    char why[200];
+    const bool absent = server_lacks_ranks(server, why, sizeof why);
+    if (absent != server->ranks_absent)
+        server_load_changed(server, 1);
+    server->ranks_absent = absent;
+}
+
 bool server_ranks_changed(void *arg)
 {
     struct server *server = arg;
@@ -197,6 +207,7 @@ bool server_ranks_changed(void *arg)
         take(server, ranks, n, peak_flops);
         server->ranks_first = first;
     }
+    tell_absence(server);
     shelf_release(shelf);
     endpoint_leave(server->endpoint);
     free(ranks);

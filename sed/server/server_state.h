@@ -169,6 +169,7 @@ struct server {
 
     struct cost_set models;              /* of what calls cost here; may be empty */
     struct cost_correction *corrections; /* of each model */
+    bool ranks_absent;                   /* as the parent has been told */
     bool models_told;                    /* as they are now, to the parent */
     int64_t models_told_ns;
     size_t ranks_first;        /* the problem that its ranks are asked about first, next time */
@@ -455,6 +456,8 @@ const struct implementation *server_parallel(const struct problem *problem, cons
 enum esp_status server_suits(const struct problem *problem, const struct number *scope,
                              struct esp_error *error);
 /* ESP_REFUSED: only ranks compute it, and they could not be started: another server may do better. */
+/* Whether ranks could not be started, and why: one line. With the lock. */
+bool server_lacks_ranks(const struct server *server, char *why, size_t size);
 enum esp_status server_can_now(const struct server *server, const struct problem *problem,
                                struct esp_error *error);
 /* A worker would take `alone_s`. True when the ranks are to compute it. `session`: whose data are here and

@@ -34,6 +34,8 @@ static uint64_t incoming_bytes(const struct server *server)
     return bytes;
 }
 
+#define MOST_TROUBLE 200 /* bytes of the reason that agents hear */
+
 bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record)
 {
     const uint64_t incoming = incoming_bytes(server), held = server_memory_held(server);
@@ -44,6 +46,11 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
         return false;
     if (server->duty.brief_until_ns && !server->duty.place.draining &&
         !extension_add(extensions, EXTENSION_BACK_SOON, "", 0, arena))
+        return false;
+    char trouble[MOST_TROUBLE];
+    const char *const texts[] = {trouble};
+    if (server_lacks_ranks(server, trouble, sizeof trouble) &&
+        !terms_add_texts(extensions, EXTENSION_RANKS_TROUBLE, texts, 1, arena))
         return false;
     if (server->options.price > 0 &&
         !terms_add_real(extensions, EXTENSION_PRICE, server->options.price, arena))

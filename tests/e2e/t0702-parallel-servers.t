@@ -313,6 +313,16 @@ alone() { espalier call dgemm 'A=[1,2;3,4]' 'B=[1,0;0,1]' --server without >out 
 refused() { ! espalier call psolve 'A=[1,2;2,5]' 'B=[1;1]' --server without >out 2>&1 && cat out && grep -q "there is no program 'no-such-mpirun'" out; }
 check "without mpirun workers compute what they can" alone
 check "and what only ranks could is refused with the reason" refused
+# So agents choose others for that, and tell why.
+not_offered() {
+    espalier forecast --json psolve n=500 nrhs=1 >out.json && cat out.json && ! jq -e '.. | objects | select(.server? == "without" and .compute_s?)' out.json &&
+        espalier forecast psolve n=500 nrhs=1 >out && cat out && grep 'without' out | grep -q "only ranks compute psolve there, and the ranks of this server are not there: .*no program 'no-such-mpirun'"
+}
+still_offered() { espalier forecast dgemm m=50 n=50 k=50 >out && cat out && grep '^without' out | grep -vq 'ranks of this server'; }
+unwell() { curl -sS --max-time 20 "http://$(cat without.address.http)/health" >out && cat out && grep -q '; the ranks of this server are not there: ' out; }
+check "agents do not offer it for that" wait_until not_offered
+check "but for what workers compute as well" still_offered
+check "its health tells" unwell
 
 # What is wrong in a file.
 counted() { curl -sS --max-time 20 "http://$(cat sed.address.http)/metrics" >metrics && cat metrics &&

@@ -3,6 +3,7 @@
 
 #include "sed/porter/porter_order.h"
 
+#include "core/choice/terms.h"
 #include "core/forecast/cost_model.h"
 #include "util/log.h"
 
@@ -202,6 +203,7 @@ static void take_report(struct rig *rig, const struct report *report)
         return;
     const struct node_record *record = &report->records[0];
     rig->record = *record;
+    rig->ranks_trouble = extension_find(&record->extensions, EXTENSION_RANKS_TROUBLE) != NULL;
     rig->models += extension_find(&record->extensions, EXTENSION_COST_MODELS) != NULL;
     assert_int_equal(record->n_free_in, record->slots);
     rig->first_free_s = record->free_in_s[0];

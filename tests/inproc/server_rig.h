@@ -62,6 +62,7 @@ struct rig {
     unsigned reports, goodbyes, models; /* models: reports that had some */
     enum esp_status welcomed;           /* what it said to a hello */
     struct node_record record;          /* the newest, without its pointers */
+    bool ranks_trouble;                 /* in it */
     double first_free_s;
     uint64_t mark_master, mark_number;
     struct server_estimate estimate;

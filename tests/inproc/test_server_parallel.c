@@ -333,6 +333,27 @@ static void a_server_without_workers_has_the_speed_of_its_ranks(void **state)
     assert_true(rig.record.speed_flops > 0.45 * before && rig.record.speed_flops < 0.55 * before);
 }
 
+/* At once, so that nobody is sent there for what only they compute; and that they are back. */
+static void that_ranks_cannot_be_started_reaches_the_parent(void **state)
+{
+    (void)state;
+    char health[400];
+    rig_run(&rig, 10);
+    assert_false(rig.ranks_trouble);
+    broken = true;
+    there = false;
+    ranks_change(1);
+    rig_run(&rig, 1);
+    assert_true(rig.ranks_trouble);
+    server_health(rig.server, health, sizeof health);
+    assert_non_null(strstr(health, "; the ranks of this server are not there: no mpirun"));
+    broken = false;
+    there = true;
+    ranks_change(1);
+    rig_run(&rig, 1);
+    assert_false(rig.ranks_trouble);
+}
+
 /* Whatever work a description declares. */
 static void nor_more_than_they_can(void **state)
 {
@@ -391,6 +412,7 @@ int main(void)
         TEST(what_ranks_take_becomes_known_of_every_problem),
         TEST(a_server_without_workers_has_the_speed_of_its_ranks),
         TEST(nor_more_than_they_can),
+        TEST(that_ranks_cannot_be_started_reaches_the_parent),
         TEST(what_ranks_take_is_told_of_problems_with_options),
         TEST(a_call_that_lost_its_ranks_begins_anew),
         TEST(a_call_that_lost_its_ranks_waits_for_new_ones_where_that_is_sooner),

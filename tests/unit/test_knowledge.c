@@ -565,6 +565,44 @@ static void grids_of_ranks_are_kept_and_passed_on_with_the_models(void **state)
     assert_true(fabs(cost_of(memory, "s") - 3) < 1e-9);
 }
 
+/* What only ranks compute (digest 5) is not for a server whose ranks are not there; what workers compute as
+ * well (digest 6) is. */
+static void ranks_that_are_not_there_are_known_until_they_are(void **state)
+{
+    static const char why[] = "the ranks of this server are not there: no mpirun";
+    struct memory *memory = *state;
+    struct node_record record = server("s", 1);
+    struct cost_ranks ranks[] = {{.digest = 5, .only = true}, {.digest = 6}};
+    struct cost_set set = {0};
+    struct arena arena = {0};
+    struct extension extensions[] = {{.tag = EXTENSION_RANK_GRIDS},
+                                     {.tag = EXTENSION_COST_MODELS},
+                                     {EXTENSION_RANKS_TROUBLE, (const uint8_t *)why, sizeof why}};
+    assert_int_equal(cost_set_ranks(&set, ranks, 2, NULL), ESP_OK);
+    extensions[0].value = cost_grids_encode(&set, &arena, &extensions[0].length);
+    extensions[1].value = cost_encode(&set, &arena, &extensions[1].length);
+    record.extensions = (struct extensions){extensions, 3};
+    tell(memory, memory->a, record);
+    const struct knowledge_node *node = knowledge_find(memory->knowledge, "s");
+    assert_true(knowledge_has_trouble(memory->knowledge));
+    assert_true(knowledge_lacks_ranks(node, 5));
+    assert_false(knowledge_lacks_ranks(node, 6));
+    assert_string_equal(property_next(&node->terms.ranks_trouble, NULL), why);
+    record.extensions.n = 2;
+    tell(memory, memory->a, record);
+    assert_false(knowledge_has_trouble(memory->knowledge));
+    assert_false(knowledge_lacks_ranks(knowledge_find(memory->knowledge, "s"), 5));
+    record.extensions.n = 3;
+    tell(memory, memory->a, record);
+    assert_true(knowledge_remove(memory->knowledge, memory->a, "s"));
+    assert_false(knowledge_has_trouble(memory->knowledge));
+    extensions[2].length = 3; /* a text without its end is none */
+    tell(memory, memory->a, record);
+    assert_false(knowledge_has_trouble(memory->knowledge));
+    cost_set_clear(&set);
+    arena_clear(&arena);
+}
+
 static void models_are_kept_until_others_come_and_passed_on_once(void **state)
 {
     struct memory *memory = *state;
@@ -611,6 +649,7 @@ int main(void)
         TEST(records_passed_on_age_and_keep_their_load_without_placements),
         TEST(models_are_kept_until_others_come_and_passed_on_once),
         TEST(grids_of_ranks_are_kept_and_passed_on_with_the_models),
+        TEST(ranks_that_are_not_there_are_known_until_they_are),
         TEST(ways_go_through_the_agents_between),
         TEST(a_list_that_grows_and_shrinks_stays_in_order),
         TEST(odd_catalogues_do_no_harm),
