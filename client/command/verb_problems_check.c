@@ -7,6 +7,7 @@
 #include "client/command/command.h"
 #include "client/command/libraries.h"
 #include "client/command/table.h"
+#include "core/forecast/parallel_alike.h"
 #include "core/problem/abstract.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #define COMMAND_MAX_KNOWN 16 /* folders */
 
 struct findings {
-    json_t *list; /* of texts, with --json; else NULL */
+    json_t *list;  /* of texts, with --json; else NULL */
+    json_t *hints; /* likewise, of what is no mistake */
     unsigned n;
     unsigned n_unseen; /* steps of rules that name problems which could not be looked up */
     enum exit_code code;
@@ -51,6 +53,27 @@ static void on_unseen(void *arg, const char *text)
     struct findings *findings = arg;
     (void)text; /* it would say that nobody has such a problem */
     findings->n_unseen++;
+}
+
+/* Servers tell agents how long ranks take for so much work: of none declared, agents know nothing. */
+static void hint_at_work(const struct problem *problem, struct findings *findings)
+{
+    struct parallel_alike alike;
+    char text[400];
+    for (uint32_t i = 0; i < problem->n_implementations && !problem->work; i++) {
+        const struct implementation *implementation = &problem->implementations[i];
+        if (!implementation_is_parallel(implementation) || !parallel_alike(implementation->symbol, &alike))
+            continue;
+        snprintf(text, sizeof text,
+                 "%s:%u: %s declares no work (as 'work 2*m*n*k'): servers forecast %s by its model, agents "
+                 "cannot, and choose as if it took no time",
+                 problem->file, problem->line, problem->name, implementation->symbol);
+        if (findings->hints)
+            json_array_append_new(findings->hints, json_string(text));
+        else
+            fprintf(stderr, "%s\n", text);
+        return;
+    }
 }
 
 /* "lapack: dgesv_ in liblapack.so.3" for each, or "a signature only". */
@@ -149,7 +172,8 @@ static enum esp_status check_steps(const struct command_line *command, const str
 
 enum exit_code verb_problems_check(const struct command_line *command)
 {
-    struct findings findings = {.list = command->json ? json_array() : NULL};
+    struct findings findings = {.list = command->json ? json_array() : NULL,
+                                .hints = command->json ? json_array() : NULL};
     struct problem_set *set;
     struct esp_error error;
     enum esp_status status =
@@ -157,14 +181,18 @@ enum exit_code verb_problems_check(const struct command_line *command)
                           &findings, &set, &error);
     if (status != ESP_OK) {
         json_decref(findings.list);
+        json_decref(findings.hints);
         return command_fail(command, &error);
     }
     status = check_steps(command, set, &findings, &error);
     if (status != ESP_OK) {
         json_decref(findings.list);
+        json_decref(findings.hints);
         problem_set_destroy(set);
         return command_fail(command, &error);
     }
+    for (size_t i = 0; i < set->n_problems; i++)
+        hint_at_work(set->problems[i], &findings);
     if (command_option_value(command, "libraries")) {
         command_progress(command, "Looking up the symbols of %zu problem%s.", set->n_problems,
                          set->n_problems == 1 ? "" : "s");
@@ -176,9 +204,9 @@ enum exit_code verb_problems_check(const struct command_line *command)
     }
     enum exit_code written;
     if (findings.list) {
-        written =
-            command_json(json_pack("{s:b, s:o, s:o, s:i}", "good", findings.n == 0, "problems", set_json(set),
-                                   "mistakes", findings.list, "steps_not_looked_up", (int)findings.n_unseen));
+        written = command_json(json_pack("{s:b, s:o, s:o, s:o, s:i}", "good", findings.n == 0, "problems",
+                                         set_json(set), "mistakes", findings.list, "hints", findings.hints,
+                                         "steps_not_looked_up", (int)findings.n_unseen));
     } else {
         if (set->n_problems)
             print_set(set);

@@ -121,6 +121,24 @@ check_says "has each told" "esp/b.esp:2:5: expected a type .*found 'doubel': did
 check_fails 4 "as JSON too" espalier problems check --json esp
 check_says "with the same texts" '"good": false' "b.esp:2:5: expected a type"
 rm esp/[bcd].esp
+mkdir ranks
+cat >ranks/pmul.esp <<END
+problem pmul "C := A A"
+    in      int     n
+    in      double  A[n, n]
+    out     double  C[n, n]
+implementation ranks
+    parallel fortran pdgemm_('N', 'N', n, n, n, double 1, A, 1, 1, desc(A), A, 1, 1, desc(A), double 0, C, 1, 1,
+                     desc(C)) in libscalapack-openmpi.so.2.2
+END
+check "a problem for ranks that declares no work is good" espalier problems check ranks
+check_says "but agents could forecast it if it did" \
+    "ranks/pmul.esp:1: pmul declares no work .as 'work 2.m.n.k'.: servers forecast pdgemm_ by its model, agents cannot"
+check "as JSON too" espalier problems check --json ranks
+check_says "with the same text, beside the mistakes" '"good": true' '"hints": \[' 'pmul declares no work'
+sed -i '4a\    work    2*n^3' ranks/pmul.esp
+check "with its work" espalier problems check --json ranks
+check_says "there is nothing to say" '"hints": \[\]'
 printf 'problem more "it"\nimplementation a\n c nothing() in liblapack.so.3\nimplementation b\n c f() in libno.so.7\nproblem prints "it"\n out string s\nimplementation c\n command "no-such-program"\n stdout s\nimplementation d\n command "sort"\n stdout s\n' >esp/b.esp
 check_fails 1 "a symbol that is nowhere" espalier problems check --libraries esp
 check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has no symbol 'nothing'" \
