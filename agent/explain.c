@@ -145,6 +145,26 @@ static void explain_draining(struct agent *agent, const struct variant *variant,
               request->problem);
 }
 
+/* It could take it by what is remembered of it, and was not chosen by what it has answered. */
+static void explain_unchosen(const struct variant *variant, const struct request *request,
+                             const struct knowledge_node *node, struct esp_error *error)
+{
+    struct constraints constraints;
+    constraints_get(&request->extensions, &constraints);
+    if (!knows(node, variant))
+        error_set(error, ESP_NO_SERVER, "server \"%s\" does not solve %s as the client knows it",
+                  request->server, variant->problem);
+    else if (!node->entry.in)
+        error_set(error, ESP_NO_SERVER, "server \"%s\" takes no sessions now", request->server);
+    else if (constraints.finish_s < HUGE_VAL)
+        error_set(error, ESP_NO_SERVER,
+                  "%s is wanted within %.4g s: server \"%s\" has not offered to end it by then",
+                  request->problem, constraints.finish_s, request->server);
+    else
+        error_set(error, ESP_NO_SERVER, "server \"%s\" has not taken %s, which it solves", request->server,
+                  request->problem);
+}
+
 static void explain_server(struct agent *agent, const struct variant *variant, const struct request *request,
                            struct esp_error *error)
 {
@@ -164,8 +184,7 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
                   "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64 "%s", request->problem,
                   request->memory_bytes, request->server, node->memory_total, held_words(node, held));
     else
-        error_set(error, ESP_NO_SERVER, "server \"%s\" does not solve %s as the client knows it",
-                  request->server, variant->problem);
+        explain_unchosen(variant, request, node, error);
 }
 
 /* The arguments would fit, what the routine is forecast to take with them does not. False: it does. */

@@ -461,6 +461,29 @@ static void a_deadline_that_nobody_keeps_is_told_at_once(void **state)
     arena_clear(&wants_arena);
 }
 
+/* It is known to solve it, and what it answers is not what is remembered of it. */
+static void a_named_server_that_is_not_chosen_is_not_said_to_solve_it_not(void **state)
+{
+    (void)state;
+    char server[PLATFORM_NAME];
+    struct esp_error error;
+    two_unequal_servers(1);
+    struct request request = platform_request("job", 4e9);
+    request.server = "quick";
+    assert_int_equal(chosen(&request, server, &error), ESP_OK);
+    simulated_drain(platform.servers[0], true); /* of which the agent hears later */
+    assert_int_equal(chosen(&request, server, &error), ESP_NO_SERVER);
+    assert_non_null(strstr(error.text, "\"quick\" has not taken job, which it solves"));
+    simulated_drain(platform.servers[0], false);
+    platform_run_ms(&platform, 1000);
+    terms_add_real(&request.extensions, EXTENSION_FINISH, 20, &wants_arena);
+    assert_int_equal(chosen(&request, server, &error), ESP_OK);
+    simulated_drain(platform.servers[0], true);
+    assert_int_equal(chosen(&request, server, &error), ESP_NO_SERVER);
+    assert_non_null(strstr(error.text, "within 20 s: server \"quick\" has not offered to end it by then"));
+    arena_clear(&wants_arena);
+}
+
 static void a_call_may_take_so_much_memory(void **state)
 {
     (void)state;
@@ -758,6 +781,7 @@ int main(void)
         TEST(every_scheduler_places_sessions_in_both_modes),
         TEST(a_wanted_property_decides),
         TEST(a_deadline_that_nobody_keeps_is_told_at_once),
+        TEST(a_named_server_that_is_not_chosen_is_not_said_to_solve_it_not),
         TEST(a_call_may_take_so_much_memory),
         TEST(the_cheapest_server_that_keeps_the_deadline_is_chosen),
         TEST(a_busy_link_is_avoided),
