@@ -71,6 +71,22 @@ static enum esp_status find_kind(const struct command_line *command, const char 
                      path, settings_kind_title(*kind));
 }
 
+/* The file as it is, but below that parent: true when it names one, whose place this takes. */
+static bool load_below(struct addition *addition, enum settings_kind kind, const char *text, const char *path,
+                       const char *parent)
+{
+    struct esp_error error;
+    if (settings_parse(kind, text, path, &addition->settings, &error) != ESP_OK)
+        return false; /* perhaps for want of a parent: told when that is there */
+    char **own = kind == SETTINGS_SED ? &addition->settings.sed.parent : &addition->settings.agent.parent;
+    char *copy = *own ? arena_strdup(&addition->settings.arena, parent) : NULL;
+    if (copy)
+        *own = copy;
+    else
+        settings_destroy(&addition->settings.arena);
+    return copy != NULL;
+}
+
 /* The file, with the parent that --to names. */
 static enum esp_status load(struct addition *addition, const char *path, const char *parent,
                             struct esp_error *error)
@@ -82,11 +98,12 @@ static enum esp_status load(struct addition *addition, const char *path, const c
     enum esp_status status = find_kind(addition->command, path, &kind, error);
     if (status == ESP_OK)
         status = read_text(path, text, error);
-    if (status == ESP_OK && parent)
+    const char *shown = strcmp(path, "-") == 0 ? "standard input" : path;
+    const bool placed = status == ESP_OK && parent && load_below(addition, kind, text, shown, parent);
+    if (status == ESP_OK && parent && !placed)
         sprintf(text + strlen(text), "\nparent = \"%.500s\"\n", parent);
-    if (status == ESP_OK)
-        status = settings_parse(kind, text, strcmp(path, "-") == 0 ? "standard input" : path,
-                                &addition->settings, error);
+    if (status == ESP_OK && !placed)
+        status = settings_parse(kind, text, shown, &addition->settings, error);
     free(text);
     if (status != ESP_OK)
         return status;

@@ -201,7 +201,7 @@ static const struct command_option move_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option add_options[] = {
-    {0, "to", "PARENT", "the agent that it is to be below (else: as the file says)"},
+    {0, "to", "PARENT", "the agent that it is to be below, whatever the file says (else: as that says)"},
     {0, "host", "HOST", "start it on this machine, by ssh"},
     {0, "command", "PATH", "path of the command espalier on that machine (else: on its PATH)"},
     {'a', "as", "PROGRAM", "agent or sed (else: by its keys, or the file's name)"},

@@ -211,6 +211,14 @@ kill -9 "$(process_of server V)"
 wait_until gone V
 check "and has died" espalier admin add sed.conf --to LA1
 check_says "takes sessions again when it is added" 'takes sessions again'
+check "it is removed again" espalier admin remove V
+wait_until gone V
+{
+    cat sed.conf
+    printf 'parent = "%s"\n' "$(cat "$folder/LA1.address")"
+} >placed.conf
+check "one whose file names its parent" espalier admin add placed.conf --to LA2
+check "is where it was to be all the same" below V LA2
 check_fails 4 "a file that is none" espalier admin add nowhere.conf --to LA1
 check_fails 4 "a file of something else" espalier admin add client.conf --to LA1
 
