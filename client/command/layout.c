@@ -4,10 +4,7 @@
 #include "core/redistribution/pieces.h"
 
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#define MOST_BLOCK (INT32_MAX / 2) /* as ranks compute with: ScaLAPACK counts in 32 bits */
 
 /* "64" is both. */
 static bool read_two(const char *word, bool one_will_do, long long *first, long long *second)
@@ -38,10 +35,6 @@ enum esp_status layout_option(const struct command_line *command, bool *given, s
     if (!read_two(block, true, &row_block, &col_block))
         return error_set(error, ESP_INVALID,
                          "--block: expected rows and columns of a block, as in 64 or 64x32, found %s", block);
-    if (row_block > MOST_BLOCK || col_block > MOST_BLOCK)
-        return error_set(error, ESP_INVALID,
-                         "--block: a block size of %lld cannot be: expected 1 to %d rows and columns",
-                         row_block > col_block ? row_block : col_block, MOST_BLOCK);
     *layout = (struct esp_data_layout){(unsigned)rows, (unsigned)cols, row_block, col_block};
     return ESP_OK;
 }

@@ -240,7 +240,6 @@ refused() { ! espalier data put a.csv --server ranks "$@" 2>error && grep -q "$w
 why="expected both --grid and --block" check "a grid without blocks is refused" refused --grid 2x2
 why="expected rows and columns of ranks" check "so is a grid that is none" refused --grid 0x2 --block 3
 why="at most 4096 pieces" check "and one of too many ranks" refused --grid 100x100 --block 3
-why="a block size of 99999999999 cannot be: expected 1 to 1073741823" check "and a block that no rank computes with" refused --grid 2x2 --block 99999999999
 no_such() { ! espalier data show "$A" --zoom 1:2 2>error && grep -q "expected rows and columns from 1" error; }
 check "a zoom that is none is an error" no_such
 
