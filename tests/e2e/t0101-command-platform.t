@@ -71,7 +71,7 @@ check "scalars and defaults" espalier call dgemm A='[1,2;3,4]' B='[5;6]' C='[0;0
 check "are taken" grep -qx 34 c.mtx
 check "a call that tells where it went" espalier call -v --server SeD2 dgesv A='[1]' B='[1]'
 check_says "to the server that was named" '^Server +SeD2,' '^Took '
-check_says "with what was forecast for it" '^Forecast +[0-9.]+ [mu]?s: computation [0-9.]+ [mun]?s$'
+check_says "with what was forecast for it" '^Forecast +[0-9.]+ [mu]?s: computation [0-9.]+ [mun]?s, queue and transfer [0-9.]+( [mun]?s)?$'
 bound_is_forecast_in_json() {
     espalier call --json --server SeD2 dgesv A='[1]' B='[1]' | tr -d '\n' >bound.json
     cat bound.json

@@ -93,6 +93,7 @@ pools() { # pools N: so many servers have folders of workers there
 check "nor a folder of workers by the servers that were killed" wait_until pools 1
 
 # ---- who keeps the copy ----
+rm -f "state-$first/checkpoints"/* # of the call that ended elsewhere: it would stay for job_lease
 start_server $first
 server U
 three_servers() { [ "$(espalier tree | grep ' server ' | grep -vc unreachable)" -eq 3 ]; }
