@@ -107,12 +107,11 @@ static void a_product_over_tcp_is_the_same_on_every_grid_and_block(void **state)
     multiplies(&rig, (struct process_grid){2, 2, 32}, 300, 200, 100, true);
 }
 
+#if MEMORY_TESTS
 static void what_a_rank_on_another_host_may_allocate_and_keep_is_bounded(void **state)
 {
     (void)state;
     static struct rig own;
-    if (!MEMORY_TESTS)
-        skip();
     char hosts[PATH_MAX], sockets[PATH_MAX];
     snprintf(hosts, sizeof hosts, "%s/bounded", folder);
     snprintf(sockets, sizeof sockets, "%s/sockets", folder);
@@ -127,6 +126,7 @@ static void what_a_rank_on_another_host_may_allocate_and_keep_is_bounded(void **
     has_bounds_of_memory(&own);
     rig_close(&own);
 }
+#endif
 
 static void pivots_of_ranks_on_several_hosts_come_back(void **state)
 {
@@ -412,7 +412,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_over_tcp_is_the_same_on_every_grid_and_block),
+#if MEMORY_TESTS
         cmocka_unit_test(what_a_rank_on_another_host_may_allocate_and_keep_is_bounded),
+#endif
         cmocka_unit_test(pivots_of_ranks_on_several_hosts_come_back),
         cmocka_unit_test(info_and_results_of_the_first_rank_come_back),
         cmocka_unit_test(straying_is_told_from_another_host_too),

@@ -401,12 +401,11 @@ static void a_rank_without_memory_takes_no_call_beside_with_it(void **state)
     free(c);
 }
 
+#if MEMORY_TESTS
 static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
 {
     (void)state;
     static struct rig own;
-    if (!MEMORY_TESTS)
-        skip();
     open_ranks(&own, &(struct ranks_options){.ranks = 2, .memory = 96 << 20, .keep = 32 << 20});
     await_ranks(&own, 1);
     has_bounds_of_memory(&own);
@@ -420,13 +419,16 @@ static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
     await_ranks(&own, 3);
     rig_close(&own);
 }
+#endif
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_without_memory_fails_the_call_and_is_replaced),
         cmocka_unit_test(a_rank_without_memory_takes_no_call_beside_with_it),
+#if MEMORY_TESTS
         cmocka_unit_test(what_a_rank_may_allocate_and_keep_is_bounded),
+#endif
         cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
         cmocka_unit_test(a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call),
         cmocka_unit_test(what_waits_for_a_rank_that_is_killed_was_not_begun),
