@@ -331,17 +331,24 @@ static void an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit(void
 }
 
 /* Models are made of what a routine takes by itself. */
+/* What a worker waits for is divided between it and those who took its processor by the switches of both kinds: who is
+ * never pushed aside, as at least one of a few naps is not, has taken all of it. */
 static void who_waits_takes_the_time_of_the_clock(void **state)
 {
     (void)state;
     int ms = 40;
-    struct rig_job *job = rig_prepare(&rig, "nap", (void *[]){&ms}, false);
-    job->job.timed = true;
-    rig_start(&rig, job);
-    const struct job_end *end = rig_wait(&rig, job, true);
-    assert_ok(end->error);
-    assert_true(end->cpu_s >= 0.040 && end->cpu_s <= end->compute_s + 0.040);
-    rig_finish(job);
+    double most_s = 0;
+    for (int i = 0; i < 20 && most_s < 0.040; i++) {
+        struct rig_job *job = rig_prepare(&rig, "nap", (void *[]){&ms}, false);
+        job->job.timed = true;
+        rig_start(&rig, job);
+        const struct job_end *end = rig_wait(&rig, job, true);
+        assert_ok(end->error);
+        assert_true(end->cpu_s <= end->compute_s + 0.040);
+        most_s = end->cpu_s > most_s ? end->cpu_s : most_s;
+        rig_finish(job);
+    }
+    assert_true(most_s >= 0.040);
 }
 
 static void what_is_missing_is_named(void **state)
