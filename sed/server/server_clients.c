@@ -4,19 +4,27 @@
  * is closed: a process that ends closes all of its own. A client that lives comes back on another one, so its
  * sessions end only when nothing was heard of it for the orphan lease. One that only pauses, or waits
  * for nothing here, closes no connection that it waits on and loses nothing.
+ *
+ * The server itself may have paused for longer than the lease, with what the client said unread: that a lease
+ * is over is found twice, SECOND_LOOK_NS apart, before it counts.
  */
 #include "sed/server/server_state.h"
 
 #include <utlist.h>
+
+static void look_by(struct server *server, int64_t due_ns)
+{
+    if (due_ns < server->orphans_due_ns)
+        server->orphans_due_ns = due_ns;
+}
 
 void server_client_lost(struct server *server, struct client *client)
 {
     if (!client)
         return;
     client->lost_ns = server_now(server);
-    int64_t due_ns = client->lost_ns + server->options.orphan_lease_ns;
-    if (due_ns < server->orphans_due_ns)
-        server->orphans_due_ns = due_ns;
+    client->doubted_ns = 0;
+    look_by(server, client->lost_ns + server->options.orphan_lease_ns);
 }
 
 void server_part_session(struct server *server, struct session *session)
@@ -64,20 +72,25 @@ static void give_up(struct server *server, struct client *client)
 
 void server_give_up_orphans(struct server *server)
 {
-    int64_t now_ns = server_now(server), lease_ns = server->options.orphan_lease_ns;
+    int64_t now_ns = server_now(server);
     if (now_ns < server->orphans_due_ns)
         return;
     server->orphans_due_ns = CLOCK_NEVER;
     for (struct client *client = server->sessions.clients; client; client = client->hh.next) {
         if (client->lost_ns == 0)
             continue;
+        int64_t due_ns = client->doubted_ns != 0 ? client->doubted_ns + SECOND_LOOK_NS
+                                                 : client->lost_ns + server->options.orphan_lease_ns;
         if (client->seen_ns > client->lost_ns) { /* it came back */
             client->lost_ns = 0;
-        } else if (now_ns >= client->lost_ns + lease_ns) {
+        } else if (now_ns < due_ns) {
+            look_by(server, due_ns);
+        } else if (client->doubted_ns == 0) {
+            client->doubted_ns = now_ns;
+            look_by(server, now_ns + SECOND_LOOK_NS);
+        } else {
             client->lost_ns = 0;
             give_up(server, client);
-        } else if (client->lost_ns + lease_ns < server->orphans_due_ns) {
-            server->orphans_due_ns = client->lost_ns + lease_ns;
         }
     }
 }

@@ -526,8 +526,11 @@ static int64_t next_due(const struct server *server, const struct session *sessi
         due = session->heard_ns + options->receive_lease_ns;
     if (is_parted(session) && session->parted_ns + parted_lease_ns(server) < due)
         due = session->parted_ns + parted_lease_ns(server);
-    if (server_job_is_open(session) && session->heard_ns + options->orphan_lease_ns < due)
-        due = session->heard_ns + options->orphan_lease_ns;
+    if (server_job_is_open(session)) {
+        int64_t over = session->doubted_ns > session->heard_ns ? session->doubted_ns + SECOND_LOOK_NS
+                                                               : session->heard_ns + options->orphan_lease_ns;
+        due = over < due ? over : due;
+    }
     return due;
 }
 
@@ -558,6 +561,9 @@ static void active_timer(struct server *server, struct session *session, int64_t
     if (server_job_is_open(session)) {
         if (session->waiters) { /* somebody is there */
             session->heard_ns = now_ns;
+            server_set_timer(server, session);
+        } else if (session->doubted_ns <= session->heard_ns) {
+            session->doubted_ns = now_ns;
             server_set_timer(server, session);
         } else {
             server_stop_session(server, session, ESP_UNREACHABLE);

@@ -313,6 +313,10 @@ struct waiter *server_take_waiter(struct server *server, struct session *session
 struct call *server_dissolve_waiter(struct waiter *waiter);
 
 /* ---- server_clients.c ---- */
+/* A client whose lease is over may have said so while the server itself was stopped: this long later it is
+ * over. */
+#define SECOND_LOOK_NS NS_PER_S
+
 /* The connection on which it waited, or moved data, is closed. NULL: nothing to do. */
 void server_client_lost(struct server *server, struct client *client);
 /* The connection is closed on which the session's arguments came: if they are not all there, its client has a

@@ -56,7 +56,8 @@ struct client {
     uint64_t kept_bytes;  /* memory of its sessions that have ended */
     struct waiter *await; /* its long poll */
     int64_t seen_ns;
-    int64_t lost_ns; /* when a connection on which it waited was closed; 0: not since it was seen */
+    int64_t lost_ns;    /* when a connection on which it waited was closed; 0: not since it was seen */
+    int64_t doubted_ns; /* when its lease was found to be over; 0: not since it was lost */
     struct client *prev, *next; /* those without sessions, the one not heard of for longest first */
     bool resting;               /* in that list */
     UT_hash_handle hh;
@@ -92,6 +93,7 @@ struct session {
     char *block;
     size_t block_size;
     uint8_t *block_data; /* small values */
+    int64_t doubted_ns;  /* when the lease of an open job was found to be over; 0: not yet */
     int64_t parted_ns;   /* when the connection was closed on which its arguments came; 0: it was not */
     uint8_t *stash;      /* inline values for the segment, while there is none */
     uint64_t stash_bytes;

@@ -42,7 +42,7 @@ static void the_computation_of_a_client_that_is_gone_ends(void **state)
 {
     (void)state;
     begin_and_go(false);
-    rig_run(&rig, 6);
+    rig_run(&rig, 7);
     assert_int_equal(rig_counts(&rig).running, 0);
     assert_int_equal(rig_counts(&rig).memory_used, 0);
     uint64_t sequence = 1;
@@ -78,8 +78,26 @@ static void who_dies_in_a_short_wait_is_missed(void **state)
     rig_run(&rig, 14);
     assert_true(answer.done);
     assert_int_equal(rig_counts(&rig).running, 1);
-    rig_run(&rig, 2);
+    rig_run(&rig, 3);
     assert_int_equal(rig_counts(&rig).running, 0);
+}
+
+/* A server that was stopped finds at first that the lease of a client is over, and then what the client said
+ * meanwhile. */
+static void what_was_said_while_the_server_paused_is_heard(void **state)
+{
+    (void)state;
+    struct answered answer, back;
+    struct rig_call call = {
+        .session = rig_session(1, 1), .problem = "task", .flop = 100e9, .patience_ms = 50};
+    rig_call(&rig, &call, &answer);
+    rig_run(&rig, 15.5); /* 0.45 s longer than the lease */
+    uint64_t sequence = 1;
+    rig_await(&rig, 1, 1, &sequence, 1, 200000, &back);
+    rig_run(&rig, 80);
+    assert_int_equal(rig_counts(&rig).running, 1);
+    rig_run(&rig, 20);
+    assert_int_equal(back.state, SESSION_DONE);
 }
 
 static void a_detached_session_outlives_its_client(void **state)
@@ -122,6 +140,7 @@ int main(void)
         PLAIN(the_computation_of_a_client_that_is_gone_ends),
         PLAIN(who_comes_back_in_time_finds_its_computation),
         PLAIN(who_dies_in_a_short_wait_is_missed),
+        PLAIN(what_was_said_while_the_server_paused_is_heard),
         PLAIN(a_detached_session_outlives_its_client),
         PLAIN(who_breaks_off_in_a_transfer_gives_its_memory_back),
     };

@@ -331,8 +331,8 @@ static void an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit(void
 }
 
 /* Models are made of what a routine takes by itself. */
-/* What a worker waits for is divided between it and those who took its processor by the switches of both kinds: who is
- * never pushed aside, as at least one of a few naps is not, has taken all of it. */
+/* What a worker waits for is divided between it and those who took its processor by the switches of both
+ * kinds: who is never pushed aside, as at least one of a few naps is not, has taken all of it. */
 static void who_waits_takes_the_time_of_the_clock(void **state)
 {
     (void)state;
