@@ -15,6 +15,8 @@ services_libservices_la_SOURCES = \
 	services/settings.c \
 	services/settings.h \
 	services/settings_platform.c \
+	services/directory/url.c \
+	services/directory/url.h \
 	services/settings_directory.c \
 	services/settings_tables.c \
 	services/settings_tables.h

@@ -153,6 +153,8 @@ enum esp_status settings_finish_agent(void *settings, struct arena *arena, struc
     if (agent->parents.n > 0 && !agent->parent)
         return error_set(error, ESP_CONFIG, "expected the key \"parent\" beside \"parents\", found none");
     enum esp_status status = check_scheduler(agent->scheduler, error);
+    if (status == ESP_OK)
+        status = settings_finish_directory(&agent->directory, error);
     return status == ESP_OK ? finish_node(&agent->node, SETTINGS_AGENT, arena, error) : status;
 }
 
@@ -199,7 +201,7 @@ enum esp_status settings_finish_server(struct settings_sed *sed, struct arena *a
 {
     if (check_properties(&sed->properties, error) != ESP_OK)
         return error->status;
-    if (read_grid(sed, error) != ESP_OK)
+    if (read_grid(sed, error) != ESP_OK || settings_finish_directory(&sed->directory, error) != ESP_OK)
         return ESP_CONFIG;
     if (sed->hostfile && sed->ranks == 0)
         return error_set(error, ESP_CONFIG,
@@ -374,6 +376,8 @@ static enum esp_status check_server_files(const struct settings_sed *sed, struct
     enum esp_status status = settings_check_certificates(&sed->node.tls, error);
     if (status == ESP_OK && sed->ranks > 0 && sed->mpirun)
         status = check_mpirun(sed->mpirun, error);
+    if (status == ESP_OK)
+        status = settings_check_directory(&sed->directory, error);
     if (status == ESP_OK && sed->hostfile)
         status = hostfile_check(sed->hostfile, sed->ranks, error);
     return status == ESP_OK ? check_problems(sed, error) : status;
@@ -382,6 +386,8 @@ static enum esp_status check_server_files(const struct settings_sed *sed, struct
 static enum esp_status check_agent_files(const struct settings_agent *agent, struct esp_error *error)
 {
     enum esp_status status = settings_check_certificates(&agent->node.tls, error);
+    if (status == ESP_OK)
+        status = settings_check_directory(&agent->directory, error);
     return status == ESP_OK ? scheduler_library_check(agent->scheduler, error) : status;
 }
 

@@ -2,9 +2,14 @@
  *
  * The keys that say where the site's directory is, and what is done with it.
  */
+#include "services/directory/url.h"
 #include "services/settings_tables.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 #define AT(type_, member) .offset = offsetof(struct type_, member)
 
@@ -66,3 +71,44 @@ const struct config_key settings_directory_more_keys[] = {
      .text = "yes: cost models that were measured here are brought into it; needs the right to write"},
     {0},
 };
+
+enum esp_status settings_finish_directory(const struct settings_directory *directory, struct esp_error *error)
+{
+    const char *url = directory->url;
+    enum esp_status status = url ? directory_check_url(url, error) : ESP_OK;
+    if (!url || status != ESP_OK)
+        return status;
+    if (strncmp(url, "file:", 5) == 0 && url[5] != '/')
+        return error_set(error, ESP_CONFIG,
+                         "directory: expected a whole path, such as \"file:/srv/espalier/site.ldif\", found "
+                         "\"%.150s\": daemons have no folder that it could begin in",
+                         url);
+    if (strncmp(url, "ldaps:", 6) == 0 && directory->starttls)
+        return error_set(
+            error, ESP_CONFIG,
+            "directory_starttls = yes: expected a directory of ldap://, found \"%.150s\", which is "
+            "encrypted from the beginning",
+            url);
+    if (directory->bind && !directory->sasl && !directory->password_file)
+        return error_set(error, ESP_CONFIG,
+                         "directory_bind = \"%.100s\": expected the key \"directory_password_file\" (or "
+                         "\"directory_sasl\") beside it, found neither: who gives no password is nobody",
+                         directory->bind);
+    return ESP_OK;
+}
+
+static enum esp_status check_readable(const char *key, const char *path, struct esp_error *error)
+{
+    const int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    if (path && fd < 0)
+        return error_set(error, ESP_CONFIG, "%s: %s cannot be read: %s", key, path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return ESP_OK;
+}
+
+enum esp_status settings_check_directory(const struct settings_directory *directory, struct esp_error *error)
+{
+    enum esp_status status = check_readable("directory_password_file", directory->password_file, error);
+    return status == ESP_OK ? check_readable("directory_ca", directory->ca, error) : status;
+}

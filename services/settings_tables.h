@@ -10,6 +10,11 @@
 
 /* Of what reads the directory; and those of servers only. */
 extern const struct config_key settings_directory_keys[], settings_directory_more_keys[];
+/* What rows cannot say of it (the form of the URL, what goes together); and whether the files that it names
+ * can be read. ESP_CONFIG. */
+enum esp_status settings_finish_directory(const struct settings_directory *directory,
+                                          struct esp_error *error);
+enum esp_status settings_check_directory(const struct settings_directory *directory, struct esp_error *error);
 extern const struct config_schema settings_schemas[SETTINGS_N_KINDS];
 
 enum esp_status settings_finish_redirector(void *settings, struct arena *arena, struct esp_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/directory.h"
+#include "services/directory/schema.h"
 
 #include <string.h>
 
@@ -14,14 +15,23 @@ static const struct directory_backend *find(const char *url)
     return NULL;
 }
 
-enum esp_status directory_check_url(const char *url, struct esp_error *error)
+/* A base that is too high would have each entry told to be in the wrong place, and nothing of the mistake. */
+static enum esp_status check_base(const struct directory_options *options, const struct directory_tree *tree,
+                                  const char *base, struct esp_error *error)
 {
-    if (find(url))
-        return ESP_OK;
-    return error_set(
-        error, ESP_CONFIG,
-        "directory: expected \"ldap://HOST/BASE\" (or ldaps, ldapi) or \"file:/PATH\", found \"%.100s\"",
-        url);
+    const char *deeper = NULL;
+    for (size_t i = 0; i < tree->n; i++) {
+        const char *below = schema_below_unit(tree->entries[i]->name);
+        if (below && !*below)
+            return ESP_OK;
+        deeper = below ? below : deeper;
+    }
+    return !deeper
+               ? ESP_OK
+               : error_set(error, ESP_INVALID,
+                           "%.150s: expected ou=machines and its like right below the base \"%.150s\", found "
+                           "them below \"%.150s,%.150s\": name that as the base",
+                           options->url, base, deeper, base);
 }
 
 enum esp_status directory_read(const struct directory_options *options, struct directory_tree *tree,
@@ -30,6 +40,8 @@ enum esp_status directory_read(const struct directory_options *options, struct d
     enum esp_status status = directory_check_url(options->url, error);
     if (status == ESP_OK)
         status = find(options->url)->read(options, tree, base, error);
+    if (status == ESP_OK)
+        status = check_base(options, tree, *base, error);
     if (status != ESP_OK)
         directory_tree_clear(tree);
     return status;

@@ -11,6 +11,7 @@
 
 #include "services/directory/file_turn.h"
 #include "services/directory/tree.h"
+#include "services/directory/url.h"
 
 struct directory_options {
     const char *url;  /* "ldap://host/ou=espalier,dc=example,dc=org" (ldaps, ldapi too), "file:/path" */
@@ -46,11 +47,10 @@ struct directory_backend {
 };
 extern const struct directory_backend directory_ldap, directory_ldaps, directory_ldapi, directory_file;
 
-/* ESP_CONFIG: no URL of a directory (the text says what one is). */
-enum esp_status directory_check_url(const char *url, struct esp_error *error);
 /* All that is there into an empty tree (empty again on failure). ESP_CONFIG, ESP_UNREACHABLE, ESP_TIMEOUT,
  * ESP_REFUSED (password, rights), ESP_SECURITY (TLS), ESP_NOT_FOUND (the base, the file), ESP_SYNTAX,
- * ESP_LIMIT. What the entries say is not checked: see schema_check(). */
+ * ESP_LIMIT, ESP_INVALID (the entries lie deeper). What the entries say is not checked: see schema_check().
+ */
 enum esp_status directory_read(const struct directory_options *options, struct directory_tree *tree,
                                const char **base, struct esp_error *error);
 /* For who reads it to write: nobody else writes until directory_end(). ESP_BUSY: another one does for longer

@@ -143,6 +143,28 @@ static void keys_must_fit_together(void **state)
           "x.conf: expected the key \"redirector\" beside \"redirectors\", found none");
 }
 
+static void a_directory_is_one_that_daemons_can_read(void **state)
+{
+    (void)state;
+    const enum settings_kind kinds[] = {SETTINGS_AGENT, SETTINGS_SED};
+    for (size_t i = 0; i < 2; i++) {
+        fails(kinds[i], "directory = \"ldap://h\"", ESP_CONFIG,
+              "x.conf: directory: expected \"ldap://HOST/BASE\" (or ldaps, ldapi), such as "
+              "\"ldap://ldap.example.org/ou=espalier,dc=example,dc=org\", or \"file:/PATH\", found "
+              "\"ldap://h\"");
+        fails(kinds[i], "directory = \"file:site.ldif\"", ESP_CONFIG,
+              "x.conf: directory: expected a whole path, such as \"file:/srv/espalier/site.ldif\", found "
+              "\"file:site.ldif\": daemons have no folder that it could begin in");
+        fails(kinds[i], "directory = \"ldaps://h/ou=x\" directory_starttls = yes", ESP_CONFIG,
+              "x.conf: directory_starttls = yes: expected a directory of ldap://, found \"ldaps://h/ou=x\", "
+              "which "
+              "is encrypted from the beginning");
+        fails(kinds[i], "directory = \"ldap://h/ou=x\" directory_bind = \"cn=a\"", ESP_CONFIG,
+              "x.conf: directory_bind = \"cn=a\": expected the key \"directory_password_file\" (or "
+              "\"directory_sasl\") beside it, found neither: who gives no password is nobody");
+    }
+}
+
 static void an_agent_without_parent_is_a_master(void **state)
 {
     (void)state;
@@ -299,6 +321,7 @@ int main(void)
         cmocka_unit_test(names_are_one_word),
         cmocka_unit_test(beyond_loopback_wants_tls),
         cmocka_unit_test(keys_must_fit_together),
+        cmocka_unit_test(a_directory_is_one_that_daemons_can_read),
         cmocka_unit_test(an_agent_without_parent_is_a_master),
         cmocka_unit_test(a_platform_is_a_tree),
         cmocka_unit_test(a_platform_that_is_none_is_refused),
