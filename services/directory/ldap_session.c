@@ -3,11 +3,13 @@
 
 #include "services/directory/within.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <sasl/sasl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- errors ---- */
 
@@ -39,6 +41,8 @@ enum esp_status ldap_failed(const struct ldap_session *session, int code, const 
     char *detail = NULL;
     if (session->ld)
         ldap_get_option(session->ld, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
+    if (detail && strcmp(detail, "(unknown error code)") == 0)
+        *detail = 0; /* of a library that found nothing wrong itself */
     if (patience_is_over(&session->patience))
         code = LDAP_TIMEOUT;
     enum esp_status status =
@@ -53,11 +57,17 @@ enum esp_status ldap_failed(const struct ldap_session *session, int code, const 
 static enum esp_status read_password(struct ldap_session *session)
 {
     const char *path = session->options->password_file;
+    if (!path && session->options->bind && !session->options->sasl)
+        return error_set(session->error, ESP_CONFIG,
+                         "expected a file with the password of \"%.150s\", found none: who gives no password "
+                         "is nobody to an LDAP server",
+                         session->options->bind);
     if (!path)
         return ESP_OK;
     FILE *file = fopen(path, "re");
     if (!file)
-        return error_errno(session->error, "directory_password_file: %s", path);
+        return error_set(session->error, errno == ENOENT ? ESP_NOT_FOUND : ESP_INVALID,
+                         "the password's file %s cannot be read: %s", path, strerror(errno));
     const bool read = fgets(session->password, sizeof session->password, file) != NULL;
     fclose(file);
     session->password[strcspn(session->password, "\r\n")] = 0;
@@ -96,6 +106,39 @@ static int bind_to(struct ldap_session *session)
                             NULL, NULL, NULL);
 }
 
+/* Which file, and what is wrong with it: libldap says neither. */
+static enum esp_status no_authority(const struct ldap_session *session)
+{
+    const char *path = session->options->ca;
+    if (path && access(path, R_OK) != 0)
+        return error_set(session->error, errno == ENOENT ? ESP_NOT_FOUND : ESP_INVALID,
+                         "the file %.150s of the directory's authority cannot be read: %s", path,
+                         strerror(errno));
+    return error_set(
+        session->error, ESP_SECURITY,
+        "%.150s: expected certificates of authorities in PEM in %.150s, found none that is usable",
+        session->options->url, path ? path : "the system's files");
+}
+
+/* libldap knows that TLS did not come about, and seldom why. */
+static enum esp_status no_tls(const struct ldap_session *session, int code, const char *what)
+{
+    char authority[200] = "the system trusts";
+    struct esp_error said = {0};
+    struct ldap_session quiet = *session;
+    quiet.error = &said;
+    ldap_failed(&quiet, code, what);
+    if (said.status == ESP_TIMEOUT)
+        return error_set(session->error, said.status, "%s", said.text);
+    if (session->options->ca)
+        snprintf(authority, sizeof authority, "%.150s has", session->options->ca);
+    return error_set(session->error, ESP_SECURITY,
+                     "%.300s; expected a certificate for that host by an authority that %s: is it the right "
+                     "authority (--ca, directory_ca), the name that the certificate has, and does the server "
+                     "speak TLS there?",
+                     said.text, authority);
+}
+
 static int set_up_tls(struct ldap_session *session)
 {
     const int zero = 0;
@@ -112,6 +155,7 @@ static int on_open(LDAP *ld, Sockbuf *socket, LDAPURLDesc *url, struct sockaddr 
     struct ldap_session *session = callback->lc_arg;
     (void)url;
     (void)address;
+    session->connected = true;
     patience_renew(&session->patience);
     if (!patience_guard(&session->patience, socket))
         return -1;
@@ -182,6 +226,11 @@ static enum esp_status take_url(struct ldap_session *session)
     return code == LDAP_SUCCESS && session->base ? ESP_OK : ldap_failed(session, code, "it is no address");
 }
 
+static bool is_encrypted_first(const struct directory_options *options)
+{
+    return strncmp(options->url, directory_ldaps.scheme, strlen(directory_ldaps.scheme)) == 0;
+}
+
 enum esp_status ldap_session_open(struct ldap_session *session, const struct directory_options *options,
                                   struct esp_error *error)
 {
@@ -195,16 +244,14 @@ enum esp_status ldap_session_open(struct ldap_session *session, const struct dir
     set_limits(session);
     int code = set_up_tls(session);
     if (code != LDAP_SUCCESS)
-        return error_set(error, ESP_SECURITY, "%.150s: the authority %.150s is not usable", options->url,
-                         options->ca ? options->ca : "");
-    if (options->starttls && (code = ldap_start_tls_s(session->ld, NULL, NULL)) != LDAP_SUCCESS) {
-        ldap_failed(session, code, "StartTLS");
-        if (error && error->status != ESP_TIMEOUT && code != LDAP_SERVER_DOWN)
-            error->status = ESP_SECURITY;
-        return error ? error->status : ESP_SECURITY;
-    }
+        return no_authority(session);
+    if (options->starttls && (code = ldap_start_tls_s(session->ld, NULL, NULL)) != LDAP_SUCCESS)
+        return code == LDAP_SERVER_DOWN ? ldap_failed(session, code, "StartTLS")
+                                        : no_tls(session, code, "StartTLS");
     patience_renew(&session->patience);
     code = bind_to(session);
+    if (code == LDAP_SERVER_DOWN && session->connected && is_encrypted_first(options))
+        return no_tls(session, code, "TLS");
     return code == LDAP_SUCCESS ? ESP_OK : ldap_failed(session, code, "bind");
 }
 

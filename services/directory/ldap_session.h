@@ -17,6 +17,7 @@ struct ldap_session {
     char *base;
     char password[256];
     struct patience patience;
+    bool connected;
     struct ldap_conncb opened; /* tells us the socket */
     struct esp_error *error;
 };

@@ -73,7 +73,7 @@ static int replace(struct ldap_session *session, const char *name, const struct 
 /* The base is the site's own entry: one that is not there is made where its name says how. */
 static enum esp_status put_base(struct ldap_session *session)
 {
-    char unit[256];
+    char unit[256], what[300];
     if (strncasecmp(session->base, "ou=", 3) != 0)
         return ESP_OK;
     snprintf(unit, sizeof unit, "%.*s", (int)strcspn(session->base + 3, ","), session->base + 3);
@@ -81,8 +81,12 @@ static enum esp_status put_base(struct ldap_session *session)
     LDAPMod class = {LDAP_MOD_ADD, "objectClass", {classes}}, name = {LDAP_MOD_ADD, "ou", {units}};
     LDAPMod *mods[] = {&class, &name, NULL};
     const int code = ldap_add_ext_s(session->ld, session->base, mods, NULL, NULL);
-    return code == LDAP_SUCCESS || code == LDAP_ALREADY_EXISTS ? ESP_OK
-                                                               : ldap_failed(session, code, session->base);
+    if (code == LDAP_SUCCESS || code == LDAP_ALREADY_EXISTS)
+        return ESP_OK;
+    const bool nowhere = code == LDAP_NO_SUCH_OBJECT || code == LDAP_UNWILLING_TO_PERFORM;
+    snprintf(what, sizeof what, "%.200s%s", session->base,
+             nowhere ? " (is the base right? the entry above it is to be there)" : "");
+    return ldap_failed(session, code, what);
 }
 
 static enum esp_status put(struct ldap_session *session, const struct directory_entry *entry)
