@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,4 +68,25 @@ FILE *regular_file_open(const char *path, const char *mode, struct esp_error *er
         close(fd);
     }
     return file;
+}
+
+static void folder_of(const char *path, char folder[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    const int n = slash ? (int)(slash - path) : 1;
+    snprintf(folder, PATH_MAX, "%.*s", n > 0 ? n : 1, slash ? path : ".");
+}
+
+enum esp_status regular_file_replaceable(const char *path, struct esp_error *error)
+{
+    struct stat is;
+    char folder[PATH_MAX];
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
+        return refuse(path, is.st_mode, error);
+    folder_of(path, folder);
+    if (stat(folder, &is) != 0 || !S_ISDIR(is.st_mode))
+        return error_set(error, ESP_NOT_FOUND, "%s cannot be written: there is no folder %s", path, folder);
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+        return error_errno(error, "%s cannot be written: no file can be made in %s", path, folder);
+    return ESP_OK;
 }

@@ -23,4 +23,9 @@ int regular_file_descriptor(const char *path, int flags, struct esp_error *error
  */
 FILE *regular_file_open(const char *path, const char *mode, struct esp_error *error);
 
+/* Whether a file can take the place of that one, or be new there, so far as its folder tells. The texts name
+ * it and the folder, and not the temporary file or lock beside it that could not be made. ESP_NOT_FOUND,
+ * ESP_SYSTEM, ESP_INVALID (what is there is no regular file). Any thread. */
+enum esp_status regular_file_replaceable(const char *path, struct esp_error *error);
+
 #endif

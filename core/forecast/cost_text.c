@@ -136,9 +136,11 @@ enum esp_status cost_save(const struct cost_model *model, const char *path, stru
     if (!text)
         return error_no_memory(error, "a cost model's text");
     snprintf(temporary, sizeof temporary, "%s.new", path);
-    enum esp_status status = write_whole(temporary, text, length, error);
+    enum esp_status status = regular_file_replaceable(path, error);
+    if (status == ESP_OK)
+        status = write_whole(temporary, text, length, error);
     if (status == ESP_OK && rename(temporary, path) != 0)
-        status = error_errno(error, "%s cannot be renamed to %s", temporary, path);
+        status = error_errno(error, "%s cannot be replaced", path);
     if (status == ESP_OK)
         sync_folder(path);
     else

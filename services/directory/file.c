@@ -6,6 +6,7 @@
 #include "services/directory/ldif.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char *path_of(const struct directory_options *options)
 {
@@ -19,18 +20,44 @@ static enum esp_status read_file(const struct directory_options *options, struct
     return ldif_load(path_of(options), tree, base, error);
 }
 
-static enum esp_status copy(struct directory_tree *to, const struct directory_entry *entry,
-                            struct esp_error *error)
+/* Its classes and own name are those that it has, or nobody would find it. */
+static bool stays(const char *attribute)
 {
+    return strcasecmp(attribute, "objectClass") == 0 || strcasecmp(attribute, "cn") == 0 ||
+           strcasecmp(attribute, "ou") == 0;
+}
+
+/* As in LDAP: an entry that is there gets the attributes of ours anew, and keeps those that ours has not. */
+static enum esp_status merge(struct directory_tree *to, const struct directory_entry *entry,
+                             struct esp_error *error)
+{
+    const bool is_there = directory_tree_find(to, entry->name) != NULL;
     struct directory_entry *own = directory_tree_entry(to, entry->name, error);
     if (!own)
         return error->status;
-    own->n_values = 0; /* all anew */
+    for (uint32_t i = 0; is_there && i < entry->n_values; i++)
+        if (!stays(entry->values[i].attribute))
+            directory_entry_drop(own, entry->values[i].attribute);
     for (uint32_t i = 0; i < entry->n_values; i++)
-        if (directory_tree_add(to, own, entry->values[i].attribute, entry->values[i].text,
+        if (!(is_there && stays(entry->values[i].attribute)) &&
+            directory_tree_add(to, own, entry->values[i].attribute, entry->values[i].text,
                                entry->values[i].length, error) != ESP_OK)
             return error->status;
     return ESP_OK;
+}
+
+/* The base is the site's own. */
+static void take_out_others(struct directory_tree *whole, const struct directory_tree *tree)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < whole->n; i++) {
+        struct directory_entry *entry = whole->entries[i];
+        if (!*entry->name || directory_tree_find(tree, entry->name))
+            whole->entries[n++] = entry;
+        else
+            HASH_DELETE(hh, whole->by_name, entry);
+    }
+    whole->n = n;
 }
 
 static enum esp_status begin_file(const struct directory_options *options, struct file_turn **turn,
@@ -47,17 +74,18 @@ static enum esp_status replace_file(const struct directory_options *options, str
     const char *base = DIRECTORY_FILE_BASE;
     /* A file that is damaged is not written over: what is in it may be all there is. */
     enum esp_status status = read_file(options, &whole, &base, &why);
-    if (status == ESP_NOT_FOUND || prune) {
-        directory_tree_clear(&whole);
+    if (status == ESP_NOT_FOUND) {
         base = DIRECTORY_FILE_BASE;
     } else if (status != ESP_OK) {
         if (error)
             *error = why;
         return status;
     }
+    if (prune)
+        take_out_others(&whole, tree);
     status = ESP_OK;
     for (size_t i = 0; i < tree->n && status == ESP_OK; i++)
-        status = copy(&whole, tree->entries[i], error);
+        status = merge(&whole, tree->entries[i], error);
     if (status == ESP_OK)
         status = ldif_save(&whole, base, path_of(options), error);
     directory_tree_clear(&whole);

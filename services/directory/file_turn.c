@@ -57,8 +57,10 @@ static enum outcome try(struct file_turn *turn, long *holder, struct esp_error *
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     turn->fd = regular_file_descriptor(turn->path, O_RDWR | O_CREAT | O_NOFOLLOW, error);
-    if (turn->fd < 0)
+    if (turn->fd < 0) {
+        error_prefix(error, "what keeps two from writing it at once");
         return WRONG;
+    }
     enum outcome outcome = MINE;
     if (fcntl(turn->fd, F_OFD_SETLK, &whole) != 0) {
         outcome = errno == EACCES || errno == EAGAIN ? ANOTHERS : WRONG;
@@ -111,6 +113,8 @@ enum esp_status file_turn_begin(const char *path, int64_t timeout_ms, struct fil
     enum esp_status status = ESP_OK;
     if (snprintf(new->path, sizeof new->path, "%s" SUFFIX, path) >= (int)sizeof new->path)
         status = error_set(error, ESP_CONFIG, "the path \"%.60s...\" is too long", path);
+    if (status == ESP_OK)
+        status = regular_file_replaceable(path, error);
     if (status == ESP_OK)
         status = wait_for(new, path, timeout_ms, error);
     if (status == ESP_OK)

@@ -83,17 +83,20 @@ static void begin(struct maker *maker, struct directory_tree *tree, const char *
     put(maker, "cn", cn);
 }
 
+static enum esp_status gather_unit(struct directory_tree *tree, const char *name, const char *unit,
+                                   struct esp_error *error)
+{
+    struct maker maker = {0};
+    begin_named(&maker, tree, name, "organizationalUnit", error);
+    put(&maker, "ou", unit);
+    return maker.status;
+}
+
 enum esp_status gather_base(struct directory_tree *tree, struct esp_error *error)
 {
-    static const char *const units[] = {"", DIRECTORY_DESCRIPTIONS, DIRECTORY_PROBLEMS, DIRECTORY_MACHINES,
-                                        DIRECTORY_ENTRIES};
-    enum esp_status status = ESP_OK;
-    for (size_t i = 0; i < sizeof units / sizeof *units && status == ESP_OK; i++) {
-        struct maker maker = {0};
-        begin_named(&maker, tree, units[i], "organizationalUnit", error);
-        put(&maker, "ou", *units[i] ? units[i] + 3 : &DIRECTORY_FILE_BASE[3]);
-        status = maker.status;
-    }
+    enum esp_status status = gather_unit(tree, "", &DIRECTORY_FILE_BASE[3], error);
+    for (unsigned i = 0; schema_unit(i) && status == ESP_OK; i++)
+        status = gather_unit(tree, schema_unit(i), schema_unit(i) + 3, error);
     return status;
 }
 

@@ -11,7 +11,7 @@
 #include "services/directory/tree.h"
 #include "services/settings.h"
 
-/* The base and the units below it. */
+/* The base and the units below it, as far as they are not there yet. */
 enum esp_status gather_base(struct directory_tree *tree, struct esp_error *error);
 /* A problem with its implementations. One that is there already stays as it is. */
 enum esp_status gather_problem(struct directory_tree *tree, const struct problem *problem,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "services/directory/directory.h"
 #include "services/directory/ldif.h"
+#include "services/directory/schema.h"
 #include "util/regular_file.h"
 
 #include <errno.h>
@@ -12,11 +14,12 @@
 #include <unistd.h>
 
 #define COLUMNS 78
+#define JOINED  '\r' /* where ldif_getline() has taken the end of a line and a blank out */
 
 struct reader {
     const char *path;
     unsigned line; /* where the record begins */
-    char *base;    /* "" until the first record */
+    char *base;
     struct directory_tree *tree;
     struct esp_error *error;
 };
@@ -31,11 +34,9 @@ static enum esp_status wrong(const struct reader *reader, const char *expected, 
 
 /* The name below the base; NULL: it is not below it. Blanks behind commas of the base are not looked through:
  * those who write LDIF do not put any. */
-static const char *below_base(struct reader *reader, char *name)
+static const char *below_base(const struct reader *reader, char *name)
 {
     const size_t n = strlen(name), m = strlen(reader->base);
-    if (m == 0)
-        return snprintf(reader->base, DIRECTORY_MOST_NAME, "%s", name) < DIRECTORY_MOST_NAME ? "" : NULL;
     if (n < m || strcasecmp(name + n - m, reader->base) != 0)
         return NULL;
     if (n == m)
@@ -55,24 +56,56 @@ static enum esp_status begin(struct reader *reader, char *type, struct berval *v
         return wrong(reader, "a record that begins with \"dn: NAME\"", type);
     const char *name = below_base(reader, value->bv_val);
     if (!name)
-        return wrong(reader, "a name below that of the first record", value->bv_val);
+        return error_set(reader->error, ESP_SYNTAX,
+                         "%s:%u: expected a name below the base \"%.80s\", found \"%.80s\"", reader->path,
+                         reader->line, reader->base, value->bv_val);
     if (directory_tree_find(reader->tree, name))
         return wrong(reader, "each name once", value->bv_val);
     *entry = directory_tree_entry(reader->tree, name, reader->error);
     return *entry ? ESP_OK : reader->error->status;
 }
 
+/* Characters of the set that the text goes on with, through the marks of libldap where lines were joined. */
+static size_t count_of(const char **text, const char *set)
+{
+    size_t n = 0;
+    for (; **text && (**text == JOINED || strchr(set, **text)); ++*text)
+        n += **text != JOINED;
+    return n;
+}
+
+/* What libldap would say of a text that is cut, it would say on standard error. */
+static bool is_base64(const char *text)
+{
+    count_of(&text, " ");
+    const size_t n = count_of(&text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+    const size_t padding = count_of(&text, "=");
+    return *text == 0 && padding <= 2 && (n + padding) % 4 == 0;
+}
+
+/* `line` has no value of another kind than text or base64: those would be read from whatever file it names.
+ * *owned: the value is for ber_memfree(). */
+static enum esp_status split_line(const struct reader *reader, char *line, struct berval *type,
+                                  struct berval *value, int *owned)
+{
+    const size_t name = strcspn(line, ":");
+    if (line[name] == ':' && line[name + 1] == '<')
+        return wrong(reader, "values in the file itself", line);
+    if (line[name] == ':' && line[name + 1] == ':' && !is_base64(line + name + 2))
+        return wrong(reader, "a whole text in base64 behind \"::\"", line);
+    if (line[name] != ':' || name == 0 || ldif_parse_line2(line, type, value, owned) != 0)
+        return wrong(reader, "\"ATTRIBUTE: VALUE\"", line);
+    type->bv_val[type->bv_len] = 0;
+    return ESP_OK;
+}
+
 static enum esp_status read_line(struct reader *reader, char *line, struct directory_entry **entry)
 {
     struct berval type, value;
     int owned = 0;
-    enum esp_status status;
-    const size_t name = strcspn(line, ":");
-    if (line[name] == ':' && line[name + 1] == '<') /* would read whatever file a line names */
-        return wrong(reader, "values in the file itself", line);
-    if (line[name] != ':' || name == 0 || ldif_parse_line2(line, &type, &value, &owned) != 0)
-        return wrong(reader, "\"ATTRIBUTE: VALUE\"", line);
-    type.bv_val[type.bv_len] = 0;
+    enum esp_status status = split_line(reader, line, &type, &value, &owned);
+    if (status != ESP_OK)
+        return status;
     if (!*entry)
         status = memchr(value.bv_val, 0, value.bv_len) ? wrong(reader, "a name", line)
                                                        : begin(reader, type.bv_val, &value, entry);
@@ -121,25 +154,113 @@ static char *next_record(char **at, unsigned *line, unsigned *begins)
     return *record ? record : NULL;
 }
 
+/* ---- the base ---- */
+
+/* What is looked for among the names of all records. */
+struct names {
+    char top[DIRECTORY_MOST_NAME];
+    bool has_units; /* below it */
+};
+
+/* The name of a record; "": it has none, which is told when it is read. Cuts the record up. */
+static void name_of_record(const struct reader *reader, char *record, char name[DIRECTORY_MOST_NAME])
+{
+    struct reader quiet = *reader;
+    quiet.error = NULL;
+    *name = 0;
+    for (char *line; !*name && (line = ldif_getline(&record));) {
+        struct berval type, value;
+        int owned = 0;
+        if (!*line || *line == '#')
+            continue;
+        if (split_line(&quiet, line, &type, &value, &owned) != ESP_OK)
+            return;
+        if (strcasecmp(type.bv_val, "dn") == 0)
+            snprintf(name, DIRECTORY_MOST_NAME, "%s", value.bv_val);
+        const bool is_name = strcasecmp(type.bv_val, "version") != 0;
+        if (owned)
+            ber_memfree(value.bv_val);
+        if (is_name)
+            return;
+    }
+}
+
+/* The first name, or the highest one above it. */
+static void note_top(struct names *names, const char *name)
+{
+    const size_t n = strlen(name), m = strlen(names->top);
+    const bool is_above =
+        n > 0 && n < m && names->top[m - n - 1] == ',' && strcasecmp(names->top + m - n, name) == 0;
+    if (m == 0 || is_above)
+        snprintf(names->top, sizeof names->top, "%s", name);
+}
+
+static void note_unit(struct names *names, const char *name)
+{
+    const char *base = schema_below_unit(name);
+    names->has_units |= base && strcasecmp(base, names->top) == 0;
+}
+
+static enum esp_status for_each_name(struct reader *reader, const char *text, size_t length,
+                                     void (*note)(struct names *names, const char *name), struct names *names)
+{
+    char *copy = strndup(text, length), *at = copy, *record, name[DIRECTORY_MOST_NAME];
+    unsigned line = 1;
+    if (!copy)
+        return error_no_memory(reader->error, "a directory");
+    while ((record = next_record(&at, &line, &reader->line))) {
+        name_of_record(reader, record, name);
+        note(names, name);
+    }
+    free(copy);
+    return ESP_OK;
+}
+
+/* What all names have in common. A file of some entries need not have the base's own record: it is what
+ * stands behind the unit that they lie in then. */
+static enum esp_status find_base(struct reader *reader, const char *text, size_t length)
+{
+    struct names names = {0};
+    enum esp_status status = for_each_name(reader, text, length, note_top, &names);
+    if (status == ESP_OK)
+        status = for_each_name(reader, text, length, note_unit, &names);
+    if (status != ESP_OK)
+        return status;
+    const char *base = names.has_units ? NULL : schema_below_unit(names.top);
+    if (base && !*base)
+        return error_set(reader->error, ESP_SYNTAX,
+                         "%s: expected names that end in a base, such as \"%.80s," DIRECTORY_FILE_BASE
+                         "\", found \"%.80s\"",
+                         reader->path, names.top, names.top);
+    strcpy(reader->base, base ? base : names.top);
+    return ESP_OK;
+}
+
+static enum esp_status read_records(struct reader *reader, const char *text, size_t length)
+{
+    char *copy = strndup(text, length), *at = copy, *record;
+    unsigned line = 1;
+    enum esp_status status = copy ? ESP_OK : error_no_memory(reader->error, "a directory");
+    while (status == ESP_OK && (record = next_record(&at, &line, &reader->line)))
+        status = read_record(reader, record);
+    free(copy);
+    return status;
+}
+
 enum esp_status ldif_parse(const char *text, size_t length, const char *path, struct directory_tree *tree,
                            const char **base, struct esp_error *error)
 {
-    char *copy = malloc(length + 1), *at = copy, *record;
     struct reader reader = {.path = path, .tree = tree, .error = error};
-    unsigned line = 1;
     reader.base = arena_alloc(&tree->arena, DIRECTORY_MOST_NAME);
-    enum esp_status status = copy && reader.base ? ESP_OK : error_no_memory(error, "a directory");
-    if (status == ESP_OK) {
-        memcpy(copy, text, length);
-        copy[length] = 0;
-        if (strlen(copy) != length)
-            status = error_set(error, ESP_SYNTAX, "%s: expected text, found a NUL byte", path);
-    }
-    while (status == ESP_OK && (record = next_record(&at, &line, &reader.line)))
-        status = read_record(&reader, record);
+    enum esp_status status = reader.base ? ESP_OK : error_no_memory(error, "a directory");
+    if (status == ESP_OK && memchr(text, 0, length))
+        status = error_set(error, ESP_SYNTAX, "%s: expected text, found a NUL byte", path);
+    if (status == ESP_OK)
+        status = find_base(&reader, text, length);
+    if (status == ESP_OK)
+        status = read_records(&reader, text, length);
     if (status == ESP_OK && tree->n == 0)
         status = error_set(error, ESP_SYNTAX, "%s: expected entries, found none", path);
-    free(copy);
     if (status == ESP_OK)
         *base = reader.base;
     else
@@ -203,11 +324,34 @@ static bool put(FILE *file, int kind, const char *name, const char *value, size_
     return line != NULL;
 }
 
+/* Whether the entry says of itself what its name does, if that is "ou=...". */
+static bool has_unit(const struct directory_entry *entry, const char *base)
+{
+    const size_t n = strcspn(base, ",");
+    for (uint32_t i = 0; i < entry->n_values; i++)
+        if (strcasecmp(entry->values[i].attribute, "ou") == 0 && entry->values[i].length + 3 == n &&
+            strncasecmp(entry->values[i].text, base + 3, n - 3) == 0)
+            return true;
+    return strncasecmp(base, "ou=", 3) != 0;
+}
+
+/* The record of a base that was called otherwise where its entry comes from. */
+static bool put_unit(FILE *file, const char *base)
+{
+    static const char class[] = "organizationalUnit";
+    const bool good = put(file, LDIF_PUT_VALUE, "objectClass", class, sizeof class - 1) &&
+                      put(file, LDIF_PUT_VALUE, "ou", base + 3, strcspn(base + 3, ","));
+    fputc('\n', file);
+    return good;
+}
+
 static bool write_entry(const struct directory_entry *entry, const char *base, FILE *file)
 {
     char name[2 * DIRECTORY_MOST_NAME + 2];
     snprintf(name, sizeof name, "%s%s%s", entry->name, *entry->name ? "," : "", base);
     bool good = put(file, LDIF_PUT_VALUE, "dn", name, strlen(name));
+    if (good && !*entry->name && !has_unit(entry, base))
+        return put_unit(file, base);
     for (uint32_t i = 0; i < entry->n_values && good; i++)
         good = put(file, LDIF_PUT_VALUE, entry->values[i].attribute, entry->values[i].text,
                    entry->values[i].length);
@@ -232,16 +376,18 @@ enum esp_status ldif_save(struct directory_tree *tree, const char *base, const c
         return error_set(error, ESP_CONFIG, "the path \"%.60s...\" is too long", path);
     struct esp_error own;
     error = error ? error : &own;
+    if (regular_file_replaceable(path, error) != ESP_OK)
+        return error->status;
     FILE *file = regular_file_open(temporary, "w", error);
     if (!file)
         return error->status;
     enum esp_status status = ldif_write(tree, base, file, error);
     if (status == ESP_OK && (fflush(file) != 0 || fsync(fileno(file)) != 0 || ferror(file)))
-        status = error_errno(error, "%s cannot be written", temporary);
+        status = error_errno(error, "%s cannot be written", path);
     if (fclose(file) != 0 && status == ESP_OK)
-        status = error_errno(error, "%s cannot be written", temporary);
+        status = error_errno(error, "%s cannot be written", path);
     if (status == ESP_OK && rename(temporary, path) != 0)
-        status = error_errno(error, "%s cannot be renamed to %s", temporary, path);
+        status = error_errno(error, "%s cannot be replaced", path);
     if (status != ESP_OK)
         unlink(temporary);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directories as LDIF (RFC 2849): content records only, those that ldapadd(1) and slapadd(8) take. The first
- * record is that of the base; all others are below it.
+ * Directories as LDIF (RFC 2849): content records only, those that ldapadd(1) and slapadd(8) take. All are
+ * below one base, whose own record may be missing when they lie in units of ours ("ou=machines,BASE").
  */
 #ifndef SERVICES_DIRECTORY_LDIF_H
 #define SERVICES_DIRECTORY_LDIF_H
@@ -21,7 +21,8 @@ enum esp_status ldif_load(const char *path, struct directory_tree *tree, const c
  */
 enum esp_status ldif_write(struct directory_tree *tree, const char *base, FILE *file,
                            struct esp_error *error);
-/* The same into a file that is replaced as a whole: a crash leaves the old one or the new one. ESP_SYSTEM. */
+/* The same into a file that is replaced as a whole: a crash leaves the old one or the new one. ESP_SYSTEM,
+ * ESP_NOT_FOUND (its folder), ESP_INVALID (no regular file). */
 enum esp_status ldif_save(struct directory_tree *tree, const char *base, const char *path,
                           struct esp_error *error);
 

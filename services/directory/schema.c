@@ -156,6 +156,25 @@ bool schema_allows(const char *object_class, const char *attribute, bool *requir
     return false;
 }
 
+const char *schema_unit(unsigned number)
+{
+    static const char *const units[] = {DIRECTORY_DESCRIPTIONS, DIRECTORY_PROBLEMS, DIRECTORY_MACHINES,
+                                        DIRECTORY_ENTRIES};
+    return number < sizeof units / sizeof *units ? units[number] : NULL;
+}
+
+const char *schema_below_unit(const char *name)
+{
+    while (strncasecmp(name, "cn=", 3) == 0)
+        name = directory_name_parent(name);
+    for (unsigned i = 0; schema_unit(i); i++) {
+        const size_t n = strlen(schema_unit(i));
+        if (strncasecmp(name, schema_unit(i), n) == 0 && (name[n] == ',' || !name[n]))
+            return directory_name_parent(name);
+    }
+    return NULL;
+}
+
 const char *schema_class(unsigned number)
 {
     return number < N_CLASSES ? classes[number].name : NULL;
@@ -165,6 +184,12 @@ const char *schema_attribute(const char *object_class, unsigned number)
 {
     const struct class_rule *class = find_class(object_class);
     return class && number < MOST_ATTRIBUTES ? class->attributes[number].name : NULL;
+}
+
+/* For messages: that of the base is empty. */
+static const char *title(const struct directory_entry *entry)
+{
+    return *entry->name ? entry->name : "the base";
 }
 
 static bool check_rule(const struct directory_entry *entry, const struct class_rule *class,
@@ -177,7 +202,7 @@ static bool check_rule(const struct directory_entry *entry, const struct class_r
             continue;
         const char *expected = rule->is(value);
         if (expected) {
-            error_set(error, ESP_INVALID, "directory: %s: %s: expected %s, found \"%.40s\"", entry->name,
+            error_set(error, ESP_INVALID, "directory: %s: %s: expected %s, found \"%.40s\"", title(entry),
                       rule->name, expected, value->text);
             return false;
         }
@@ -185,7 +210,7 @@ static bool check_rule(const struct directory_entry *entry, const struct class_r
     }
     if (!found && rule->required)
         error_set(error, ESP_INVALID, "directory: %s: expected %s (it is of class %s), found none",
-                  entry->name, rule->name, class->name);
+                  title(entry), rule->name, class->name);
     return found || !rule->required;
 }
 
@@ -211,7 +236,7 @@ static bool check_place(const struct directory_tree *tree, const struct director
     if (above ? there && directory_entry_is(there, above->name) : strcasecmp(parent, class->place) == 0)
         return true;
     error_set(error, ESP_INVALID,
-              "directory: %s: expected a place below %s%s (it is of class %s), found \"%s\"", entry->name,
+              "directory: %s: expected a place below %s%s (it is of class %s), found \"%s\"", title(entry),
               above ? "an entry of class " : "", class->place, class->name, parent);
     return false;
 }
@@ -232,7 +257,7 @@ static bool check_classes(const struct directory_entry *entry, struct esp_error 
                   "directory: %s: objectClass: expected " DIRECTORY_DESCRIPTION ", " DIRECTORY_PROBLEM
                   ", " DIRECTORY_IMPLEMENTATION ", " DIRECTORY_MACHINE ", " DIRECTORY_COST_MODEL
                   " or " DIRECTORY_ENTRY ", found \"%.40s\"",
-                  entry->name, value->text);
+                  title(entry), value->text);
         return false;
     }
     return true;
@@ -296,9 +321,7 @@ static bool restore_attribute(struct checking *checking, struct directory_entry 
         checking->before ? directory_tree_find(checking->before, entry->name) : NULL;
     if (!known || !directory_value(known, name))
         return false;
-    for (uint32_t i = entry->n_values; i-- > 0;)
-        if (strcasecmp(entry->values[i].attribute, name) == 0)
-            take_value(entry, i);
+    directory_entry_drop(entry, name);
     for (uint32_t i = 0; i < known->n_values; i++) {
         const struct directory_value *value = &known->values[i];
         if (strcasecmp(value->attribute, name) == 0 &&
@@ -318,7 +341,7 @@ static void mend_attribute(struct checking *checking, struct directory_entry *en
         struct esp_error error;
         if (!expected)
             continue;
-        error_set(&error, ESP_INVALID, "directory: %s: its %s: expected %s, found \"%.40s\"", entry->name,
+        error_set(&error, ESP_INVALID, "directory: %s: its %s: expected %s, found \"%.40s\"", title(entry),
                   rule->name, expected, value.text);
         const bool stays = restore_attribute(checking, entry, rule->name);
         if (!stays)

@@ -33,6 +33,12 @@
 #define DIRECTORY_COST_MODEL     "espalierCostModel"
 #define DIRECTORY_ENTRY          "espalierEntry"
 
+/* The unit of that number ("ou=machines"), from 0; NULL behind the last. */
+const char *schema_unit(unsigned number);
+/* The base of a whole name that is of a unit, or of an entry in one: a part of it, "" when nothing stands
+ * behind the unit. NULL: it lies in none. */
+const char *schema_below_unit(const char *name);
+
 /* The attributes of a class, for the test that compares them with the schema file: whether the class has the
  * attribute, and whether it must be there. */
 bool schema_allows(const char *object_class, const char *attribute, bool *required);

@@ -138,6 +138,15 @@ enum esp_status directory_tree_add(struct directory_tree *tree, struct directory
     return ESP_OK;
 }
 
+void directory_entry_drop(struct directory_entry *entry, const char *attribute)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < entry->n_values; i++)
+        if (strcasecmp(entry->values[i].attribute, attribute) != 0)
+            entry->values[n++] = entry->values[i];
+    entry->n_values = n;
+}
+
 /* ---- order ---- */
 
 static int by_depth_and_name(const void *a, const void *b)

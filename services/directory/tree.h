@@ -56,6 +56,8 @@ struct directory_entry *directory_tree_find(const struct directory_tree *tree, c
 enum esp_status directory_tree_add(struct directory_tree *tree, struct directory_entry *entry,
                                    const char *attribute, const char *text, size_t length,
                                    struct esp_error *error);
+/* Takes all values of the attribute out. */
+void directory_entry_drop(struct directory_entry *entry, const char *attribute);
 /* Gives an entry, below which there are none, another name that the tree has not, and the value of cn that it
  * says. ESP_LIMIT, ESP_NO_MEMORY; then all is as it was. */
 enum esp_status directory_tree_rename(struct directory_tree *tree, struct directory_entry *entry,

@@ -47,20 +47,56 @@ static void names_are_relative_to_the_first_record(void **state)
     directory_tree_clear(&tree);
 }
 
+/* A part of a directory is one, too: what names end in behind a unit of ours is the base. */
+static void the_base_needs_no_record_of_its_own(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "dn: cn=a,ou=machines,ou=grid,dc=x\ncn: a\n",
+        "dn: ou=machines,ou=Grid,dc=x\nou: machines\n\ndn: cn=a,ou=machines,ou=grid,dc=x\ncn: a\n",
+        "dn: cn=m,cn=a,ou=machines,ou=grid,dc=x\ncn: m\n\ndn: cn=a,ou=machines,ou=grid,dc=x\ncn:: YQ\n =="
+        "\n\ndn: ou=entries,ou=grid,dc=x\nou: entries\n",
+        "dn: cn=a,ou=machines,ou=machines,dc=x\ncn: a\n\ndn: ou=machines,dc=x\nou: machines\n",
+        "dn: cn=a,ou=machines,dc=machines,dc=x\ncn: a\n\n" HEAD,
+    };
+    static const char *const bases[] = {"ou=grid,dc=x", "ou=Grid,dc=x", "ou=grid,dc=x", "ou=machines,dc=x",
+                                        NULL};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct directory_tree tree;
+        struct esp_error error;
+        const char *base;
+        assert_int_equal(parse(texts[i], &tree, &base, &error), bases[i] ? ESP_OK : ESP_SYNTAX);
+        if (!bases[i])
+            continue;
+        assert_string_equal(base, bases[i]);
+        const struct directory_entry *entry = directory_tree_find(&tree, "cn=a,ou=machines");
+        assert_non_null(entry);
+        assert_string_equal(directory_value(entry, "cn")->text, "a");
+        directory_tree_clear(&tree);
+    }
+}
+
 static void mistakes_are_told_with_their_lines(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
         {"", "x.ldif: expected entries, found none"},
         {"cn: a\n", "x.ldif:1: expected a record that begins with \"dn: NAME\", found \"cn\""},
-        {HEAD "dn: cn=a,dc=y\ncn: a\n",
-         "x.ldif:5: expected a name below that of the first record, found \"cn=a,dc=y\""},
+        {HEAD "dn: cn=a,dc=y2\ncn: a\n",
+         "x.ldif:5: expected a name below the base \"ou=grid,dc=x\", found \"cn=a,dc=y2\""},
         {HEAD "dn: cn=a,my-ou=grid,dc=x\ncn: a\n",
-         "x.ldif:5: expected a name below that of the first record, found \"cn=a,my-ou=grid,dc=x\""},
+         "x.ldif:5: expected a name below the base \"ou=grid,dc=x\", found \"cn=a,my-ou=grid,dc=x\""},
         {HEAD "dn: cn=a,ou=grid,dc=x\ncn: a\n\ndn: cn=A,ou=grid,dc=x\ncn: A\n",
          "x.ldif:8: expected each name once, found \"cn=A\""},
         {HEAD "dn: cn=a,ou=grid,dc=x\nchangetype: delete\n",
          "x.ldif:5: expected entries, no changes, found \"changetype\""},
+        {HEAD "dn: cn=a,ou=grid,dc=x\ncn:: YQB\n",
+         "x.ldif:5: expected a whole text in base64 behind \"::\", found \"cn:: YQB\""},
+        {HEAD "dn: cn=a,ou=grid,dc=x\ncn:: YQ*i\n",
+         "x.ldif:5: expected a whole text in base64 behind \"::\", found \"cn:: YQ*i\""},
+        {"dn: cn=a,ou=machines\ncn: a\n",
+         "x.ldif: expected names that end in a base, such as \"cn=a,ou=machines,ou=espalier\", found "
+         "\"cn=a,ou=machines\""},
         {HEAD "dn: cn=a,ou=grid,dc=x\ncn:< file:///etc/passwd\n",
          "x.ldif:5: expected values in the file itself, found \"cn:< file:///etc/passwd\""},
     };
@@ -88,7 +124,7 @@ static void what_is_written_is_read_back(void **state)
     struct directory_entry *entry = directory_tree_entry(&tree, name, &error);
     assert_int_equal(directory_tree_add(&tree, entry, "cn", "a, b+c ", 7, &error), ESP_OK);
     assert_int_equal(directory_tree_add(&tree, entry, "espalierText", odd, sizeof odd - 1, &error), ESP_OK);
-    assert_int_equal(ldif_save(&tree, "ou=grid", path, &error), ESP_OK);
+    assert_int_equal(ldif_save(&tree, "ou=espalier,dc=x", path, &error), ESP_OK);
     assert_int_equal(ldif_load(path, &again, &base, &error), ESP_OK);
     directory_tree_sort(&again);
     assert_true(directory_tree_digest(&tree) == directory_tree_digest(&again));
@@ -316,6 +352,50 @@ static void the_schema_file_says_the_same(void **state)
                                            text, sizeof text));
 }
 
+/* One that is written where its folder is not, or cannot be: the texts do not speak of what lies beside it.
+ */
+static void a_file_that_cannot_be_written_is_told_by_its_name(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/espalier-ldif-XXXXXX", url[64], wanted[128];
+    struct directory_tree tree = {0};
+    struct esp_error error;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(gather_base(&tree, &error), ESP_OK);
+    snprintf(url, sizeof url, "file:%s/no/x.ldif", folder);
+    const struct directory_options options = {.url = url, .timeout_ms = 1000};
+    snprintf(wanted, sizeof wanted, "%s/no/x.ldif cannot be written: there is no folder %s/no", folder,
+             folder);
+    assert_int_equal(directory_write(&options, &tree, false, NULL, NULL, &error), ESP_NOT_FOUND);
+    assert_string_equal(error.text, wanted);
+    assert_int_equal(ldif_save(&tree, "ou=espalier", url + 5, &error), ESP_NOT_FOUND);
+    assert_string_equal(error.text, wanted);
+    snprintf(wanted, sizeof wanted, "%s: expected a regular file, found a folder", folder);
+    assert_int_equal(ldif_save(&tree, "ou=espalier", folder, &error), ESP_INVALID);
+    assert_string_equal(error.text, wanted);
+    directory_tree_clear(&tree);
+    rmdir(folder);
+}
+
+static void urls_are_told_from_others(void **state)
+{
+    (void)state;
+    static const char
+        *const good[] = {"ldap://h/ou=x", "ldap:///ou=x,dc=y",          "ldaps://[::1]:636/ou=x",
+                         "file:/srv/x",   "ldapi://%2Frun%2Fldapi/o=x", "ldap://h:389/ou=x",
+                         "file:///srv/x"},
+               *const bad[] = {"",          "http://h/ou=x",       "ldap://h",       "ldap://h/",
+                               "ldap:ou=x", "ldap://h:99999/ou=x", "ldap://h:/ou=x", "ldap://h:b/ou=x",
+                               "file:",     "file:/srv/",          "ldap://h/?ou=x"};
+    struct esp_error error;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(directory_check_url(good[i], &error), ESP_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(directory_check_url(bad[i], &error), ESP_CONFIG);
+        assert_non_null(strstr(error.text, "expected \"ldap://HOST/BASE\""));
+    }
+}
+
 static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
 {
     (void)state;
@@ -324,7 +404,7 @@ static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
     unlink(path);
     snprintf(url, sizeof url, "file:%s", path);
     const struct directory_options options = {.url = url, .timeout_ms = 1000};
-    struct directory_tree one = {0}, two = {0}, all = {0};
+    struct directory_tree one = {0}, two = {0}, more = {0}, all = {0};
     char second[] = "h:3", *items[] = {second};
     const struct config_strings none = {0}, others = {items, 1};
     struct esp_error error;
@@ -343,6 +423,16 @@ static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
     assert_string_equal(directory_value(b, "espalierParent")->text, "{0}h:1");
     assert_string_equal(b->values[3].text, "{1}h:3");
     directory_tree_clear(&all);
+    /* As in LDAP: what ours does not say stays, its classes and the base are its own. */
+    assert_int_equal(gather_entry(&more, "b", "master", "h:4", NULL, &none, &error), ESP_OK);
+    assert_int_equal(directory_write(&options, &more, false, NULL, NULL, &error), ESP_OK);
+    assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);
+    b = directory_tree_find(&all, "cn=b,ou=entries");
+    assert_string_equal(directory_value(b, "espalierAddress")->text, "h:4");
+    assert_string_equal(directory_value(b, "espalierParent")->text, "{0}h:1");
+    assert_int_equal(b->n_values, 6);
+    directory_tree_clear(&all);
+    directory_tree_clear(&more);
     assert_int_equal(directory_write(&options, &two, true, NULL, NULL, &error), ESP_OK);
     assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);
     assert_null(directory_tree_find(&all, "cn=a,ou=entries"));
@@ -430,6 +520,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_relative_to_the_first_record),
+        cmocka_unit_test(the_base_needs_no_record_of_its_own),
         cmocka_unit_test(mistakes_are_told_with_their_lines),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
@@ -438,6 +529,8 @@ int main(void)
         cmocka_unit_test(what_nobody_would_find_is_told),
         cmocka_unit_test(values_keep_the_places_that_they_say),
         cmocka_unit_test(the_schema_file_says_the_same),
+        cmocka_unit_test(a_file_that_cannot_be_written_is_told_by_its_name),
+        cmocka_unit_test(urls_are_told_from_others),
         cmocka_unit_test(a_file_keeps_what_is_not_brought_unless_it_is_pruned),
         cmocka_unit_test(who_write_a_file_at_once_lose_nothing),
         cmocka_unit_test(who_waits_too_long_to_write_a_file_is_told_for_whom),
