@@ -12,6 +12,7 @@
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
 #include "util/clock.h"
+#include "util/regular_file.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -55,31 +56,47 @@ static enum esp_status take_settings(struct directory_command *command, const ch
     return ESP_OK;
 }
 
+static const struct option options[] = {
+    {"sed", required_argument, NULL, 'S'},
+    {"url", required_argument, NULL, 'u'},
+    {"bind", required_argument, NULL, 'b'},
+    {"password-file", required_argument, NULL, 'p'},
+    {"sasl", required_argument, NULL, 's'},
+    {"sasl-user", required_argument, NULL, 'U'},
+    {"starttls", no_argument, NULL, 't'},
+    {"ca", required_argument, NULL, 'c'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"output", required_argument, NULL, 'o'},
+    {"prune", no_argument, NULL, 'P'},
+    {"json", no_argument, NULL, 'j'},
+    {NULL, 0, NULL, 0},
+};
+
+/* What the other options and all texts stand on, wherever it is in the line: the verb, and a server's file.
+ */
+static int parse_first(int argc, char **argv, struct directory_command *command)
+{
+    struct esp_error error = {0};
+    const char *sed = NULL;
+    int option;
+    opterr = 0; /* what is wrong is told when all of it is read */
+    while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1)
+        sed = option == 'S' ? optarg : sed;
+    command->verb = optind < argc ? argv[optind] : "";
+    opterr = 1;
+    optind = 0;
+    return sed && take_settings(command, sed, &error) != ESP_OK ? directory_fail(command, &error) : EXIT_DONE;
+}
+
 static int parse(int argc, char **argv, struct directory_command *command)
 {
-    static const struct option options[] = {
-        {"sed", required_argument, NULL, 'S'},
-        {"url", required_argument, NULL, 'u'},
-        {"bind", required_argument, NULL, 'b'},
-        {"password-file", required_argument, NULL, 'p'},
-        {"sasl", required_argument, NULL, 's'},
-        {"sasl-user", required_argument, NULL, 'U'},
-        {"starttls", no_argument, NULL, 't'},
-        {"ca", required_argument, NULL, 'c'},
-        {"timeout", required_argument, NULL, 'T'},
-        {"output", required_argument, NULL, 'o'},
-        {"prune", no_argument, NULL, 'P'},
-        {"json", no_argument, NULL, 'j'},
-        {NULL, 0, NULL, 0},
-    };
-    struct esp_error error = {0};
-    int option;
+    int option, code = parse_first(argc, argv, command);
     int64_t ns;
+    if (code != EXIT_DONE)
+        return code;
     while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1)
         switch (option) {
         case 'S':
-            if (take_settings(command, optarg, &error) != ESP_OK)
-                return directory_fail(command, &error);
             break;
         case 'u':
             command->directory.url = optarg;
@@ -103,8 +120,11 @@ static int parse(int argc, char **argv, struct directory_command *command)
             command->directory.ca = optarg;
             break;
         case 'T':
-            if (config_read_duration(optarg, &ns, &error) != ESP_OK || ns < NS_PER_MS)
-                return directory_usage(command, "--timeout: expected a time, such as 5s");
+            if (config_read_duration(optarg, &ns, NULL) != ESP_OK || ns < NS_PER_MS) {
+                char text[128];
+                snprintf(text, sizeof text, "--timeout: expected a time, such as 5s, found '%.60s'", optarg);
+                return directory_usage(command, text);
+            }
             command->directory.timeout_ms = ns / NS_PER_MS;
             break;
         case 'o':
@@ -179,15 +199,44 @@ static enum esp_status gather_sed(struct directory_command *command, const char 
     return status;
 }
 
-/* Where others find it: an address with a free port is none. */
+/* The address that the daemon has now, as it tells there. */
+static bool read_address(const char *path, char address[300])
+{
+    char host[256];
+    uint16_t port;
+    FILE *file = path ? regular_file_open(path, "r", NULL) : NULL;
+    if (!file)
+        return false;
+    const bool has_line = fgets(address, 300, file) != NULL;
+    fclose(file);
+    address[has_line ? strcspn(address, "\r\n") : 0] = 0;
+    return has_line && config_read_address(address, NULL, host, sizeof host, &port, NULL) == ESP_OK;
+}
+
+/* Where others find it: an address with a free port is none, but what came of that. */
 static enum esp_status gather_node(struct directory_command *command, const struct settings_node *node,
                                    const char *role, const char *parent, const struct config_strings *parents,
                                    struct esp_error *error)
 {
-    const char *colon = node->listen ? strrchr(node->listen, ':') : NULL;
-    if (!colon || strcmp(colon, ":0") == 0)
-        return ESP_OK;
-    return gather_entry(&command->tree, node->name, role, node->listen, parent, parents, error);
+    char found[300];
+    struct esp_error why;
+    const char *colon = strrchr(node->listen, ':'), *address = node->listen;
+    if (!colon || strcmp(colon, ":0") == 0) {
+        if (!read_address(node->address_file, found)) {
+            error_set(&why, ESP_NOT_FOUND,
+                      "%s: expected a port in listen = \"%s\", or the address of the running daemon in its "
+                      "address_file (%s), found neither: it is left out",
+                      node->name, node->listen, node->address_file ? node->address_file : "none is named");
+            tell_wrong(command, &why);
+            return ESP_OK;
+        }
+        address = found;
+        fprintf(stderr,
+                "espalier directory %s: %s: listen = \"%s\" names no port: its address is %s until it is "
+                "started again\n",
+                command->verb, node->name, node->listen, address);
+    }
+    return gather_entry(&command->tree, node->name, role, address, parent, parents, error);
 }
 
 static enum esp_status gather_agent(struct directory_command *command, const char *path,
@@ -280,7 +329,7 @@ int main(int argc, char **argv)
     struct directory_command command = {.verb = "", .directory.timeout_ms = 5000};
     int code = parse(argc, argv, &command);
     if (code == EXIT_DONE) {
-        command.verb = optind < argc ? argv[optind++] : "";
+        optind += optind < argc; /* the verb */
         const int n = argc - optind;
         code = strcmp(command.verb, "export") == 0   ? run_export(&command, n, argv + optind)
                : strcmp(command.verb, "import") == 0 ? directory_run_import(&command, n, argv + optind)

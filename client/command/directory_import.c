@@ -7,6 +7,7 @@
 #include "client/command/directory_command.h"
 #include "core/problem/problem.h"
 #include "services/directory/descriptions.h"
+#include "services/directory/gather.h"
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
 
@@ -137,7 +138,8 @@ static int load(struct directory_command *command, const char *path)
 {
     struct esp_error error = {0};
     const char *base;
-    if (ldif_load(path, &command->tree, &base, &error) != ESP_OK)
+    if (ldif_load(path, &command->tree, &base, &error) != ESP_OK ||
+        gather_base(&command->tree, &error) != ESP_OK) /* a file of a few entries need not have the units */
         return directory_fail(command, &error);
     schema_check(&command->tree, NULL, directory_tell_wrong, command);
     if (!command->wrong)

@@ -51,6 +51,16 @@ exported() {
 }
 check "with problems, implementations, machines, models and addresses" exported
 
+# An agent whose port is not in its file is found where it is now, and never left out without a word.
+leader() { printf 'name = "LF"\nparent = "127.0.0.1:1"\naddress_file = "%s/LF.address"\n' "$work"; }
+leader >leader.conf
+check "an agent without an address is told" says 1 'LF: expected a port in listen .*LF.address.*left out' \
+    espalier directory export --output leader.ldif leader.conf
+echo 127.0.0.1:4711 >LF.address
+check "its address comes from its address_file" says 0 'its address is 127.0.0.1:4711 until it is started again' \
+    espalier directory export --output leader.ldif leader.conf
+check "and is written" grep -qx 'espalierAddress: 127.0.0.1:4711' leader.ldif
+
 # ---- the LDAP server ----
 base='ou=espalier,dc=example,dc=org'
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
@@ -111,12 +121,28 @@ directory() { # VERB [OPERAND]...: as the administrator
 }
 check "who may not write is told" says 1 'bind: Invalid credentials|modifications require authentication|Insufficient access' \
     espalier directory import --url "$url" site.ldif
+# One entry of a file is a file, too: what it lies in is made.
+sed -n '/^dn: cn=MA,ou=entries,/,/^$/p' site.ldif >one.ldif
+check "an entry alone is brought into LDAP" says 0 '[0-9]+ entries are in the directory' directory import one.ldif
+check "and is there" says 0 '^cn=MA,ou=entries +Entry ' espalier directory show --url "$url"
+check "a base that cannot be made is told" says 4 'ou=x,dc=nowhere,dc=example,dc=org .is the base right.' \
+    espalier directory import --url "ldap://127.0.0.1:$port/ou=x,dc=nowhere,dc=example,dc=org" \
+    --bind cn=admin,dc=example,dc=org --password-file password one.ldif
+check "one that is too high is told once" says 4 'found them below "ou=espalier,dc=example,dc=org": name that' \
+    espalier directory show --url "ldap://127.0.0.1:$port/dc=example,dc=org"
+check "a password's file that is missing is told" says 4 "password's file nofile cannot be read: No such file" \
+    espalier directory show --url "$url" --bind cn=admin,dc=example,dc=org --password-file nofile
+check "none at all, too" says 4 'expected a file with the password of "cn=admin' \
+    espalier directory show --url "$url" --bind cn=admin,dc=example,dc=org
 check "the entries are brought into LDAP" says 0 '[0-9]+ entries are in the directory' directory import site.ldif
 check "again, encrypted by StartTLS" says 0 'entries are in' directory import --starttls --ca ldap.pem site.ldif
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=other \
     -keyout other.key -out other.pem 2>openssl.out
-check "a certificate of another authority is refused" says 1 'StartTLS' \
+check "a certificate of another authority is refused, and why is told" \
+    says 1 'StartTLS: Connect error; expected a certificate .* by an authority that other.pem has: .*--ca' \
     espalier directory show --url "$url" --starttls --ca other.pem
+check "a file of authorities that is missing is told" says 4 'the file nofile.pem .* cannot be read: No such file' \
+    espalier directory show --url "$url" --starttls --ca nofile.pem
 check "SASL proves who one is" says 0 'entries are in' \
     espalier directory import --url "$ldapi/$base" --sasl EXTERNAL site.ldif
 for mechanism in SCRAM-SHA-256 DIGEST-MD5; do
@@ -354,10 +380,20 @@ if [ "$(id -u)" -eq 0 ] && unshare -mnu sh deaf.sh true 2>/dev/null; then
 fi
 
 # ---- bad input ----
+check "a time that is none is told with its verb" says 2 "^espalier directory show: --timeout: .*found 'abc'.*directory show --help" \
+    espalier directory show --timeout abc
 check "no URL is told" says 2 'expected --url URL' espalier directory show
 check "a URL of another kind" says 4 'expected "ldap://HOST/BASE".*found "http:' espalier directory show --url http://x/
 check "an address without a base" says 4 'expected "ldap://HOST/BASE"' espalier directory show --url ldap://127.0.0.1
 check "a file that is missing" says 4 'there is no file' espalier directory show --url "file:$work/nothing"
+check "what lies beside a file is not spoken of" says 4 "^espalier directory import: $work/no/x.ldif cannot be written: there is no folder $work/no\$" \
+    espalier directory import --url "file:$work/no/x.ldif" site.ldif
+check "nor beside what is exported" says 4 "^espalier directory export: no/x.ldif cannot be written: there is no folder no\$" \
+    espalier directory export -o no/x.ldif master-agent.conf
+sed -n '1,/^espalierRanks::/p' site.ldif | sed 's/^\(espalierRanks:: ...\).*/\1/' >bad.ldif
+check "a text that is cut is told, and by nobody else" says 4 '^espalier directory import: bad.ldif:[0-9]+: expected a whole text in base64' \
+    espalier directory import --url "file:$work/file.ldif" bad.ldif
+check "in one line" sh -c '[ "$(wc -l <said)" -eq 1 ]'
 printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n\nnonsense\n' >bad.ldif
 check "a line that is none, with its place" says 4 'bad.ldif:5: expected "ATTRIBUTE: VALUE", found "nonsense"' \
     espalier directory import --url "file:$work/file.ldif" bad.ldif
