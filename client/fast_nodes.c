@@ -48,16 +48,26 @@ static bool climb(const struct esp_node *nodes, size_t n, const struct esp_node 
     return true;
 }
 
+static enum esp_status no_node(const char *name, struct esp_error *error)
+{
+    return error_set(error, ESP_NOT_FOUND, "the platform has no node \"%s\" (esp_tree() tells all names)",
+                     name);
+}
+
 static enum esp_status find_way(const struct esp_node *nodes, size_t n, const char *source,
                                 const char *destination, double *latency_s, double *bandwidth_bps,
                                 struct esp_error *error)
 {
-    const struct esp_node *from = find(nodes, n, source), *to = find(nodes, n, destination);
     *latency_s = 0;
     *bandwidth_bps = HUGE_VAL;
+    if (!source || !destination)
+        return error_set(error, ESP_INVALID,
+                         "a link has two ends: expected the names of two nodes as source and destination, "
+                         "found NULL as the %s",
+                         source ? "destination" : "source");
+    const struct esp_node *from = find(nodes, n, source), *to = find(nodes, n, destination);
     if (!from || !to)
-        return error_set(error, ESP_NOT_FOUND, "there is no node \"%s\"",
-                         from ? (destination ? destination : "") : (source ? source : ""));
+        return no_node(from ? destination : source, error);
     if (!climb(nodes, n, from, to, true, latency_s, bandwidth_bps) ||
         !climb(nodes, n, to, from, false, latency_s, bandwidth_bps))
         return error_set(error, ESP_NOT_FOUND,
@@ -125,8 +135,10 @@ enum esp_status fast_avail(enum fast_resource resource, const char *source, cons
         status = find_way(nodes, n, source, destination, &latency_s, &bandwidth_bps, error);
         if (status == ESP_OK)
             *amount = resource == FAST_LATENCY ? latency_s : bandwidth_bps;
+    } else if (!source) {
+        status = error_set(error, ESP_INVALID, "expected the name of a node as source, found NULL");
     } else if (!node) {
-        status = error_set(error, ESP_NOT_FOUND, "there is no node \"%s\"", source ? source : "");
+        status = no_node(source, error);
     } else {
         status = of_server(node, resource, amount, error);
     }

@@ -23,6 +23,10 @@ int main(int argc, char **argv)
     esp_tree_free(nodes);
     MUST(fast_avail(FAST_FLOP, argv[1], NULL, &flops));
     HOLDS(speed_flops > 0);
+    HOLDS(fast_avail(FAST_BANDWIDTH, argv[1], NULL, &flops) == ESP_INVALID);
+    HOLDS(strstr(esp_last_error()->text, "found NULL as the destination") != NULL);
+    HOLDS(fast_avail(FAST_LATENCY, argv[1], "nowhere", &flops) == ESP_NOT_FOUND);
+    HOLDS(strstr(esp_last_error()->text, "no node \"nowhere\"") != NULL);
     printf("%.3f\n", flops / speed_flops);
     MUST(grpc_finalize());
     return 0;
