@@ -81,9 +81,12 @@ static void on_time_over(struct timer *timer, int64_t now_ns, void *context)
     struct esp_error error;
     (void)timer;
     (void)now_ns;
-    error_set(&error, ESP_TIMEOUT,
-              "\"%s\" did not say in time whether it has done it (does it hang?): look at the tree",
-              errand->node);
+    error_set(
+        &error, ESP_TIMEOUT,
+        duty_is_question(errand->verb)
+            ? "\"%s\" did not answer in time: it hangs, or is cut off, and what it would tell is left out"
+            : "\"%s\" did not say in time whether it has done it (does it hang?): look at the tree",
+        errand->node);
     conclude(errand, ESP_TIMEOUT, error.text);
 }
 

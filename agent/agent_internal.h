@@ -306,6 +306,10 @@ const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT]);
 /* What is added to "no server solves this problem" where a lost node may have solved it ("": none has). */
 #define LOST_TEXT 80
 const char *lost_words(struct agent *agent, const char *problem, char text[LOST_TEXT]);
+/* Calls `visit` with each node that was lost here or below and may solve the problem, in a record as the tree
+ * has it. False without memory. */
+bool lost_solvers(struct agent *agent, const char *problem, struct arena *arena,
+                  void (*visit)(const struct node_record *lost, void *arg), void *arg);
 /* Whether the node that is asked for was lost here or below. */
 bool lost_has(struct agent *agent, const char *node);
 /* A child was lost; `branch` is still what was known through it. */

@@ -11,12 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXCLUDED_BYTES (256 * 1024)
+#define EXCLUDED_BYTES  (256 * 1024)
+#define UNREACHED_BYTES (64 * 1024)
 
 struct excluded {
-    char *text;
-    size_t n;
+    char *text, *unreached; /* the names of those that cannot be reached */
+    size_t n, n_unreached;
 };
+
+static bool begin_excluded(struct excluded *excluded, struct arena *arena)
+{
+    *excluded = (struct excluded){.text = arena_alloc(arena, EXCLUDED_BYTES),
+                                  .unreached = arena_alloc(arena, UNREACHED_BYTES)};
+    return excluded->text && excluded->unreached;
+}
 
 static void exclude(struct excluded *excluded, const char *server, const char *why)
 {
@@ -26,6 +34,21 @@ static void exclude(struct excluded *excluded, const char *server, const char *w
     memcpy(excluded->text + excluded->n, server, name);
     memcpy(excluded->text + excluded->n + name, why, reason);
     excluded->n += name + reason;
+}
+
+/* One that was lost, and may solve the problem. */
+static void exclude_lost(const struct node_record *lost, void *arg)
+{
+    struct excluded *excluded = arg;
+    const size_t name = strlen(lost->name) + 1;
+    char why[200];
+    snprintf(why, sizeof why, "it cannot be reached, and was last heard of %.0f s ago%s", lost->age_s,
+             lost->role == ROLE_SERVER ? "" : " (an agent; servers below it may solve this)");
+    exclude(excluded, lost->name, why);
+    if (excluded->n_unreached + name > UNREACHED_BYTES)
+        return;
+    memcpy(excluded->unreached + excluded->n_unreached, lost->name, name);
+    excluded->n_unreached += name;
 }
 
 static bool solves(const struct knowledge_node *node, const struct variant *variant)
@@ -134,16 +157,19 @@ static void put_by(const struct knowledge_node *node, const struct request *requ
 }
 
 /* What is told beside the candidates and their costs. */
-static bool add_told(const struct agent *agent, struct submit_reply *reply, const struct excluded *excluded,
-                     struct arena *arena)
+static bool add_told(struct agent *agent, const struct request *request, struct submit_reply *reply,
+                     struct excluded *excluded, struct arena *arena)
 {
-    struct extension *items = arena_alloc(arena, (reply->extensions.n + 2) * sizeof *items);
+    struct extension *items = arena_alloc(arena, (reply->extensions.n + 3) * sizeof *items);
     const char *name = arena_strdup(arena, agent->name);
-    if (!items || !name)
+    if (!items || !name || !lost_solvers(agent, request->problem, arena, exclude_lost, excluded))
         return false;
     memcpy(items, reply->extensions.items, reply->extensions.n * sizeof *items);
     items[reply->extensions.n++] =
         (struct extension){EXTENSION_EXCLUDED, (const uint8_t *)excluded->text, (uint32_t)excluded->n};
+    if (excluded->n_unreached > 0)
+        items[reply->extensions.n++] = (struct extension){
+            EXTENSION_UNREACHED, (const uint8_t *)excluded->unreached, (uint32_t)excluded->n_unreached};
     items[reply->extensions.n++] =
         (struct extension){EXTENSION_FORECASTER, (const uint8_t *)name, (uint32_t)strlen(name)};
     reply->extensions.items = items;
@@ -155,7 +181,7 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
 {
     struct submit_reply *reply = &message->submit_reply;
     struct arena *arena = &message->arena;
-    struct excluded excluded = {.text = arena_alloc(arena, EXCLUDED_BYTES)};
+    struct excluded excluded;
     struct index_query query = submit_query(agent, request);
     uint32_t n = 0, most = knowledge_servers(agent->knowledge);
     char why[400];
@@ -164,7 +190,7 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
     reply->candidates = arena_alloc(arena, (most + 1) * sizeof *reply->candidates);
     uint8_t *told = submit_tell_costs(reply, most + 1, arena),
             *by = told ? submit_tell_by(reply, most + 1, arena) : NULL;
-    if (!excluded.text || !reply->candidates || !told || !by)
+    if (!begin_excluded(&excluded, arena) || !reply->candidates || !told || !by)
         return false;
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
         if (node->role != ROLE_SERVER)
@@ -190,7 +216,7 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
     reply->n_candidates = n;
     reply->extensions.items[0].length = n * COST_BYTES_TOLD;
     reply->extensions.items[1].length = n * BY_BYTES_TOLD;
-    return add_told(agent, reply, &excluded, arena);
+    return add_told(agent, request, reply, &excluded, arena);
 }
 
 struct message *forecast_answer(struct agent *agent, const struct variant *variant,
@@ -270,8 +296,8 @@ struct message *forecast_complete(struct agent *agent, const struct request *req
     struct arena *arena = message ? &message->arena : NULL;
     const uint32_t n_heard = reply ? reply->n_candidates : 0;
     const char **heard = message ? arena_alloc(arena, (n_heard + 1) * sizeof *heard) : NULL;
-    struct excluded excluded = {.text = message ? arena_alloc(arena, EXCLUDED_BYTES) : NULL};
-    if (!heard || !excluded.text) {
+    struct excluded excluded;
+    if (!heard || !begin_excluded(&excluded, arena)) {
         message_destroy(message);
         return NULL;
     }
@@ -282,7 +308,7 @@ struct message *forecast_complete(struct agent *agent, const struct request *req
     exclude_silent(agent, catalog_choose(agent->catalogs, request->problem, request->digest), request, merged,
                    heard, n_heard, &excluded);
     reply->asked = true;
-    if (add_told(agent, reply, &excluded, arena))
+    if (add_told(agent, request, reply, &excluded, arena))
         return message;
     message_destroy(message);
     return NULL;

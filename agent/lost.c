@@ -65,6 +65,45 @@ const char *lost_words(struct agent *agent, const char *problem, char text[LOST_
     return text;
 }
 
+typedef void visit_lost(const struct node_record *lost, void *arg);
+
+static bool visit_here(struct agent *agent, struct arena *arena, visit_lost *visit, void *arg)
+{
+    const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
+    struct node_record *lost = arena_alloc(arena, (n + 1) * sizeof *lost);
+    if (!lost || !absent_records(&agent->absentees, agent->name, agent_now(agent), arena, lost))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (!knowledge_find(agent->knowledge, lost[i].name))
+            visit(&lost[i], arg);
+    return true;
+}
+
+static void visit_lost_by(const struct agent *agent, const struct knowledge_node *node, visit_lost *visit,
+                          void *arg)
+{
+    const double later_s = (double)(agent_now(agent) - node->confirmed_ns) / 1e9;
+    struct absent_reader reader = lost_told(&node->extensions);
+    struct node_record lost;
+    while (absent_read(&reader, &lost)) {
+        lost.age_s += later_s;
+        if (!knowledge_find(agent->knowledge, lost.name))
+            visit(&lost, arg);
+    }
+}
+
+bool lost_solvers(struct agent *agent, const char *name, struct arena *arena, visit_lost *visit, void *arg)
+{
+    const uint64_t problem = lost_problem(name);
+    if (lost_problems_may(&agent->lost_problems, problem, agent_now(agent)) &&
+        !visit_here(agent, arena, visit, arg))
+        return false;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        if (lost_problems_told(&node->extensions, problem))
+            visit_lost_by(agent, node, visit, arg);
+    return true;
+}
+
 bool lost_has(struct agent *agent, const char *node)
 {
     const uint64_t name = lost_node(node);

@@ -256,10 +256,13 @@ void submit_on_place(struct agent *agent, const struct place *place)
 
 /* ---- the request ---- */
 
+/* What rounding leaves of a difference of times is no queue. */
+#define LEAST_QUEUE_S 1e-9
+
 double submit_queue_s(const struct esp_server_view *view)
 {
     const double queue_s = view->complete_s - view->compute_s - view->transfer_s;
-    return queue_s > 0 ? queue_s : 0;
+    return queue_s >= LEAST_QUEUE_S + 1e-12 * view->complete_s ? queue_s : 0;
 }
 
 bool submit_candidate(const struct request *request, const struct index_entry *entry,

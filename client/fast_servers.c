@@ -37,12 +37,12 @@ static bool same_server(const struct fast_server *a, const struct fast_server *b
 }
 
 /* A master passes on what nobody below it solves, so that another one's servers may come twice. */
-static bool is_there(const struct gathering *gathering, const struct fast_server *server)
+static struct fast_server *find(struct gathering *gathering, const struct fast_server *server)
 {
     for (size_t i = 0; i < gathering->n; i++)
         if (same_server(&gathering->servers[i], server))
-            return true;
-    return false;
+            return &gathering->servers[i];
+    return NULL;
 }
 
 static void add(struct gathering *gathering, const struct fast_server *server)
@@ -51,8 +51,12 @@ static void add(struct gathering *gathering, const struct fast_server *server)
         gathering->failed = true;
         return;
     }
-    if (is_there(gathering, server))
+    struct fast_server *known = find(gathering, server);
+    if (known) {
+        if (known->unreachable) /* to one agent; it may be below another one by now */
+            *known = *server;
         return;
+    }
     if (gathering->n == gathering->capacity) {
         const size_t capacity = gathering->capacity ? 2 * gathering->capacity : 64;
         void *grown = realloc(gathering->servers, capacity * sizeof *gathering->servers);
@@ -106,6 +110,17 @@ static const char *next_text(const struct extension *extension, uint32_t *at)
     return text;
 }
 
+static bool is_unreached(const struct submit_reply *reply, const char *server)
+{
+    const struct extension *unreached = extension_find(&reply->extensions, EXTENSION_UNREACHED);
+    const char *name;
+    uint32_t at = 0;
+    while (unreached && (name = next_text(unreached, &at)))
+        if (strcmp(name, server) == 0)
+            return true;
+    return false;
+}
+
 static void add_excluded(struct gathering *gathering, const struct submit_reply *reply, const char *agent)
 {
     const struct extension *excluded = extension_find(&reply->extensions, EXTENSION_EXCLUDED);
@@ -117,7 +132,8 @@ static void add_excluded(struct gathering *gathering, const struct submit_reply 
         add(gathering, &(struct fast_server){.server = arena_strdup(&gathering->arena, server),
                                              .address = "",
                                              .agent = agent,
-                                             .excluded = reason ? reason : ""});
+                                             .excluded = reason ? reason : "",
+                                             .unreachable = is_unreached(reply, server)});
     }
 }
 
@@ -144,7 +160,8 @@ static void take_silence(struct gathering *gathering, const char *address, const
     add(gathering, &(struct fast_server){.server = arena_strdup(&gathering->arena, server),
                                          .address = "",
                                          .agent = "",
-                                         .excluded = reason ? reason : ""});
+                                         .excluded = reason ? reason : "",
+                                         .unreachable = 1});
 }
 
 static void take(void *arg, const char *address, const struct message *reply, const struct esp_error *why)

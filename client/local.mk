@@ -91,6 +91,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_data_put.c \
 	client/command/machines.c \
 	client/command/machines.h \
+	client/command/missing.c \
 	client/command/moving.c \
 	client/command/namesakes.c \
 	client/command/moving.h \

@@ -66,6 +66,9 @@ struct fast_server {
      * Agents know what square matrices of so much work would lead to; the server looks at the call. */
     enum fast_by by;
     unsigned grid_rows, grid_cols, grid_block;
+    /* It is excluded because it cannot be reached: a server that was lost within the last ten minutes, or an
+     * agent, of which the servers below are not known now. */
+    int unreachable;
 };
 
 /* All servers that the platform's master agents know: those that could take the call, then those that are
@@ -119,7 +122,8 @@ enum esp_status fast_comp_time(const char *server, const struct fast_call *call,
 enum esp_status fast_comp_size(const char *server, const struct fast_call *call, uint64_t *bytes);
 /* Time in seconds to move so many bytes from one node of the hierarchy to another, by name, along the tree:
  * the links as they were last forecast, with slow start. 0 from a node to itself. ESP_NOT_FOUND: a link on
- * the way has not been measured, or there is no such node; ESP_UNREACHABLE: no master agent answers. */
+ * the way has not been measured, or there is no such node; ESP_INVALID: a name is missing; ESP_UNREACHABLE:
+ * no master agent answers. */
 enum esp_status fast_comm_time(const char *source, const char *destination, uint64_t bytes, double *seconds);
 
 enum fast_resource {
@@ -138,8 +142,8 @@ enum fast_resource {
  * ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE. */
 enum esp_status fast_need(enum fast_resource resource, const struct fast_call *call, double *amount);
 /* What a node has now, in the units of enum fast_resource; `destination` for bandwidth and latency, else
- * NULL. ESP_INVALID: that is nothing a node has; ESP_NOT_FOUND: no such node, or not measured;
- * ESP_UNREACHABLE. */
+ * NULL. ESP_INVALID: that is nothing a node has, or a name is missing; ESP_NOT_FOUND: no such node, or not
+ * measured; ESP_UNREACHABLE. */
 enum esp_status fast_avail(enum fast_resource resource, const char *source, const char *destination,
                            double *amount);
 

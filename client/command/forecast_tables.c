@@ -3,7 +3,9 @@
 
 #include "client/command/forecast_tables.h"
 #include "client/command/table.h"
+#include "util/names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What a forecast stands on: in a column, and what that means. */
@@ -101,11 +103,11 @@ static void server_row(struct table *table, const struct fast_server *server, bo
         table_text_cell(table, server->agent);
 }
 
-/* In lines of their own: reasons are long. */
+/* In lines of their own: reasons are long. Those that cannot be reached are missing. */
 static void print_excluded(const struct fast_server *servers, size_t n, bool agents)
 {
     for (size_t i = 0; i < n; i++)
-        if (servers[i].excluded)
+        if (servers[i].excluded && !servers[i].unreachable)
             printf("%s  excluded: %s%s%s%s\n", servers[i].server, servers[i].excluded,
                    agents && *servers[i].agent ? " (as told by " : "", agents ? servers[i].agent : "",
                    agents && *servers[i].agent ? ")" : "");
@@ -132,7 +134,8 @@ static enum exit_code print_servers(const struct fast_server *servers, size_t n)
         if (*grounds[k].text && occurs(servers, n, k))
             printf("%s: %s\n", grounds[k].word, grounds[k].text);
     if (any_is_rough(servers, n))
-        printf("~: over the shortest path of links that were measured; transfers from here will tell\n");
+        printf("~: over the shortest path of links that were measured; calls from here with 32 kB and more "
+               "will tell\n");
     print_excluded(servers, n, agents);
     return command_flush();
 }
@@ -140,8 +143,8 @@ static enum exit_code print_servers(const struct fast_server *servers, size_t n)
 static json_t *server_json(const struct fast_server *server)
 {
     if (server->excluded)
-        return json_pack("{s:s, s:s, s:s}", "server", server->server, "agent", server->agent, "excluded",
-                         server->excluded);
+        return json_pack("{s:s, s:s, s:s, s:b}", "server", server->server, "agent", server->agent, "excluded",
+                         server->excluded, "unreachable", server->unreachable);
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s}", "server", server->server,
                   "agent", server->agent, "address", server->address, "compute_s", server->compute_s,
@@ -221,14 +224,69 @@ static enum exit_code print_steps_json(const struct fast_step *steps, size_t n)
     return command_json(list);
 }
 
+/* Returns how many. */
+static size_t names_of(const struct fast_server *servers, size_t n, const char **names)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        if (*servers[i].server != '(') /* all below an agent */
+            names[found++] = servers[i].server;
+    return found;
+}
+
+/* With the names that there are, as far as there is room. */
+static enum exit_code no_server(const struct command_line *command, const char *name,
+                                const struct fast_server *servers, size_t n)
+{
+    struct esp_error error;
+    char list[sizeof error.text / 2] = "";
+    const char **names = calloc(n + 1, sizeof *names);
+    const size_t n_names = names ? names_of(servers, n, names) : 0;
+    const char *closest = names_closest(name, names, n_names);
+    size_t used = 0, listed = 0;
+    for (; listed < n_names && used + strlen(names[listed]) + 32 < sizeof list; listed++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", listed ? ", " : "", names[listed]);
+    if (listed < n_names)
+        snprintf(list + used, sizeof list - used, " and %zu more", n_names - listed);
+    error_set(&error, ESP_NO_SERVER, "--server: no agent knows a server named '%.64s'%s%s%s; there are: %s",
+              name, closest ? "; did you mean '" : "", closest ? closest : "", closest ? "'?" : "",
+              n_names ? list : "none");
+    free(names);
+    return command_fail(command, &error);
+}
+
+static bool is_named(const struct fast_server *servers, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(servers[i].server, name) == 0)
+            return true;
+    return false;
+}
+
+static void tell_unreachable(const struct command_line *command, const struct fast_server *servers, size_t n)
+{
+    struct esp_error text;
+    for (size_t i = 0; i < n; i++)
+        if (servers[i].unreachable) {
+            error_set(&text, ESP_UNREACHABLE, "%s is left out: %s", servers[i].server, servers[i].excluded);
+            command_complain(command->verb->name, text.text);
+        }
+}
+
 enum exit_code forecast_show_servers(const struct command_line *command, const struct fast_server *servers,
                                      size_t n)
 {
+    const char *wanted = command_option_value(command, "server");
+    bool any = false, whole = true;
+    if (wanted && !is_named(servers, n, wanted))
+        return no_server(command, wanted, servers, n);
     const enum exit_code code = command->json ? print_json(servers, n) : print_servers(servers, n);
-    for (size_t i = 0; i < n; i++)
-        if (!servers[i].excluded)
-            return code;
-    return code == EXIT_DONE ? EXIT_UNREACHABLE : code;
+    tell_unreachable(command, servers, n);
+    for (size_t i = 0; i < n; i++) {
+        any |= !servers[i].excluded;
+        whole &= !servers[i].unreachable || (wanted && strcmp(servers[i].server, wanted) != 0);
+    }
+    return code == EXIT_DONE && !(any && whole) ? EXIT_UNREACHABLE : code;
 }
 
 enum exit_code forecast_show_steps(const struct command_line *command, const struct fast_step *steps,

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "client/command/admin.h"
+#include "client/command/missing.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
 
@@ -33,6 +34,8 @@ struct row {
 struct summary {
     struct row rows[MOST_PROBLEMS];
     size_t n, wrong;
+    size_t right;         /* lines of the file that is read, and of the one before it in its place */
+    char first_wrong[60]; /* how the first of those begins */
 };
 
 static struct row *row_of(struct summary *summary, const char *problem)
@@ -90,9 +93,12 @@ static void read_line(struct summary *summary, const char *line)
                          &together, &f.mean, &f.median, &f.ninth, &f.bias);
     if ((n != 3 && (n != 8 || together == 0 || !is_possible(&f))) || !(actual_s > 0) || !isfinite(actual_s) ||
         !(forecast_s >= 0) || !isfinite(forecast_s)) {
-        summary->wrong++;
+        if (summary->wrong++ == 0)
+            snprintf(summary->first_wrong, sizeof summary->first_wrong, "%.*s", (int)strcspn(line, "\r\n"),
+                     line);
         return;
     }
+    summary->right++;
     struct row *row = row_of(summary, problem);
     if (row && n == 8)
         add_short(row, together, &f);
@@ -176,13 +182,15 @@ static void gather(struct summary *summary, struct table *table, json_t *list)
     }
 }
 
-/* Either the table or the list; both are empty afterwards. */
+/* Either the table or the list; both are empty afterwards. `missing` (may be NULL): who did not tell. */
 static enum exit_code show(const struct command_line *command, struct table *table, json_t *list,
-                           const char *nothing)
+                           struct missing *missing, const char *nothing)
 {
     const bool none = json_array_size(list) == 0;
     if (command->json) {
         table_clear(table);
+        if (missing)
+            missing_json(missing, list);
         return command_json(list);
     }
     json_decref(list);
@@ -199,7 +207,7 @@ static enum exit_code print_summary(const struct command_line *command, struct s
     json_t *list = json_array();
     table_init(&table, 7, headings + 1);
     gather(summary, &table, list);
-    return show(command, &table, list, "the file tells of no session");
+    return show(command, &table, list, NULL, "the file tells of no session");
 }
 
 /* ---- a platform ---- */
@@ -215,25 +223,20 @@ static void add_line(struct table *table, json_t *list, const char *server, cons
         show_figures(table, list, server, problem, strcmp(length, "short") == 0, n, &f);
 }
 
-/* One that does not answer is missing, which has been said. */
-static enum exit_code ask_servers(const struct command_line *command, const struct view *view,
-                                  struct table *table, json_t *list)
+static void ask_servers(const struct view *view, struct table *table, json_t *list, struct missing *missing)
 {
-    enum exit_code code = EXIT_DONE;
-    struct command_line plain = *command;
-    plain.json = false; /* what is wrong with one is no part of the list */
     for (size_t i = 0; i < view->n; i++) {
         char *text = NULL, *rest = NULL;
         if (view->nodes[i].role != ESP_ROLE_SERVER || view->nodes[i].unreachable)
             continue;
-        const enum exit_code one =
-            admin_order(&plain, view, &view->nodes[i], "accuracy", NULL, 0, NULL, &text);
+        const enum esp_status status = admin_send(view, &view->nodes[i], "accuracy", NULL, 0, NULL, &text);
+        if (status != ESP_OK)
+            missing_add(missing, view->nodes[i].name, status, esp_last_error()->text);
         for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
             add_line(table, list, view->nodes[i].name, line);
         free(text);
-        code = one == EXIT_DONE ? code : one;
     }
-    return code;
+    missing_all_lost(missing, view);
 }
 
 static enum exit_code summarise_platform(const struct command_line *command)
@@ -249,12 +252,37 @@ static enum exit_code summarise_platform(const struct command_line *command)
     }
     table_init(&table, 8, headings);
     json_t *list = json_array();
-    code = ask_servers(command, &view, &table, list);
+    struct missing missing = missing_begin(command);
+    ask_servers(&view, &table, list, &missing);
     view_close(&view);
     grpc_finalize();
     const enum exit_code printed =
-        show(command, &table, list, "no server has a session to tell of (or a state_dir to note it in)");
+        show(command, &table, list, &missing,
+             missing.code == EXIT_DONE ? "no server has a session to tell of (or a state_dir to note it in)"
+                                       : "no server that answers has a session to tell of");
+    code = missing_end(&missing);
     return code == EXIT_DONE ? printed : code;
+}
+
+/* With what was before it in its place. A file in which no line is one of a server's is another file. */
+static enum esp_status add_file(struct summary *summary, const char *path, struct esp_error *error)
+{
+    char old[4200];
+    snprintf(old, sizeof old, "%s.old", path);
+    summary->right = 0;
+    const size_t wrong = summary->wrong;
+    read_file(summary, old);
+    if (!read_file(summary, path))
+        return error_set(error, ESP_NOT_FOUND, "%s: %s (a server writes accuracy.tsv into its state_dir)",
+                         path, strerror(errno));
+    if (summary->wrong > wrong && summary->right == 0)
+        return error_set(
+            error, ESP_SYNTAX,
+            "%s: expected lines as a server writes them into accuracy.tsv in its state_dir (time, "
+            "problem, forecast and actual seconds, with tabs between them), found \"%s\"; "
+            "without a file, the servers of the platform are asked",
+            path, summary->first_wrong);
+    return ESP_OK;
 }
 
 enum exit_code verb_accuracy(const struct command_line *command)
@@ -263,22 +291,18 @@ enum exit_code verb_accuracy(const struct command_line *command)
         return summarise_platform(command);
     struct summary *summary = calloc(1, sizeof *summary);
     struct esp_error error = {0};
-    char old[4200];
     if (!summary) {
         error_no_memory(&error, "a summary");
         return command_fail(command, &error);
     }
     enum exit_code code = EXIT_DONE;
     for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
-        snprintf(old, sizeof old, "%s.old", command->operands[i]);
-        read_file(summary, old);
-        if (!read_file(summary, command->operands[i])) {
-            error_set(&error, ESP_NOT_FOUND, "%s: %s (a server writes accuracy.tsv into its state_dir)",
-                      command->operands[i], strerror(errno));
-            code = command_fail(command, &error);
+        if (add_file(summary, command->operands[i], &error) != ESP_OK) {
+            command_fail(command, &error);
+            code = EXIT_INPUT;
         }
     }
-    if (summary->wrong > 0)
+    if (summary->wrong > 0 && code == EXIT_DONE)
         fprintf(stderr, "espalier accuracy: %zu lines are left out: they are not as a server writes them\n",
                 summary->wrong);
     if (code == EXIT_DONE)

@@ -27,6 +27,14 @@ static enum exit_code read_wanted(const struct command_line *command, struct wan
     unsigned n = 0;
     *wanted =
         (struct wanted){command_option_value(command, "node"), command_option_value(command, "resource")};
+    if (wanted->resource && command_option_value(command, "summary") && outlook_unit(wanted->resource) &&
+        !weather_summary_has(wanted->resource))
+        return command_usage(
+            command,
+            "--summary: expected --resource availableCpu, freeMemory, freeDisk, bandwidthTcp "
+            "or latencyTcp, which agents have heard of, found '%s' (without --summary, each "
+            "node is asked for it)",
+            wanted->resource);
     if (!wanted->resource || outlook_unit(wanted->resource))
         return EXIT_DONE;
     while (n < 16 && (names[n] = outlook_resource(n)))
@@ -40,9 +48,9 @@ static enum exit_code read_wanted(const struct command_line *command, struct wan
 }
 
 /* A node tells of itself and its links, and the one above it of links between brothers. */
-static bool may_tell(const struct view *view, const struct esp_node *node, const struct wanted *wanted)
+static bool would_tell(const struct view *view, const struct esp_node *node, const struct wanted *wanted)
 {
-    if (node->unreachable || node->role == ESP_ROLE_REDIRECTOR)
+    if (node->role == ESP_ROLE_REDIRECTOR)
         return false;
     if (!wanted->node || strcmp(node->name, wanted->node) == 0)
         return true;
@@ -52,15 +60,28 @@ static bool may_tell(const struct view *view, const struct esp_node *node, const
     return false;
 }
 
+static bool may_tell(const struct view *view, const struct esp_node *node, const struct wanted *wanted)
+{
+    return !node->unreachable && would_tell(view, node, wanted);
+}
+
+static void tell_lost(const struct view *view, const struct wanted *wanted, struct missing *missing)
+{
+    for (size_t i = 0; i < view->n; i++)
+        if (view->nodes[i].unreachable && would_tell(view, &view->nodes[i], wanted))
+            missing_lost(missing, &view->nodes[i]);
+}
+
 /* ---- showing ---- */
 
 static enum exit_code print(const struct command_line *command, const struct view *view,
-                            const struct wanted *wanted, struct weather_rows *rows)
+                            const struct wanted *wanted, struct weather_rows *rows, struct missing *missing)
 {
     weather_narrow(rows, wanted->node, wanted->resource);
     if (command->json)
-        return weather_print_json(rows);
-    weather_print(rows);
+        return weather_print_json(rows, missing);
+    if (rows->first || missing->code == EXIT_DONE)
+        weather_print(rows);
     for (size_t i = 0; i < view->n; i++)
         if (view->nodes[i].role == ESP_ROLE_SERVER && !view->nodes[i].unreachable &&
             !(view->nodes[i].cpu_available > 0) && !wanted->resource &&
@@ -69,25 +90,43 @@ static enum exit_code print(const struct command_line *command, const struct vie
     return command_flush();
 }
 
-/* A node that does not answer is told, and missing. */
-static enum exit_code show_all(const struct command_line *command, const struct view *view)
+static enum exit_code show_all(const struct command_line *command, const struct view *view,
+                               const struct wanted *wanted, struct missing *missing)
 {
     struct weather_rows rows = {0};
+    size_t n = 0, *asked = calloc(view->n + 1, sizeof *asked);
+    for (size_t i = 0; i < view->n && asked; i++)
+        if (may_tell(view, &view->nodes[i], wanted))
+            asked[n++] = i;
+    enum exit_code code = asked ? weather_ask_all(command, view, asked, n, &rows, missing) : EXIT_FAILED;
+    free(asked);
+    if (code == EXIT_DONE)
+        code = print(command, view, wanted, &rows, missing);
+    weather_clear(&rows);
+    return code;
+}
+
+static enum exit_code show_summary(const struct command_line *command, const struct view *view,
+                                   const struct wanted *wanted, struct missing *missing)
+{
+    return weather_summary(command, view, wanted->node, wanted->resource, missing);
+}
+
+/* Nodes that do not answer, or are lost, are told and missing. */
+static enum exit_code show_wanted(const struct command_line *command, const struct view *view)
+{
     struct wanted wanted;
     enum exit_code code = read_wanted(command, &wanted);
     if (code == EXIT_DONE && wanted.node && !view_find(command, view, wanted.node))
         code = EXIT_USAGE;
     if (code != EXIT_DONE)
         return code;
-    size_t n = 0, *asked = calloc(view->n + 1, sizeof *asked);
-    for (size_t i = 0; i < view->n && asked; i++)
-        if (may_tell(view, &view->nodes[i], &wanted))
-            asked[n++] = i;
-    code = asked ? weather_ask_all(command, view, asked, n, &rows) : EXIT_FAILED;
-    free(asked);
-    const enum exit_code printed = print(command, view, &wanted, &rows);
-    weather_clear(&rows);
-    return code == EXIT_DONE ? printed : code;
+    struct missing missing = missing_begin(command);
+    tell_lost(view, &wanted, &missing);
+    code = command_option_value(command, "summary") ? show_summary(command, view, &wanted, &missing)
+                                                    : show_all(command, view, &wanted, &missing);
+    const enum exit_code partial = missing_end(&missing);
+    return partial == EXIT_DONE ? code : partial;
 }
 
 static int by_name(const void *a, const void *b)
@@ -103,8 +142,7 @@ static enum exit_code show(const struct command_line *command)
         return code;
     if (view.n)
         qsort(view.nodes, view.n, sizeof *view.nodes, by_name);
-    code = command_option_value(command, "summary") ? weather_summary(command, view.nodes, view.n)
-                                                    : show_all(command, &view);
+    code = show_wanted(command, &view);
     view_close(&view);
     return code;
 }

@@ -118,10 +118,11 @@ static json_t *row_json(const struct outlook *row)
     return object;
 }
 
-enum exit_code weather_print_json(const struct weather_rows *rows)
+enum exit_code weather_print_json(const struct weather_rows *rows, struct missing *missing)
 {
     json_t *list = json_array();
     for (const struct weather_row *row = rows->first; row; row = row->hh.next)
         json_array_append_new(list, row_json(&row->outlook));
+    missing_json(missing, list);
     return command_json(list);
 }

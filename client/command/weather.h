@@ -5,7 +5,7 @@
 #ifndef CLIENT_COMMAND_WEATHER_H
 #define CLIENT_COMMAND_WEATHER_H
 
-#include "client/command/admin.h"
+#include "client/command/missing.h"
 #include "core/forecast/outlook.h"
 #include "util/hash.h"
 
@@ -25,16 +25,17 @@ void weather_clear(struct weather_rows *rows);
 /* What is not of this node and its links (NULL: of any), or not this resource, goes. */
 void weather_narrow(struct weather_rows *rows, const char *node, const char *resource);
 
-/* Asks these nodes for all that they know, side by side: `wanted` are their indexes in the view. EXIT_DONE,
- * or what was wrong with the last one of those that did not tell; each has been printed on standard error. A
- * link that both its ends, or the agent above, tell of has the rows of the first of them here. */
+/* Asks these nodes for all that they know, side by side: `wanted` are their indexes in the view. Those that
+ * did not tell are missing. EXIT_DONE, or the message has been printed. A link that both its ends, or the
+ * agent above, tell of has the rows of the first of them here. */
 enum exit_code weather_ask_all(const struct command_line *command, const struct view *view,
-                               const size_t *wanted, size_t n, struct weather_rows *rows);
+                               const size_t *wanted, size_t n, struct weather_rows *rows,
+                               struct missing *missing);
 
 /* A row for each, for people: "?" where one measurement is all there is, and nothing can be forecast. */
 void weather_print(const struct weather_rows *rows);
-/* A list of objects, in NWS's units; what is "?" is null. */
-enum exit_code weather_print_json(const struct weather_rows *rows);
+/* A list of objects, in NWS's units; what is "?" is null. Behind them those that are missing. */
+enum exit_code weather_print_json(const struct weather_rows *rows, struct missing *missing);
 
 #define WEATHER_PLOT 16 /* characters */
 /* One character for at most as many values as make all of them WEATHER_PLOT characters, their mean; from an

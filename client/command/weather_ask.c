@@ -136,7 +136,7 @@ static void ask_all(struct asked *all, size_t n, struct round *round)
 }
 
 /* What it told goes behind what others did. */
-static enum exit_code take(const struct command_line *command, struct asked *asked, struct weather_rows *rows)
+static void take(struct asked *asked, struct weather_rows *rows, struct missing *missing)
 {
     struct weather_row *row, *next;
     HASH_ITER(hh, asked->rows.first, row, next)
@@ -144,19 +144,15 @@ static enum exit_code take(const struct command_line *command, struct asked *ask
         if (asked->status == ESP_OK)
             asked->status = add(rows, &row->outlook, &asked->error);
     }
-    if (asked->status == ESP_OK)
-        return EXIT_DONE;
-    error_prefix(&asked->error, "%s", asked->name);
-    command_complain(command->verb->name, asked->error.text);
-    return asked->status == ESP_INVALID ? EXIT_FAILED /* it is of an older version */
-                                        : command_exit_code(asked->status);
+    if (asked->status != ESP_OK)
+        missing_add(missing, asked->name, asked->status, asked->error.text);
 }
 
 enum exit_code weather_ask_all(const struct command_line *command, const struct view *view,
-                               const size_t *wanted, size_t n, struct weather_rows *rows)
+                               const size_t *wanted, size_t n, struct weather_rows *rows,
+                               struct missing *missing)
 {
     struct round round = {.answered = 0};
-    enum exit_code code = EXIT_DONE;
     struct asked *all = calloc(n + 1, sizeof *all);
     if (!all) {
         command_complain(command->verb->name, "no memory for the answers of nodes");
@@ -173,12 +169,11 @@ enum exit_code weather_ask_all(const struct command_line *command, const struct 
     }
     ask_all(all, n, &round);
     for (size_t i = 0; i < n; i++) {
-        const enum exit_code one = take(command, &all[i], rows);
-        code = one == EXIT_DONE ? code : one;
+        take(&all[i], rows, missing);
         weather_clear(&all[i].rows);
     }
     pthread_cond_destroy(&round.changed);
     pthread_mutex_destroy(&round.lock);
     free(all);
-    return code;
+    return EXIT_DONE;
 }

@@ -98,6 +98,8 @@ void estimate_told_cost(const struct server_estimate *estimate, const struct req
 /* Tag of an extension of the answer to such a request: texts with a NUL behind each, the name of a server and
  * why it is excluded, one after the other. */
 #define EXTENSION_EXCLUDED 64
+/* Tag of another one: the names of those of them that cannot be reached, with a NUL behind each. */
+#define EXTENSION_UNREACHED 110
 /* Tag of another one: the name of the master agent that answers, without a NUL. */
 #define EXTENSION_FORECASTER 57
 /* Tag of an extension of a server_estimate, where a forecast is wanted: who would compute the call, as four

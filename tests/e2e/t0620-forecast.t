@@ -113,8 +113,8 @@ check "sessions below a millisecond, too" short_ones_count
 check "a client's next program knows its link" knows_its_link
 check "unless its file says that nothing is kept" forgets_by_wish
 check "a damaged file of links is set aside" nonsense_is_set_aside
-check "a constraint excludes a server: its name" fails 3 'excluded: only server "there" is wanted' \
-    espalier forecast ddot n=1000 --server there
+check "a server that nobody knows is told, with those that there are" \
+    fails 3 "no agent knows a server named 'hare'; did you mean 'here'?; there are: here" espalier forecast ddot n=1000 --server hare
 check "a property" fails 3 'excluded: it has not the property "gpu"' espalier forecast ddot n=1000 --property gpu
 check "the time" fails 3 'wanted within 1e-06 s' espalier forecast dgemm m=900 n=900 k=900 --deadline 1us
 check "the memory" fails 3 'of memory, at most 1 MB are wanted' espalier forecast dgemm m=900 n=900 k=900 --memory '1 MB'
@@ -168,6 +168,7 @@ check "one with a damaged file too" wait_until serves
 check "and says so" goes_on 'damaged or cut.*set aside as .*corrections.damaged' sed3
 check "the file is kept for whoever wants to look" test -s state/corrections.damaged
 check "a file that is missing is told" fails 4 'nowhere' espalier accuracy nowhere
+check "a file that is another one is told" fails 4 'sed.conf: expected lines as a server writes them into accuracy.tsv' espalier accuracy sed.conf
 
 # ---- a model file of another version: told, left out, and the others serve ----
 later=$(echo state/models/ddot-*-1-0.model | sed 's/ddot/dlater/')
@@ -214,4 +215,21 @@ printf 'rubbish' >state/corrections
 start sed5 espalier-sed --foreground "$work/sed.conf"
 check "damaged corrections are told where there are no models, too" wait_until goes_on 'corrections: expected corrections of models, found another file.*set aside' sed5
 check "and set aside" test -s state/corrections.damaged
+
+# ---- a second server, which is lost ----
+sed 's/^name = .*/name = "other"/; /^state_dir/d' sed.conf >other.conf
+start other espalier-sed --foreground "$work/other.conf"
+check "a constraint excludes a server: its name" wait_until fails 0 'other  excluded: only server "here" is wanted' \
+    espalier forecast ddot n=1000 --server here
+stop other KILL
+check "a server that is lost is told, and the exit code says that the forecast is not whole" \
+    wait_until fails 3 'espalier forecast: other is left out: it cannot be reached, and was last heard of' espalier forecast ddot n=1000
+check "programs are told so" fails 3 '"unreachable": true' espalier forecast --json ddot n=1000
+check "who wants another server misses nothing" fails 0 here espalier forecast ddot n=1000 --server here
+check "so it is told of how good forecasts were" fails 3 'espalier accuracy: other: it cannot be reached (it was last heard of' espalier accuracy
+check "to programs, too" fails 3 '"missing": "it cannot be reached' espalier accuracy --json
+check "and of the weather" fails 3 'espalier weather: other: it cannot be reached' espalier weather
+check "in a list" fails 3 '{"node": "other", "missing": "it cannot be reached' espalier weather --json
+check "and in its summary" fails 3 'espalier weather: other: it cannot be reached' espalier weather --summary
+check "but not where it is not asked for" fails 0 here espalier weather --summary --node here
 finish
