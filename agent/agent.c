@@ -56,7 +56,10 @@ void agent_refuse(struct agent *agent, struct call *call, const struct submit *s
     if (again ? log_wants(LOG_DEBUG_LEVEL) : log_quota_take(&agent->refused_lines, now_ns))
         log_write(again ? LOG_DEBUG_LEVEL : LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
                   "refused: %s", error->text);
-    peers_reply(agent, call, &asked, message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text));
+    struct message *reply = message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text);
+    if (reply && error->status == ESP_UNREACHABLE && awaited_server(agent, request))
+        extension_add(&reply->submit_reply.extensions, EXTENSION_AWAITED, "", 0, &reply->arena);
+    peers_reply(agent, call, &asked, reply);
 }
 
 /* ---- the endpoint's operations ---- */
@@ -250,6 +253,7 @@ static void agent_free(struct agent *agent)
     data_clear(agent);
     absent_release(&agent->absentees);
     lost_problems_release(&agent->lost_problems);
+    returning_release(&agent->returning);
     link_graph_clear(&agent->links);
     knowledge_destroy(agent->knowledge);
     catalog_store_destroy(agent->catalogs);

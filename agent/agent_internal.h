@@ -33,6 +33,7 @@
 #include "core/forecast/link_graph.h"
 #include "core/hierarchy/location_report.h"
 #include "core/hierarchy/lost_problems.h"
+#include "core/hierarchy/returning.h"
 #include "core/hierarchy/membership.h"
 #include "core/choice/scheduler.h"
 #include "services/duty.h"
@@ -86,6 +87,7 @@ struct agent {
     struct absentees absentees; /* of them, for the tree */
     uint32_t absent_told;       /* how many of them those above have heard of */
     struct lost_problems lost_problems;
+    struct returning returning; /* servers below that said they start again */
     struct knowledge *knowledge;
     struct catalog_store *catalogs;
     struct location *location; /* of data below */
@@ -280,8 +282,8 @@ enum esp_status learning_begin(struct agent *agent, struct esp_error *error);
 /* Servers have gone, who may be on their way here by another parent; or one has come and will tell what it
  * has soon. */
 void learning_expect(struct agent *agent);
-/* That node goes, or NULL: if it said that it starts again, it is expected for longer. */
-void learning_expect_back(struct agent *agent, const struct knowledge_node *node);
+/* A server has gone that said it starts again: it is expected for longer. */
+void learning_expect_back(struct agent *agent);
 /* Whether it may not have heard of all below. */
 bool learning_is(const struct agent *agent);
 /* The request is of something that it has not heard of, a server when its problem `is_known`: true when that
@@ -294,17 +296,30 @@ void learning_go_on(struct agent *agent);
 bool learning_abandon(struct agent *agent, const struct call *call);
 void learning_clear(struct agent *agent);
 
+/* awaited.c: servers that are being started again */
+/* That node goes, or NULL: if it said that it starts again, it is expected. */
+void awaited_gone(struct agent *agent, const struct knowledge_node *node);
+/* The name of one that would take the request then, where nobody could take it now; NULL: none. */
+const char *awaited_server(struct agent *agent, const struct request *request);
+/* Of one that has gone, and solves that; NULL: none. */
+const char *awaited_solver(struct agent *agent, const char *problem);
+/* *error says so, ESP_UNREACHABLE; false: there is no such server. */
+bool awaited_explain(struct agent *agent, const struct request *request, struct esp_error *error);
+
 /* explain.c: why no server can take a request of a known problem, and of an unknown one. */
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error);
 void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error);
+/* Whether the server solves it, draining or not. */
+bool submit_knows(const struct knowledge_node *node, const struct variant *variant);
 /* What is added to how much memory a server has, where others on its machine hold some of it; "": nobody
  * does. */
 #define HELD_TEXT 100
 const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT]);
 /* lost.c: nodes that were lost without a word, here and below */
-/* What is added to "no server solves this problem" where a lost node may have solved it ("": none has). */
-#define LOST_TEXT 80
+/* What is added to "no server solves this problem" where a lost node may have solved it, or one does that is
+ * being started again ("": none has, nor does). */
+#define LOST_TEXT (CAP_NAME + 80)
 const char *lost_words(struct agent *agent, const char *problem, char text[LOST_TEXT]);
 /* Calls `visit` with each node that was lost here or below and may solve the problem, in a record as the tree
  * has it. False without memory. */

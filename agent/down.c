@@ -103,7 +103,7 @@ static void on_lost(void *self, struct child *child, const char *why)
               "%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
               child->address, branch->n_nodes, why);
     lost_note(agent, child, branch);
-    learning_expect_back(agent, knowledge_find(agent->knowledge, child->name));
+    awaited_gone(agent, knowledge_find(agent->knowledge, child->name));
     agent->counts.children_lost++;
     administer_child_lost(agent, child->name);
     question_child_lost(agent, branch);
@@ -250,6 +250,13 @@ static bool is_new(const struct agent *agent, const struct branch *branch, const
            (!known || known->branch != branch || known->incarnation != record->incarnation);
 }
 
+/* Somewhere below it is there again. */
+static void forget_absence(struct agent *agent, const char *node)
+{
+    absent_forget(&agent->absentees, node);
+    returning_forget(&agent->returning, node);
+}
+
 static void on_report(void *self, struct child *child, const struct report *report, bool whole)
 {
     struct agent *agent = self;
@@ -262,7 +269,7 @@ static void on_report(void *self, struct child *child, const struct report *repo
     if (child->part == REPORT_COMPLETE || child->part == REPORT_BEGINS)
         knowledge_complete_begin(agent->knowledge, branch);
     for (uint32_t i = 0; i < report->n_removed; i++) {
-        learning_expect_back(agent, knowledge_find(agent->knowledge, report->removed[i]));
+        awaited_gone(agent, knowledge_find(agent->knowledge, report->removed[i]));
         lost |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
     }
     for (uint32_t i = 0; i < report->n_records; i++) {
@@ -274,7 +281,7 @@ static void on_report(void *self, struct child *child, const struct report *repo
         if (joins)
             administer_joined(agent, report->records[i].name);
         if (unknown && change != KNOWLEDGE_IGNORED)
-            absent_forget(&agent->absentees, report->records[i].name); /* no child any more, but there */
+            forget_absence(agent, report->records[i].name);
         lost_found(agent, child, &report->records[i]);
         urgent |= change == KNOWLEDGE_BETTER;
         take_links(agent, child, &report->records[i]);

@@ -18,7 +18,7 @@ struct sieve {
     double soonest_s;
 };
 
-static bool knows(const struct knowledge_node *node, const struct variant *variant)
+bool submit_knows(const struct knowledge_node *node, const struct variant *variant)
 {
     for (uint32_t i = 0; i < variant->n_catalogs; i++)
         if (variant->catalogs[i] == node->catalog)
@@ -28,7 +28,7 @@ static bool knows(const struct knowledge_node *node, const struct variant *varia
 
 static bool solves(const struct knowledge_node *node, const struct variant *variant)
 {
-    return knows(node, variant) && node->entry.in != NULL;
+    return submit_knows(node, variant) && node->entry.in != NULL;
 }
 
 static void sift(struct sieve *sieve, const struct knowledge_node *node, const struct request *request,
@@ -125,33 +125,13 @@ const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT])
     return text;
 }
 
-static bool is_back_soon(const struct knowledge_node *node)
-{
-    return node->draining && extension_find(&node->extensions, EXTENSION_BACK_SOON);
-}
-
-/* Clients wait for who is not there, and not for who takes nothing. */
-static void explain_draining(struct agent *agent, const struct variant *variant,
-                             const struct request *request, struct esp_error *error)
-{
-    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
-        if (is_back_soon(node) && knows(node, variant)) {
-            error_set(error, ESP_UNREACHABLE,
-                      "server \"%s\", which solves %s, takes no sessions until it is started again",
-                      node->name, request->problem);
-            return;
-        }
-    error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", variant_servers(variant),
-              request->problem);
-}
-
 /* It could take it by what is remembered of it, and was not chosen by what it has answered. */
 static void explain_unchosen(const struct variant *variant, const struct request *request,
                              const struct knowledge_node *node, struct esp_error *error)
 {
     struct constraints constraints;
     constraints_get(&request->extensions, &constraints);
-    if (!knows(node, variant))
+    if (!submit_knows(node, variant))
         error_set(error, ESP_NO_SERVER, "server \"%s\" does not solve %s as the client knows it",
                   request->server, variant->problem);
     else if (!node->entry.in)
@@ -173,9 +153,6 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
     if (!node || node->role != ROLE_SERVER)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", escape(request->server, shown),
                   agent->name);
-    else if (is_back_soon(node))
-        error_set(error, ESP_UNREACHABLE, "server \"%s\" takes no sessions until it is started again",
-                  request->server);
     else if (node->draining)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
                   request->server);
@@ -228,7 +205,7 @@ static void explain_silent(const struct agent *agent, const struct variant *vari
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error)
 {
-    if (explain_constraints(agent, variant, request, error))
+    if (awaited_explain(agent, request, error) || explain_constraints(agent, variant, request, error))
         return;
     if (*request->server) {
         explain_server(agent, variant, request, error);
@@ -246,7 +223,8 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
                   request->problem, lost_words(agent, request->problem, lost));
     else if (taking == 0)
-        explain_draining(agent, variant, request, error);
+        error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
+                  request->problem);
     else if (most_memory < request->memory_bytes)
         error_set(error, ESP_NO_SERVER,
                   "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
@@ -266,6 +244,8 @@ void submit_explain_unknown(struct agent *agent, const struct request *request, 
                   "%s is known with another signature (%016" PRIx64 ", the client has %016" PRIx64
                   "): ask for its description again",
                   name, other->digest, request->digest);
+    else if (awaited_explain(agent, request, error))
+        return;
     else if (closest)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s; did you mean %s?",
                   agent->name, name, lost_words(agent, request->problem, lost), closest);

@@ -66,10 +66,9 @@ void learning_expect(struct agent *agent)
     expect_within(agent, EXPECTED_NS);
 }
 
-void learning_expect_back(struct agent *agent, const struct knowledge_node *node)
+void learning_expect_back(struct agent *agent)
 {
-    if (node && extension_find(&node->extensions, EXTENSION_BACK_SOON))
-        expect_within(agent, LONGEST_WAIT_NS);
+    expect_within(agent, LONGEST_WAIT_NS);
 }
 
 bool learning_is(const struct agent *agent)

@@ -7,6 +7,7 @@ agent_libagent_la_SOURCES = \
 	agent/agent.h \
 	agent/agent_internal.h \
 	agent/ahead.c \
+	agent/awaited.c \
 	agent/awake.c \
 	agent/awake.h \
 	agent/configured.c \

@@ -58,8 +58,11 @@ static uint32_t count_solvers(struct agent *agent, const char *name)
 const char *lost_words(struct agent *agent, const char *problem, char text[LOST_TEXT])
 {
     const uint32_t lost = count_solvers(agent, problem);
+    const char *server = awaited_solver(agent, problem);
     *text = 0;
-    if (lost > 0)
+    if (server)
+        snprintf(text, LOST_TEXT, "; server \"%s\", which solves it, is being started again", server);
+    else if (lost > 0)
         snprintf(text, LOST_TEXT, "; %u node%s below it cannot be reached, and may solve it", lost,
                  lost == 1 ? "" : "s");
     return text;
@@ -107,7 +110,8 @@ bool lost_solvers(struct agent *agent, const char *name, struct arena *arena, vi
 bool lost_has(struct agent *agent, const char *node)
 {
     const uint64_t name = lost_node(node);
-    bool lost = lost_problems_may(&agent->lost_problems, name, agent_now(agent));
+    bool lost = lost_problems_may(&agent->lost_problems, name, agent_now(agent)) ||
+                returning_has(&agent->returning, node, agent_now(agent));
     for (const struct knowledge_node *below = knowledge_first(agent->knowledge); below && !lost;
          below = below->hh.next)
         lost = lost_problems_told(&below->extensions, name);

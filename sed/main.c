@@ -47,7 +47,7 @@ static enum esp_status serve(const struct settings_sed *settings, struct daemon 
         status = daemon_ready(daemon, service_address(service), error);
     if (status == ESP_OK)
         daemon_wait(daemon, reload, service);
-    service_close(service);
+    service_close(service, daemon_runs_again());
     transport_destroy(transport);
     return status;
 }

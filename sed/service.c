@@ -160,7 +160,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     if (status == ESP_OK)
         status = service_keep_callable(service, service->problems, error);
     if (status != ESP_OK) {
-        service_close(service);
+        service_close(service, false);
         return status;
     }
     *result = service;
@@ -445,7 +445,7 @@ static void wait_while(struct service *service, bool (*what)(const struct server
     }
 }
 
-void service_close(struct service *service)
+void service_close(struct service *service, bool restarts)
 {
     if (!service)
         return;
@@ -465,7 +465,7 @@ void service_close(struct service *service)
     if (service->server && service->settings->node.state_dir)
         corrections_file_save(service->server, service->settings->node.state_dir);
     if (service->endpoint) {
-        server_drain(service->server);
+        server_drain(service->server, restarts);
         wait_while(service, computes, FINISH_MS);
         wait_while(service, has_results, FETCH_MS);
         server_leave(service->server);

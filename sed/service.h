@@ -39,7 +39,8 @@ bool service_reload(struct service *service, const struct settings_sed *now, con
                     const char *pending);
 
 /* Takes no new sessions, lets those that run end and their results be fetched (for a bounded time), says
- * goodbye, ends the workers and the endpoint, and frees all. NULL is nothing to do. */
-void service_close(struct service *service);
+ * goodbye, ends the workers and the endpoint, and frees all. `restarts`: the program runs again then. NULL is
+ * nothing to do. */
+void service_close(struct service *service, bool restarts);
 
 #endif

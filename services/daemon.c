@@ -190,6 +190,11 @@ static void end_wait(struct daemon *daemon, int number)
     daemon_look_away(daemon);
 }
 
+bool daemon_runs_again(void)
+{
+    return daemon_again.wanted;
+}
+
 /* What ends and cannot begin again serves nobody: what is wrong with its files is logged, and it goes on. */
 static bool may_end(const struct daemon *daemon, int number)
 {

@@ -114,6 +114,9 @@ typedef bool daemon_reloader(void *arg, const struct daemon_reload *read);
  */
 void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg);
 
+/* Whether it was SIGUSR2 that ended the wait. */
+bool daemon_runs_again(void);
+
 /* Closes the HTTP port, removes the address files (unless it runs again) and closes the log. NULL is nothing
  * to do. */
 void daemon_stop(struct daemon *daemon);

@@ -167,16 +167,19 @@ static enum esp_status check_files(const struct duty *duty, struct esp_error *er
     return status == ESP_OK ? ESP_OK : stays(duty, error);
 }
 
-/* Takes no new sessions until it is started again: nothing is kept, and whoever wanted it may die. */
-static enum esp_status drain_briefly(struct duty *duty, const char **text, struct esp_error *error)
+/* Takes no new sessions until it is started again, or, if it `retires`, stopped for good: nothing is kept,
+ * and whoever wanted it may die. */
+static enum esp_status drain_briefly(struct duty *duty, bool retires, const char **text,
+                                     struct esp_error *error)
 {
     if (!duty->ops->drain || duty->options.membership.role != ROLE_SERVER)
         return error_set(error, ESP_INVALID, "\"%s\" takes no sessions: drain the servers below it",
                          duty->options.name);
-    enum esp_status status = check_files(duty, error); /* that start is what comes next */
+    enum esp_status status = retires ? check_control(duty, error) : check_files(duty, error);
     if (status != ESP_OK)
         return status;
-    *text = "until it is started again";
+    *text = retires ? "until it is stopped" : "until it is started again";
+    duty->retires = retires;
     duty->brief_until_ns = clock_now_ns(duty->options.membership.clock) + DUTY_BRIEF_NS;
     duty->ops->drain(duty->options.self, true);
     return ESP_OK;
@@ -190,7 +193,13 @@ void duty_end_brief(struct duty *duty)
     duty->ops->drain(duty->options.self, duty->place.draining);
     if (!duty->place.draining)
         duty->ops->told(duty->options.self, "undrain", ESP_OK,
-                        "whoever wanted it to start again says nothing any more");
+                        duty->retires ? "whoever wanted it to end says nothing any more"
+                                      : "whoever wanted it to start again says nothing any more");
+}
+
+bool duty_is_back_soon(const struct duty *duty)
+{
+    return !duty->place.draining && (duty->restarts || (duty->brief_until_ns && !duty->retires));
 }
 
 /* ESP_PENDING: answered when it is done. */
@@ -335,7 +344,9 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
     if (strcmp(verb, "stay") == 0)
         return duty_stay(duty, words, n, arena, text, error);
     if (strcmp(verb, "drain") == 0 && n == 1 && strcmp(words[0], "briefly") == 0)
-        return drain_briefly(duty, text, error);
+        return drain_briefly(duty, false, text, error);
+    if (strcmp(verb, "retire") == 0 && n == 0)
+        return drain_briefly(duty, true, text, error);
     if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)
         return drain(duty, *verb == 'd', text, error);
     if (strcmp(verb, "disable") == 0 || strcmp(verb, "enable") == 0)

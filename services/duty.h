@@ -14,6 +14,7 @@
  *     drain, undrain      takes no new sessions; takes them again
  *     drain briefly       until it is started again, which its files have to allow, and for DUTY_BRIEF_NS
  *                         at most, as who wanted it may be gone: it is said again meanwhile
+ *     retire              likewise, until it is stopped for good: nobody is to wait for it
  *     disable PROBLEM...  does not solve them any more, answered when that is so; where its files do
  *                         not allow to be read again, nothing changes
  *     enable PROBLEM...   does so again
@@ -114,6 +115,8 @@ struct duty {
     struct trace trace;
     struct duty_weather weather; /* the owner sets it */
     int64_t brief_until_ns;      /* it takes no sessions until then; 0: not briefly */
+    bool retires;                /* and nobody starts it again */
+    bool restarts;               /* its process ends, to run again: the owner sets it */
     struct duty_asker mover;     /* who waits for the move that is under way */
     struct duty_asker reloader;  /* and for the files to be read again */
     char **switched;             /* problems that this is to disable or (`enabled`) enable; NULL: none */
@@ -134,6 +137,9 @@ struct duty {
 enum esp_status duty_init(struct duty *duty, const struct duty_options *options, const struct duty_ops *ops,
                           struct esp_error *error);
 void duty_release(struct duty *duty);
+
+/* Whether it takes no sessions because it is to start again, and will then. */
+bool duty_is_back_soon(const struct duty *duty);
 
 /* Whether who speaks may give that order: with TLS only those whom the node's file names, but for the
  * weather and what ranks are like, which everybody sees who sees the tree. ESP_SECURITY. */

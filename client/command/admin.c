@@ -208,10 +208,13 @@ static enum exit_code spare_last(struct orders *orders, const struct esp_node *n
     return EXIT_DONE;
 }
 
-/* Whoever starts it again wants it to work. It holds for DUTY_BRIEF_NS (services/duty.h). */
-static enum exit_code drain_briefly(struct orders *orders, const struct esp_node *node)
+/* Whoever starts it again wants it to work; clients wait for one that is, and not for one that goes. An older
+ * server does not tell the two apart. It holds for DUTY_BRIEF_NS (services/duty.h). */
+static enum exit_code drain_briefly(struct orders *orders, const struct esp_node *node, bool for_good)
 {
     const char *briefly = "briefly";
+    if (for_good && admin_send(&orders->view, node, "retire", NULL, 0, NULL, NULL) == ESP_OK)
+        return EXIT_DONE;
     return admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
 }
 
@@ -234,7 +237,8 @@ static enum exit_code count_sessions(const struct command_line *command, const c
 
 /* Until nothing runs on the server or waits there, or it took longer than `patience_s` (0: any time), which
  * is said. Whoever is interrupted here leaves a server that soon takes sessions again. */
-static enum exit_code wait_idle(struct orders *orders, const struct esp_node *node, double patience_s)
+static enum exit_code wait_idle(struct orders *orders, const struct esp_node *node, bool for_good,
+                                double patience_s)
 {
     const struct timespec pause = {.tv_nsec = IDLE_PAUSE_NS};
     const int64_t begun_ns = clock_now_ns(&clock_system);
@@ -252,7 +256,7 @@ static enum exit_code wait_idle(struct orders *orders, const struct esp_node *no
             return command_fail(orders->command, &error);
         }
         if (now_ns - drained_ns >= DRAIN_AGAIN_NS) {
-            if ((code = drain_briefly(orders, node)) != EXIT_DONE)
+            if ((code = drain_briefly(orders, node, for_good)) != EXIT_DONE)
                 return code;
             drained_ns = now_ns;
         }
@@ -273,9 +277,9 @@ enum exit_code orders_make_idle(struct orders *orders, const struct esp_node *no
         return EXIT_DONE;
     enum exit_code code = orders_spare(orders, node, for_good);
     if (code == EXIT_DONE)
-        code = drain_briefly(orders, node);
+        code = drain_briefly(orders, node, for_good);
     if (code == EXIT_DONE)
-        code = wait_idle(orders, node, patience_s);
+        code = wait_idle(orders, node, for_good, patience_s);
     return code == EXIT_DONE ? spare_last(orders, node, for_good) : code;
 }
 

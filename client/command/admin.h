@@ -89,8 +89,9 @@ enum exit_code orders_end(struct orders *orders, const struct esp_node *node, co
                           uint64_t *generation, char **text);
 /* Waits until the tree does not show it any more: EXIT_DONE, or that was said after `patience_s`. */
 enum exit_code orders_wait_gone(const struct command_line *command, const char *name, double patience_s);
-/* Has the node run again, drained first if it is a server and not alone, and waits until the platform is
- * whole again. `idle_s` for its sessions (0: any time), and for the platform (0: 60 s). */
+/* Has the node run again, drained first if it is a server (calls of what nobody else solves wait), and waits
+ * until the platform is whole again. `idle_s` for its sessions (0: any time), and for the platform (0: 60 s).
+ */
 enum exit_code orders_restart(struct orders *orders, const char *name, double idle_s);
 
 #endif

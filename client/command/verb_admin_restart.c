@@ -97,30 +97,11 @@ static enum exit_code wait_whole(const struct whole *whole, const struct esp_nod
     return EXIT_DONE;
 }
 
-/* Somebody else takes the sessions meanwhile. */
-static bool has_company(const struct view *view, const struct esp_node *server)
-{
-    for (size_t i = 0; i < view->n; i++)
-        if (&view->nodes[i] != server && view->nodes[i].role == ESP_ROLE_SERVER &&
-            !view->nodes[i].unreachable && !view->nodes[i].draining)
-            return true;
-    return false;
-}
-
-/* A server that is alone is not drained: clients wait a while for one that starts again, and what runs on it
- * may take longer. Its sessions have the seconds that a stop leaves them. */
-static enum exit_code make_idle(const struct whole *whole, const struct esp_node *node)
-{
-    struct orders *orders = whole->orders;
-    return has_company(&orders->view, node) ? orders_make_idle(orders, node, false, whole->idle_s)
-                                            : EXIT_DONE;
-}
-
 static enum exit_code restart_one(const struct whole *whole, const struct esp_node *node)
 {
     struct orders *orders = whole->orders;
     const int64_t begun_ns = clock_now_ns(&clock_system);
-    enum exit_code code = make_idle(whole, node);
+    enum exit_code code = orders_make_idle(orders, node, false, whole->idle_s);
     if (code == EXIT_DONE)
         code = orders_end(orders, node, "restart", false, NULL, NULL);
     if (code == EXIT_DONE)

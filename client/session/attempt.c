@@ -7,6 +7,7 @@
 #include "client/jobs/job.h"
 #include "client/data/lend.h"
 #include "client/session/link.h"
+#include "core/choice/terms.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -246,7 +247,8 @@ static void accepted(struct session *session, struct link *link, const struct se
 
 /* Nobody took it, or it was lost: why, and what next. */
 static void declined(struct session *session, const struct session_candidate *candidate, struct link *link,
-                     enum esp_status status, bool uncertain, const struct esp_error *why)
+                     const struct message *reply, enum esp_status status, bool uncertain,
+                     const struct esp_error *why)
 {
     session->error = *why;
     char who[CAP_NAME + 16];
@@ -255,6 +257,8 @@ static void declined(struct session *session, const struct session_candidate *ca
         strcpy(who, "server"); /* that was named by its address */
     error_prefix_at(&session->error, who, candidate->address);
     session->error.status = status;
+    session->awaited = status == ESP_UNREACHABLE && reply->kind == MESSAGE_CALL_REPLY &&
+                       extension_find(&reply->call_reply.session.extensions, EXTENSION_AWAITED);
     session->silent = (session->silent && session->n_excluded > 0) || (link && link_is_silent(link));
     if (status == ESP_UNKNOWN_PROBLEM || status == ESP_VERSION)
         functions_forget(session->engine->functions, session->invocation.function);
@@ -324,7 +328,7 @@ void attempt_offer(struct session *session)
         accepted(session, link, candidate, &reply.call_reply.session);
     } else {
         ahead_forget(session);
-        declined(session, candidate, link, status, uncertain, &error);
+        declined(session, candidate, link, &reply, status, uncertain, &error);
     }
     message_clear(&reply);
 }

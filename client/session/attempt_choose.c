@@ -7,6 +7,7 @@
 #include "client/session/excluded.h"
 #include "client/session/link.h"
 #include "client/session/link_sound.h"
+#include "core/hierarchy/returning.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -35,13 +36,13 @@ static void take_choice(struct session *session, const struct choice *choice)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
-static enum esp_status submit_once(struct session *session, bool *silent, struct esp_error *error)
+static enum esp_status submit_once(struct session *session, struct route_hope *hope, struct esp_error *error)
 {
     struct engine *engine = session->engine;
     struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
     struct choice choice;
     int64_t timeout_ms = session_left_ms(session);
-    *silent = false;
+    *hope = (struct route_hope){false};
     request.submit.time_left_ms = (uint64_t)timeout_ms;
     request.submit.request = (struct request){.session = session->id,
                                               .server = session->invocation.home,
@@ -63,7 +64,7 @@ static enum esp_status submit_once(struct session *session, bool *silent, struct
     if (timeout_ms > engine->call_timeout_ms)
         timeout_ms = engine->call_timeout_ms;
     if (status == ESP_OK)
-        status = route_try(engine->route, &request, timeout_ms, silent, &reply, error);
+        status = route_try(engine->route, &request, timeout_ms, hope, &reply, error);
     if (status == ESP_OK && reply.submit_reply.n_candidates == 0)
         status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
     if (status == ESP_OK && !choice_of(&reply.submit_reply, &choice))
@@ -105,7 +106,9 @@ static bool has_changed(struct session *session)
     return changed;
 }
 
-/* Asks until there is an answer other than that nobody is there, or patience ends. */
+/* Asks until there is an answer other than that nobody is there, or patience ends. A server that is being
+ * started again first ends what it has, however long that takes: while it is known to come back, patience
+ * does not begin to end. */
 static enum esp_status submit(struct session *session, struct esp_error *error)
 {
     struct engine *engine = session->engine;
@@ -117,13 +120,15 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
     struct patience patience = engine_patience(engine);
     int64_t wait_ms = FIRST_WAIT_MS;
     for (;;) {
-        bool silent;
-        enum esp_status status = submit_once(session, &silent, error);
+        struct route_hope hope;
+        enum esp_status status = submit_once(session, &hope, error);
         if (!is_deserted(session, status))
             return status;
         if (status == ESP_UNKNOWN_PROBLEM && has_changed(session))
             return status;
-        if (!patience_lasts(&patience, silent || session->silent, clock_now_ns(engine->clock)) ||
+        if (hope.awaited)
+            patience = engine_patience(engine);
+        if (!patience_lasts(&patience, hope.silent || session->silent, clock_now_ns(engine->clock)) ||
             session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
             if (status == ESP_UNKNOWN_PROBLEM) {
                 error_prefix(error, "%s was known before", session->problem);
@@ -160,6 +165,15 @@ static enum esp_status choose_bound(struct session *session, struct esp_error *e
     return ESP_OK;
 }
 
+/* Who has said that it starts again is expected as agents expect it. */
+static struct patience absence_begin(const struct session *session)
+{
+    struct patience patience = engine_patience(session->engine);
+    if (session->awaited && patience.gone_ns > 0 && patience.gone_ns < RETURNING_NS)
+        patience.gone_ns = RETURNING_NS;
+    return patience;
+}
+
 /* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody
  * was there: on the way back, perhaps. Surely nothing was executed that may not be executed again. */
 static bool waits_for_servers(struct session *session, enum esp_status status)
@@ -171,10 +185,10 @@ static bool waits_for_servers(struct session *session, enum esp_status status)
                                         (session->absence.begun_ns != 0 && session->n_excluded == 0));
     if (!absent || session_is_cancelled(session))
         return false;
-    if (session->absence.begun_ns == 0) {
-        session->absence = engine_patience(engine);
+    if (session->absence.begun_ns == 0)
         session->absent_wait_ms = FIRST_WAIT_MS;
-    }
+    if (session->absence.begun_ns == 0 || session->awaited)
+        session->absence = absence_begin(session);
     if (!patience_lasts(&session->absence, session->silent, clock_now_ns(engine->clock)) ||
         session_left_ms(session) <= session->absent_wait_ms)
         return false;

@@ -105,13 +105,13 @@ static enum esp_status ask_agents(struct functions *functions, const struct mess
         patience_begin(functions->agent_patience_ms, functions->silence_patience_ms, clock_now_ns(clock));
     int64_t wait_ms = FIRST_WAIT_MS, gone_ns = 0;
     for (;;) {
-        bool silent;
+        struct route_hope hope;
         const enum esp_status status =
-            route_try(functions->route, request, functions->call_timeout_ms, &silent, reply, error);
+            route_try(functions->route, request, functions->call_timeout_ms, &hope, reply, error);
         const int64_t now_ns = clock_now_ns(clock);
         gone_ns = gone_ns ? gone_ns : now_ns; /* who dies while it is asked has not been gone before */
-        if (!may_be_told(functions, status, now_ns - gone_ns, patient, silent) ||
-            !patience_lasts(&patience, patient && silent, now_ns) || atomic_load(functions->closing) ||
+        if (!may_be_told(functions, status, now_ns - gone_ns, patient, hope.silent) ||
+            !patience_lasts(&patience, patient && hope.silent, now_ns) || atomic_load(functions->closing) ||
             deadline_left_ms(clock, wait_ms) < wait_ms)
             return status;
         message_clear(reply);

@@ -36,8 +36,10 @@ static enum esp_status resolve(struct engine *engine, const char *server, bool c
                                char *address, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = server}}, reply = {0};
+    struct route_hope hope;
     enum esp_status status =
-        route_try(engine->route, &request, engine->call_timeout_ms, silent, &reply, error);
+        route_try(engine->route, &request, engine->call_timeout_ms, &hope, &reply, error);
+    *silent = hope.silent;
     const struct node_record *found = NULL;
     if (status == ESP_OK)
         for (uint32_t i = 0; i < reply.tree_reply.n_records; i++)

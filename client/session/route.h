@@ -37,11 +37,16 @@ void route_destroy(struct route *route);
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
 
-/* The same, and *silent when it fails: somebody who could have helped takes connections and says nothing.
- * When another one has answered, nobody who is silent is waited for: who asks does so again, if it wants to.
- */
+/* Why asking again may help. */
+struct route_hope {
+    bool silent;  /* somebody who could have helped takes connections and says nothing */
+    bool awaited; /* who could help is being started again, as a master agent knows (EXTENSION_AWAITED) */
+};
+
+/* The same, and *hope when it fails. When another one has answered, nobody who is silent is waited for: who
+ * asks does so again, if it wants to. */
 enum esp_status route_try(struct route *route, const struct message *request, int64_t timeout_ms,
-                          bool *silent, struct message *reply, struct esp_error *error);
+                          struct route_hope *hope, struct message *reply, struct esp_error *error);
 
 /* Asks all master agents, one after the other: first the one that route_ask() would. take(arg, address,
  * reply, NULL) is told what each says that can tell, take(arg, address, NULL, why) of those that did not

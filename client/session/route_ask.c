@@ -7,6 +7,7 @@
 #include "client/session/acquainted.h"
 #include "client/session/deadline.h"
 #include "client/session/route_internal.h"
+#include "core/choice/terms.h"
 #include "core/hierarchy/lost_problems.h"
 #include "util/clock.h"
 
@@ -142,6 +143,13 @@ static bool may_be_lost(const struct route *route, const struct message *request
                               problem ? lost_problem(problem) : lost_node(node));
 }
 
+/* An answer, though nobody is reached. */
+static bool is_awaited(enum esp_status status, const struct message *reply)
+{
+    return status == ESP_UNREACHABLE && reply->kind == MESSAGE_SUBMIT_REPLY &&
+           extension_find(&reply->submit_reply.extensions, EXTENSION_AWAITED);
+}
+
 /* Whether another master could say more than that. */
 static bool is_open(const struct message *request, enum esp_status status)
 {
@@ -150,8 +158,8 @@ static bool is_open(const struct message *request, enum esp_status status)
 }
 
 /* What those that answered cannot do: the first one's words, but before "unknown" those of one that is not
- * sure. A problem that nobody knows, and servers that fit where none does, may be known to a master that was
- * not reached. */
+ * sure, and before all others those of one whose server comes back. A problem that nobody knows, and servers
+ * that fit where none does, may be known to a master that was not reached. */
 static enum esp_status conclude(struct route *route, const struct message *request,
                                 const struct esp_error *cannot, const struct esp_error *down,
                                 struct esp_error *error)
@@ -198,6 +206,7 @@ struct round {
     struct masters masters;
     enum esp_status status;        /* of the one that was asked last */
     bool silent[MOST_MASTERS];     /* it takes connections, and seemed not to be awake */
+    bool awaited;                  /* one that answered has a server that comes back */
     struct esp_error cannot, down; /* what those said that answered, and why others did not */
 };
 
@@ -213,14 +222,19 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
                    round->reply, error);
     if (status == ESP_OK && round->request->kind == MESSAGE_SUBMIT)
         route_note_told(round->route, address, round->request, &round->reply->submit_reply);
-    if (is_down(status)) {
+    if (is_awaited(status, round->reply)) {
+        route_note_told(round->route, address, round->request, NULL);
+        round->awaited = true;
+        *cannot = *error;
+    } else if (is_down(status)) {
         route_note_told(round->route, address, round->request, NULL);
         round->down = *error;
         round->silent[i] |= status == ESP_TIMEOUT;
         turn(round->route, address, round->masters.generation);
     } else if (is_elsewhere(status)) {
         route_note_told(round->route, address, round->request, NULL);
-        if (cannot->status == ESP_OK || (cannot->status != ESP_NO_SERVER && status == ESP_NO_SERVER))
+        if (cannot->status == ESP_OK ||
+            (!round->awaited && cannot->status != ESP_NO_SERVER && status == ESP_NO_SERVER))
             *cannot = *error;
     } else {
         return false;
@@ -232,8 +246,8 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
 /* Who heeds silence, `heeds`, asks again while somebody is silent: when another one has answered, it is told
  * so now. */
 static enum esp_status ask_round(struct route *route, const struct message *request, int64_t until_ns,
-                                 bool heeds, bool *silent, struct message *reply, uint64_t *generation,
-                                 struct esp_error *error)
+                                 bool heeds, struct route_hope *hope, struct message *reply,
+                                 uint64_t *generation, struct esp_error *error)
 {
     struct round round = {.route = route, .request = request, .until_ns = until_ns, .reply = reply};
     round.status = error_set(error, ESP_NO_SERVER, "no master agent is known");
@@ -248,13 +262,14 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
         if (round.silent[i] && !goes_on(&round, i, LAST, error))
             return round.status;
     for (size_t i = 0; i < n; i++)
-        *silent |= round.silent[i];
+        hope->silent |= round.silent[i];
+    hope->awaited = round.awaited;
     return round.cannot.status == ESP_OK ? round.status
                                          : conclude(route, request, &round.cannot, &round.down, error);
 }
 
 static enum esp_status ask(struct route *route, const struct message *request, int64_t timeout_ms, bool heeds,
-                           bool *silent, struct message *reply, struct esp_error *error)
+                           struct route_hope *hope, struct message *reply, struct esp_error *error)
 {
     const struct clock *clock = transport_clock(route->transport);
     const int64_t left_ms = deadline_left_ms(clock, timeout_ms);
@@ -263,11 +278,11 @@ static enum esp_status ask(struct route *route, const struct message *request, i
     struct esp_error unread, why;
     if (!error)
         error = &unread;
-    *silent = false;
+    *hope = (struct route_hope){false};
     if (left_ms == 0 && timeout_ms > 0)
         return error_set(error, ESP_TIMEOUT, "the time was over before a master agent was asked");
-    enum esp_status status = ask_round(route, request, until, heeds, silent, reply, &generation, error);
-    if (status == ESP_OK || !(is_down(status) || is_elsewhere(status)))
+    enum esp_status status = ask_round(route, request, until, heeds, hope, reply, &generation, error);
+    if (status == ESP_OK || hope->awaited || !(is_down(status) || is_elsewhere(status)))
         return status;
     const bool known =
         generation > 0; /* then what the masters said tells more than that the redirector is gone */
@@ -277,26 +292,26 @@ static enum esp_status ask(struct route *route, const struct message *request, i
                                                 (long long)left_ms);
     bool changed, mute;
     enum esp_status learned = route_learn(route, generation, &changed, &mute, &why);
-    *silent |= mute;
+    hope->silent |= mute;
     if (learned != ESP_OK && !known) {
         *error = why;
         return learned;
     }
     if (learned != ESP_OK || (is_elsewhere(status) && !changed))
         return status;
-    *silent = false;
-    return ask_round(route, request, until, heeds, silent, reply, &generation, error);
+    hope->silent = false;
+    return ask_round(route, request, until, heeds, hope, reply, &generation, error);
 }
 
 enum esp_status route_try(struct route *route, const struct message *request, int64_t timeout_ms,
-                          bool *silent, struct message *reply, struct esp_error *error)
+                          struct route_hope *hope, struct message *reply, struct esp_error *error)
 {
-    return ask(route, request, timeout_ms, true, silent, reply, error);
+    return ask(route, request, timeout_ms, true, hope, reply, error);
 }
 
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error)
 {
-    bool silent;
-    return ask(route, request, timeout_ms, false, &silent, reply, error);
+    struct route_hope hope;
+    return ask(route, request, timeout_ms, false, &hope, reply, error);
 }

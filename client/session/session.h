@@ -117,6 +117,7 @@ struct session {
     struct patience absence;    /* with servers that are not there; begun_ns 0: nobody is waited for */
     int64_t absent_wait_ms;
     bool silent;          /* of those that did not take it, one takes connections */
+    bool awaited;         /* who was called last does not take it, as it is to start again */
     uint32_t losses;      /* servers that had accepted it, and lost it */
     uint32_t data_losses; /* times that data of its sequence were gone */
     char *loss;           /* how the last of them did, and when; NULL: none has */

@@ -34,5 +34,7 @@ core_libcore_la_SOURCES += \
 	core/hierarchy/namesakes.h \
 	core/hierarchy/refuges.c \
 	core/hierarchy/refuges.h \
+	core/hierarchy/returning.c \
+	core/hierarchy/returning.h \
 	core/hierarchy/trace.c \
 	core/hierarchy/trace.h

@@ -356,9 +356,10 @@ size_t server_learn_parents(struct server *server, const char *const *addresses,
     return learned;
 }
 
-void server_drain(struct server *server)
+void server_drain(struct server *server, bool restarts)
 {
     endpoint_enter(server->endpoint);
+    server->duty.restarts = restarts;
     server->draining = true;
     membership_touch(server->membership, 0);
     endpoint_leave(server->endpoint);

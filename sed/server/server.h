@@ -147,8 +147,9 @@ void server_set_accuracy(struct server *server, const char *path);
 /* Who tells what sensors know, from now on; all zero: nobody. Takes the endpoint's lock. */
 void server_set_weather(struct server *server, const struct duty_weather *weather);
 
-/* Takes no new sessions and tells the parent so; those that are there go on. Takes the endpoint's lock. */
-void server_drain(struct server *server);
+/* Takes no new sessions and tells the parent so, and whether it will run again; sessions that are there go
+ * on. Takes the endpoint's lock. */
+void server_drain(struct server *server, bool restarts);
 /* Says goodbye to the parent, and stops what is still there: computations are cancelled, who waits is told.
  * Takes the endpoint's lock. */
 void server_leave(struct server *server);

@@ -12,9 +12,13 @@ static void refuse(struct server *server, struct call *call, const struct sessio
                    enum message_kind reply, const struct esp_error *error)
 {
     char text[SESSION_TEXT];
+    struct message *message = message_failure(reply, error->status, "%s", error->text);
     status_count(&server->totals.refusals, error->status);
     log_write(LOG_WARNING_LEVEL, session_id_text(id, text), "refused: %s", error->text);
-    call_reply(call, message_failure(reply, error->status, "%s", error->text));
+    if (message && reply == MESSAGE_CALL_REPLY && error->status == ESP_UNREACHABLE &&
+        duty_is_back_soon(&server->duty))
+        extension_add(&message->call_reply.session.extensions, EXTENSION_AWAITED, "", 0, &message->arena);
+    call_reply(call, message);
 }
 
 /* ---- identity ---- */

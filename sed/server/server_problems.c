@@ -76,7 +76,7 @@ enum esp_status server_takes_sessions(const struct server *server, struct esp_er
 {
     if (!server->draining)
         return ESP_OK;
-    if (server->duty.place.draining && !server->leaving)
+    if ((server->duty.place.draining || server->duty.retires) && !server->leaving)
         return error_set(error, ESP_NO_SERVER, "server %s is draining: it takes no new sessions",
                          server->name);
     return error_set(error, ESP_UNREACHABLE, "server %s is shutting down", server->name);

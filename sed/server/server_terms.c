@@ -44,8 +44,7 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
         return false;
     if (held && !terms_add_integer(extensions, EXTENSION_MEMORY_HELD, held, arena))
         return false;
-    if (server->duty.brief_until_ns && !server->duty.place.draining &&
-        !extension_add(extensions, EXTENSION_BACK_SOON, "", 0, arena))
+    if (duty_is_back_soon(&server->duty) && !extension_add(extensions, EXTENSION_BACK_SOON, "", 0, arena))
         return false;
     char trouble[MOST_TROUBLE];
     const char *const texts[] = {trouble};

@@ -14,6 +14,13 @@ for name in alpha beta; do
     printf 'problem %s "Say it"\n    out int j\nimplementation sh\n    command sh "-c" "sleep 0.2; echo 1"\n    stdout j\n' \
         $name >$name/$name.esp
 done
+cat >alpha/lasting.esp <<EOF
+problem lasting "Lasts until it is let go"
+    out int j
+implementation sh
+    command sh "-c" "touch $work/runs; while [ ! -e $work/go ]; do sleep 0.1; done; echo 1"
+    stdout j
+EOF
 {
     echo 'redirector { }'
     echo 'master "MA" { }'
@@ -56,8 +63,44 @@ for name in alpha beta bound; do
     check "calls were made meanwhile ($name)" test "$(wc -l <"$work/$name.calls")" -ge 3
 done
 
-check "one is drained" espalier admin drain A
+# ---- a session that lasts for longer than anybody is waited for ----
+grep -v '^agent_patience' "$ESPALIER_CONFIG" >hasty.conf
+echo 'agent_patience = "300 ms"' >>hasty.conf
+hasty() { # hasty NAME ARGUMENT...: a call that is not patient
+    tap_hasty=$1
+    shift
+    ESPALIER_CONFIG=$work/hasty.conf espalier call alpha "$@" >"$work/$tap_hasty.out" 2>&1 ||
+        echo "$tap_hasty" >>"$work/hasty.failed"
+    : >"$work/$tap_hasty.over"
+}
+espalier call lasting >long.out 2>&1 &
+calls=$!
+check "it runs" wait_until test -e runs
+espalier admin restart A >restart.out 2>&1 &
+restart=$!
 drained() { espalier tree | grep -q ' A .*(draining)'; }
+check "its server is to be started again" wait_until drained
+hasty chosen &
+calls="$calls $!"
+hasty named --server A &
+calls="$calls $!"
+hasty bound --server "$(cat "$work/espalier/single/A.address")" &
+calls="$calls $!"
+sleep 1.5
+: >>hasty.failed
+for name in chosen named bound; do
+    check "who wants it meanwhile waits ($name)" test ! -e $name.over
+done
+touch go
+# shellcheck disable=SC2086
+wait $calls
+cat hasty.failed ./*.out >"$log"
+check "and is served by it afterwards" test ! -s hasty.failed
+check "as it has been restarted" wait "$restart"
+cat long.out >"$log"
+check "behind the long one" grep -q '^j = 1' long.out
+
+check "one is drained" espalier admin drain A
 check "which is known" wait_until drained
 check_fails 3 "a call to it" espalier call alpha --server A
 check_says "is told that it is drained" 'is draining: it takes no new sessions'

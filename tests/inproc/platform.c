@@ -124,6 +124,14 @@ void platform_server_kill(struct platform *p, struct simulated_server *server)
     simulated_drop(server);
 }
 
+void platform_server_stop(struct platform *p, struct simulated_server *server)
+{
+    for (size_t i = 0; i < p->n_servers; i++)
+        if (p->servers[i] == server)
+            p->servers[i] = p->servers[--p->n_servers];
+    simulated_stop(server);
+}
+
 void platform_tree(struct platform *p, size_t n_leaders, size_t n_servers)
 {
     char name[PLATFORM_NAME], parent[PLATFORM_NAME];

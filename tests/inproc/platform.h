@@ -43,6 +43,8 @@ void platform_agent_start(struct platform *platform, size_t index);
 void platform_agent_kill(struct platform *platform, size_t index);
 struct simulated_server *platform_server(struct platform *platform, const char *name, const char *parent);
 void platform_server_kill(struct platform *platform, struct simulated_server *server);
+/* Says goodbye first. */
+void platform_server_stop(struct platform *platform, struct simulated_server *server);
 
 /* "ma" with `n_leaders` leaders "la-0", ... of `n_servers` servers "s-0-0", ... each, all up and joined. */
 void platform_tree(struct platform *platform, size_t n_leaders, size_t n_servers);

@@ -204,6 +204,7 @@ static void take_report(struct rig *rig, const struct report *report)
     const struct node_record *record = &report->records[0];
     rig->record = *record;
     rig->ranks_trouble = extension_find(&record->extensions, EXTENSION_RANKS_TROUBLE) != NULL;
+    rig->returns = extension_find(&record->extensions, EXTENSION_BACK_SOON) != NULL;
     rig->models += extension_find(&record->extensions, EXTENSION_COST_MODELS) != NULL;
     assert_int_equal(record->n_free_in, record->slots);
     rig->first_free_s = record->free_in_s[0];
@@ -445,6 +446,8 @@ static void on_reply(void *arg, enum esp_status status, const struct message *re
     answered->at = rig_now(sent->rig);
     if (reply && reply->outcome.text)
         snprintf(answered->text, sizeof answered->text, "%s", reply->outcome.text);
+    if (reply && reply->kind == MESSAGE_CALL_REPLY)
+        answered->awaited = extension_find(&reply->call_reply.session.extensions, EXTENSION_AWAITED) != NULL;
     if (reply && reply->kind == MESSAGE_CALL_REPLY && status == ESP_OK)
         take_session(answered, &reply->call_reply.session);
     if (reply && reply->kind == MESSAGE_AWAIT_REPLY && status == ESP_OK) {

@@ -62,7 +62,7 @@ struct rig {
     unsigned reports, goodbyes, models; /* models: reports that had some */
     enum esp_status welcomed;           /* what it said to a hello */
     struct node_record record;          /* the newest, without its pointers */
-    bool ranks_trouble;                 /* in it */
+    bool ranks_trouble, returns;        /* in it */
     double first_free_s;
     uint64_t mark_master, mark_number;
     struct server_estimate estimate;
@@ -121,6 +121,7 @@ double rig_now(const struct rig *rig);
 /* What came of a request. */
 struct answered {
     bool done;
+    bool awaited;           /* it is to start again, as it says with its refusal */
     enum esp_status status; /* of the transport and the operation */
     char text[1024];        /* of the operation */
     enum session_state state;

@@ -61,7 +61,7 @@ struct simulated_server {
     uint32_t n_marks;
     struct timers timers;
     struct random random;
-    bool draining, mute;
+    bool draining, returns, mute;
     uint64_t asks, completed;
 };
 
@@ -173,6 +173,8 @@ static void tell_terms(struct simulated_server *s, struct arena *arena, struct n
     const uint64_t incoming = incoming_bytes(s);
     if (incoming)
         terms_add_integer(&record->extensions, EXTENSION_INCOMING, incoming, arena);
+    if (s->returns)
+        extension_add(&record->extensions, EXTENSION_BACK_SOON, "", 0, arena);
     if (s->options.memory_held)
         terms_add_integer(&record->extensions, EXTENSION_MEMORY_HELD, s->options.memory_held, arena);
     if (s->options.routine_bytes > 0)
@@ -654,6 +656,12 @@ void simulated_drain(struct simulated_server *s, bool draining)
     s->draining = draining;
     touch(s);
     endpoint_leave(s->endpoint);
+}
+
+void simulated_will_return(struct simulated_server *s)
+{
+    s->returns = true;
+    simulated_drain(s, true);
 }
 
 void simulated_mute(struct simulated_server *s, bool mute)

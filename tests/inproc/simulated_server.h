@@ -47,6 +47,8 @@ void simulated_drop(struct simulated_server *server);
 void simulated_stop(struct simulated_server *server);
 
 void simulated_drain(struct simulated_server *server, bool draining);
+/* Takes no sessions, and says that it starts again. */
+void simulated_will_return(struct simulated_server *server);
 /* From now on it neither answers asks nor reports (but is there). */
 void simulated_mute(struct simulated_server *server, bool mute);
 bool simulated_joined(const struct simulated_server *server);

@@ -2,6 +2,7 @@
  *
  * What is said of problems that nobody solves, and of nodes that are not there, since a node was lost.
  */
+#include "core/choice/terms.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 
@@ -126,12 +127,107 @@ static void a_server_that_has_moved_is_lost_once(void **state)
     platform_close(&other);
 }
 
+static void expect_awaited(struct platform *p, const char *problem, const char *server, bool awaited)
+{
+    struct message reply;
+    struct esp_error error;
+    struct request request = platform_request(problem, 1e9);
+    request.server = server;
+    const enum esp_status status = platform_submit(p, "ma", &request, &reply, &error);
+    assert_int_not_equal(status, ESP_OK);
+    assert_true((status == ESP_UNREACHABLE) == awaited);
+    assert_true((extension_find(&reply.submit_reply.extensions, EXTENSION_AWAITED) != NULL) == awaited);
+    assert_true((strstr(error.text, "takes no sessions until it is started again") != NULL) == awaited);
+    message_clear(&reply);
+}
+
+static void expect_described(struct platform *p, const char *problem, enum esp_status status)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = problem}}, reply = {0};
+    struct esp_error error;
+    assert_int_equal(transport_call(p->transport, "ma", &request, 20000, &reply, &error), status);
+    message_clear(&reply);
+}
+
+/* `returns`: it said so before it went. */
+static void expect_gone(struct platform *p, bool returns)
+{
+    expect_awaited(p, "job", "", returns);
+    expect_awaited(p, "job", "s", returns);
+    expect_awaited(p, "job", "t", false);
+    expect_awaited(p, "jobb", "", false);
+    expect_node(p, "s", returns ? ESP_NO_SERVER : ESP_NOT_FOUND);
+    expect_described(p, "job", returns ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM);
+    expect_described(p, "jobb", ESP_UNKNOWN_PROBLEM);
+}
+
+/* Below a leader, for a minute at most. */
+static void a_server_that_is_started_again_is_awaited(void **state)
+{
+    (void)state;
+    struct platform other;
+    platform_open(&other, 31);
+    size_t master = platform_agent(&other, "ma", "");
+    platform_agent(&other, "la", "ma");
+    for (int life = 0; life < 3; life++) {
+        struct simulated_server *server = platform_server(&other, "s", "la");
+        const bool returns = life < 2;
+        assert_true(platform_settle(&other, master, 2, 5000));
+        expect_described(&other, "job", ESP_OK);
+        if (returns)
+            simulated_will_return(server);
+        else
+            simulated_drain(server, true);
+        platform_run_ms(&other, 1000);
+        expect_awaited(&other, "job", "", returns);
+        expect_awaited(&other, "job", "s", returns);
+        expect_awaited(&other, "jobb", "", false);
+        platform_server_stop(&other, server);
+        platform_run_ms(&other, 20000);
+        expect_gone(&other, returns);
+        platform_run_ms(&other, life == 1 ? 60000 : 0);
+        expect_gone(&other, life == 0);
+    }
+    platform_close(&other);
+}
+
+/* Others that take sessions of the problem do not wait for it, but those that it alone suits do. */
+static void only_who_needs_it_waits_for_a_server_that_is_started_again(void **state)
+{
+    static const char *const gpu[] = {"gpu"};
+    (void)state;
+    struct platform other;
+    struct message reply;
+    struct esp_error error;
+    platform_open(&other, 31);
+    size_t master = platform_agent(&other, "ma", "");
+    platform_server(&other, "plain", "ma");
+    other.server_options.properties = gpu;
+    other.server_options.n_properties = 1;
+    struct simulated_server *server = platform_server(&other, "special", "ma");
+    assert_true(platform_settle(&other, master, 2, 5000));
+    simulated_will_return(server);
+    platform_run_ms(&other, 1000);
+    struct request request = platform_request("job", 1e9);
+    assert_int_equal(platform_submit(&other, "ma", &request, &reply, &error), ESP_OK);
+    message_clear(&reply);
+    struct arena arena = {0};
+    assert_true(terms_add_texts(&request.extensions, EXTENSION_WANTED, gpu, 1, &arena));
+    assert_int_equal(platform_submit(&other, "ma", &request, &reply, &error), ESP_UNREACHABLE);
+    assert_non_null(extension_find(&reply.submit_reply.extensions, EXTENSION_AWAITED));
+    message_clear(&reply);
+    arena_clear(&arena);
+    platform_close(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_problem_that_only_a_lost_server_may_solve_is_told_with_it),
         cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
         cmocka_unit_test(a_server_that_has_moved_is_lost_once),
+        cmocka_unit_test(a_server_that_is_started_again_is_awaited),
+        cmocka_unit_test(only_who_needs_it_waits_for_a_server_that_is_started_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -451,18 +451,51 @@ static void descriptions_can_change_while_sessions_run(void **state)
 
 /* ---- leaving ---- */
 
-static void drain_briefly(void)
+static void order(const char *verb, const char *word)
 {
-    const char *word = "briefly";
     struct answered answered;
     const struct message order = {
         .kind = MESSAGE_ADMINISTER,
-        .administer = {.node = "sed", .verb = "drain", .words = &word, .n_words = 1}};
+        .administer = {.node = "sed", .verb = verb, .words = &word, .n_words = word != NULL}};
     rig_send(&rig, &order, 5, &answered);
     rig_run(&rig, 0.1);
     assert_int_equal(answered.status, ESP_OK);
     rig_run(&rig, 1);
+}
+
+static void drain_briefly(void)
+{
+    order("drain", "briefly");
     assert_true(rig.record.draining);
+}
+
+/* How a call is refused by it now; whether its caller is told to wait. */
+static enum esp_status refuses_call(uint64_t number, bool *awaited)
+{
+    struct answered answered;
+    struct rig_call call = {.session = rig_session(1, number), .problem = "task", .flop = 1e9};
+    rig_call(&rig, &call, &answered);
+    rig_run(&rig, 0.1);
+    *awaited = answered.awaited;
+    return answered.status;
+}
+
+/* Clients wait for who starts again, and not for who ends for good. */
+static void a_server_tells_whether_it_starts_again(void **state)
+{
+    (void)state;
+    bool awaited;
+    drain_briefly();
+    assert_true(rig.returns);
+    assert_int_equal(refuses_call(1, &awaited), ESP_UNREACHABLE);
+    assert_true(awaited);
+    order("undrain", NULL);
+    assert_false(rig.record.draining);
+    order("retire", NULL);
+    assert_true(rig.record.draining);
+    assert_false(rig.returns);
+    assert_int_equal(refuses_call(2, &awaited), ESP_NO_SERVER);
+    assert_false(awaited);
 }
 
 /* Who wanted it to start again has been killed, perhaps. */
@@ -488,7 +521,7 @@ static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
     call.session = rig_session(1, 2);
     rig_call(&rig, &call, &queued);
     rig_run(&rig, 1);
-    server_drain(rig.server);
+    server_drain(rig.server, true);
     rig_run(&rig, 0.01);
     assert_true(rig.record.draining);
     call.session = rig_session(1, 3);
@@ -496,6 +529,7 @@ static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
     rig_run(&rig, 0.01);
     assert_int_equal(refused.status, ESP_UNREACHABLE);
     assert_non_null(strstr(refused.text, "shutting down"));
+    assert_true(refused.awaited && rig.returns);
     ask((struct request){0});
     assert_int_equal(rig.n_servers, 0);
     rig_run(&rig, 8);
@@ -672,6 +706,7 @@ int main(void)
         PLAIN(placements_of_others_and_repeated_ones_do_not_count),
         PLAIN(it_sends_its_catalogue_and_descriptions),
         PLAIN(descriptions_can_change_while_sessions_run),
+        PLAIN(a_server_tells_whether_it_starts_again),
         PLAIN(a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_says_it_once_more),
         PLAIN(draining_takes_nothing_new_and_finishes_what_runs),
         PLAIN(leaving_stops_what_is_still_there),

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Servers that are being started again: they take no sessions any more, or have gone and are not back yet.
+ * Who wants one of them, or what nobody else does, is told so, and waits.
+ */
+#include "agent/agent_internal.h"
+
+#include <stdlib.h>
+
+void awaited_gone(struct agent *agent, const struct knowledge_node *node)
+{
+    if (!node || !extension_find(&node->extensions, EXTENSION_BACK_SOON))
+        return;
+    learning_expect_back(agent);
+    const struct known_catalog *catalog = node->catalog;
+    const uint32_t n = catalog ? catalog->n_variants : 0;
+    uint64_t *problems = malloc((n + 1) * sizeof *problems);
+    if (!problems)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        problems[i] = lost_problem(catalog->variants[i]->problem);
+    returning_note(&agent->returning, node->name, problems, n, agent_now(agent));
+    free(problems);
+}
+
+/* If it took sessions. */
+static bool suits(const struct knowledge_node *node, const struct variant *variant,
+                  const struct request *request)
+{
+    return submit_knows(node, variant) && submit_misfit(node, request) == FITS &&
+           node->memory_total >= request->memory_bytes &&
+           (!*request->server || strcmp(request->server, node->name) == 0);
+}
+
+/* One that takes sessions and suits is an answer, also when it was tried and did not take it: NULL. */
+static const char *find_present(const struct agent *agent, const struct variant *variant,
+                                const struct request *request, bool *answered)
+{
+    const char *found = NULL;
+    *answered = false;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        if (!suits(node, variant, request))
+            continue;
+        if ((*answered = node->entry.in != NULL))
+            return NULL;
+        if (node->draining && extension_find(&node->extensions, EXTENSION_BACK_SOON))
+            found = node->name;
+    }
+    return found;
+}
+
+const char *awaited_server(struct agent *agent, const struct request *request)
+{
+    const struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
+    bool answered = false;
+    const char *found = variant ? find_present(agent, variant, request, &answered) : NULL;
+    if (found || answered)
+        return found;
+    if (*request->server)
+        return returning_has(&agent->returning, request->server, agent_now(agent)) ? request->server : NULL;
+    return awaited_solver(agent, request->problem);
+}
+
+const char *awaited_solver(struct agent *agent, const char *problem)
+{
+    return returning_solver(&agent->returning, lost_problem(problem), agent_now(agent));
+}
+
+bool awaited_explain(struct agent *agent, const struct request *request, struct esp_error *error)
+{
+    const char *server = awaited_server(agent, request);
+    if (!server)
+        return false;
+    error_set(error, ESP_UNREACHABLE,
+              *request->server
+                  ? "server \"%s\" takes no sessions until it is started again"
+                  : "server \"%s\", which solves %s, takes no sessions until it is started again",
+              server, request->problem);
+    return true;
+}
