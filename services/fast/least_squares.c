@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LAPACK, as Fortran has it. */
+/* BLAS and LAPACK, as Fortran has them. */
+double dnrm2_(const int *n, const double *x, const int *incx);
 void dgels_(const char *trans, const int *m, const int *n, const int *nrhs, double *A, const int *lda,
             double *B, const int *ldb, double *work, const int *lwork, int *info, size_t trans_length);
 
@@ -31,6 +32,7 @@ static void release(struct scaled *scaled)
 static bool weigh(const double *A, const double *b, const double *weights, int rows, int columns,
                   struct scaled *s)
 {
+    const int one = 1;
     size_t elements = (size_t)rows * (size_t)columns;
     *s = (struct scaled){.rows = rows, .columns = columns};
     s->A = malloc(elements * sizeof *s->A);
@@ -44,11 +46,9 @@ static bool weigh(const double *A, const double *b, const double *weights, int r
     for (int i = 0; i < rows; i++)
         s->b[i] = weights[i] * b[i];
     for (int j = 0; j < columns; j++) {
-        double norm = 0;
-        for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < rows; i++)
             s->A[j * rows + i] = weights[i] * A[j * rows + i];
-            norm = hypot(norm, s->A[j * rows + i]);
-        }
+        const double norm = dnrm2_(&rows, s->A + j * rows, &one);
         if (!isfinite(norm))
             return false;
         s->scale[j] = norm > 0 ? norm : 1;
@@ -86,16 +86,17 @@ static int best_gradient(const struct scaled *s, const double *c, const bool *in
 {
     int best = -1;
     double most = 1e-10;
-    for (int i = 0; i < s->rows; i++) {
-        s->right[i] = s->b[i];
-        for (int j = 0; j < s->columns; j++)
+    memcpy(s->right, s->b, (size_t)s->rows * sizeof *s->right);
+    for (int j = 0; j < s->columns; j++)
+        for (int i = 0; i < s->rows && c[j] != 0; i++)
             s->right[i] -= s->A[j * s->rows + i] * c[j];
-    }
     for (int j = 0; j < s->columns; j++) {
+        if (in[j] || barred[j])
+            continue;
         double gradient = 0;
         for (int i = 0; i < s->rows; i++)
             gradient += s->A[j * s->rows + i] * s->right[i];
-        if (!in[j] && !barred[j] && gradient > most) {
+        if (gradient > most) {
             most = gradient;
             best = j;
         }
