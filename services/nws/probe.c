@@ -98,26 +98,67 @@ static double time_of(CURL *handle, CURLINFO what)
 
 /* ---- the three figures ---- */
 
+/* When a small message went and its answer came, by the programs at its ends: NWS's latency. libcurl's own
+ * time of sending is taken when that is done: on one host the answer may be there by then. */
+struct ping {
+    struct timespec sent, heard;
+    bool is_heard;
+};
+
+static int on_sending(void *arg, char *peer, char *own, int peer_port, int own_port)
+{
+    struct ping *ping = arg;
+    (void)peer;
+    (void)own;
+    (void)peer_port;
+    (void)own_port;
+    ping->is_heard = false;
+    clock_gettime(CLOCK_MONOTONIC, &ping->sent);
+    return CURL_PREREQFUNC_OK;
+}
+
+static size_t on_header(char *data, size_t one, size_t n, void *arg)
+{
+    struct ping *ping = arg;
+    (void)data;
+    if (!ping->is_heard)
+        clock_gettime(CLOCK_MONOTONIC, &ping->heard);
+    ping->is_heard = true;
+    return one * n;
+}
+
+static double trip_of(const struct ping *ping)
+{
+    return (double)(ping->heard.tv_sec - ping->sent.tv_sec) +
+           (double)(ping->heard.tv_nsec - ping->sent.tv_nsec) / 1e9;
+}
+
 /* The least of some small messages on the open connection: what is above it is queues and schedulers. The
- * next measurement may be a minute away on a slow link, so one that nothing confirms is not enough. */
+ * next measurement may be a minute away on a slow link, so one that nothing confirms is not enough. The
+ * kernel answers who opens a connection, so that is no such message. */
 static enum esp_status measure_latency(CURL *handle, const char *url, struct link_measurement *measurement,
                                        struct esp_error *error)
 {
     double least_s = HUGE_VAL, second_s = HUGE_VAL;
+    struct ping ping = {.is_heard = false};
+    curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, on_sending);
+    curl_easy_setopt(handle, CURLOPT_PREREQDATA, &ping);
+    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(handle, CURLOPT_HEADERDATA, &ping);
     for (int i = 0; i < PINGS || (i < PINGS_MOST && second_s > AGREEING * least_s); i++) {
         if (perform(handle, url, "bytes?n=1", error) != ESP_OK)
             return error->status;
         if (i == 0)
             measurement->connect_ms = 1e3 * (time_of(handle, CURLINFO_CONNECT_TIME_T) -
                                              time_of(handle, CURLINFO_NAMELOOKUP_TIME_T));
-        const double trip_s =
-            time_of(handle, CURLINFO_STARTTRANSFER_TIME_T) - time_of(handle, CURLINFO_PRETRANSFER_TIME_T);
+        const double trip_s = trip_of(&ping);
         second_s = fmin(second_s, fmax(least_s, trip_s));
         least_s = fmin(least_s, trip_s);
     }
+    curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, NULL);
+    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, NULL);
+    curl_easy_setopt(handle, CURLOPT_HEADERDATA, NULL);
     measurement->latency_ms = 1e3 * least_s;
-    if (measurement->connect_ms > 0) /* the kernel answers that: no program has to wake */
-        measurement->latency_ms = fmin(measurement->latency_ms, measurement->connect_ms);
     return ESP_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measuring one link by HTTP against the other side's probe port: libcurl's times of a transfer are NWS's
- * three figures. Blocks.
+ * three figures, but for the latency, which is from just before a small message is sent to its answer.
+ * Blocks.
  */
 #ifndef SERVICES_NWS_PROBE_H
 #define SERVICES_NWS_PROBE_H

@@ -14,11 +14,14 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -396,6 +399,71 @@ static void a_port_serves_those_who_know_it(void **state)
     assert_int_equal(probe_link(url, NULL, 500, NULL, &measurement, &busy_s, &error), ESP_UNREACHABLE);
 }
 
+/* A request of the port's smallest page on an open connection, there and back; as the probe makes them. */
+static double ask_raw(int fd, const char *request)
+{
+    char answer[4096];
+    size_t n = 0;
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    assert_int_equal(send(fd, request, strlen(request), 0), strlen(request));
+    const ssize_t first = recv(fd, answer, sizeof answer - 1, 0);
+    const double seconds = (double)(clock_now_ns(&clock_system) - begun_ns) / NS_PER_S;
+    assert_true(first > 0);
+    answer[n += (size_t)first] = 0;
+    for (const char *end; !(end = strstr(answer, "\r\n\r\n")) || !end[4]; answer[n] = 0) {
+        const ssize_t more = recv(fd, answer + n, sizeof answer - 1 - n, 0);
+        assert_true(more > 0);
+        n += (size_t)more;
+    }
+    return seconds;
+}
+
+static double least_raw_s(const char *url)
+{
+    char request[PROBE_MOST_URL + 100];
+    const char *page = strchr(url + strlen("http://"), '/');
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    double least_s = HUGE_VAL;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_port = htons((uint16_t)atoi(strchr(url + strlen("http://"), ':') + 1));
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    snprintf(request, sizeof request, "GET %s/bytes?n=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", page);
+    for (int i = 0; i < 40; i++)
+        least_s = fmin(least_s, ask_raw(fd, request));
+    close(fd);
+    return least_s;
+}
+
+/* On one processor the port's thread has often answered before the sender goes on. */
+static void a_latency_is_what_a_small_message_takes_there_and_back(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    const struct probe_port_ops ops = {&heard, on_measured};
+    struct probe_port *port;
+    struct esp_error error;
+    struct link_measurement measurement;
+    cpu_set_t all, one;
+    double busy_s;
+    unsigned whole = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(probe_port_open("127.0.0.1:0", NULL, &ops, &port, &error), ESP_OK);
+    const double raw_s = least_raw_s(probe_port_url(port));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(probe_link(probe_port_url(port), NULL, 5000, NULL, &measurement, &busy_s, &error),
+                         ESP_OK);
+        whole += measurement.latency_ms / 1e3 >= raw_s / 2;
+    }
+    assert_true(whole >= 2);
+    probe_port_close(port);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 struct told_between {
     unsigned n;
     struct path path;
@@ -529,6 +597,7 @@ int main(void)
         cmocka_unit_test(transfers_count_as_measurements),
         cmocka_unit_test(links_that_are_measured_no_more_make_room),
         cmocka_unit_test(a_port_serves_those_who_know_it),
+        cmocka_unit_test(a_latency_is_what_a_small_message_takes_there_and_back),
         cmocka_unit_test(what_children_cannot_have_measured_is_left_out),
         cmocka_unit_test(a_port_with_tls_is_vouched_for),
         cmocka_unit_test(a_port_serves_only_so_much),
