@@ -25,6 +25,7 @@
 #include "agent/agent.h"
 #include "agent/awake.h"
 #include "services/scheduler_library.h"
+#include "core/forecast/told_links.h"
 #include "core/hierarchy/absent.h"
 #include "core/choice/aggregate.h"
 #include "core/hierarchy/catalog.h"
@@ -95,6 +96,7 @@ struct agent {
     struct timers timers;
     struct random random;
     struct index_search search;
+    struct index_own own[CAP_TOLD_LINKS]; /* of the last query */
 
     uint64_t placements;       /* number of the last one */
     int64_t announce_ns;       /* when placements are told down; CLOCK_NEVER: none waits */
@@ -248,7 +250,7 @@ double submit_queue_s(const struct esp_server_view *view);
  * returns the placement's number, 0 when it cannot be. */
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
                       double seconds);
-struct index_query submit_query(struct agent *agent, const struct request *request);
+struct index_query submit_query(struct agent *agent, const struct request *request); /* until the next one */
 /* The server as a candidate, and what it costs at `told`. False without memory. */
 bool submit_candidate(const struct request *request, const struct index_entry *entry,
                       const struct index_query *query, struct arena *arena, struct candidate *candidate,

@@ -71,6 +71,30 @@ static void cost_there(const struct index_entry *entry, void *arg, double *compu
     *memory_bytes = cost.memory_bytes;
 }
 
+static bool has_own(const struct index_own *own, size_t n, const struct index_entry *entry)
+{
+    for (size_t i = 0; i < n; i++)
+        if (own[i].entry == entry)
+            return true;
+    return false;
+}
+
+/* The servers to which the client knows its own ways. Returns how many. */
+static size_t take_own(struct agent *agent, const struct request *request, const struct path *access)
+{
+    struct told_reader reader = {.n = 0};
+    struct told_link link;
+    size_t n = 0;
+    while (told_own_next(&request->extensions, &reader, &link)) {
+        struct knowledge_node *node = knowledge_find_address(agent->knowledge, link.peer);
+        if (!node || node->role != ROLE_SERVER || has_own(agent->own, n, &node->entry))
+            continue;
+        const struct path shortest = told_shortest(access, &node->access);
+        agent->own[n++] = (struct index_own){&node->entry, told_over(link.path, shortest)};
+    }
+    return n;
+}
+
 struct index_query submit_query(struct agent *agent, const struct request *request)
 {
     const struct request_bytes bytes = request_client_bytes(request);
@@ -85,6 +109,8 @@ struct index_query submit_query(struct agent *agent, const struct request *reque
         .bytes_out = bytes.out,
         .access_s = access.latency_s,
         .access_inverse = access.bandwidth_bps > 0 ? 1 / access.bandwidth_bps : 0,
+        .own = agent->own,
+        .n_own = take_own(agent, request, &access),
         .finish_s = constraints.finish_s,
         .now_ns = agent_now(agent),
         .memory_bytes = request->memory_bytes,
@@ -279,11 +305,6 @@ bool submit_candidate(const struct request *request, const struct index_entry *e
         .queue_s = submit_queue_s(&view),
         .transfer_s = view.transfer_s,
     };
-    struct path own;
-    if (told_own(&request->extensions, node->address, &own)) {
-        const struct path back = path_turned(own);
-        candidate->transfer_s = path_seconds(&own, query->bytes_in) + path_seconds(&back, query->bytes_out);
-    }
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);
     candidate->compute_s = cost.compute_s;
@@ -425,8 +446,7 @@ static void serve(struct agent *agent, struct call *call, const struct submit *s
         call_reply(call, forecast_answer(agent, variant, request));
         return;
     }
-    /* What is found fastest in memory stands on the agents' own links. */
-    if (must_ask || extension_find(&request->extensions, EXTENSION_CLIENT_LINKS)) {
+    if (must_ask) {
         question_submit(agent, call, submit, variant);
         return;
     }

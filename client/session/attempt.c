@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATIENCE_MS 50 /* of a call: below it, no poll is needed */
+#define PATIENCE_MS 50   /* of a call: below it, no poll is needed */
+#define SMALL_BYTES 1024 /* of arguments and results: what takes such a call on its way is how far it is */
 
 int64_t attempt_patience_ms(const struct session *session)
 {
@@ -190,12 +191,15 @@ static void learn_link(struct link *link, const struct call_request *call,
                        const struct session_report *report, double seconds)
 {
     const struct session_timings *timings = &report->timings;
+    const uint64_t bytes = bytes_inside(call, report);
     double there_s = (double)call->patience_ms / 1e3;
     if (report->state == SESSION_DONE)
         there_s = timings->wait_s + timings->queue_s + timings->compute_s;
     else if (report->state == SESSION_RECEIVING)
         there_s = 0; /* it asks for the rest at once */
-    link_called(link, bytes_inside(call, report), seconds, there_s);
+    if (bytes <= SMALL_BYTES && (report->state == SESSION_DONE || report->state == SESSION_RECEIVING))
+        link_answered(link, seconds - there_s);
+    link_called(link, bytes, seconds, there_s);
 }
 
 /* Calls the server, again as long as it may have the session but did not say so: it knows what it has by the

@@ -73,7 +73,8 @@ struct engine {
         int64_t sounded_s; /* since 1970, when it was looked for last */
     } access;
     bool sounds;                     /* measures links that are not known before great requests; */
-    atomic_bool has_slow_link;       /* it matters to requests of few bytes, too */
+    atomic_bool has_slow_link;       /* it matters to requests of few bytes, too; */
+    atomic_bool has_looked;          /* also of those that are remembered */
     atomic_int_least64_t sounded_ns; /* last; 0: never */
 
     uint64_t open_version; /* of engine_open(), under marks_lock */

@@ -325,10 +325,8 @@ static enum esp_status acknowledge(struct link *link, int64_t timeout_ms, struct
     enum esp_status status =
         transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, error);
     const double trip_s = (double)(clock_now_ns(link->engine->clock) - start_ns) / 1e9;
-    pthread_mutex_lock(&link->lock);
-    if (status == ESP_OK && (link->trip_s <= 0 || trip_s < link->trip_s))
-        link->trip_s = trip_s;
-    pthread_mutex_unlock(&link->lock);
+    if (status == ESP_OK)
+        link_answered(link, trip_s);
     message_clear(&reply);
     return status;
 }

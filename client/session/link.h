@@ -111,6 +111,8 @@ void link_learn(struct link *link, bool there, uint64_t bytes, double seconds);
  * computed and waited in it for `there_s`. Until there is something better: what else happened in that time
  * counts as way. */
 void link_called(struct link *link, uint64_t bytes, double seconds, double there_s);
+/* A small message, and its answer, took so long there and back. */
+void link_answered(struct link *link, double trip_s);
 /* A greeting took so long there and back, and more bytes than that this many in a second (0: not known). */
 void link_sounded(struct link *link, double trip_s, double rate_bps);
 /* Whether something is known of the link to that address, from transfers of this process or an earlier one,
@@ -119,9 +121,9 @@ void link_sounded(struct link *link, double trip_s, double rate_bps);
 bool links_know(struct engine *engine, const char *address);
 /* What earlier processes of the user have learned, read when it is first needed. With the links' lock. */
 const struct link_memory *links_memory(struct engine *engine);
-/* Tells in a request what is known of all links (core/forecast/told_links.h), if links matter: by its bytes,
- * or as one that this process has used is slow for them; and the way to the agent, over which the others are.
- * False without memory. */
+/* Tells in a request what is known of all links (core/forecast/told_links.h), and the way to the agent, over
+ * which the others are: of a forecast whatever it is of, of a call if links matter, by its bytes, or as one
+ * that is known is slow for them. False without memory. */
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
 /* What part of a transfer's time a forecast may be off by over a link that is known: more where transfers
  * differed. */

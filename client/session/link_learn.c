@@ -7,6 +7,7 @@
 #include "client/session/link.h"
 #include "client/session/link_sound.h"
 #include "core/choice/aggregate.h"
+#include "core/choice/estimate.h"
 #include "core/forecast/told_links.h"
 #include "core/forecast/path.h"
 #include "util/clock.h"
@@ -20,9 +21,10 @@
 #define TELLING_BYTES (256 << 10)
 /* Shorter ones, and calls with their arguments in them, tell something for as long as nothing else does. */
 #define CALLED_BYTES (32 << 10)
-/* Links are told with what is long on its way over one that is known, or may be over one that only the agents
- * know: an agent has to ask the tree then, which what is short should not wait for. */
-#define LONG_S 0.02
+/* Links are told with calls that take so long on their way over one that is known, or where the agent is so
+ * far: what is shorter is chosen by what servers compute, not by what else a machine did while a link was
+ * learned. */
+#define LONG_S 0.005
 /* Forecasts over links that were measured are off by so much (doc/forecast.md, the bench "links"). */
 #define KNOWN_DOUBT 0.1
 
@@ -35,11 +37,16 @@ static double rate_of(const struct link *link, uint64_t bytes, double seconds)
     return inverse > 0 ? 1 / inverse : (double)bytes / seconds;
 }
 
+static bool is_slow(const struct path *path)
+{
+    return path_seconds(path, TELLING_BYTES) + fmax(path->latency_s, 0) >= LONG_S;
+}
+
 /* Once a link was slow for few bytes, requests of few are told of links. With its lock. */
 static void note_slow(struct link *link, double rate_bps)
 {
     const struct path path = {true, link->trip_s / 2, rate_bps, 0};
-    if (path_seconds(&path, TELLING_BYTES) >= LONG_S)
+    if (is_slow(&path))
         atomic_store(&link->engine->has_slow_link, true);
 }
 
@@ -52,6 +59,18 @@ void link_called(struct link *link, uint64_t bytes, double seconds, double there
     const double rate_bps = rate_of(link, bytes, way_s);
     link->called_bps[link->n_called++ % LINK_RATES] = rate_bps;
     note_slow(link, rate_bps);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void link_answered(struct link *link, double trip_s)
+{
+    if (!(trip_s > 0))
+        return;
+    pthread_mutex_lock(&link->lock);
+    if (link->trip_s <= 0 || trip_s < link->trip_s) {
+        link->trip_s = trip_s;
+        note_slow(link, 0);
+    }
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -150,6 +169,9 @@ const struct link_memory *links_memory(struct engine *engine)
     char path[4096];
     link_memory_path(path, sizeof path);
     link_memory_load(&engine->memory, path, time(NULL));
+    for (size_t i = 0; i < engine->memory.n; i++)
+        if (is_slow(&engine->memory.links[i].path))
+            atomic_store(&engine->has_slow_link, true);
     engine->remembered = true;
     return &engine->memory;
 }
@@ -180,39 +202,66 @@ struct telling {
 
 static void add(struct telling *telling, const char *address, const struct path *path)
 {
-    if (!path->known || telling->n == CAP_TOLD_LINKS)
+    if (telling->n == CAP_TOLD_LINKS)
         return;
-    const struct path back = path_turned(*path);
-    const double seconds = path_seconds(path, telling->bytes.in) + path_seconds(&back, telling->bytes.out);
+    const struct path back = path_turned(*path), known = {true, path->latency_s, path->bandwidth_bps, 0};
+    const double seconds = path_seconds(&known, telling->bytes.in) + path_seconds(&back, telling->bytes.out);
     telling->longest_s = fmax(telling->longest_s, seconds);
     telling->links[telling->n++] = (struct told_link){address, *path};
+}
+
+/* What this process has learned, what earlier ones have where it has not, and at least how far a server is.
+ */
+static void add_link(struct telling *telling, struct link *link, const struct link_memory *memory)
+{
+    const struct path path = path_of(link, NULL);
+    const struct remembered_link *remembered = path.known ? NULL : link_memory_find(memory, link->address);
+    if (remembered)
+        add(telling, link->address, &remembered->path);
+    else if (path.known || path.latency_s > 0)
+        add(telling, link->address, &path); /* links live as long as the engine, and so does their memory */
+}
+
+static void add_all(struct telling *telling, struct engine *engine)
+{
+    pthread_mutex_lock(&engine->links_lock);
+    const struct link_memory *memory = links_memory(engine);
+    for (struct link *link = engine->links; link; link = link->hh.next)
+        add_link(telling, link, memory);
+    for (size_t i = 0; i < memory->n; i++) {
+        struct link *link;
+        HASH_FIND_STR(engine->links, memory->links[i].address, link);
+        if (!link)
+            add(telling, memory->links[i].address, &memory->links[i].path);
+    }
+    pthread_mutex_unlock(&engine->links_lock);
+}
+
+/* Of this process, or of an earlier one. */
+static bool knows_slow(struct engine *engine)
+{
+    if (!atomic_load(&engine->has_looked)) {
+        pthread_mutex_lock(&engine->links_lock);
+        links_memory(engine);
+        pthread_mutex_unlock(&engine->links_lock);
+        atomic_store(&engine->has_looked, true);
+    }
+    return atomic_load(&engine->has_slow_link);
 }
 
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena)
 {
     struct telling telling = {.bytes = request_client_bytes(request)};
     const uint64_t bytes = telling.bytes.in + telling.bytes.out;
+    const bool forecast = extension_find(&request->extensions, EXTENSION_FORECAST) != NULL;
     if (!access_tell(engine, request, arena))
         return false;
-    if (bytes < TELLING_BYTES && !atomic_load(&engine->has_slow_link))
+    /* Of an agent that is far the ways that it knows say little of those from here. */
+    const bool far = route_trip_s(engine->route) >= LONG_S;
+    if (!forecast && bytes < TELLING_BYTES && !far && !knows_slow(engine))
         return true;
-    pthread_mutex_lock(&engine->links_lock);
-    const struct link_memory *memory = links_memory(engine);
-    for (struct link *link = engine->links; link; link = link->hh.next) {
-        const struct path path = path_of(link, NULL);
-        add(&telling, link->address, &path); /* links live as long as the engine, and so does their memory */
-    }
-    const double longest_here_s = telling.longest_s;
-    for (size_t i = 0; i < memory->n; i++) {
-        struct link *link;
-        HASH_FIND_STR(engine->links, memory->links[i].address, link);
-        if (!link || !path_of(link, NULL).known)
-            add(&telling, memory->links[i].address, &memory->links[i].path);
-    }
-    pthread_mutex_unlock(&engine->links_lock);
-    /* What other programs knew may be of other places: what is short does not wait for that. */
-    const double longest_s = bytes < TELLING_BYTES ? longest_here_s : telling.longest_s;
-    const bool matters = longest_s >= LONG_S || bytes >= LINK_GREAT_BYTES;
+    add_all(&telling, engine);
+    const bool matters = forecast || far || telling.longest_s >= LONG_S || bytes >= LINK_GREAT_BYTES;
     return !matters || told_own_add(&request->extensions, telling.links, telling.n, arena);
 }
 
@@ -243,6 +292,16 @@ static void open_memory(struct link_memory *memory, char *path, size_t size)
     link_memory_load(memory, path, time(NULL));
 }
 
+/* Of a link of which only that is known, how far it is: not remembered, or clearly another one by now. */
+static bool is_new_length(const struct engine *engine, const char *address, const struct path *path)
+{
+    const struct remembered_link *before = link_memory_find(&engine->memory, address);
+    if (!(path->latency_s > 0))
+        return false;
+    return !before || (before->is_short && before->path.bandwidth_bps <= 0 &&
+                       fabs(path->latency_s - before->path.latency_s) > before->path.latency_s / 2);
+}
+
 void links_remember(struct engine *engine)
 {
     char path[4096];
@@ -253,7 +312,7 @@ void links_remember(struct engine *engine)
         int64_t sounded_s;
         const struct path known = path_of(link, &sounded_s);
         const struct path briefly = known.known ? known : path_of(link, NULL);
-        if (!briefly.known)
+        if (!briefly.known && !is_new_length(engine, link->address, &briefly))
             continue;
         open_memory(&memory, path, sizeof path);
         if (!known.known)

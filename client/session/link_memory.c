@@ -89,7 +89,7 @@ void link_memory_set_short(struct link_memory *memory, const char *address, cons
                            int64_t now_s)
 {
     const struct remembered_link *known = link_memory_find(memory, address);
-    if (!known || known->is_short)
+    if (!known || (known->is_short && (path->bandwidth_bps > 0 || known->path.bandwidth_bps <= 0)))
         set(memory, address, path, now_s, false, true);
 }
 
@@ -143,11 +143,12 @@ static void take_line(struct link_memory *memory, const char *line, int64_t now_
     const int64_t most_s = is_short  ? LINK_MEMORY_SHORT_S
                            : sounded ? LINK_MEMORY_SOUNDED_S
                                      : LINK_MEMORY_DAYS * DAY_S;
+    const bool is_length = is_short && path.bandwidth_bps == 0 && path.latency_s > 0;
     /* A clock that has jumped makes a link new or old, nothing else. */
     if (used_s > now_s)
         used_s = now_s;
     if (now_s - used_s <= most_s && isfinite(path.latency_s) && path.latency_s >= 0 &&
-        isfinite(path.bandwidth_bps) && path.bandwidth_bps > 0)
+        isfinite(path.bandwidth_bps) && (path.bandwidth_bps > 0 || is_length))
         set(memory, address, &path, used_s, sounded && !is_short, is_short);
 }
 

@@ -24,7 +24,7 @@ struct remembered_link {
     char address[CAP_ADDRESS + 1]; /* of the server */
     int64_t used_s;                /* since 1970, when a transfer (or greetings) told of it last */
     bool sounded;                  /* by greetings only */
-    bool is_short;                 /* by short transfers and calls only; not `sounded` */
+    bool is_short;                 /* by short transfers and calls only; not `sounded`; the rate may be 0 */
     struct path path;
 };
 
@@ -50,8 +50,8 @@ void link_memory_set(struct link_memory *memory, const char *address, const stru
 void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
                              int64_t now_s);
 
-/* The same, as short transfers and calls told it; nothing happens where a longer one or greetings are known.
- */
+/* The same, as short transfers and calls told it, or, with a rate of 0, only small ones; nothing happens
+ * where longer ones or greetings are known. */
 void link_memory_set_short(struct link_memory *memory, const char *address, const struct path *path,
                            int64_t now_s);
 

@@ -203,24 +203,45 @@ static double seconds_until(int64_t then_ns, int64_t now_ns)
     return then_ns > now_ns ? (double)(then_ns - now_ns) / 1e9 : 0;
 }
 
+/* NULL: over the agents. */
+static const struct path *own_way(const struct index_entry *entry, const struct index_query *query)
+{
+    for (size_t i = 0; i < query->n_own; i++)
+        if (query->own[i].entry == entry)
+            return &query->own[i].way;
+    return NULL;
+}
+
+static void take_way(struct schedule_times *times, const struct index_bounds *bounds,
+                     const struct index_query *query, const struct path *own)
+{
+    if (own) {
+        const struct path back = path_turned(*own);
+        times->in_s = path_seconds(own, query->bytes_in);
+        times->out_s = path_seconds(&back, query->bytes_out);
+        return;
+    }
+    const double latency_s = query->access_s + bounds->latency_s;
+    times->in_s = path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_bandwidth),
+                              (double)query->bytes_in);
+    times->out_s =
+        path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_back), (double)query->bytes_out);
+}
+
 static struct esp_server_view view_of(const struct index_bounds *bounds, const struct index_query *query,
-                                      double compute_s, uint64_t memory_bytes)
+                                      const struct path *own, double compute_s, uint64_t memory_bytes)
 {
     /* As load_start_s() has it. Of a subtree: where even the greatest free memory does not suffice, all wait.
      */
     bool fits = bounds->memory_free >= memory_bytes;
     int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
     double wait_s = seconds_until(start_ns, query->now_ns);
-    const double latency_s = query->access_s + bounds->latency_s;
-    const struct schedule_times times = {
+    struct schedule_times times = {
         .wait_s = fits || wait_s > ESTIMATE_MEMORY_S ? wait_s : ESTIMATE_MEMORY_S,
         .link_wait_s = seconds_until(bounds->link_free_ns, query->now_ns),
         .compute_s = compute_s,
-        .in_s = path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_bandwidth),
-                            (double)query->bytes_in),
-        .out_s = path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_back),
-                             (double)query->bytes_out),
     };
+    take_way(&times, bounds, query, own);
     struct esp_server_view view = {
         .line = bounds->line,
         .price = bounds->price * compute_s / 3600,
@@ -250,14 +271,14 @@ struct esp_server_view index_view(const struct index_entry *entry, const struct 
     double compute_s;
     uint64_t memory_bytes;
     cost_of(entry, query, &compute_s, &memory_bytes);
-    return view_of(&entry->self, query, compute_s, memory_bytes);
+    return view_of(&entry->self, query, own_way(entry, query), compute_s, memory_bytes);
 }
 
 /* No server of the subtree has a lower one. */
 static double least_score(const struct index_bounds *bounds, const struct index_query *query)
 {
     const struct esp_server_view view =
-        view_of(bounds, query, least_compute_s(bounds, query), query->memory_bytes);
+        view_of(bounds, query, NULL, least_compute_s(bounds, query), query->memory_bytes);
     if (query->scheduler->flags & ESP_SCHEDULER_EVERY)
         return -HUGE_VAL;
     return scheduler_score(query->scheduler, &view);
@@ -333,14 +354,33 @@ static bool is_wanted(const struct index_entry *entry, const struct index_query 
     cost_of(entry, query, &compute_s, &memory_bytes);
     if (entry->self.memory < memory_bytes)
         return false;
-    return view_of(&entry->self, query, compute_s, memory_bytes).complete_s <= query->finish_s;
+    return view_of(&entry->self, query, own_way(entry, query), compute_s, memory_bytes).complete_s <=
+           query->finish_s;
+}
+
+static bool push_alone(struct index_search *search, struct index_entry *entry,
+                       const struct index_query *query)
+{
+    const struct search_item alone = {own_score(entry, query), entry->self.line, entry, false};
+    return !is_wanted(entry, query) || push(search, alone);
+}
+
+/* What a subtree's bounds say holds for the agents' ways: those with ways of their own are looked at first.
+ */
+static bool push_own(struct index_search *search, struct server_index *const *indexes, size_t n_indexes,
+                     const struct index_query *query)
+{
+    for (size_t k = 0; k < query->n_own; k++)
+        for (size_t i = 0; i < n_indexes; i++)
+            if (query->own[k].entry->in == indexes[i] && !push_alone(search, query->own[k].entry, query))
+                return false;
+    return true;
 }
 
 /* Opens a subtree: its root alone, and what is left and right of it. */
 static bool open_tree(struct index_search *search, struct index_entry *tree, const struct index_query *query)
 {
-    const struct search_item alone = {own_score(tree, query), tree->self.line, tree, false};
-    if (is_wanted(tree, query) && !push(search, alone))
+    if (!own_way(tree, query) && !push_alone(search, tree, query))
         return false;
     return push_tree(search, tree->left, query) && push_tree(search, tree->right, query);
 }
@@ -350,6 +390,8 @@ static size_t select_best(struct index_search *search, struct server_index *cons
 {
     size_t n = 0;
     search->n = 0;
+    if (!push_own(search, indexes, n_indexes, query))
+        return n;
     for (size_t i = 0; i < n_indexes; i++)
         if (!push_tree(search, indexes[i]->root, query))
             return n;

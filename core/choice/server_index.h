@@ -9,6 +9,7 @@
 #define CORE_SERVER_INDEX_H
 
 #include "core/choice/scheduler.h"
+#include "core/forecast/path.h"
 #include "util/random.h"
 
 struct index_bounds {
@@ -53,6 +54,12 @@ void index_remove(struct index_entry *entry);
 void index_update(struct index_entry *entry);
 uint32_t index_count(const struct server_index *index);
 
+/* A server whose way from the client is known by itself. */
+struct index_own {
+    struct index_entry *entry;
+    struct path way;
+};
+
 struct index_query {
     const struct esp_scheduler *scheduler;
     double work_flop;
@@ -60,6 +67,9 @@ struct index_query {
     uint64_t bytes_in, bytes_out; /* that travel from the client to the server, and back */
     /* The client's way to where the ways of the entries begin: seconds, and seconds per byte. */
     double access_s, access_inverse;
+    /* Those that it does not take, as the client has a way of its own there (the caller's; each once). */
+    const struct index_own *own;
+    size_t n_own;
     double finish_s; /* servers that end later do not count; HUGE_VAL: all do */
     int64_t now_ns;
     uint64_t memory_bytes; /* servers with less do not count */

@@ -85,14 +85,63 @@ bool told_own_add(struct extensions *extensions, const struct told_link *links, 
            told_links_add(extensions, EXTENSION_CLIENT_LINKS_BACK, back, n_back, arena);
 }
 
+static bool is_length(const struct path *path)
+{
+    return path->bandwidth_bps == 0 && isfinite(path->latency_s) && path->latency_s > 0;
+}
+
+/* The rate back of the link that was read last; 0: it has none of its own. */
+static double back_of(const struct extensions *extensions, struct told_reader *reader)
+{
+    if (!reader->is_back_read && !told_links_next(extensions, EXTENSION_CLIENT_LINKS_BACK, &reader->back))
+        reader->back.peer = NULL;
+    reader->is_back_read = true;
+    if (!reader->back.peer || strcmp(reader->back.peer, reader->there.peer) != 0)
+        return 0;
+    reader->is_back_read = false;
+    return reader->back.path.known ? reader->back.path.bandwidth_bps : 0;
+}
+
+bool told_own_next(const struct extensions *extensions, struct told_reader *reader, struct told_link *link)
+{
+    while (reader->n++ < CAP_TOLD_LINKS &&
+           told_links_next(extensions, EXTENSION_CLIENT_LINKS, &reader->there)) {
+        *link = reader->there;
+        link->path.back_bps = back_of(extensions, reader);
+        if (!link->path.known && !is_length(&link->path))
+            continue;
+        link->path.known = true;
+        return true;
+    }
+    return false;
+}
+
 bool told_own(const struct extensions *extensions, const char *address, struct path *path)
 {
-    struct path back;
-    if (!told_links_find(extensions, EXTENSION_CLIENT_LINKS, address, path))
-        return false;
-    if (told_links_find(extensions, EXTENSION_CLIENT_LINKS_BACK, address, &back))
-        path->back_bps = back.bandwidth_bps;
-    return true;
+    struct told_reader reader = {.n = 0};
+    struct told_link link;
+    while (told_own_next(extensions, &reader, &link))
+        if (strcmp(link.peer, address) == 0) {
+            *path = link.path;
+            return true;
+        }
+    return false;
+}
+
+struct path told_shortest(const struct path *access, const struct path *agents)
+{
+    if (!access->known)
+        return *agents;
+    /* All servers are behind it, also those of which the agents know no way. */
+    return agents->known ? path_join(*access, *agents) : *access;
+}
+
+struct path told_over(struct path own, struct path shortest)
+{
+    if (own.bandwidth_bps > 0 || !shortest.known)
+        return own;
+    shortest.latency_s = own.latency_s;
+    return shortest;
 }
 
 bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena)
@@ -117,11 +166,6 @@ struct path told_access(const struct extensions *extensions)
 struct path told_way(const struct extensions *extensions, const char *address, struct path agents)
 {
     struct path own;
-    if (told_own(extensions, address, &own))
-        return own;
-    const struct path access = told_access(extensions);
-    if (!access.known)
-        return agents;
-    /* All servers are behind it, also those of which the agents know no way. */
-    return agents.known ? path_join(access, agents) : access;
+    const struct path access = told_access(extensions), shortest = told_shortest(&access, &agents);
+    return told_own(extensions, address, &own) ? told_over(own, shortest) : shortest;
 }

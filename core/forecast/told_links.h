@@ -11,11 +11,12 @@
 #include "core/message/message.h"
 
 /* Tags: for each peer its address (a client's) or name (a server's) with a NUL, then latency in seconds and
- * bytes per second, as doubles of 8 bytes, little-endian. */
+ * bytes per second, as doubles of 8 bytes, little-endian. Of a client's link the rate may be 0: it knows only
+ * how far that is. */
 #define EXTENSION_CLIENT_LINKS  33
 #define EXTENSION_FETCHED_LINKS 34
 #define CAP_TOLD_LINKS          64 /* in one message; more are left out */
-/* Of those of a client's links whose way back has a rate of its own: the same with that. */
+/* Of those of a client's links whose way back has a rate of its own: the same with that, in their order. */
 #define EXTENSION_CLIENT_LINKS_BACK 36
 
 /* Of a client's request: its way to the agent that it asks, as two such doubles; a rate of 0 is not known.
@@ -40,8 +41,21 @@ bool told_links_next(const struct extensions *extensions, uint32_t tag, struct t
 /* Appends a client's links, with their ways back. False without memory. */
 bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n,
                   struct arena *arena);
+/* A client's links with their ways back, one after the other, from an all-zero reader on; those that are
+ * nonsense are left out. A rate of 0 is not known. False behind the last. */
+struct told_reader {
+    struct told_link there, back;
+    bool is_back_read;
+    unsigned n;
+};
+bool told_own_next(const struct extensions *extensions, struct told_reader *reader, struct told_link *link);
 /* A client's link to the server at that address, as the client told it. */
 bool told_own(const struct extensions *extensions, const char *address, struct path *path);
+/* The shortest path over what was measured: the client's way to the agent, and on through the agents. */
+struct path told_shortest(const struct path *access, const struct path *agents);
+/* What such a link makes of the shortest path over what was measured: it counts in its place, or, where it
+ * has no rate, says how long that is. */
+struct path told_over(struct path own, struct path shortest);
 /* Appends the client's way to the agent; false without memory. */
 bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena);
 /* Unknown when it is not told, or is nonsense. */

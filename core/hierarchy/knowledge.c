@@ -29,6 +29,13 @@ struct knowledge_node *knowledge_find(const struct knowledge *k, const char *nam
     return node;
 }
 
+struct knowledge_node *knowledge_find_address(const struct knowledge *k, const char *address)
+{
+    struct knowledge_node *node;
+    HASH_FIND(hh_address, k->by_address, address, strlen(address), node);
+    return node;
+}
+
 bool knowledge_has_trouble(const struct knowledge *k)
 {
     return k->n_troubled > 0;
@@ -162,8 +169,16 @@ bool node_fetched(const struct knowledge_node *node, const char *peer, struct pa
            told_links_find(&(struct extensions){&told, 1}, EXTENSION_FETCHED_LINKS, peer, path);
 }
 
+void node_leave_address(struct knowledge *k, struct knowledge_node *node)
+{
+    if (node->hh_address.tbl)
+        HASH_DELETE(hh_address, k->by_address, node);
+    node->hh_address.tbl = NULL;
+}
+
 void node_free(struct knowledge *k, struct knowledge_node *node)
 {
+    node_leave_address(k, node);
     while (node->pending)
         node_drop_pending(k, node->pending);
     load_release(&node->base);

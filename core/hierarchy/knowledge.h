@@ -66,7 +66,7 @@ struct knowledge_node {
     uint64_t stamp;
     struct arena arena; /* of the extensions */
     struct knowledge_node *branch_prev, *branch_next, *dirty_prev, *dirty_next;
-    UT_hash_handle hh;
+    UT_hash_handle hh, hh_address;
 };
 
 /* A placement that the server's record does not contain. */
@@ -136,6 +136,8 @@ size_t knowledge_complete_end(struct knowledge *knowledge, struct branch *branch
 void knowledge_confirm(struct knowledge *knowledge, struct branch *branch, double oldest_s);
 
 struct knowledge_node *knowledge_find(const struct knowledge *knowledge, const char *name);
+/* The node at that address; NULL: none. One of them, where two say that they are there. */
+struct knowledge_node *knowledge_find_address(const struct knowledge *knowledge, const char *address);
 /* Whether some server below has said that its ranks are not there. */
 bool knowledge_has_trouble(const struct knowledge *knowledge);
 /* Whether that server is one of these, and has no other way to compute the problem of that digest. */

@@ -12,7 +12,8 @@ struct knowledge {
     const struct clock *clock;
     struct catalog_store *catalogs;
     bool track;
-    struct knowledge_node *nodes; /* by name */
+    struct knowledge_node *nodes;      /* by name */
+    struct knowledge_node *by_address; /* the same ones */
     struct branch *branches;
     struct knowledge_node *dirty;
     char **removed;
@@ -47,6 +48,8 @@ void node_enter_index(struct knowledge *k, struct knowledge_node *node);
 void node_leave_branch(struct knowledge *k, struct knowledge_node *node);
 /* One that is in no branch. */
 void node_free(struct knowledge *k, struct knowledge_node *node);
+/* It is no more found by its address. */
+void node_leave_address(struct knowledge *k, struct knowledge_node *node);
 /* It is gone, and this will be told. */
 void node_forget(struct knowledge *k, struct knowledge_node *node);
 

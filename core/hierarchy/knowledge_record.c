@@ -207,6 +207,17 @@ static void take_plain(struct knowledge_node *node, const struct node_record *re
     node->failed = record->failed;
 }
 
+static bool take_address(struct knowledge *k, struct knowledge_node *node, const char *address)
+{
+    if (node->hh_address.tbl && strcmp(node->address, address) == 0)
+        return true;
+    node_leave_address(k, node);
+    if (!take_text(&node->address, address))
+        return false;
+    HASH_ADD_KEYPTR(hh_address, k->by_address, node->address, strlen(node->address), node);
+    return node->hh_address.tbl != NULL;
+}
+
 /* Everything of the record; the node is in no index meanwhile. False without memory: the node is then partly
  * new, and to be removed. */
 static bool take_record(struct knowledge *k, struct knowledge_node *node, const struct node_record *record,
@@ -217,7 +228,7 @@ static bool take_record(struct knowledge *k, struct knowledge_node *node, const 
         node_drop_fetched(node);
     }
     take_plain(node, record);
-    return take_text(&node->parent, record->parent) && take_text(&node->address, record->address) &&
+    return take_text(&node->parent, record->parent) && take_address(k, node, record->address) &&
            take_extensions(k, node, &record->extensions) && take_marks(node, record) &&
            take_catalog(k, node, record->catalog) &&
            load_set(&node->base, record->free_in_s, record->n_free_in, now_ns) == ESP_OK &&

@@ -149,6 +149,26 @@ check "requests of few bytes count with the client's own link, too" small_reques
 check "what they told is kept for the user's next program" grep -q "^short .* 10\.99\.1\.2:" small/espalier/links
 check "and those that travel in calls" small_requests 80,81,82 80 0.08 0.12
 
+# The agents' ways from here to "near" take 30 + 4 ms there and back, and some 5 of them are known to a client that sits beside
+# it: what its small calls take tells it how near that is, and the first of 80 kB how quick.
+foreseen_near() { # SIZES... : what the transfers are forecast with, by what
+    in_space near env XDG_CACHE_HOME="$work/nearby" espalier forecast --json "$@" --server near | tr -d '\n' |
+        sed -n 's/.*"server": "near"[^}]*"transfer_s": \([0-9.e+-]*\)[^}]*"transfer_by": "\([a-z ]*\)".*/\1 \2/p'
+}
+called_near() { # PROBLEM ARGUMENTS... : a client beside "near"
+    in_space near env XDG_CACHE_HOME="$work/nearby" espalier call "$@" --server near
+}
+small_call_tells() {
+    foreseen_near ddot n=10 >before && cat before && called_near ddot n=3 'x=[1,2,3]' 'y=[1,1,1]' && foreseen_near ddot n=10 >after && cat after || return 1
+    awk 'NR == FNR { before = $1; next } END { exit !(before > 0.006 && $1 < before / 2) }' before after
+}
+check "a small call tells how far a server is" small_call_tells
+short_call_tells() {
+    called_near dgemm m=70 n=70 k=70 A=rand B=rand alpha=1 -o C=c.npy && foreseen_near dgemm m=70 n=70 k=70 >after && cat after || return 1
+    awk 'END { exit !($2 == "own" && $1 > 0 && $1 < 0.004) }' after
+}
+check "and one of some 80 kB its rate: forecasts of what is short stand on that" short_call_tells
+
 # What it sends goes at 4 Mbit/s, what it gets comes at 16.
 both_ways() {
     in_space far env XDG_CACHE_HOME="$work/both" espalier call dgemm m=300 n=300 k=300 A=rand B=rand alpha=1 -o C=c.npy --server near || return 1

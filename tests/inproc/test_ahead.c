@@ -2,6 +2,7 @@
  *
  * What a master agent decides ahead: the same as if the requests had come, and only where that is safe.
  */
+#include "agent/agent_internal.h"
 #include "core/choice/ahead.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
@@ -148,6 +149,19 @@ static void nonsense_is_cut(void **state)
     arena_clear(&arena);
 }
 
+/* What a queue is told as is a difference of times, and what rounding leaves of it is none. */
+static void a_rest_of_rounding_is_no_queue(void **state)
+{
+    (void)state;
+    const double compute_s = 0.1, transfer_s = 0.2;
+    struct esp_server_view view = {
+        .compute_s = compute_s, .transfer_s = transfer_s, .complete_s = compute_s + transfer_s};
+    assert_true(view.complete_s - compute_s - transfer_s > 0);
+    assert_true(submit_queue_s(&view) == 0);
+    view.complete_s += 1e-6;
+    assert_float_equal(submit_queue_s(&view), 1e-6, 1e-12);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -155,7 +169,7 @@ int main(void)
         TEST(equal_servers_get_equal_parts),      TEST(they_are_spread_as_single_requests_are),
         TEST(what_computes_is_not_decided_ahead), TEST(an_agent_may_decide_none),
         TEST(what_is_not_fresh_is_asked_for),     TEST(many_servers_share_them_as_far_as_they_are_told),
-        cmocka_unit_test(nonsense_is_cut),
+        cmocka_unit_test(nonsense_is_cut),        cmocka_unit_test(a_rest_of_rounding_is_no_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -436,6 +436,18 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     assert_true(told_own_add(&request.extensions, &uneven, 1, &arena));
     const struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
     assert_true(times.in_s > 5 && times.in_s < 5.5 && times.out_s > 1 && times.out_s < 1.1);
+    /* A client that has only made small calls knows how far the server is: the rest is as it was measured. */
+    const struct told_link lengths[] = {{"g:1", {true, 0.001, 1e6, 2e6}}, {"h:1", {true, 0.3, 0, 0}}};
+    argument.mode = MODE_IN;
+    request.extensions = (struct extensions){0};
+    assert_true(told_own_add(&request.extensions, lengths, 2, &arena));
+    struct path way = told_way(&request.extensions, "h:1", agents);
+    assert_true(way.known && way.latency_s == 0.3 && way.bandwidth_bps == agents.bandwidth_bps);
+    way = told_way(&request.extensions, "h:1", (struct path){0});
+    assert_true(way.known && way.latency_s == 0.3 && way.bandwidth_bps == 0);
+    way = told_way(&request.extensions, "g:1", agents);
+    assert_true(way.latency_s == 0.001 && way.bandwidth_bps == 1e6 && way.back_bps == 2e6);
+    assert_true(told_way(&request.extensions, "i:1", agents).latency_s == agents.latency_s);
     const struct path nonsense[] = {{true, -1, 1e6, 0}, {true, 0, -1, 0}, {true, HUGE_VAL, 0, 0}};
     for (size_t i = 0; i < 3; i++) {
         request.extensions = (struct extensions){0};

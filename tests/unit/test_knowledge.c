@@ -224,6 +224,28 @@ static void what_is_below_an_agent_moves_with_it(void **state)
     assert_ptr_equal(knowledge_find(memory->knowledge, "s")->branch, memory->b);
 }
 
+/* Clients name servers by their addresses. */
+static void a_node_is_found_by_its_address(void **state)
+{
+    struct memory *memory = *state;
+    struct node_record record = server("s", 7), other = server("t", 7);
+    other.address = "elsewhere:1";
+    tell(memory, memory->a, record);
+    tell(memory, memory->a, other);
+    const struct knowledge_node *node = knowledge_find_address(memory->knowledge, "somewhere:1");
+    assert_ptr_equal(node, knowledge_find(memory->knowledge, "s"));
+    assert_null(knowledge_find_address(memory->knowledge, "nowhere:1"));
+    record.incarnation = 2;
+    record.address = "nowhere:1";
+    tell(memory, memory->a, record);
+    assert_null(knowledge_find_address(memory->knowledge, "somewhere:1"));
+    node = knowledge_find_address(memory->knowledge, "nowhere:1");
+    assert_ptr_equal(node, knowledge_find(memory->knowledge, "s"));
+    assert_true(knowledge_remove(memory->knowledge, memory->a, "s"));
+    assert_null(knowledge_find_address(memory->knowledge, "nowhere:1"));
+    assert_non_null(knowledge_find_address(memory->knowledge, "elsewhere:1"));
+}
+
 static void its_own_name_from_below_is_ignored(void **state)
 {
     struct memory *memory = *state;
@@ -642,6 +664,7 @@ int main(void)
         TEST(a_draining_server_is_known_but_not_chosen),
         TEST(the_later_word_counts_when_a_node_moves),
         TEST(what_is_below_an_agent_moves_with_it),
+        TEST(a_node_is_found_by_its_address),
         TEST(its_own_name_from_below_is_ignored),
         TEST(a_complete_report_forgets_what_it_does_not_mention),
         TEST(knowledge_is_fresh_while_all_who_could_are_confirmed),

@@ -154,6 +154,27 @@ static void what_short_transfers_told_is_kept(void **state)
     link_memory_clear(&memory);
 }
 
+/* Small calls tell how far a server is, and take no rate away. */
+static void how_far_a_server_is_is_kept(void **state)
+{
+    (void)state;
+    struct link_memory memory = {0};
+    const struct path length = {true, 0.02, 0, 0}, rated = {true, 0.5, 1e4, 0};
+    link_memory_set_short(&memory, "l:1", &length, NOW);
+    link_memory_set_short(&memory, "r:1", &rated, NOW);
+    link_memory_set_short(&memory, "r:1", &length, NOW);
+    assert_true(link_memory_save(&memory, path));
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW);
+    assert_int_equal(memory.n, 2);
+    assert_float_equal(link_memory_find(&memory, "l:1")->path.latency_s, 0.02, 1e-9);
+    assert_true(link_memory_find(&memory, "l:1")->path.bandwidth_bps == 0);
+    assert_float_equal(link_memory_find(&memory, "r:1")->path.bandwidth_bps, 1e4, 1);
+    link_memory_set_short(&memory, "l:1", &rated, NOW);
+    assert_float_equal(link_memory_find(&memory, "l:1")->path.bandwidth_bps, 1e4, 1);
+    link_memory_clear(&memory);
+}
+
 /* ---- sharing ---- */
 
 /* Two transfers of a second each of work, the second one half a second behind: both take longer, and are told
@@ -328,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_clock_that_went_back_loses_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(soundings_are_for_an_hour, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_short_transfers_told_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(how_far_a_server_is_is_kept, set_up, tear_down),
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
         cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),
         cmocka_unit_test(a_long_way_does_not_hide_the_rate),

@@ -219,7 +219,7 @@ static void check_query(struct pool *pool, struct index_search *search, const st
     assert_int_equal(n, all < most ? all : most);
     for (size_t i = 0; i < n; i++) {
         struct esp_server_view view = index_view(found[i], query);
-        if (!query->scheduler->flags & ESP_SCHEDULER_RANDOM) {
+        if (!(query->scheduler->flags & ESP_SCHEDULER_RANDOM)) {
             assert_true(query->scheduler->score(&view) == ranks[i].score);
             assert_true(view.line == ranks[i].line);
         }
@@ -239,10 +239,26 @@ static double longest_computation(const struct esp_server_view *view)
 static const struct esp_scheduler slowest_first = {ESP_SCHEDULER_VERSION, ESP_SCHEDULER_EVERY,
                                                    "slowest-first", "for tests", longest_computation};
 
+/* Ways that the client knows itself, of some: quicker than any bound tells, or slower. */
+static size_t draw_own(struct pool *pool, struct index_own *own)
+{
+    size_t n = 0;
+    if (random_below(&pool->random, 2))
+        return 0;
+    for (size_t i = 0; i < SERVERS; i++)
+        if (random_below(&pool->random, 4) == 0)
+            own[n++] = (struct index_own){
+                &pool->entries[i],
+                {true, 1e-3 * random_real(&pool->random), 1e7 + 1e9 * random_real(&pool->random),
+                 random_below(&pool->random, 2) ? 0 : 1e8 * random_real(&pool->random)}};
+    return n;
+}
+
 static void the_index_finds_exactly_the_best(void **state)
 {
     (void)state;
     static struct pool pool;
+    static struct index_own own[SERVERS];
     struct index_search search = {0};
     size_t n_schedulers;
     const struct esp_scheduler *table = scheduler_table(&n_schedulers);
@@ -262,6 +278,8 @@ static void the_index_finds_exactly_the_best(void **state)
             .bytes_out = random_below(&pool.random, 1000000000),
             .access_s = random_below(&pool.random, 2) ? 0 : 0.1 * random_real(&pool.random),
             .access_inverse = random_below(&pool.random, 2) ? 0 : 1e-7 * random_real(&pool.random),
+            .own = own,
+            .n_own = draw_own(&pool, own),
             .finish_s = random_below(&pool.random, 3) ? HUGE_VAL : 3 * random_real(&pool.random),
             .now_ns = (int64_t)random_below(&pool.random, 30) * 100000000,
             .memory_bytes = random_below(&pool.random, 3) * 3000,
