@@ -221,14 +221,23 @@ static enum esp_status find_all(struct invocation *invocation, struct engine *en
     return status;
 }
 
+bool invocation_takes_data(const struct invocation *invocation)
+{
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        if (invocation->values[i].datum)
+            return true;
+    return false;
+}
+
 enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine, int64_t until_ns,
                                      struct esp_error *error)
 {
+    const bool takes_data = invocation_takes_data(invocation);
     const int64_t before_ns = deadline_begin(until_ns);
     enum esp_status status = find_all(invocation, engine, error);
     deadline_end(before_ns);
     invocation->until_ns = until_ns == CLOCK_NEVER ? 0 : until_ns;
-    if (status == ESP_OK && clock_now_ns(engine->clock) >= until_ns)
+    if (status == ESP_OK && takes_data && clock_now_ns(engine->clock) >= until_ns)
         status = error_set(error, ESP_TIMEOUT,
                            "%s: its time is over: to find its data took all of it; give it more",
                            invocation->function->problem->name);

@@ -14,6 +14,8 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
 /* Takes `stays`, after that. ESP_INVALID: no mode; an abstract problem. */
 enum esp_status invocation_take_stays(struct value *value, const struct problem *problem,
                                       const struct esp_argument *given, struct esp_error *error);
+/* Whether one of its arguments is a datum. */
+bool invocation_takes_data(const struct invocation *invocation);
 /* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. The session's
  * time begins with that, and is over then (session_until_ns()). */
 enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine, int64_t until_ns,

@@ -44,6 +44,7 @@ static struct session *make(struct engine *engine, struct invocation *invocation
     memset(invocation, 0, sizeof *invocation);
     session->started_ns = clock_now_ns(engine->clock);
     session->deadline_ns = CLOCK_NEVER;
+    session->limit_s = deadline_s;
     if (deadline_s > 0 && deadline_s < 1e9)
         session->deadline_ns = session->started_ns + (int64_t)(deadline_s * NS_PER_S);
     session->error.status = ESP_PENDING;

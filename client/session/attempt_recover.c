@@ -166,7 +166,7 @@ void attempt_recover(struct session *session)
         return;
     }
     if (session_left_ms(session) <= 1) {
-        session_end(session, error->status = ESP_TIMEOUT);
+        session_end_late(session);
         return;
     }
     if (!may_repeat(session) || ++session->losses >= MOST_LOSSES) {
@@ -213,14 +213,6 @@ bool attempt_finds_data(struct session *session)
     return attempt_begin_again(session);
 }
 
-static bool takes_data(const struct invocation *invocation)
-{
-    for (uint32_t i = 0; i < invocation->n_values; i++)
-        if (invocation->values[i].datum)
-            return true;
-    return false;
-}
-
 /* How the one that was called last has taken it after all, for who asks how the session went. */
 static void mark_tried(struct session *session, enum esp_status status)
 {
@@ -234,7 +226,7 @@ static void mark_tried(struct session *session, enum esp_status status)
 bool attempt_was_shut_out(struct session *session)
 {
     if (session->remote_error.status != ESP_REFUSED || session->bound || session->is_job ||
-        session->timings.compute_s > 0 || !takes_data(&session->invocation))
+        session->timings.compute_s > 0 || !invocation_takes_data(&session->invocation))
         return false;
     session->error = session->remote_error;
     error_prefix(&session->error, "%s on %s", session->problem, session->server);

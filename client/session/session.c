@@ -24,11 +24,17 @@
 #define LATE_MS        200                 /* the same behind the session's deadline: its caller waits */
 #define END_PATIENCE_S 1e9                 /* a longer deadline is none */
 
+/* What is asked for; 0: the engine's. */
+static double limit_s(const struct engine *engine, double deadline_s)
+{
+    return deadline_s <= 0 && engine->session_timeout_ms > 0 ? (double)engine->session_timeout_ms / 1e3
+                                                             : deadline_s;
+}
+
 int64_t session_until_ns(const struct engine *engine, double deadline_s)
 {
     const int64_t now_ns = clock_now_ns(engine->clock);
-    if (deadline_s <= 0 && engine->session_timeout_ms > 0)
-        deadline_s = (double)engine->session_timeout_ms / 1e3;
+    deadline_s = limit_s(engine, deadline_s);
     if (deadline_s <= 0 || deadline_s >= END_PATIENCE_S)
         return CLOCK_NEVER;
     return now_ns + (int64_t)(deadline_s * NS_PER_S);
@@ -60,6 +66,7 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
     memset(invocation, 0, sizeof *invocation);
     invocation_split(&session->invocation, engine->inline_bytes);
     session->started_ns = clock_now_ns(engine->clock);
+    session->limit_s = limit_s(engine, deadline_s);
     session->deadline_ns =
         session->invocation.until_ns ? session->invocation.until_ns : session_until_ns(engine, deadline_s);
     session->error.status = ESP_PENDING;
@@ -187,6 +194,15 @@ void session_end(struct session *session, enum esp_status status)
     atomic_store(&session->phase, PHASE_ENDED);
 }
 
+void session_end_late(struct session *session)
+{
+    const struct esp_error before = session->error;
+    const bool tell = before.status != ESP_PENDING && before.text[0];
+    session_end(session, error_set(&session->error, ESP_TIMEOUT, "%s: the deadline of %.3g s passed%s%s",
+                                   session->problem, session->limit_s, tell ? "; before that: " : "",
+                                   tell ? before.text : ""));
+}
+
 /* True when it has to end because its caller or its deadline says so. */
 static bool called_off(struct session *session)
 {
@@ -197,12 +213,7 @@ static bool called_off(struct session *session)
     }
     if (session->deadline_ns != CLOCK_NEVER && clock_now_ns(session->engine->clock) >= session->deadline_ns) {
         stop_remote(session);
-        double after_s = (double)(session->deadline_ns - session->started_ns) / NS_PER_S;
-        const struct esp_error before = session->error;
-        bool tell = before.status != ESP_PENDING && before.text[0];
-        session_end(session, error_set(&session->error, ESP_TIMEOUT, "%s: the deadline of %.3g s passed%s%s",
-                                       session->problem, after_s, tell ? "; before that: " : "",
-                                       tell ? before.text : ""));
+        session_end_late(session);
         return true;
     }
     return false;

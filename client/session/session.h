@@ -85,6 +85,7 @@ struct session {
 
     /* Since when, until when (CLOCK_NEVER), and how it went, on the transport's clock. */
     int64_t started_ns, deadline_ns, submitted_ns, ended_ns;
+    double limit_s;  /* what made that deadline, as it was asked for: it may have begun before the session */
     int64_t sent_ns; /* spent on chunks, both ways */
 
     atomic_int phase; /* enum session_phase; written by the runner */
@@ -209,6 +210,8 @@ bool session_is_cancelled(struct session *session);
 
 /* The last thing that happens to it: sets error.status (the text is there already), takes its number back. */
 void session_end(struct session *session, enum esp_status status);
+/* The same, as its deadline passed: the text says what session->error told before. */
+void session_end_late(struct session *session);
 
 /* Milliseconds until its deadline, at least 1; about a month when it has none. */
 int64_t session_left_ms(const struct session *session);

@@ -52,6 +52,7 @@ struct fake_counters {
     double access_s, access_bps;   /* what that told of the way there; 0: nothing */
     unsigned unanswered;           /* calls to servers that are stopped */
     unsigned refused;              /* polls of servers that are dead */
+    unsigned polling, polled;      /* polls that wait for news now; sessions of the one that came last */
     unsigned undescribed;          /* descriptions asked of masters that are stopped */
 };
 

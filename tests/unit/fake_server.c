@@ -294,6 +294,8 @@ enum esp_status fake_on_await(struct fake *fake, int server, const struct messag
         return ESP_OK;
     }
     fake->counters.awaits++;
+    fake->counters.polling++;
+    fake->counters.polled = await->n_sessions;
     uint64_t number = ++fake->await_number[server];
     if (++fake->polls[server] > fake->counters.polls_at_once)
         fake->counters.polls_at_once = fake->polls[server];
@@ -307,6 +309,7 @@ enum esp_status fake_on_await(struct fake *fake, int server, const struct messag
         fake_wait_ms(fake, 2);
     }
     fake->polls[server]--;
+    fake->counters.polling--;
     return fake->faults[server].dead ? fake_fail(error, ESP_MAYBE, "connection broke") : ESP_OK;
 }
 
