@@ -235,13 +235,25 @@ static bool all_ended(void)
     return atomic_load(&users) == 0;
 }
 
+/* Waits a little where a server is being greeted that may be stopped; whether it still is. */
+static bool greets(void)
+{
+    const struct timespec little = {.tv_nsec = CUT_AGAIN_NS};
+    const atomic_uint *greetings = &library.engine->greetings;
+    if (atomic_load(greetings) > 0)
+        transport_interrupt(library.transport);
+    if (atomic_load(greetings) > 0)
+        nanosleep(&little, NULL);
+    return atomic_load(greetings) > 0;
+}
+
 enum esp_status library_stop(struct esp_error *error)
 {
     int expected = STATE_UP;
     if (!atomic_compare_exchange_strong(&state, &expected, STATE_CHANGING))
         return outside(expected, error);
     engine_close(library.engine);
-    while (!all_ended())
+    while (!all_ended() || greets())
         transport_interrupt(library.transport); /* who does not answer is not waited for */
     tear_down();
     atomic_store(&state, STATE_DOWN);

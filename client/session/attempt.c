@@ -148,15 +148,28 @@ static bool has_others(const struct session *session)
            session->next_candidate < session->n_candidates;
 }
 
+/* While one of the candidates is waited for that may be stopped: whether the next ones are, as where several
+ * fell silent at once they are not to be waited for one after the other. */
+static void greet_next(void *arg)
+{
+    const struct session *session = arg;
+    for (uint32_t i = session->next_candidate; i < session->n_candidates && !session->bound; i++) {
+        struct link *link = link_find(session->engine, session->candidates[i].address);
+        if (link)
+            link_greet_beside(link);
+    }
+}
+
 /* It was given the call and said nothing: whether it is silent to the simplest question as well, so that to
  * repeat the call would only be waiting. (One with much inside may only be slow on its way.) *error says so.
  */
-static bool is_silent(const struct session *session, struct link *link, enum esp_status status,
-                      int64_t since_ns, struct esp_error *error)
+static bool is_silent(struct session *session, struct link *link, enum esp_status status, int64_t since_ns,
+                      struct esp_error *error)
 {
+    const struct meanwhile meanwhile = {greet_next, session};
     const int64_t waited_ms = (clock_now_ns(session->engine->clock) - since_ns) / NS_PER_MS;
     struct esp_error silence;
-    if (status != ESP_TIMEOUT || link_probe(link, session_left_ms(session), &silence) == ESP_OK)
+    if (status != ESP_TIMEOUT || link_probe(link, session_left_ms(session), &meanwhile, &silence) == ESP_OK)
         return false;
     error_set(error, status, "it was given the call and said nothing for %.3g s; %s", (double)waited_ms / 1e3,
               silence.text);
@@ -313,12 +326,14 @@ void attempt_offer(struct session *session)
     struct message reply = {0};
     struct esp_error error = {0};
     bool uncertain = false;
+    const struct meanwhile meanwhile = {greet_next, session};
     struct link *link = link_find(session->engine, candidate->address);
     enum esp_status status = link ? ESP_OK : error_no_memory(&error, "a link");
     if (status == ESP_OK && session->absence.begun_ns != 0)
-        status = link_probe(link, session_left_ms(session), &error); /* it may have been silent before */
-    else if (status == ESP_OK && has_others(session))
-        status = link_greet(link, &error);
+        status = link_probe(link, session_left_ms(session), &meanwhile,
+                            &error); /* it may have been silent before */
+    else if (status == ESP_OK && (has_others(session) || (!session->bound && link_is_doubted(link))))
+        status = link_greet(link, &meanwhile, &error);
     if (status == ESP_OK)
         status = hold_leave(&session->invocation, session->engine, candidate->server, link->address, &error);
     if (status == ESP_OK)

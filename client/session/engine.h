@@ -60,7 +60,8 @@ struct engine {
     int64_t lookup_silence_ms; /* as silence_patience_ms, for look-ups */
     uint64_t inline_bytes;
 
-    atomic_bool closing; /* every session is to end */
+    atomic_bool closing;   /* every session is to end */
+    atomic_uint greetings; /* of servers, behind whoever wants to know whether they are awake */
 
     pthread_mutex_t links_lock;
     struct link *links; /* by address */

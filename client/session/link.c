@@ -15,9 +15,6 @@
 #define MOST_FAILURES  4     /* polls in a row until the server is given up, */
 #define MOST_REFUSED   6     /* for sessions that no other may have, when its port is closed */
 #define GRACE_MS       500   /* after its deadline a session gets so long to hear it from the server */
-#define AWAKE_MS       1000  /* who has spoken is taken for awake for so long */
-#define MUTE_MS        10000 /* and who did not answer for silent */
-#define GREET_PAUSE_MS 50    /* between greetings, when connections break */
 
 static struct link *link_create(struct engine *engine, const char *address);
 
@@ -314,121 +311,6 @@ static struct link *link_create(struct engine *engine, const char *address)
     return link;
 }
 
-/* It asks for no session, so it is answered at once. */
-static enum esp_status acknowledge(struct link *link, int64_t timeout_ms, struct esp_error *error)
-{
-    struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
-    request.await = (struct await){.client_high = link->engine->client_high,
-                                   .client_low = link->engine->client_low,
-                                   .oldest_unacknowledged = engine_oldest(link->engine, link)};
-    const int64_t start_ns = clock_now_ns(link->engine->clock);
-    enum esp_status status =
-        transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, error);
-    const double trip_s = (double)(clock_now_ns(link->engine->clock) - start_ns) / 1e9;
-    if (status == ESP_OK)
-        link_answered(link, trip_s);
-    message_clear(&reply);
-    return status;
-}
-
-void link_acknowledge(struct link *link)
-{
-    acknowledge(link, link->engine->call_timeout_ms, NULL);
-}
-
-/* ---- whether it is awake ---- */
-
-void link_heard(struct link *link)
-{
-    atomic_store(&link->heard_ns, clock_now_ns(link->engine->clock));
-    atomic_store(&link->mute_ns, 0);
-}
-
-static enum esp_status is_mute(int64_t patience_ms, struct esp_error *error)
-{
-    return error_set(error, ESP_UNREACHABLE,
-                     "no answer to a greeting within %g s: it is stopped, overloaded or cut off",
-                     (double)patience_ms / 1e3);
-}
-
-static void note_silence(struct link *link)
-{
-    atomic_store(&link->mute_ns, clock_now_ns(link->engine->clock) + MUTE_MS * NS_PER_MS);
-}
-
-/* ESP_UNREACHABLE also when it surely is not there. */
-static enum esp_status greet(struct link *link, int64_t patience_ms, struct esp_error *error)
-{
-    struct engine *engine = link->engine;
-    const int64_t start_ns = clock_now_ns(engine->clock);
-    int64_t left_ms = patience_ms;
-    while (left_ms > 0 && !atomic_load(&engine->closing)) {
-        enum esp_status status = acknowledge(link, left_ms, error);
-        if (status == ESP_UNREACHABLE) {
-            atomic_store(&link->mute_ns, 0);
-            return status;
-        }
-        if (status != ESP_TIMEOUT && status != ESP_MAYBE) {
-            link_heard(link); /* whatever it says to the call itself */
-            return ESP_OK;
-        }
-        engine_pause(&engine->closing, GREET_PAUSE_MS);
-        left_ms = patience_ms - (clock_now_ns(engine->clock) - start_ns) / NS_PER_MS;
-    }
-    note_silence(link);
-    return is_mute(patience_ms, error);
-}
-
-enum esp_status link_greet(struct link *link, struct esp_error *error)
-{
-    struct engine *engine = link->engine;
-    const int64_t now_ns = clock_now_ns(engine->clock), heard_ns = atomic_load(&link->heard_ns);
-    if (engine->answer_patience_ms <= 0 || (heard_ns && now_ns - heard_ns < AWAKE_MS * NS_PER_MS))
-        return ESP_OK;
-    if (now_ns < atomic_load(&link->mute_ns))
-        return is_mute(engine->answer_patience_ms, error);
-    return greet(link, engine->answer_patience_ms, error);
-}
-
-bool link_is_silent(const struct link *link)
-{
-    return atomic_load(&link->mute_ns) != 0;
-}
-
-enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error)
-{
-    const struct engine *engine = link->engine;
-    int64_t patience_ms =
-        engine->answer_patience_ms > 0 ? engine->answer_patience_ms : engine->call_timeout_ms;
-    return greet(link, patience_ms < most_ms ? patience_ms : most_ms, error);
-}
-
-enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
-                                 struct esp_error *error)
-{
-    struct engine *engine = link->engine;
-    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}};
-    const int64_t timeout_ms = engine->call_timeout_ms < most_ms ? engine->call_timeout_ms : most_ms;
-    enum esp_status status = ESP_OK;
-    *incarnation = atomic_load(&link->incarnation);
-    for (unsigned attempt = 0; attempt < MOST_FAILURES && *incarnation == 0; attempt++) {
-        struct message reply = {0};
-        status = transport_call(engine->transport, link->address, &request, timeout_ms, &reply, error);
-        if (status == ESP_OK)
-            *incarnation = reply.greet_reply.incarnation;
-        message_clear(&reply);
-        if (status != ESP_MAYBE)
-            break;
-        engine_pause(&engine->closing, GREET_PAUSE_MS);
-    }
-    atomic_store(&link->incarnation, *incarnation);
-    if (status == ESP_TIMEOUT)
-        note_silence(link);
-    if (status == ESP_MAYBE || status == ESP_TIMEOUT)
-        return error->status = ESP_UNREACHABLE; /* a greeting executes nothing */
-    return status;
-}
-
 void links_destroy(struct engine *engine)
 {
     struct link *link, *next;
@@ -436,7 +318,7 @@ void links_destroy(struct engine *engine)
     HASH_ITER(hh, engine->links, link, next)
     {
         HASH_DEL(engine->links, link);
-        acknowledge(link, 500, NULL);
+        link_acknowledge_within(link, 500, NULL);
         pthread_cond_destroy(&link->news);
         pthread_mutex_destroy(&link->lock);
         free(link);

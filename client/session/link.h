@@ -50,8 +50,10 @@ struct link {
     atomic_int_least64_t moved_ns;
     uint64_t probed; /* under the backlog's lock */
 
-    atomic_int_least64_t heard_ns; /* when the server said something last; 0: never */
-    atomic_int_least64_t mute_ns;  /* until when it is believed to be silent still; 0: it is not */
+    atomic_int_least64_t heard_ns;   /* when the server said something last; 0: never */
+    atomic_int_least64_t mute_ns;    /* until when it is believed to be silent still; 0: it is not */
+    atomic_int_least64_t greeted_ns; /* since when `greeting` greets it; 0: it does not */
+    struct thread_job greeting;
     atomic_uint_least64_t
         incarnation; /* that the server last said it is; 0: not asked, or it is another now */
 
@@ -82,11 +84,23 @@ void link_release_all(struct link *link);
 /* The server has said something. */
 void link_heard(struct link *link);
 
+/* What is done while an answer takes its time. May be NULL. */
+struct meanwhile {
+    void (*act)(void *arg);
+    void *arg;
+};
+
 /* Makes sure that the server is awake before it is given what would cost much to wait for: nothing to do if
  * it said something a moment ago, else a greeting, for answer_patience_ms at most. A server that did not
  * answer is not greeted again for a while. ESP_UNREACHABLE: it is not there, or stopped, or cut off; it was
  * given nothing. Any thread. */
-enum esp_status link_greet(struct link *link, struct esp_error *error);
+enum esp_status link_greet(struct link *link, const struct meanwhile *meanwhile, struct esp_error *error);
+
+/* Begins to find out the same behind the caller's back: link_greet() waits only for what is left of that. */
+void link_greet_beside(struct link *link);
+
+/* It is being found out, or it did not answer when it was greeted last. */
+bool link_is_doubted(const struct link *link);
 
 /* Whether it did not answer when it was last asked that, though it takes connections. */
 bool link_is_silent(const struct link *link);
@@ -94,7 +108,8 @@ bool link_is_silent(const struct link *link);
 /* Asks a server that did not answer something greater, at once and whatever it has said before, whether it is
  * there at all: for answer_patience (call_timeout, where that is 0), and `most_ms` at most. ESP_UNREACHABLE:
  * it is silent. Any thread. */
-enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error);
+enum esp_status link_probe(struct link *link, int64_t most_ms, const struct meanwhile *meanwhile,
+                           struct esp_error *error);
 
 /* Which incarnation of the server is there, asking it at first use: a call that names none could be executed
  * by one, and again by the next one when its reply is lost. ESP_UNREACHABLE: it does not say. Any thread. */
@@ -135,5 +150,7 @@ void links_remember(struct engine *engine);
 
 /* Acknowledges what has ended, now (otherwise the next call to that server does). */
 void link_acknowledge(struct link *link);
+/* The same in that time, and whether the server has answered. */
+enum esp_status link_acknowledge_within(struct link *link, int64_t timeout_ms, struct esp_error *error);
 
 #endif

@@ -34,6 +34,7 @@ client_libclient_la_SOURCES += \
 	client/session/left.h \
 	client/session/link.c \
 	client/session/link.h \
+	client/session/link_awake.c \
 	client/session/link_learn.c \
 	client/session/link_memory.c \
 	client/session/link_memory.h \

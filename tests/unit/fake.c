@@ -167,6 +167,8 @@ static enum esp_status fake_call(struct transport *transport, const char *addres
     bool stopped = at >= 0 && fake->faults[at].stopped;
     if (at >= 0 && fake->faults[at].distant_ms > 0)
         fake_wait_ms(fake, fake->faults[at].distant_ms);
+    if (at >= 0)
+        fake->asked[at]++;
     fake->counters.unanswered += stopped && request->kind == MESSAGE_CALL;
     fake->counters.refused +=
         at >= 0 && fake->faults[at].dead && request->kind == MESSAGE_AWAIT && request->await.n_sessions > 0;
@@ -274,6 +276,15 @@ struct fake_counters fake_counters(struct transport *transport)
     struct fake_counters counters = fake->counters;
     pthread_mutex_unlock(&fake->lock);
     return counters;
+}
+
+unsigned fake_asked(struct transport *transport, const char *address)
+{
+    struct fake *fake = (struct fake *)transport;
+    pthread_mutex_lock(&fake->lock);
+    const unsigned asked = fake->asked[find_address(address)];
+    pthread_mutex_unlock(&fake->lock);
+    return asked;
 }
 
 void fake_forget(struct transport *transport, const char *address)

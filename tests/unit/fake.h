@@ -60,6 +60,8 @@ struct transport *fake_create(void);
 void fake_destroy(struct transport *transport);
 void fake_set(struct transport *transport, const char *address, const struct fake_faults *faults);
 struct fake_counters fake_counters(struct transport *transport);
+/* How often that address was asked something, in vain or not. */
+unsigned fake_asked(struct transport *transport, const char *address);
 /* Forgets all sessions of that server, as after a restart. */
 void fake_forget(struct transport *transport, const char *address);
 /* So many requests are decided ahead for whoever asks, for one server after the other. */

@@ -35,6 +35,7 @@ struct fake {
     struct problem_set *set;
     struct held *held;
     struct fake_faults faults[ADDRESSES];
+    unsigned asked[ADDRESSES]; /* whatever it was */
     uint64_t await_number[SERVERS];
     unsigned polls[SERVERS];
     struct fake_counters counters;

@@ -208,6 +208,59 @@ static void a_call_that_another_server_may_have_goes_there(void **state)
     assert_string_equal(last_server(), "s2");
 }
 
+/* Once the second server has been asked whether it is awake, those that are stopped are let die. */
+static void *let_die(void *unused)
+{
+    (void)unused;
+    while (fake_asked(fake, "s2:1") == 0)
+        usleep(1000);
+    kill_node("s1:1");
+    kill_node("s2:1");
+    return NULL;
+}
+
+/* Then the first one goes on, and the second one stays as it is. */
+static void *let_answer(void *unused)
+{
+    (void)unused;
+    while (fake_asked(fake, "s2:1") == 0)
+        usleep(1000);
+    return go_on("s1:1");
+}
+
+/* Patience with each of them is longer than the test may take. */
+static void servers_that_fell_silent_together_are_not_waited_for_one_after_the_other(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    int waited = 0;
+    initialize_with("answer_patience = \"10 min\"\nsilence_patience = \"10 min\"\n");
+    grpc_function_handle_t sleep = make_handle("sleep");
+    stop("s1:1");
+    stop("s2:1");
+    pthread_create(&thread, NULL, let_die, NULL);
+    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
+    pthread_join(thread, NULL);
+    assert_string_equal(last_server(), "s3");
+}
+
+/* A program that ends does not wait for who does not answer. */
+static void a_greeting_beside_a_call_ends_with_the_library(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    int waited = 0;
+    initialize_with("answer_patience = \"10 min\"\nsilence_patience = \"10 min\"\n");
+    grpc_function_handle_t sleep = make_handle("sleep");
+    stop("s1:1");
+    stop("s2:1");
+    pthread_create(&thread, NULL, let_answer, NULL);
+    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
+    pthread_join(thread, NULL);
+    assert_string_equal(last_server(), "s1");
+    assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
+}
+
 static void patience_with_the_silent_ends(void **state)
 {
     (void)state;
@@ -312,6 +365,8 @@ int main(void)
         in_library(a_call_waits_for_the_only_server),
         in_library(a_call_that_must_not_run_twice_waits_and_runs_once),
         in_library(a_call_that_another_server_may_have_goes_there),
+        in_library(servers_that_fell_silent_together_are_not_waited_for_one_after_the_other),
+        in_library(a_greeting_beside_a_call_ends_with_the_library),
         in_library(patience_with_the_silent_ends),
         in_library(a_deadline_ends_it),
         in_library(a_program_without_time_has_none_for_handles),
