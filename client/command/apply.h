@@ -11,6 +11,12 @@
 #include "client/command/apply_plan.h"
 #include "client/command/deploy.h"
 
+/* Somebody who leads to the platform, and has ended: started again where it was. */
+struct revival {
+    const char *name;
+    char address[256];
+};
+
 struct apply {
     struct settings_platform platform;
     struct deploy deploy;
@@ -19,8 +25,8 @@ struct apply {
     uint64_t *generations; /* of the tree below each node of the view that is a top, as it was looked at */
     int64_t until_ns;      /* when all has to be done, by --timeout; 0: that was not said */
     bool dry;
-    bool revived;   /* a redirector was started again */
-    size_t n_ended; /* redirectors that a dry run does not start again */
+    struct revival *revivals; /* started again, or to be started again where this is a dry run */
+    size_t n_revivals;
     struct config_strings
         redirectors; /* addresses of the file's redirectors that run, in the platform's arena */
 };
@@ -75,10 +81,16 @@ struct deploy_daemon apply_daemon(struct apply *apply, const struct step *step);
 
 /* ---- apply_redirectors.c ---- */
 
-/* Starts the redirectors of this machine that have died or were stopped, where they were, so that those who
- * know them find them again: before the tree is asked for, as a platform whose only redirector is gone does
- * not show it. */
+/* Starts the redirectors of this machine that have died or were stopped, or in a platform without any its
+ * master agents, where they were, so that those who know them find them again: before the tree is asked for,
+ * as a platform to which nobody leads does not show it. */
 enum exit_code apply_revive(struct apply *apply, const struct command_line *command);
+/* Whether that one is among them. */
+bool apply_is_revived(const struct apply *apply, const char *name);
+/* Whether a dry run has nobody who leads to the platform. */
+bool apply_has_no_way_in(const struct apply *apply);
+/* An object for each of them in the list for programs. */
+void apply_list_revivals(const struct apply *apply, json_t *list);
 /* Where the file's redirectors are, in the tree as it is seen. ESP_NO_MEMORY. */
 enum esp_status apply_find_redirectors(struct apply *apply, const struct view *view, struct esp_error *error);
 /* A step that starts a redirector. */

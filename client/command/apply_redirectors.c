@@ -25,11 +25,11 @@ static struct deploy_daemon redirector_daemon(struct apply *apply,
 /* ---- those that do not run any more ---- */
 
 /* Whether one of that name was started here, and none of them runs. */
-static bool has_ended(const struct platform_record *records, size_t n, const char *name)
+static bool has_ended(const struct platform_record *records, size_t n, const char *kind, const char *name)
 {
     bool known = false;
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(records[i].kind, "redirector") != 0 || strcmp(records[i].name, name) != 0)
+        if (strcmp(records[i].kind, kind) != 0 || strcmp(records[i].name, name) != 0)
             continue;
         if (platform_record_runs(&records[i]))
             return false;
@@ -61,43 +61,78 @@ static bool former_address(const struct apply *apply, const struct settings_node
     return true;
 }
 
-static enum exit_code revive(struct apply *apply, const struct command_line *command,
-                             struct settings_redirector *redirector)
+bool apply_is_revived(const struct apply *apply, const char *name)
 {
-    struct deploy_daemon daemon = redirector_daemon(apply, redirector);
-    struct settings_node *node = &redirector->node;
-    char *listen = node->listen, address[256];
+    for (size_t i = 0; i < apply->n_revivals; i++)
+        if (strcmp(apply->revivals[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool apply_has_no_way_in(const struct apply *apply)
+{
+    const struct settings_platform *platform = &apply->platform;
+    return apply->dry && apply->n_revivals > 0 &&
+           apply->n_revivals == (platform->n_redirectors ? platform->n_redirectors : platform->n_masters);
+}
+
+void apply_list_revivals(const struct apply *apply, json_t *list)
+{
+    for (size_t i = 0; i < apply->n_revivals; i++) {
+        const struct revival *revival = &apply->revivals[i];
+        char what[300];
+        snprintf(what, sizeof what, "%s at %s, where it was", apply->dry ? "would be started" : "started",
+                 revival->address);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s}", "node", revival->name, "done", what, "remark", ""));
+    }
+}
+
+/* One whose former address is not known is started anew by the plan. */
+static enum exit_code revive(struct apply *apply, const struct command_line *command,
+                             struct deploy_daemon *daemon)
+{
+    struct settings_node *node = daemon->node;
+    struct revival *revival = &apply->revivals[apply->n_revivals];
+    char *listen = node->listen;
     struct launch launch = {0};
     struct esp_error error;
-    if (!former_address(apply, node, address, sizeof address))
-        return EXIT_DONE; /* the plan will start it anew */
+    if (!former_address(apply, node, revival->address, sizeof revival->address))
+        return EXIT_DONE;
+    revival->name = node->name;
+    apply->n_revivals++;
     if (apply->dry) {
-        command_progress(command, "%s: would be started at %s, where it was", node->name, address);
-        apply->n_ended++;
+        command_progress(command, "%s: would be started at %s, where it was", node->name, revival->address);
         return EXIT_DONE;
     }
-    node->listen = address;
-    const enum esp_status status = apply_launch(apply, &daemon, &launch, &error);
+    node->listen = revival->address;
+    const enum esp_status status = apply_launch(apply, daemon, &launch, &error);
     node->listen = listen;
     if (status != ESP_OK)
         return command_fail(command, &error);
-    apply->revived = true;
-    command_progress(command, "%s: started at %s, where it was", node->name, address);
+    command_progress(command, "%s: started at %s, where it was", node->name, revival->address);
     return EXIT_DONE;
 }
 
 enum exit_code apply_revive(struct apply *apply, const struct command_line *command)
 {
+    struct settings_platform *platform = &apply->platform;
+    const bool masters = platform->n_redirectors == 0;
+    const size_t most = masters ? platform->n_masters : platform->n_redirectors;
     struct platform_record *records = NULL;
     size_t n = 0;
     struct esp_error error;
     enum exit_code code = EXIT_DONE;
-    if (platform_record_list(&apply->deploy.state, &records, &n, &error) != ESP_OK)
+    apply->revivals = arena_alloc(&platform->arena, (most + 1) * sizeof *apply->revivals);
+    if (!apply->revivals)
+        error_no_memory(&error, "who leads to the platform");
+    if (!apply->revivals || platform_record_list(&apply->deploy.state, &records, &n, &error) != ESP_OK)
         return command_fail(command, &error);
-    for (size_t i = 0; i < apply->platform.n_redirectors && code == EXIT_DONE; i++) {
-        struct settings_redirector *redirector = &apply->platform.redirectors[i];
-        if (settings_is_here(redirector->node.host) && has_ended(records, n, redirector->node.name))
-            code = revive(apply, command, redirector);
+    for (size_t i = 0; i < most && code == EXIT_DONE; i++) {
+        struct deploy_daemon daemon = masters ? apply_agent_daemon(apply, &platform->masters[i])
+                                              : redirector_daemon(apply, &platform->redirectors[i]);
+        if (settings_is_here(daemon.node->host) && has_ended(records, n, daemon.role, daemon.node->name))
+            code = revive(apply, command, &daemon);
     }
     free(records);
     return code;

@@ -69,8 +69,8 @@ enum exit_code apply_await_masters(struct apply *apply)
     const struct timespec pause = {.tv_nsec = POLL_NS};
     struct whereabouts there = {0};
     struct esp_error error;
-    const enum esp_status status = apply->revived ? list_running(apply, &there, &error) : ESP_OK;
-    while (status == ESP_OK && apply->revived && !masters_are_there(apply, &there) &&
+    const enum esp_status status = apply->n_revivals > 0 ? list_running(apply, &there, &error) : ESP_OK;
+    while (status == ESP_OK && apply->n_revivals > 0 && !masters_are_there(apply, &there) &&
            clock_now_ns(&clock_system) < until_ns)
         nanosleep(&pause, NULL);
     apply_whereabouts_release(&there);

@@ -169,6 +169,8 @@ static void say_plan(const struct apply *apply)
     for (size_t i = 0; i < apply->plan.n; i++) {
         const struct step *step = &apply->plan.steps[i];
         char what[300];
+        if (apply_is_revived(apply, apply->plan.steps[i].name))
+            continue; /* it was told */
         const bool placed = step->kind != STEP_REMOVE && *step->parent;
         snprintf(what, sizeof what, "%s%s%.200s", verbs[step->kind], placed ? " below " : "",
                  placed ? step->parent : "");
@@ -284,6 +286,8 @@ static enum exit_code give(struct orders *orders, const void *arg)
 {
     struct apply *apply = (struct apply *)arg;
     apply->orders = orders;
+    if (orders->command->json)
+        apply_list_revivals(apply, orders->list);
     enum exit_code code = apply_await_masters(apply);
     if (code == EXIT_DONE)
         code = plan(apply);
@@ -339,11 +343,15 @@ static enum esp_status prepare(const struct command_line *command, struct apply 
 }
 
 /* What a dry run cannot see: nobody leads to the platform before that is done. */
-static void say_no_way_in(const struct command_line *command)
+static enum exit_code say_no_way_in(const struct apply *apply, const struct command_line *command)
 {
-    command_progress(command, "No redirector runs: what else differs from the file is seen when one does.");
-    if (command->json)
-        puts("[]");
+    json_t *list = command->json ? json_array() : NULL;
+    command_progress(command, "No %s runs: what else differs from the file is seen when one does.",
+                     apply->platform.n_redirectors ? "redirector" : "master agent");
+    if (!list)
+        return EXIT_DONE;
+    apply_list_revivals(apply, list);
+    return command_json(list);
 }
 
 enum exit_code verb_admin_apply(const struct command_line *command)
@@ -360,8 +368,8 @@ enum exit_code verb_admin_apply(const struct command_line *command)
         prepare(command, &apply, &error) == ESP_OK ? EXIT_DONE : command_fail(command, &error);
     if (code == EXIT_DONE)
         code = apply_revive(&apply, command);
-    if (code == EXIT_DONE && apply.n_ended > 0 && apply.n_ended == apply.platform.n_redirectors)
-        say_no_way_in(command);
+    if (code == EXIT_DONE && apply_has_no_way_in(&apply))
+        code = say_no_way_in(&apply, command);
     else if (code == EXIT_DONE)
         code = orders_run(command, give, &apply);
     plan_release(&apply.plan);

@@ -8,6 +8,7 @@ XDG_RUNTIME_DIR=$work/run
 export XDG_RUNTIME_DIR
 mkdir -m 700 run
 at_exit() {
+    espalier down alone --force >down.out 2>&1
     espalier down here --force >down.out 2>&1
 }
 mkdir problems
@@ -56,6 +57,11 @@ remember
 kill_nodes redirector
 check "without its redirector, what would be done" timeout 120 espalier admin apply here.conf --dry-run
 check_says "is to start it" 'redirector: would be started at .*, where it was' '^No redirector runs: '
+espalier admin apply here.conf --dry-run --json >planned.json 2>/dev/null
+check "also for programs" python3 -c '
+import json
+[step] = json.load(open("planned.json"))
+assert step["node"] == "redirector" and step["done"].startswith("would be started at "), step'
 check "without its redirector" timeout 120 espalier admin apply here.conf
 check_says "there is nothing but that to do" 'redirector: started at .*, where it was' '^The tree is as the file says'
 check "it is whole" whole
@@ -102,6 +108,30 @@ wait_until is_gone "$stopped"
 check "it is brought back" timeout 120 espalier admin apply here.conf
 check_says "where it was, and nothing else is to do" "R2: started at $second, where it was" '^The tree is as the file says'
 check "it is whole" whole
+
+# ---- a platform without a redirector ----
+check "the platform goes down" espalier down here
+sed '/^redirector/d' here.conf >alone.conf
+check "one whose clients know its master agent" espalier up alone.conf
+folder=$work/run/espalier/alone
+ESPALIER_CONFIG=$folder/client.conf
+check "is whole" whole
+remember
+address=$(cat "$folder/MA.address")
+kill_nodes MA
+check "without it, what would be done" timeout 120 espalier admin apply alone.conf --dry-run
+check_says "is to start it" "MA: would be started at $address, where it was" '^No master agent runs: '
+check "without it" timeout 120 espalier admin apply alone.conf
+check_says "it is started where it was" "MA: started at $address, where it was"
+check "it is whole" whole
+check "with the daemons that it had" same LA S1 S2
+kill_nodes MA LA S1
+check "without more" timeout 120 espalier admin apply alone.conf
+check "it is whole" whole
+check "with a daemon that it had" same S2
+check "it goes down" espalier down alone
+check "with its redirector the platform" espalier up here.conf
+ESPALIER_CONFIG=$work/run/espalier/here/client.conf
 
 printf '%s\n' 'redirector { }' 'master "MB" { }' >other.conf
 check_fails 1 "the file of another platform" espalier admin apply other.conf --platform here
