@@ -98,8 +98,9 @@ struct fast_step {
     const char *text;        /* the rule, as the description has it */
     const char *problem;     /* that does the step */
     const char *why;         /* nothing is known; NULL: */
-    struct fast_server best; /* on the server where the first step of the rule would be over first: further
-                              * ones are made there as well, if it can */
+    struct fast_server best; /* all steps of a rule are made on one server, if it can: on the one where all of
+                              * them would be over first (the first one, where that makes no clear
+                              * difference). It is waited for once */
 };
 /* All rules of an abstract problem, in its order, by sizes alone: which of them fit depends on what the
  * arrays are like. Values that the abstract problem does not have go to the steps (nz). ESP_INVALID: sizes

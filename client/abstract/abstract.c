@@ -49,7 +49,7 @@ static void end_states(struct abstract_run *run, const struct rule *rule, uint32
         abstract_step_name(&rule->steps[i], first, name, sizeof name);
         if (problem_describe_soon(name, &problem) == ESP_OK &&
             only_ends_states(run, &rule->steps[i], problem))
-            abstract_do_step(run, rule, &rule->steps[i], name, &unimportant);
+            abstract_do_step(run, rule, &rule->steps[i], name, "", &unimportant);
         esp_problem_free(problem);
     }
 }
@@ -57,15 +57,17 @@ static void end_states(struct abstract_run *run, const struct rule *rule, uint32
 static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule, const struct given *first,
                                struct esp_error *error)
 {
+    const uint32_t number = (uint32_t)(rule - run->problem->abstract->rules);
     *run->taken = *run->at = 0;
     abstract_forget_infos(run);
-    abstract_rule_text(run->problem, (uint32_t)(rule - run->problem->abstract->rules), run->rule,
-                       sizeof run->rule);
+    abstract_rule_text(run->problem, number, run->rule, sizeof run->rule);
+    const char *wanted = abstract_plan_rule(run, number, first);
     for (uint32_t i = 0; i < rule->n_steps; i++) {
         char name[PROBLEM_MAX_NAME + 1];
         abstract_step_name(&rule->steps[i], first, name, sizeof name);
         append(run->taken, sizeof run->taken, ", ", name);
-        enum esp_status status = abstract_do_step(run, rule, &rule->steps[i], name, error);
+        enum esp_status status =
+            abstract_do_step(run, rule, &rule->steps[i], name, i == 0 ? wanted : "", error);
         if (status != ESP_OK) {
             struct esp_error why = *error;
             end_states(run, rule, i + 1, first);

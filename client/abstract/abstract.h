@@ -2,7 +2,8 @@
  *
  * Doing what an abstract problem says (core/problem/abstract.h): looking at what is given, picking the rule
  * that fits, and calling its problems one after the other. What a step gives the next one passes through this
- * process; the steps of a chain go to the server of the first one, if it still takes them.
+ * process; the steps of a chain go to the server of the first one, if it still takes them, which is chosen by
+ * what all of them are forecast to take.
  */
 #ifndef CLIENT_ABSTRACT_H
 #define CLIENT_ABSTRACT_H
@@ -67,6 +68,9 @@ struct abstract_run {
     enum esp_status passed_status; /* of the first of them */
     bool lacked_memory;            /* one of them would have needed more memory than there is */
     char at[CAP_NAME + 1];         /* the server of the newest step */
+    /* Owned: the server where the first step of each rule is to go, as that is clearly better for all of its
+     * steps; "": where the agents say. NULL: nobody has looked. */
+    char *planned[ABSTRACT_MAX_RULES];
     struct esp_session_info *info; /* of the newest step, or NULL */
     /* Owned: of the steps before it, of the same rule. */
     struct esp_session_info *before[ABSTRACT_MAX_STEPS];
@@ -112,7 +116,7 @@ enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct 
 enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error);
 
 /* The rule that would be taken for what is given, and those that compete with it, the one first that would go
- * first: the first step on the server where it would be over first, the others there as well. Nothing is
+ * first: all steps on the server where all would be over first. Nothing is
  * called, but for looking at data where they live. *steps is for fast_rules_free(). ESP_INVALID: no rule
  * fits. */
 enum esp_status abstract_foresee(struct abstract_run *run, struct fast_step **steps, size_t *n,

@@ -105,7 +105,7 @@ static enum esp_status look_at_datum(struct abstract_run *run, const char *name,
     char problem[PROBLEM_MAX_NAME + 1];
     *given = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
     abstract_step_name(&step, given, problem, sizeof problem);
-    enum esp_status status = abstract_do_step(run, NULL, &step, problem, error);
+    enum esp_status status = abstract_do_step(run, NULL, &step, problem, "", error);
     for (int i = 0; i < 5 && status == ESP_OK; i++) {
         const struct matrix *value = abstract_find(run, told[i]);
         values[i] = value ? (int64_t)value->values[0] : 0;

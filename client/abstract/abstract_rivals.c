@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Within this the order of the description decides: forecasts are no better, and it knows more than times. */
@@ -34,12 +35,50 @@ static void note(struct abstract_run *run, const struct rule *rule, const struct
     text_printf(&text, " %s", number);
 }
 
+/* A chain's first step goes where all of its steps would be over first. Without memory it goes where the
+ * agents say. */
+static void plan(struct abstract_run *run, uint32_t rule, const struct foresight *foresight)
+{
+    free(run->planned[rule]);
+    run->planned[rule] = strdup(foresight_first_at(foresight));
+}
+
+void abstract_forget_plans(struct abstract_run *run)
+{
+    for (uint32_t i = 0; i < ABSTRACT_MAX_RULES; i++) {
+        free(run->planned[i]);
+        run->planned[i] = NULL;
+    }
+}
+
+static bool is_worth_asking(const struct given *first)
+{
+    return first->rows * first->cols >= WORTH_ASKING;
+}
+
+const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first)
+{
+    struct foresight *foresight = NULL;
+    struct esp_error unimportant; /* then the agents say */
+    const bool is_open = run->problem->abstract->rules[rule].n_steps > 1 && !run->server &&
+                         !run->options->server && is_worth_asking(first);
+    if (is_open && !run->planned[rule] && foresight_of_run(run, first, &foresight, &unimportant) == ESP_OK) {
+        run->is_weighing = true;
+        if (foresight_rule(foresight, rule, NULL))
+            plan(run, rule, foresight);
+        run->is_weighing = false;
+        foresight_destroy(foresight);
+    }
+    return is_open && run->planned[rule] ? run->planned[rule] : "";
+}
+
 static void order_by(struct abstract_run *run, struct foresight *foresight, uint32_t *rivals, uint32_t n,
                      const struct given *first)
 {
     double seconds[ABSTRACT_MAX_RULES];
     for (uint32_t i = 0; i < n; i++) {
         foresight_rule(foresight, rivals[i], &seconds[i]);
+        plan(run, rivals[i], foresight);
         note(run, &run->problem->abstract->rules[rivals[i]], first, seconds[i]);
         /* A later one passes those before it when it is clearly quicker. */
         for (uint32_t k = i; k > 0 && seconds[k] < CLEARLY_LESS * seconds[k - 1]; k--) {
@@ -58,8 +97,7 @@ void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, cons
     struct foresight *foresight = NULL;
     struct esp_error unimportant; /* then the order of the description decides */
     *run->weighed = 0;
-    if (first->rows * first->cols < WORTH_ASKING ||
-        foresight_of_run(run, first, &foresight, &unimportant) != ESP_OK)
+    if (!is_worth_asking(first) || foresight_of_run(run, first, &foresight, &unimportant) != ESP_OK)
         return;
     run->is_weighing = true;
     order_by(run, foresight, rivals, n, first);

@@ -312,7 +312,7 @@ static void foretell(const struct abstract_run *run, const struct handle *handle
 
 static enum esp_status call_inside(struct abstract_run *run, const struct rule *rule, const struct step *step,
                                    struct library *library, struct handle *handle,
-                                   const struct values *values, struct esp_error *error)
+                                   const struct values *values, const char *wanted, struct esp_error *error)
 {
     struct invocation invocation;
     struct session *session = NULL;
@@ -325,6 +325,8 @@ static enum esp_status call_inside(struct abstract_run *run, const struct rule *
         options.n_properties = 0;
         options.finish_s = 0;
         options.memory_bytes = 0;
+    } else if (*wanted) {
+        options.server = wanted;
     }
     enum esp_status status = invocation_from_vector(&invocation, handle->function, values->arguments,
                                                     values->problem->n_arguments, &why);
@@ -353,8 +355,15 @@ static enum esp_status call_inside(struct abstract_run *run, const struct rule *
     return status;
 }
 
+/* The server that was wanted has not taken it, so that nothing was computed: another one may. */
+static bool was_declined(enum esp_status status)
+{
+    return status == ESP_NO_SERVER || status == ESP_UNREACHABLE || status == ESP_REFUSED ||
+           status == ESP_LIMIT || status == ESP_NO_MEMORY || status == ESP_UNKNOWN_PROBLEM;
+}
+
 static enum esp_status call_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
-                                 const struct values *values, struct esp_error *error)
+                                 const struct values *values, const char *wanted, struct esp_error *error)
 {
     grpc_function_handle_t handle;
     enum esp_status status = abstract_make_handle(run, values->problem->name, &handle, error);
@@ -363,7 +372,7 @@ static enum esp_status call_step(struct abstract_run *run, const struct rule *ru
     struct esp_error why = {0};
     struct library *library = library_enter(&why);
     struct handle *used = library ? handles_use(library->handles, &handle) : NULL;
-    status = used      ? call_inside(run, rule, step, library, used, values, &why)
+    status = used      ? call_inside(run, rule, step, library, used, values, wanted, &why)
              : library ? error_set(&why, ESP_INVALID, "the function handle was destructed")
                        : why.status;
     handle_release(used);
@@ -413,13 +422,18 @@ static enum esp_status prepare_whole(struct abstract_run *run, const struct rule
 }
 
 enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
-                                 const char *name, struct esp_error *error)
+                                 const char *name, const char *wanted, struct esp_error *error)
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
     enum esp_status status = prepare_whole(run, rule, step, name, &problem, &values, error);
     if (status == ESP_OK)
-        status = call_step(run, rule, step, &values, error);
+        status = call_step(run, rule, step, &values, wanted, error);
+    if (*wanted && was_declined(status)) {
+        abstract_forget_infos(run); /* it is the first step: they are of what was declined */
+        *run->at = 0;
+        status = call_step(run, rule, step, &values, "", error);
+    }
     if (status == ESP_OK)
         status = values_cut(&values, error);
     if (status == ESP_OK)

@@ -29,6 +29,10 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
  * run->weighed. Those of which nothing can be said keep their place behind the others. */
 void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, const struct given *first);
 
+/* Before the rule is done: where its first step is to go; "": where the agents say. The run's. */
+const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first);
+void abstract_forget_plans(struct abstract_run *run);
+
 /* ---- client/abstract/abstract_variables.c ---- */
 
 /* What came behind the first n is forgotten. */
@@ -100,8 +104,9 @@ enum esp_status abstract_make_handle(const struct abstract_run *run, const char 
  * time. */
 double abstract_time_left(double seconds, int64_t *until_ns);
 /* Calls the problem `name` of that step, and takes over what it gives: all of it, unless the step is the last
- * of `rule` (NULL: of none), whose outputs are those of the abstract problem. */
+ * of `rule` (NULL: of none), whose outputs are those of the abstract problem. `wanted`: where it is to go, if
+ * that takes it; "": where the agents say, or where the step before went. */
 enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
-                                 const char *name, struct esp_error *error);
+                                 const char *name, const char *wanted, struct esp_error *error);
 
 #endif

@@ -66,12 +66,14 @@ void abstract_begin_again(struct abstract_run *run)
     abstract_fates_destroy(run);
     abstract_forget_infos(run);
     *run->passed_over = *run->weighed = *run->at = 0;
+    abstract_forget_plans(run);
     run->passed_status = ESP_OK;
     run->lacked_memory = false;
 }
 
 void abstract_close(struct abstract_run *run)
 {
+    abstract_forget_plans(run);
     abstract_begin_again(run);
     free(run->variables);
     *run = (struct abstract_run){0};

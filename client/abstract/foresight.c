@@ -67,27 +67,38 @@ enum esp_status foresight_shapes(const struct problem *problem, const struct num
 
 /* ---- rules ---- */
 
-static bool tell_step(struct foresight *foresight, struct library *library, uint32_t rule,
-                      const struct step *step, double *seconds)
+/* What is told of the step, and what is known of servers for it. */
+static bool begin_step(struct foresight *foresight, struct library *library, uint32_t rule,
+                       const struct step *step, struct gathered *gathered)
 {
     char name[PROBLEM_MAX_NAME + 1], text[512];
     struct fast_step *told = &foresight->steps[foresight->n++];
     struct function *function = NULL;
-    struct esp_error error = {0};
+    *gathered = (struct gathered){.n = 0};
     abstract_step_name(step, &foresight->first, name, sizeof name);
     abstract_rule_text(foresight->problem, rule, text, sizeof text);
     *told = (struct fast_step){.rule = rule, .rival = foresight->problem->abstract->rules[rule].rivals};
     told->problem = package_text(foresight->steps, name);
     told->text = package_text(foresight->steps, text);
-    enum esp_status status = functions_get_soon(library->engine->functions, name, &function, &error);
-    foresight->unknown |= status != ESP_OK;
-    if (status == ESP_OK)
-        status = foresight_step(foresight, step, function->problem, told, &error);
+    gathered->status = functions_get_soon(library->engine->functions, name, &function, &gathered->why);
+    foresight->unknown |= gathered->status != ESP_OK;
+    if (gathered->status == ESP_OK)
+        foresight_step(foresight, step, function->problem, gathered);
     function_release(function);
-    *seconds = status == ESP_OK ? told->best.total_s : HUGE_VAL;
-    if (status != ESP_OK)
-        told->why = package_text(foresight->steps, error.text);
-    return told->problem && told->text && (status == ESP_OK || told->why);
+    return told->problem && told->text;
+}
+
+/* The server that makes it, or why nothing is known. */
+static bool end_step(struct foresight *foresight, const struct gathered *gathered, struct fast_step *told)
+{
+    struct fast_server *best = &told->best;
+    if (gathered->status != ESP_OK || gathered->taken >= gathered->n)
+        return (told->why = package_text(foresight->steps, gathered->why.text)) != NULL;
+    *best = foresight_taken(gathered);
+    best->server = package_text(foresight->steps, best->server);
+    best->address = package_text(foresight->steps, best->address);
+    best->agent = package_text(foresight->steps, best->agent);
+    return best->server && best->address && best->agent;
 }
 
 bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
@@ -95,16 +106,21 @@ bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
     const struct rule *told = &foresight->problem->abstract->rules[rule];
     struct esp_error error;
     struct library *library = library_enter(&error);
-    double sum = 0, step_s = 0;
+    struct fast_step *steps = &foresight->steps[foresight->n];
+    double sum = 0;
     bool whole = library != NULL;
+    uint32_t n = 0;
     foresight->n_known = foresight->n_given;
-    *foresight->at = 0;
-    for (uint32_t i = 0; whole && i < told->n_steps && foresight->n < MOST_STEPS; i++) {
-        whole = tell_step(foresight, library, rule, &told->steps[i], &step_s);
-        sum += step_s;
-    }
+    for (; whole && n < told->n_steps && foresight->n < MOST_STEPS; n++)
+        whole = begin_step(foresight, library, rule, &told->steps[n], &foresight->gathered[n]);
     if (library)
         library_leave(true);
+    foresight_way(foresight, foresight->gathered, n);
+    for (uint32_t i = 0; i < n; i++) {
+        whole = end_step(foresight, &foresight->gathered[i], &steps[i]) && whole;
+        sum += steps[i].why ? HUGE_VAL : steps[i].best.total_s;
+        fast_forecast_free(foresight->gathered[i].servers);
+    }
     if (seconds)
         *seconds = whole ? sum : HUGE_VAL;
     return whole;
@@ -211,6 +227,11 @@ enum esp_status foresight_of_run(const struct abstract_run *run, const struct gi
     if (status == ESP_OK)
         (*created)->n_given = (*created)->n_known;
     return status;
+}
+
+const char *foresight_first_at(const struct foresight *foresight)
+{
+    return foresight->first_at;
 }
 
 struct fast_step *foresight_end(struct foresight *foresight, size_t *n)

@@ -25,6 +25,10 @@ enum esp_status foresight_of_run(const struct abstract_run *run, const struct gi
  * False without memory. */
 bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds);
 
+/* Where the first step of the rule that was told last is to go, as that is clearly better for all of its
+ * steps than where it would be over first; "": where the agents say. */
+const char *foresight_first_at(const struct foresight *foresight);
+
 /* When all rules have been told: ESP_INVALID when a size was given that neither the problem nor any step
  * takes; which there are, and the nearest. */
 enum esp_status foresight_check_sizes(const struct foresight *foresight, struct esp_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside a foresight: foresight.c (what it begins with, its rules) and foresight_step.c (one step).
+ * Inside a foresight: foresight.c (what it begins with, its rules), foresight_step.c (what servers would take
+ * for one step) and foresight_way.c (which of them make the steps of a rule).
  */
 #ifndef CLIENT_FORESIGHT_PARTS_H
 #define CLIENT_FORESIGHT_PARTS_H
@@ -17,6 +18,17 @@ struct known_array {
     struct shape shape;
 };
 
+/* What each server would take for a step, the soonest first. */
+struct gathered {
+    struct fast_server *servers; /* for fast_forecast_free() */
+    size_t n;
+    bool wants_state;       /* it goes where the step before went, and nowhere else */
+    enum esp_status status; /* else nothing is known of it: */
+    struct esp_error why;
+    size_t taken; /* by foresight_way(): which of them makes it; >= n: none, as `why` says */
+    bool stays;   /* that made the step before as well */
+};
+
 struct foresight {
     const struct problem *problem;
     const struct fast_call *sizes;  /* or: */
@@ -27,9 +39,11 @@ struct foresight {
     uint32_t n_known, n_given; /* n_given: those of the abstract problem */
     struct fast_step *steps;   /* a package */
     size_t n;
-    char at[CAP_NAME + 1]; /* the server of the step before, in this rule; "": none */
-    bool *taken;           /* of `sizes`: by the problem, or a step's */
-    bool unknown;          /* nobody says what a step's problem takes */
+    struct gathered gathered[ABSTRACT_MAX_STEPS]; /* of the rule that is told */
+    char
+        first_at[CAP_NAME + 1]; /* where its first step goes, as that is clearly better for all of them; "" */
+    bool *taken;                /* of `sizes`: by the problem, or a step's */
+    bool unknown;               /* nobody says what a step's problem takes */
 };
 
 /* ---- client/abstract/foresight.c ---- */
@@ -47,11 +61,15 @@ enum esp_status foresight_shapes(const struct problem *problem, const struct num
 
 /* ---- client/abstract/foresight_step.c ---- */
 
-/* The forecast of a step whose problem is this one, on the server of the step before, or of the first one
- * where it would be over first; what it gives is known from then on. ESP_NO_SERVER, or why nothing is known.
- */
-enum esp_status foresight_step(struct foresight *foresight, const struct step *step,
-                               const struct problem *problem, struct fast_step *told,
-                               struct esp_error *error);
+/* The forecasts of a step whose problem is this one, into *gathered; what it gives is known from then on. */
+void foresight_step(struct foresight *foresight, const struct step *step, const struct problem *problem,
+                    struct gathered *gathered);
+
+/* ---- client/abstract/foresight_way.c ---- */
+
+/* Which servers make these steps of a rule: those that the call would take. */
+void foresight_way(struct foresight *foresight, struct gathered *steps, uint32_t n);
+/* What the server that makes it would take for it; the queue there is over when it stays. */
+struct fast_server foresight_taken(const struct gathered *step);
 
 #endif

@@ -3,7 +3,6 @@
 #include "client/forecast.h"
 #include "client/session/package.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct known_array *find_array(const struct foresight *foresight, const char *name)
@@ -69,16 +68,11 @@ static bool takes_state(const struct esp_problem *problem)
     return false;
 }
 
-struct told_servers {
-    struct fast_server *servers;
-    size_t n;
-};
-
 /* By what is there for the step. ESP_PENDING: it is not all there, so that scalars must tell; they are
  * known if *known. */
 static enum esp_status by_arguments(const struct foresight *foresight, const struct step *step,
                                     const char *name, bool *known, struct number *scalars,
-                                    struct told_servers *told, struct esp_error *error)
+                                    struct gathered *told, struct esp_error *error)
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
@@ -97,7 +91,7 @@ static enum esp_status by_arguments(const struct foresight *foresight, const str
 }
 
 static enum esp_status by_scalars(const struct foresight *foresight, const struct problem *problem,
-                                  const struct number *scalars, struct told_servers *told,
+                                  const struct number *scalars, struct gathered *told,
                                   struct esp_error *error)
 {
     struct fast_value values[PROBLEM_MAX_ARGUMENTS];
@@ -134,34 +128,6 @@ static void keep_outputs(struct foresight *foresight, const struct step *step, c
     }
 }
 
-static size_t find_server(const struct told_servers *told, const char *name)
-{
-    size_t i = 0;
-    while (i < told->n && strcmp(told->servers[i].server, name) != 0)
-        i++;
-    return i;
-}
-
-/* Where the call would make the step: where the one before was made, if it can be made there
- * (abstract_step.c), and nowhere else when that one's state is wanted; else on the soonest one that may be
- * taken. */
-static enum esp_status take_best(const struct foresight *foresight, const struct told_servers *told,
-                                 bool wants_state, struct fast_server *best, struct esp_error *error)
-{
-    const char *bound = foresight->run ? foresight->run->server : NULL;
-    const char *only = bound ? bound : *foresight->at ? foresight->at : NULL;
-    size_t i = only ? find_server(told, only) : 0;
-    if (only && !bound && !wants_state && (i == told->n || told->servers[i].excluded))
-        i = 0;
-    if (i == told->n)
-        return only && told->n > 0 ? error_set(error, ESP_NO_SERVER, "%s does not solve it", only)
-                                   : error_set(error, ESP_NO_SERVER, "no server has it");
-    if (told->servers[i].excluded)
-        return error_set(error, ESP_NO_SERVER, "%s: %s", told->servers[i].server, told->servers[i].excluded);
-    *best = told->servers[i];
-    return ESP_OK;
-}
-
 static bool wants_state(const struct problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_arguments; i++)
@@ -170,30 +136,21 @@ static bool wants_state(const struct problem *problem)
     return false;
 }
 
-enum esp_status foresight_step(struct foresight *foresight, const struct step *step,
-                               const struct problem *problem, struct fast_step *step_told,
-                               struct esp_error *error)
+void foresight_step(struct foresight *foresight, const struct step *step, const struct problem *problem,
+                    struct gathered *gathered)
 {
     struct number scalars[PROBLEM_MAX_ARGUMENTS];
-    struct told_servers told = {NULL, 0};
-    struct fast_server *best = &step_told->best;
+    struct esp_error *why = &gathered->why;
     bool known;
-    enum esp_status status = by_arguments(foresight, step, problem->name, &known, scalars, &told, error);
+    enum esp_status status = by_arguments(foresight, step, problem->name, &known, scalars, gathered, why);
     if (status == ESP_PENDING) {
-        status = known ? ESP_OK : infer(foresight, step, problem, scalars, error);
+        status = known ? ESP_OK : infer(foresight, step, problem, scalars, why);
         if (status == ESP_OK)
-            status = by_scalars(foresight, problem, scalars, &told, error);
+            status = by_scalars(foresight, problem, scalars, gathered, why);
         known = known || status == ESP_OK;
     }
     if (known)
         keep_outputs(foresight, step, problem, scalars);
-    if (status == ESP_OK)
-        status = take_best(foresight, &told, wants_state(problem), best, error);
-    if (status == ESP_OK)
-        snprintf(foresight->at, sizeof foresight->at, "%s", best->server);
-    best->server = package_text(foresight->steps, best->server ? best->server : "");
-    best->address = package_text(foresight->steps, best->address ? best->address : "");
-    best->agent = package_text(foresight->steps, best->agent ? best->agent : "");
-    fast_forecast_free(told.servers);
-    return status;
+    gathered->wants_state = wants_state(problem);
+    gathered->status = status;
 }

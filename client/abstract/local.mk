@@ -12,4 +12,5 @@ client_libclient_la_SOURCES += \
 	client/abstract/foresight.c \
 	client/abstract/foresight.h \
 	client/abstract/foresight_parts.h \
-	client/abstract/foresight_step.c
+	client/abstract/foresight_step.c \
+	client/abstract/foresight_way.c

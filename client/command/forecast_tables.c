@@ -5,6 +5,7 @@
 #include "client/command/table.h"
 #include "util/names.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,6 +191,20 @@ static void step_row(struct table *table, const struct fast_step *step, bool ran
         table_cell(table, "%s", step->why ? "" : by_text(&step->best, by));
 }
 
+/* Of several steps what all of them take, where that is known. */
+static void print_rule(const struct fast_step *steps, size_t n)
+{
+    char text[QUANTITY_TEXT];
+    double sum_s = 0;
+    size_t i = 0;
+    for (; i < n && steps[i].rule == steps[0].rule; i++)
+        sum_s += steps[i].why ? HUGE_VAL : steps[i].best.total_s;
+    printf("rule %u", steps[0].rule + 1);
+    if (i > 1 && isfinite(sum_s))
+        printf(" (in all %s)", quantity_seconds(sum_s, text));
+    printf(": %s\n", steps[0].text);
+}
+
 /* Behind the table, as they are long: the rules, and why nothing is known of a step. */
 static enum exit_code print_steps(const struct fast_step *steps, size_t n)
 {
@@ -203,7 +218,7 @@ static enum exit_code print_steps(const struct fast_step *steps, size_t n)
     table_print(&table, 0, stdout);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || steps[i].rule != steps[i - 1].rule)
-            printf("rule %u: %s\n", steps[i].rule + 1, steps[i].text);
+            print_rule(&steps[i], n - i);
         if (steps[i].why)
             printf("unknown: %s\n", steps[i].why);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
+#include "client/abstract/foresight_parts.h"
 #include "core/problem/abstract.h"
 
 #include <stdio.h>
@@ -240,6 +241,60 @@ static void wrong_rules_say_what_is_wrong(void **state)
     }
 }
 
+static struct fast_server takes(const char *name, double compute_s, double queue_s)
+{
+    return (struct fast_server){
+        .server = name, .compute_s = compute_s, .queue_s = queue_s, .total_s = compute_s + queue_s};
+}
+
+static void is_taken(const struct gathered *step, const char *server, double total_s)
+{
+    assert_true(step->taken < step->n);
+    const struct fast_server taken = foresight_taken(step);
+    assert_string_equal(taken.server, server);
+    assert_float_equal(taken.total_s, total_s, 1e-9);
+}
+
+/* All steps are made on one server, which is waited for once. */
+static void a_chain_goes_where_all_of_it_is_over_first(void **state)
+{
+    (void)state;
+    static struct foresight foresight;
+    struct fast_server first[] = {takes("A", 1, 0), takes("B", 1.5, 0.5), takes("C", 1, 1.5)},
+                       second[] = {takes("B", 1, 0.5), takes("A", 8, 0)},
+                       third[] = {takes("A", 1, 0), takes("B", 2, 0.5)};
+    struct gathered steps[] = {{first, 3, false, ESP_OK, {0}, 0, false},
+                               {second, 2, false, ESP_OK, {0}, 0, false},
+                               {third, 2, false, ESP_OK, {0}, 0, false}};
+    foresight_way(&foresight, steps, 3);
+    assert_string_equal(foresight.first_at,
+                        "B"); /* A: 10 s; B: 5 s; C, which does not solve the second: 6 s */
+    is_taken(&steps[0], "B", 2);
+    is_taken(&steps[1], "B", 1);
+    is_taken(&steps[2], "B", 2);
+    /* Where nothing is won the agents choose the first one. */
+    second[1] = takes("A", 3.1, 0);
+    foresight_way(&foresight, steps, 3);
+    assert_string_equal(foresight.first_at, "");
+    is_taken(&steps[0], "A", 1);
+    is_taken(&steps[1], "A", 3.1);
+    /* A state is nowhere else; a server that is excluded makes nothing. */
+    steps[1].wants_state = true;
+    second[1].excluded = "it is draining";
+    foresight_way(&foresight, steps, 3);
+    assert_string_equal(foresight.first_at, "B");
+    second[0].excluded = "it is draining, too";
+    foresight_way(&foresight, steps, 3);
+    assert_string_equal(foresight.first_at, "");
+    assert_true(steps[1].taken == steps[1].n);
+    assert_string_equal(steps[1].why.text, "A: it is draining");
+    /* Of what is not known of a step nothing is counted. */
+    steps[1].status = ESP_UNKNOWN_PROBLEM;
+    foresight_way(&foresight, steps, 3);
+    is_taken(&steps[0], "A", 1);
+    is_taken(&steps[2], "A", 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +304,7 @@ int main(void)
         cmocka_unit_test(families_and_canonical_forms),
         cmocka_unit_test(rivals_are_those_of_a_group_that_fit),
         cmocka_unit_test(wrong_rules_say_what_is_wrong),
+        cmocka_unit_test(a_chain_goes_where_all_of_it_is_over_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
