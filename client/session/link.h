@@ -13,6 +13,7 @@
 
 #include "client/session/session.h"
 #include "core/forecast/sharing.h"
+#include "core/forecast/surprise.h"
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
 #include <uthash.h>
 
@@ -26,8 +27,9 @@ struct link {
     pthread_mutex_t lock; /* of what follows */
     /* Of each direction, from there and there: bytes per second of the last transfers, a ring; */
     double rates[2][LINK_RATES];
-    unsigned n_rates[2];           /* ever; */
-    struct sharing sharing[2];     /* by those that are under way */
+    unsigned n_rates[2];       /* ever; */
+    struct sharing sharing[2]; /* by those that are under way */
+    struct surprise surprise[2];
     double sounded_bps;            /* what greetings found, until there are transfers; 0: nothing */
     int64_t sounded_s;             /* when that was, since 1970 */
     double called_bps[LINK_RATES]; /* what short ones, and calls with all in them, tell */

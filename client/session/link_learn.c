@@ -90,19 +90,6 @@ double link_ends(struct link *link, bool there, double begun_ns)
     return seconds;
 }
 
-void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
-{
-    if (bytes < TELLING_BYTES)
-        link_called(link, bytes, seconds, 0);
-    if (bytes < TELLING_BYTES || !(seconds > 0))
-        return;
-    pthread_mutex_lock(&link->lock);
-    const double rate_bps = rate_of(link, bytes, seconds);
-    link->rates[there][link->n_rates[there]++ % LINK_RATES] = rate_bps;
-    note_slow(link, rate_bps);
-    pthread_mutex_unlock(&link->lock);
-}
-
 void link_sounded(struct link *link, double trip_s, double rate_bps)
 {
     pthread_mutex_lock(&link->lock);
@@ -174,6 +161,58 @@ const struct link_memory *links_memory(struct engine *engine)
             atomic_store(&engine->has_slow_link, true);
     engine->remembered = true;
     return &engine->memory;
+}
+
+/* The rate in that direction as an earlier process has found it; 0: it has not. What was never sent there is
+ * remembered to be as quick as what came from there. *doubted: that process was surprised at its end. */
+static double remembered_bps(struct link *link, bool there, bool *doubted)
+{
+    double rate_bps = 0;
+    pthread_mutex_lock(&link->engine->links_lock);
+    const struct remembered_link *remembered = link_memory_find(links_memory(link->engine), link->address);
+    if (remembered) {
+        const struct path *path = &remembered->path;
+        const double there_bps = path->bandwidth_bps == path->back_bps ? 0 : path->bandwidth_bps;
+        rate_bps = there ? there_bps : path->back_bps;
+        *doubted = remembered->doubted;
+    }
+    pthread_mutex_unlock(&link->engine->links_lock);
+    return rate_bps;
+}
+
+/* How long so many bytes should take in that direction, by what this process knows of the link, or else an
+ * earlier one; 0: nothing is known. */
+static double expected_s(struct link *link, bool there, uint64_t bytes, bool *doubted)
+{
+    *doubted = false;
+    pthread_mutex_lock(&link->lock);
+    struct path path = {true, link->trip_s / 2, rate_of_transfers(link, there), 0};
+    if (path.bandwidth_bps <= 0 && there)
+        path.bandwidth_bps = link->sounded_bps;
+    pthread_mutex_unlock(&link->lock);
+    if (path.bandwidth_bps <= 0)
+        path.bandwidth_bps = remembered_bps(link, there, doubted);
+    return path.bandwidth_bps > 0 ? path_seconds(&path, bytes) : 0;
+}
+
+void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
+{
+    if (bytes < TELLING_BYTES)
+        link_called(link, bytes, seconds, 0);
+    if (bytes < TELLING_BYTES || !(seconds > 0))
+        return;
+    bool doubted;
+    const double known_s = expected_s(link, there, bytes, &doubted);
+    const int64_t now_ns = clock_now_ns(link->engine->clock);
+    pthread_mutex_lock(&link->lock);
+    if (!surprise_counts(&link->surprise[there], known_s, seconds, now_ns) && !doubted) {
+        pthread_mutex_unlock(&link->lock);
+        return;
+    }
+    const double rate_bps = rate_of(link, bytes, seconds);
+    link->rates[there][link->n_rates[there]++ % LINK_RATES] = rate_bps;
+    note_slow(link, rate_bps);
+    pthread_mutex_unlock(&link->lock);
 }
 
 bool links_know(struct engine *engine, const char *address)
@@ -302,6 +341,13 @@ static bool is_new_length(const struct engine *engine, const char *address, cons
                        fabs(path->latency_s - before->path.latency_s) > before->path.latency_s / 2);
 }
 
+/* By all transfers that this process has made over it. */
+static bool is_surprised(const struct link *link)
+{
+    return link->n_rates[true] + link->n_rates[false] == 0 &&
+           (link->surprise[true].until_ns != 0 || link->surprise[false].until_ns != 0);
+}
+
 void links_remember(struct engine *engine)
 {
     char path[4096];
@@ -312,10 +358,12 @@ void links_remember(struct engine *engine)
         int64_t sounded_s;
         const struct path known = path_of(link, &sounded_s);
         const struct path briefly = known.known ? known : path_of(link, NULL);
-        if (!briefly.known && !is_new_length(engine, link->address, &briefly))
+        if (!briefly.known && !is_surprised(link) && !is_new_length(engine, link->address, &briefly))
             continue;
         open_memory(&memory, path, sizeof path);
-        if (!known.known)
+        if (is_surprised(link))
+            link_memory_doubt(&memory, link->address);
+        else if (!known.known)
             link_memory_set_short(&memory, link->address, &briefly, time(NULL));
         else if (sounded_s)
             link_memory_set_sounded(&memory, link->address, &known, sounded_s);

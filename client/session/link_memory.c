@@ -16,6 +16,7 @@
 #define SOUNDED "sounded" /* behind the address, where no transfer has told */
 #define SHORT                                                                                                \
     "short" /* before the line, where only short ones have: versions that do not know it pass over it */
+#define DOUBTED    "doubted" /* at the end of a line of transfers */
 #define MOST_BYTES (LINK_MEMORY_MOST * (CAP_ADDRESS + 110))
 #define DAY_S      86400
 
@@ -70,6 +71,14 @@ static void set(struct link_memory *memory, const char *address, const struct pa
     link->used_s = now_s;
     link->sounded = sounded;
     link->is_short = is_short;
+    link->doubted = false;
+}
+
+void link_memory_doubt(struct link_memory *memory, const char *address)
+{
+    struct remembered_link *link = (struct remembered_link *)link_memory_find(memory, address);
+    if (link && !link->sounded && !link->is_short)
+        link->doubted = true;
 }
 
 void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s)
@@ -127,7 +136,7 @@ static char *body_of(char *text, size_t length)
 
 static void take_line(struct link_memory *memory, const char *line, int64_t now_s)
 {
-    char address[CAP_ADDRESS + 1], how[16] = "";
+    char address[CAP_ADDRESS + 1], how[16] = "", doubt[16] = "";
     double back_bps = 0;
     int64_t used_s;
     struct path path = {.known = true};
@@ -135,8 +144,8 @@ static void take_line(struct link_memory *memory, const char *line, int64_t now_
     const bool is_short = strncmp(line, SHORT " ", sizeof SHORT) == 0;
     if (is_short)
         line += sizeof SHORT;
-    if (sscanf(line, "%" SCNd64 " %lf %lf %255s %15s %lf", &used_s, &path.latency_s, &path.bandwidth_bps,
-               address, how, &back_bps) < 4)
+    if (sscanf(line, "%" SCNd64 " %lf %lf %255s %15s %lf %15s", &used_s, &path.latency_s, &path.bandwidth_bps,
+               address, how, &back_bps, doubt) < 4)
         return;
     path.back_bps = isfinite(back_bps) && back_bps > 0 ? back_bps : 0;
     const bool sounded = strcmp(how, SOUNDED) == 0;
@@ -150,6 +159,8 @@ static void take_line(struct link_memory *memory, const char *line, int64_t now_
     if (now_s - used_s <= most_s && isfinite(path.latency_s) && path.latency_s >= 0 &&
         isfinite(path.bandwidth_bps) && (path.bandwidth_bps > 0 || is_length))
         set(memory, address, &path, used_s, sounded && !is_short, is_short);
+    if (strcmp(doubt, DOUBTED) == 0)
+        link_memory_doubt(memory, address);
 }
 
 void link_memory_load(struct link_memory *memory, const char *path, int64_t now_s)
@@ -193,10 +204,12 @@ static void put_line(FILE *file, const struct remembered_link *link)
 {
     fprintf(file, "%s%" PRId64 " %.9g %.9g %s", link->is_short ? SHORT " " : "", link->used_s,
             link->path.latency_s, link->path.bandwidth_bps, link->address);
-    if (link->sounded || link->path.back_bps > 0)
+    if (link->sounded || link->path.back_bps > 0 || link->doubted)
         fprintf(file, " %s", link->sounded ? SOUNDED : "-");
-    if (link->path.back_bps > 0)
+    if (link->path.back_bps > 0 || link->doubted)
         fprintf(file, " %.9g", link->path.back_bps);
+    if (link->doubted)
+        fputs(" " DOUBTED, file);
     fputc('\n', file);
 }
 

@@ -25,6 +25,7 @@ struct remembered_link {
     int64_t used_s;                /* since 1970, when a transfer (or greetings) told of it last */
     bool sounded;                  /* by greetings only */
     bool is_short;                 /* by short transfers and calls only; not `sounded`; the rate may be 0 */
+    bool doubted; /* the last process found that it takes much longer; neither `sounded` nor `is_short` */
     struct path path;
 };
 
@@ -54,6 +55,10 @@ void link_memory_set_sounded(struct link_memory *memory, const char *address, co
  * where longer ones or greetings are known. */
 void link_memory_set_short(struct link_memory *memory, const char *address, const struct path *path,
                            int64_t now_s);
+
+/* Transfers took much longer than is known of that link, if something is known by longer ones
+ * (core/forecast/surprise.h): it stands until the next process finds the same. */
+void link_memory_doubt(struct link_memory *memory, const char *address);
 
 /* Writes it, atomically, in a folder that is made (0700). False: it cannot be written. */
 bool link_memory_save(const struct link_memory *memory, const char *path);

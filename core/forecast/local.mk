@@ -38,5 +38,7 @@ core_libcore_la_SOURCES += \
 	core/forecast/predictor.h \
 	core/forecast/sharing.c \
 	core/forecast/sharing.h \
+	core/forecast/surprise.c \
+	core/forecast/surprise.h \
 	core/forecast/told_links.c \
 	core/forecast/told_links.h

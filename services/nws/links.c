@@ -2,6 +2,7 @@
 #include "services/nws/links.h"
 
 #include "core/forecast/path.h"
+#include "core/forecast/surprise.h"
 #include "services/nws/probe.h"
 #include "util/clock.h"
 #include "util/config.h"
@@ -35,6 +36,7 @@
 struct peer {
     char *name, *from, *to;
     struct series *series;
+    struct surprise surprise;
     int64_t used_ns; /* when it was measured last */
     UT_hash_handle hh;
 };
@@ -155,15 +157,35 @@ static bool note(struct links *links, const struct link_name *link,
     return taken && known;
 }
 
+/* Whether something measured of the link, which took so long in place of `expected_s`, tells of it and not of
+ * an end that was stopped. */
+static bool counts(struct links *links, const struct link_name *link, double expected_s, double seconds)
+{
+    pthread_mutex_lock(&links->lock);
+    struct peer *peer = get_peer(links, link);
+    const bool counted =
+        !peer || surprise_counts(&peer->surprise, expected_s, seconds, clock_now_ns(links->clock));
+    pthread_mutex_unlock(&links->lock);
+    return counted;
+}
+
+/* A probe begins no transfer that should take longer. */
+static bool probe_counts(struct links *links, const struct link_name *link, double busy_s)
+{
+    return counts(links, link, PROBE_MOST_S / 2, busy_s);
+}
+
 /* What goes to a node has a series of its own, with rates only. */
-static void note_back(struct links *links, const char *peer, double bandwidth, struct path *path)
+static void note_back(struct links *links, const char *peer, double bandwidth, double busy_s,
+                      struct path *path)
 {
     char name[PROBE_MOST_NAME + 2];
     struct path back = {0};
     const struct link_measurement measurement = {.bandwidth = bandwidth, .time_s = time(NULL)};
     snprintf(name, sizeof name, ">%s", peer);
     const struct link_name link = {name, links->name, peer};
-    if (bandwidth > 0 && note(links, &link, &measurement, &back) && back.known)
+    if (bandwidth > 0 && probe_counts(links, &link, busy_s) && note(links, &link, &measurement, &back) &&
+        back.known)
         path->back_bps = back.bandwidth_bps;
 }
 
@@ -197,11 +219,15 @@ static enum esp_status measure(struct links *links, struct turn *turn, const cha
     if (status != ESP_OK)
         return status;
     turn->latency_ms = measurement.latency_ms;
+    const struct link_name link = {peer, peer, links->name};
+    forecast->known = false;
+    if (!probe_counts(links, &link, busy_s))
+        return ESP_OK;
     const int n =
         snprintf(turn->report + turn->length, sizeof turn->report - turn->length, "%s %.17g %.17g %.17g\n",
                  peer, measurement.connect_ms, measurement.latency_ms, measurement.bandwidth);
     turn->length += n > 0 && (size_t)n < sizeof turn->report - turn->length ? (size_t)n : 0;
-    if (!note(links, &(struct link_name){peer, peer, links->name}, &measurement, forecast))
+    if (!note(links, &link, &measurement, forecast))
         forecast->known = false;
     return ESP_OK;
 }
@@ -218,7 +244,7 @@ static enum esp_status measure_parent(struct links *links, struct turn *turn, st
     status = probe_back(turn->url, tls_of(links, &tls), TIMEOUT_MS, &links->stop, turn->latency_ms,
                         &bandwidth, &busy_s, error);
     turn->busy_s += busy_s; /* the same link once more */
-    note_back(links, turn->parent, bandwidth, &path);
+    note_back(links, turn->parent, bandwidth, busy_s, &path);
     if (path.known)
         links->ops.to_parent(links->ops.self, &path);
     return status;
@@ -318,6 +344,8 @@ bool links_learn(struct links *links, const char *peer, uint64_t bytes, double s
     if (known)
         series_forecast(known->series, &before, NULL);
     pthread_mutex_unlock(&links->lock);
+    if (!counts(links, &link, path_seconds(&before, bytes), seconds))
+        return false;
     const double inverse = path_inverse_bandwidth(before.latency_s, (double)bytes, seconds);
     const struct link_measurement measurement = {
         .bandwidth = inverse > 0 ? fmin(8e-6 / inverse, SERIES_MOST_MBITS) : 0, .time_s = time(NULL)};

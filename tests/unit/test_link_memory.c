@@ -2,10 +2,13 @@
  *
  * What clients keep of their links: found again, bounded, and never an error.
  */
+#include "client/session/link.h"
 #include "client/session/link_memory.h"
 #include "client/session/sounding.h"
 #include "core/forecast/sharing.h"
+#include "core/forecast/surprise.h"
 #include "tests/unit/unit.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +131,104 @@ static void both_directions_are_kept(void **state)
 }
 
 /* What short transfers told is there for the next program for a day, and all else knows better. */
+static void a_link_that_surprised_once_stands_until_it_does_again(void **state)
+{
+    (void)state;
+    struct link_memory memory = {0};
+    link_memory_set(&memory, "t:1", &(struct path){true, 0.001, 20e6, 0}, NOW);
+    link_memory_set(&memory, "b:1", &(struct path){true, 0.001, 20e6, 5e6}, NOW);
+    link_memory_set_sounded(&memory, "s:1", &(struct path){true, 0.001, 20e6, 0}, NOW);
+    link_memory_doubt(&memory, "t:1");
+    link_memory_doubt(&memory, "b:1");
+    link_memory_doubt(&memory, "s:1"); /* what only greetings have told is measured again anyway */
+    link_memory_doubt(&memory, "u:1");
+    assert_true(link_memory_save(&memory, path));
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW);
+    assert_int_equal(memory.n, 3);
+    assert_true(link_memory_find(&memory, "t:1")->doubted);
+    assert_true(link_memory_find(&memory, "t:1")->path.bandwidth_bps == 20e6);
+    assert_true(link_memory_find(&memory, "b:1")->doubted);
+    assert_true(link_memory_find(&memory, "b:1")->path.back_bps == 5e6);
+    assert_false(link_memory_find(&memory, "s:1")->doubted);
+    link_memory_set(&memory, "t:1", &(struct path){true, 0.001, 1e6, 0}, NOW);
+    assert_false(link_memory_find(&memory, "t:1")->doubted);
+    link_memory_clear(&memory);
+}
+
+static struct link *make_link(struct engine *engine, const char *address)
+{
+    struct link *link = calloc(1, sizeof *link + strlen(address) + 1);
+    assert_non_null(link);
+    link->engine = engine;
+    strcpy(link->address, address);
+    pthread_mutex_init(&link->lock, NULL);
+    return link;
+}
+
+/* So many transfers of 50 MB to the server, each of so many seconds; how many have counted. */
+static unsigned learn(struct link *link, struct manual_clock *clock, unsigned n, double seconds)
+{
+    const unsigned before = link->n_rates[true];
+    for (unsigned i = 0; i < n; i++) {
+        clock->time_ns += (int64_t)(seconds * 1e9);
+        link_learn(link, true, 50000000, seconds);
+    }
+    return link->n_rates[true] - before;
+}
+
+/* A pause of one end is no property of the link, and a link that has become slow is learned all the same,
+ * also by programs that make one transfer each. */
+static void a_pause_in_a_transfer_does_not_count(void **state)
+{
+    (void)state;
+    struct manual_clock clock;
+    manual_clock_init(&clock, 1000000000);
+    struct engine engine = {.clock = &clock.clock, .remembers = true, .remembered = true};
+    pthread_mutex_init(&engine.links_lock, NULL);
+    struct link *link = make_link(&engine, "t:1"), *known = make_link(&engine, "k:1");
+    assert_int_equal(learn(link, &clock, 1, 27), 1); /* nothing was known */
+    assert_int_equal(learn(link, &clock, 3, 0.5), 3);
+    assert_int_equal(learn(link, &clock, 1, 27), 0);
+    assert_int_equal(learn(link, &clock, 1, 0.5), 1);
+    assert_int_equal(learn(link, &clock, 3, 27), 2);
+
+    link_memory_set(&engine.memory, "k:1", &(struct path){true, 0.001, 100e6, 0}, NOW);
+    assert_int_equal(learn(known, &clock, 1, 27), 0);
+    assert_int_equal(learn(known, &clock, 1, 27), 1);
+    known->n_rates[true] = 0;
+    known->surprise[true] = (struct surprise){0};
+    link_memory_doubt(&engine.memory, "k:1");
+    assert_int_equal(learn(known, &clock, 1, 27), 1);
+    link_memory_set(&engine.memory, "k:1", &(struct path){true, 0.001, 100e6, 100e6}, NOW);
+    known->n_rates[true] = 0; /* it is known in the other direction only */
+    assert_int_equal(learn(known, &clock, 1, 27), 1);
+
+    link_memory_clear(&engine.memory);
+    pthread_mutex_destroy(&engine.links_lock);
+    pthread_mutex_destroy(&link->lock);
+    pthread_mutex_destroy(&known->lock);
+    free(link);
+    free(known);
+}
+
+static void what_surprises_counts_when_it_is_said_again(void **state)
+{
+    (void)state;
+    struct surprise surprise = {0};
+    const int64_t s = 1000000000;
+    assert_true(surprise_counts(&surprise, 0, 27, 30 * s)); /* nothing was known */
+    assert_true(surprise_counts(&surprise, 0.01, 0.1, 31 * s));
+    assert_false(surprise_counts(&surprise, 0.01, 27, 60 * s));
+    assert_false(surprise_counts(&surprise, 0.01, 26, 61 * s)); /* it was under way at the same time */
+    assert_true(surprise_counts(&surprise, 0.01, 0.02, 62 * s));
+    assert_false(surprise_counts(&surprise, 0.01, 27, 90 * s)); /* another pause */
+    assert_true(surprise_counts(&surprise, 0.01, 5, 96 * s));   /* no: it is slow now */
+    assert_true(surprise_counts(&surprise, 0.01, 6, 97 * s));
+    assert_true(surprise_counts(&surprise, 4, 9, 120 * s)); /* which is known by now */
+    assert_false(surprise_counts(&surprise, 0.01, 9, 150 * s));
+}
+
 static void what_short_transfers_told_is_kept(void **state)
 {
     (void)state;
@@ -348,6 +449,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(links_are_found_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clock_that_went_back_loses_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(soundings_are_for_an_hour, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_link_that_surprised_once_stands_until_it_does_again, set_up,
+                                        tear_down),
+        cmocka_unit_test(a_pause_in_a_transfer_does_not_count),
+        cmocka_unit_test(what_surprises_counts_when_it_is_said_again),
         cmocka_unit_test_setup_teardown(what_short_transfers_told_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(how_far_a_server_is_is_kept, set_up, tear_down),
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),

@@ -311,6 +311,36 @@ static void transfers_count_as_measurements(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* A pause is no property of the link; what all transfers tell is. */
+static void a_transfer_in_which_an_end_was_stopped_does_not_count(void **state)
+{
+    (void)state;
+    struct manual_clock clock;
+    manual_clock_init(&clock, NS_PER_S);
+    const struct links_options options = {
+        .name = "here", .listen = "127.0.0.1:0", .learns = true, .clock = &clock.clock};
+    struct links *links;
+    struct esp_error error;
+    struct path path;
+    assert_int_equal(links_create(&options, &links, &error), ESP_OK);
+    for (int i = 0; i < 5; i++) {
+        clock.time_ns += NS_PER_S;
+        assert_true(links_learn(links, "there", 50000000, 0.5, &path));
+    }
+    clock.time_ns += 27 * NS_PER_S;
+    for (int i = 0; i < 4; i++) /* at the same time */
+        assert_false(links_learn(links, "there", 50000000, 27, &path));
+    clock.time_ns += NS_PER_S;
+    assert_true(links_learn(links, "there", 50000000, 0.5, &path));
+    assert_true(path.bandwidth_bps > 90e6);
+    for (int i = 0; i < 30; i++) {
+        clock.time_ns += 10 * NS_PER_S;
+        assert_true(links_learn(links, "there", 50000000, 10, &path) == (i > 0));
+    }
+    assert_true(path.bandwidth_bps < 10e6);
+    links_destroy(links);
+}
+
 static bool learns(struct links *links, unsigned peer)
 {
     char name[16];
@@ -595,6 +625,7 @@ int main(void)
         cmocka_unit_test(a_rate_is_found_again_from_the_time_it_makes),
         cmocka_unit_test(ways_that_nobody_measured_are_the_shortest_over_links),
         cmocka_unit_test(transfers_count_as_measurements),
+        cmocka_unit_test(a_transfer_in_which_an_end_was_stopped_does_not_count),
         cmocka_unit_test(links_that_are_measured_no_more_make_room),
         cmocka_unit_test(a_port_serves_those_who_know_it),
         cmocka_unit_test(a_latency_is_what_a_small_message_takes_there_and_back),
