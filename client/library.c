@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/data/distant.h"
 #include "client/data/grid_transfer.h"
 #include "client/library.h"
 #include "client/arguments/callback.h"
@@ -252,9 +253,11 @@ enum esp_status library_stop(struct esp_error *error)
     int expected = STATE_UP;
     if (!atomic_compare_exchange_strong(&state, &expected, STATE_CHANGING))
         return outside(expected, error);
+    distant_stop(library.engine);
     engine_close(library.engine);
     while (!all_ended() || greets())
         transport_interrupt(library.transport); /* who does not answer is not waited for */
+    distant_stop(NULL);                         /* what the last sessions have left */
     tear_down();
     atomic_store(&state, STATE_DOWN);
     return ESP_OK;

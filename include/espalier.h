@@ -2,9 +2,10 @@
  *
  * espalier.h: what Espalier offers a client program beyond the GridRPC standard (grpc.h).
  *
- * All functions may be called from any thread. No function prints, exits or touches signals. Functions that
- * return an esp_status leave a text behind for esp_last_error() when they fail; outside grpc_initialize() ..
- * grpc_finalize() those that need a connection fail with ESP_INVALID.
+ * All functions may be called from any thread. No function prints, exits or touches signals (but for SIGSEGV,
+ * and what a look at a lost result does, of sequences). Functions that return an esp_status leave a text
+ * behind for esp_last_error() when they fail; outside grpc_initialize() .. grpc_finalize() those that need a
+ * connection fail with ESP_INVALID.
  *
  * What a function hands out through a pointer to a pointer is the caller's, in one piece, and goes back to
  * the *_free() function named with it, which takes NULL.
@@ -327,24 +328,42 @@ enum esp_status esp_data_redistribute(const char *from, const char *server,
 /* ---- sequences of calls ----
  *
  * Between the two, the calls of this thread (blocking or not, of any function but those of jobs) send no
- * array twice, and results that go on into other calls stay where they are; the program between is the same
- * as without. Arrays are known by their address: one that the program has written to is sent anew, one that
- * it hands over unchanged is not. A result is in its memory when esp_sequence_end() has returned; until then
- * that must be there (esp_free() gives it up) and is filled with NaNs, not to be looked at. Elements that the
- * program writes there stay as it wrote them. Exceptions: arrays of less than 32 KiB, results of `int` and
- * smaller elements, sections, texts (of arrays of strings: only results) and files come and go with each
- * call; so do results of abstract problems that are made of what their routine leaves (triangles, mirrored
- * halves). Calls of other threads are refused (ESP_INVALID) where they take what is due in this thread's
- * sequence. */
+ * array twice, and their results stay where they are made; the program between is the same as without, and
+ * sees the same. Arrays are known by their address: one that the program has written to is sent anew, one
+ * that it hands over unchanged is not. Of a result that stays, the pages in the program's memory are guarded
+ * (mprotect(2)): who reads or writes there is stopped by SIGSEGV, waits until all of it has come, and goes
+ * on. Results that no later call of the sequence takes come at its end at the latest. Those that are only
+ * passed on stay where they are until somebody looks, also behind the end, or their memory is used otherwise;
+ * then they go from their servers.
+ *
+ * What the program should know:
+ * - System calls are not stopped by guards: write(2), and fwrite(3) of much, fail with EFAULT where the
+ * memory that they are given is guarded. Look at one element in the middle of the result before.
+ * - The handler of SIGSEGV is the library's from the first result that stays on; faults that are not its own
+ * go to the one that was there. Threads that look must not block SIGSEGV.
+ * - A result that is lost with its server is computed again when it is needed, also for who looks. When that
+ *   cannot be, a message on stderr says which one it was, and the process aborts: the instruction that looks
+ *   has no other way to fail, and would go on with wrong numbers. So it is for who looks after
+ * grpc_finalize(), which deletes what was passed on, or in a child that was forked meanwhile.
+ * - Memory that cannot be guarded (stacks; what malloc() carves out of larger blocks; what is shared with
+ * other processes, but memory of esp_alloc()) gets its results when their calls end. With the first sequence,
+ *   glibc's malloc() is told to take blocks of 128 KiB and more from the system one by one (mallopt(3),
+ *   M_MMAP_THRESHOLD), unless its environment says otherwise.
+ *
+ * Exceptions: arrays of less than 32 KiB, sections, texts (of arrays of strings: only results) and files come
+ * and go with each call; so do results of abstract problems that are made of what their routine leaves
+ * (triangles, mirrored halves). */
 
 /* ESP_INVALID: this thread is in a sequence. */
 enum esp_status esp_sequence_begin(void);
-/* The result that belongs to this memory is not looked at by the program itself: it need not come at the end,
- * and the memory may go. Waits until its call has ended. ESP_NOT_FOUND: no such result is on a server. */
+/* A hint: the program does not want the result that belongs to this memory, although no call takes it (a
+ * factorisation that comes with a solution); it need not come at the end. ESP_NOT_FOUND: no result of this
+ * sequence belongs there. */
 enum esp_status esp_sequence_passed_on(const void *memory);
-/* Brings all results that are still on servers, but those passed on, to where they belong, and deletes what
- * the sequence has left on servers (a copy that one has just fetched from another may stay until its memory
- * is wanted). ESP_OK, or why one of them cannot come (the others have come). */
+/* Brings all results that no later call has taken to where they belong, and deletes what the sequence has
+ * left on servers, but what is only passed on (a copy that one has just fetched from another may stay until
+ * its memory is wanted). ESP_OK, or why one of them cannot come (the others have come; its memory is
+ * guarded). */
 enum esp_status esp_sequence_end(void);
 
 /* ---- calls by argument vector ---- */

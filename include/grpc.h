@@ -30,8 +30,8 @@
  *
  * Threads: every function may be called from any thread at any time; handles may be shared.
  * grpc_finalize() waits until the other threads have left the library. No function prints, exits, or touches
- * signals or the locale. A process that makes only blocking calls with arguments below 8 MB gets no threads
- * from this library beyond those of the ORB.
+ * signals (but for sequences, espalier.h) or the locale. A process that makes only blocking calls with
+ * arguments below 8 MB gets no threads from this library beyond those of the ORB.
  *
  * fork(): a child of a process that is between grpc_initialize() and grpc_finalize() can use no function of
  * this library: each fails with GRPC_OTHER_ERROR_CODE. It may exec. Fork before grpc_initialize() instead.

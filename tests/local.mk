@@ -318,8 +318,8 @@ tests_unit_test_sweep_LDADD = client/command/libcommand.la client/libclient.la $
 tests_unit_test_sweep_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 unit_tests += tests/unit/test_holding
 tests_unit_test_holding_LDADD = client/libclient.la $(UNIT_LIBS)
-unit_tests += tests/unit/test_vacant
-tests_unit_test_vacant_LDADD = client/libclient.la $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_guard
+tests_unit_test_guard_LDADD = client/libclient.la $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_data_find
 tests_unit_test_data_find_LDADD = tests/unit/libgrpcfixture.la
 unit_tests += tests/unit/test_backlog
@@ -383,12 +383,13 @@ e2e_tests += tests/e2e/t0687-data-slow-link.t
 e2e_tests += tests/e2e/t0688-strings.t
 e2e_tests += tests/e2e/t0692-unread.t
 e2e_tests += tests/e2e/t0693-data-below-leaders.t
+e2e_tests += tests/e2e/t0694-sequences.t
 e2e_tests += tests/e2e/t0689-damaged-data.t
 e2e_tests += tests/e2e/t0690-cities.t
 e2e_tests += tests/e2e/t0691-exit-codes.t
 if WITH_OMNIORB
 check_PROGRAMS += tests/e2e/data_steps tests/e2e/stay_steps tests/e2e/city_steps tests/e2e/slow_link
-check_PROGRAMS += tests/e2e/lend_steps tests/e2e/abstract_data_steps
+check_PROGRAMS += tests/e2e/lend_steps tests/e2e/abstract_data_steps tests/e2e/sequence_steps
 tests_e2e_abstract_data_steps_SOURCES = tests/e2e/abstract_data_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
 tests_e2e_abstract_data_steps_LDADD = client/libespalier.la -lm
 tests_e2e_lend_steps_SOURCES = tests/e2e/lend_steps.c
@@ -416,7 +417,9 @@ tests_e2e_unread_steps_LDADD = client/libespalier.la -lm
 tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
 tests_e2e_stay_steps_SOURCES = tests/e2e/stay_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
 tests_e2e_stay_steps_LDADD = client/libespalier.la -lm
-tests_e2e_data_steps_LDADD = client/libespalier.la -lm -lpthread
+tests_e2e_data_steps_LDADD = client/libespalier.la -lm
+tests_e2e_sequence_steps_SOURCES = tests/e2e/sequence_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
+tests_e2e_sequence_steps_LDADD = client/libespalier.la -lm -lpthread
 endif
 e2e_tests += tests/e2e/t9000-install.t
 

@@ -8,6 +8,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define FIRST_BYTES 4096u
+
+/* All of it, but at most one byte more than a file may have, into *text, which has room for another one. Most
+ * files are small: who frees a large block changes how malloc() gives the program its own ones. */
+static size_t read_text(FILE *file, char **text)
+{
+    size_t room = 0, length = 0;
+    while (length == room && room <= CONFIG_MAX_BYTES) {
+        room = room == 0 ? FIRST_BYTES : 2 * room;
+        room = room < CONFIG_MAX_BYTES + 1 ? room : CONFIG_MAX_BYTES + 1;
+        char *larger = realloc(*text, room + 1);
+        if (!larger) {
+            free(*text);
+            *text = NULL;
+            return 0;
+        }
+        *text = larger;
+        length += fread(*text + length, 1, room - length, file);
+    }
+    return length;
+}
+
 /* The whole file as text, the caller's to free. */
 static enum esp_status read_file(const char *path, char **text, struct esp_error *error)
 {
@@ -24,12 +46,11 @@ static enum esp_status read_file(const char *path, char **text, struct esp_error
         status = error_set(error, ESP_CONFIG, "%s: expected a configuration file, found a folder", path);
         goto done;
     }
-    *text = malloc(CONFIG_MAX_BYTES + 2);
+    length = read_text(file, text);
     if (!*text) {
         status = error_no_memory(error, "a configuration file");
         goto done;
     }
-    length = fread(*text, 1, CONFIG_MAX_BYTES + 1, file);
     (*text)[length] = '\0';
     if (ferror(file))
         status = error_errno(error, "%s: cannot read the configuration file", path);

@@ -76,6 +76,7 @@ static bool start_thread(struct thread_pool *pool)
         return false;
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool made = pthread_create(&pool->ids[pool->threads], &attributes, thread_main, pool) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -3,7 +3,8 @@
  * A few threads for what blocks behind the caller's back: asynchronous sessions, long polls, the second
  * stream of a large transfer. A pool starts no thread before its first job, and no more than it has jobs.
  *
- * Its threads have all signals blocked: the process's handlers run in the process's own threads.
+ * Its threads have all signals blocked: the process's handlers run in the process's own threads. But for
+ * SIGSEGV, which nobody else could take: memory that a job uses may be guarded (client/data/guard.h).
  */
 #ifndef UTIL_THREAD_POOL_H
 #define UTIL_THREAD_POOL_H

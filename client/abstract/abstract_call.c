@@ -6,6 +6,7 @@
 #include "client/arguments/invocation_data.h"
 #include "client/arguments/invocation_hold.h"
 #include "client/data/data.h"
+#include "client/data/guard.h"
 #include "client/data/sequence.h"
 #include "core/data/datum_section.h"
 #include "client/session/session.h"
@@ -141,8 +142,10 @@ static enum esp_status take_result(struct abstract_run *run, struct value *value
         fate->identity = NULL;
         return ESP_OK;
     }
-    if (value->is_kept && of_sequence)
+    if (value->is_kept && of_sequence) {
         value->is_kept = false; /* nobody has asked for it to be on servers */
+        guard_forget(value->out, value->bytes);
+    }
     if (!value->is_kept)
         return value->out ? take(run, argument, shape, value->out, error) : ESP_OK;
     value->received = malloc(value->bytes ? value->bytes : 1);

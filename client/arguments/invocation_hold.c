@@ -83,8 +83,7 @@ static enum esp_status check_data(const struct value *value, const struct argume
 
 static bool may_be_of_sequence(const struct value *value, const struct argument *argument)
 {
-    return sequence_is_open() && argument->n_dims > 0 &&
-           (value->form == VALUE_MEMORY || value->form == VALUE_SECTION);
+    return argument->n_dims > 0 && (value->form == VALUE_MEMORY || value->form == VALUE_SECTION);
 }
 
 static uint64_t span_of(const struct shape *shape)
@@ -105,27 +104,13 @@ static enum esp_status take_shape(struct value *value, const struct problem *pro
     return datum_shape_of_argument(problem, value->index, scope, shape, value->shape, error);
 }
 
-/* What goes in may belong to a sequence otherwise: as data of the program, or in another thread. */
-static enum esp_status settle_memory(const struct value *value, const struct argument *argument,
-                                     const struct shape *shape, struct esp_error *error)
-{
-    const bool in_memory = value->form == VALUE_MEMORY || value->form == VALUE_SECTION;
-    if (!value_goes_in(value, argument) || argument->n_dims == 0)
-        return ESP_OK;
-    if (value->grid)
-        return grid_sync(value->grid, error);
-    return in_memory && value->in && !value->datum
-               ? sequence_check_memory(argument, value->in, span_of(shape), error)
-               : ESP_OK;
-}
-
 enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,
                            const struct shape *shape, struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[value->index];
     enum esp_status status = check_data(value, argument, shape, error);
-    if (status == ESP_OK)
-        status = settle_memory(value, argument, shape, error);
+    if (status == ESP_OK && value->grid && value_goes_in(value, argument) && argument->n_dims > 0)
+        status = grid_sync(value->grid, error);
     if (status == ESP_OK && may_be_of_sequence(value, argument))
         status = sequence_take_input(value, argument, span_of(shape), error);
     return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
@@ -153,7 +138,7 @@ enum esp_status hold_check_result(struct value *value, const struct problem *pro
     const struct argument *argument = &problem->arguments[value->index];
     enum esp_status status = ESP_OK;
     if (may_be_of_sequence(value, argument))
-        status = sequence_take_result(value, argument, problem->abstract != NULL, span_of(shape), error);
+        status = sequence_take_result(value, problem, span_of(shape), error);
     return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "client/arguments/invocation_hold.h"
 
+#include "client/data/guard.h"
 #include "client/data/holding.h"
 
 #include <stdlib.h>
@@ -12,8 +13,10 @@
 static bool bring_result(struct value *value)
 {
     const bool comes = value->result && value->is_kept && !value->grid && !value->kept && value->out;
-    if (comes)
+    if (comes) {
         value->is_kept = false;
+        guard_forget(value->out, value->bytes); /* what an earlier call has left there */
+    }
     return comes;
 }
 

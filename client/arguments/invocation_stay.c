@@ -6,9 +6,9 @@
 #include "client/arguments/invocation_hold.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/data.h"
+#include "client/data/distant.h"
 #include "client/data/grid_data.h"
 #include "client/data/grid_transfer.h"
-#include "client/data/vacant.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -185,8 +185,12 @@ static enum esp_status settle(struct value *value, struct engine *engine, struct
         return status;
     if (value->grid)
         grid_set_memory(value->grid, datum ? NULL : value->out, false);
-    else if (datum && value->out) /* of a sequence: what the program writes there from now on is its own */
-        vacant_mark(value->out, value->bytes);
+    else if (value->distant && datum && value->out)
+        status = distant_settle(value->distant, datum, error);
+    else if (value->distant)
+        distant_void(value->distant);
+    if (status != ESP_OK)
+        return status;
     struct holding *result = value->result;
     value->result = NULL;
     holding_arrived(result, &value->due, datum ? datum : "", NULL);
@@ -260,6 +264,9 @@ void hold_release(struct value *value)
     struct engine *engine = value->grid ? atomic_load(&value->grid->freed_by) : NULL;
     if (engine)
         grid_drop_old(value->grid, engine, false);
+    if (value->distant)
+        distant_void(value->distant);
+    distant_release(value->distant);
     holding_release(value->result);
     holding_release(value->held);
     grid_release(value->grid);

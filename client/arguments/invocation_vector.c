@@ -2,6 +2,7 @@
  *
  * The arguments of a vector, and what of them follows from others.
  */
+#include "client/data/sequence.h"
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
 #include "client/arguments/invocation_hold.h"
@@ -197,6 +198,8 @@ enum esp_status invocation_for_results(struct invocation *invocation, struct fun
             continue;
         value->out = arguments[i].data;
         status = check_type(argument, &arguments[i], error);
+        if (status == ESP_OK && value->form == VALUE_MEMORY && argument->n_dims > 0)
+            status = sequence_sync(value->out, value->bytes, error);
         if (status == ESP_OK)
             status = check_extents(argument, &binding.shapes[value->index], &arguments[i], error);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/buffer.h"
-#include "client/data/sequence_places.h"
+#include "client/data/guard.h"
 #include "espalier.h"
 #include "util/segment.h"
 
@@ -88,7 +88,7 @@ enum esp_status esp_free(void *memory)
     pthread_mutex_unlock(&lock);
     if (!buffer)
         return memory ? ESP_INVALID : ESP_OK;
-    sequence_place_gone(buffer->pages, buffer->bytes);
+    guard_forget(buffer->pages, buffer->bytes);
     munmap(buffer->pages, buffer->bytes);
     if (buffer->file >= 0)
         close(buffer->file);
@@ -133,6 +133,22 @@ bool buffer_lend(const void *memory, uint64_t bytes, bool write, struct buffer_p
     }
     pthread_mutex_unlock(&lock);
     return place->file >= 0;
+}
+
+bool buffer_put(void *memory, const void *from, uint64_t bytes)
+{
+    uint64_t done = 0;
+    pthread_mutex_lock(&lock);
+    const struct buffer *buffer = find(memory, bytes);
+    bool good = buffer && buffer->file >= 0;
+    while (good && done < bytes) {
+        const off_t at = (off_t)((const uint8_t *)memory - buffer->pages) + (off_t)done;
+        const ssize_t put = pwrite(buffer->file, (const char *)from + done, bytes - done, at);
+        good = put > 0;
+        done += good ? (uint64_t)put : 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return good;
 }
 
 /* With the lock held: the contents go to another file, which then takes the place of the first. */

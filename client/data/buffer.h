@@ -24,6 +24,8 @@ struct buffer_place {
 bool buffer_lend(const void *memory, uint64_t bytes, bool write, struct buffer_place *place);
 /* Whether it is in one of them. */
 bool buffer_holds(const void *memory, uint64_t bytes);
+/* Writes there whatever the protection of its pages is. False: it is in none of them. */
+bool buffer_put(void *memory, const void *from, uint64_t bytes);
 /* What was lent for writing is the program's alone again. Not `well`: the borrower may go on writing; the
  * program keeps its address and the contents as they are now, in another file. */
 void buffer_return(const void *memory, bool well);

@@ -94,6 +94,10 @@ enum esp_status data_put_array(struct engine *engine, const char *server, const 
 /* Reads all of a datum into memory of exactly its bytes, from one holder after the other. Blocks. */
 enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
                          struct data_told told, struct esp_error *error);
+/* The first `head` and the last `tail` of so many bytes, one behind the other, of a datum that lies in one
+ * piece. */
+enum esp_status data_get_ends(struct engine *engine, const char *id, void *memory, uint64_t bytes,
+                              uint64_t head, uint64_t tail, struct esp_error *error);
 /* One piece of one that is in pieces. Blocks. */
 enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned piece, void *memory,
                                uint64_t bytes, struct data_told told, struct esp_error *error);

@@ -114,7 +114,10 @@ enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_d
     struct library *library = enter();
     if (!library)
         return error->status;
-    return leave(data_get(library->engine, id, memory, bytes, told, error));
+    enum esp_status status = sequence_sync(memory, bytes, error); /* not to come over it later */
+    if (status == ESP_OK)
+        status = data_get(library->engine, id, memory, bytes, told, error);
+    return leave(status);
 }
 
 enum esp_status esp_data_drop(const char *id)

@@ -12,14 +12,17 @@
 #include <stdlib.h>
 
 #define ALL_PIECES (-1)
+#define BOTH_ENDS  (-2)
 
-/* What is wanted: all of the datum, or one piece of it. */
+/* What is wanted: all of the datum, one piece of it, or its ends. */
 struct wanted {
     int64_t piece; /* ALL_PIECES: the datum */
     void *memory;
-    uint64_t bytes; /* of `memory` */
-    bool strings;   /* an array of them; `memory` is made when its bytes are known, and is the caller's */
-    uint64_t n;     /* then: of these */
+    uint64_t bytes;      /* of `memory` */
+    uint64_t head, tail; /* BOTH_ENDS: so much of the first and of the last bytes, of so many: */
+    uint64_t all;
+    bool strings; /* an array of them; `memory` is made when its bytes are known, and is the caller's */
+    uint64_t n;   /* then: of these */
 };
 
 static enum esp_status make_memory(const struct datum_info *datum, struct wanted *wanted,
@@ -46,6 +49,13 @@ static enum esp_status find_range(const struct datum_info *datum, struct wanted 
     *to = datum->bytes;
     if (wanted->strings && make_memory(datum, wanted, error) != ESP_OK)
         return error->status;
+    if (wanted->piece == BOTH_ENDS && (datum->bytes != wanted->all || data_layout(datum, &layout)))
+        return error_set(error, ESP_INVALID,
+                         "expected a datum of %llu bytes in one piece, found one of %llu%s",
+                         (unsigned long long)wanted->all, (unsigned long long)datum->bytes,
+                         data_layout(datum, &layout) ? " in several" : "");
+    if (wanted->piece == BOTH_ENDS)
+        return ESP_OK;
     if (wanted->piece != ALL_PIECES) {
         if (!data_layout(datum, &layout) || wanted->piece >= block_cyclic_matrix_ranks(&layout))
             return error_set(error, ESP_INVALID, "a datum has no piece %" PRId64 ": it is %s", wanted->piece,
@@ -62,6 +72,20 @@ static enum esp_status find_range(const struct datum_info *datum, struct wanted 
 static bool is_late(void *arg)
 {
     return data_is_late(arg);
+}
+
+static enum esp_status move(const struct transfer_options *options, const struct wanted *wanted,
+                            struct ranges *done, uint64_t from, uint64_t to, struct esp_error *error)
+{
+    if (wanted->piece == ALL_PIECES)
+        return transfer_run(options, done, error);
+    if (wanted->piece != BOTH_ENDS)
+        return data_move_range(options, done, from, to, wanted->memory, error);
+    enum esp_status status = data_move_range(options, done, 0, wanted->head, wanted->memory, error);
+    if (status == ESP_OK)
+        status = data_move_range(options, done, wanted->all - wanted->tail, wanted->all,
+                                 (char *)wanted->memory + wanted->head, error);
+    return status;
 }
 
 static enum esp_status get_once(struct engine *engine, const char *address, const char *id,
@@ -91,9 +115,7 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
                                                  .is_late = is_late,
                                                  .arg = progress,
                                                  .helpers = engine->runners};
-        status = wanted->piece == ALL_PIECES
-                     ? transfer_run(&options, done, error)
-                     : data_move_range(&options, done, from, to, wanted->memory, error);
+        status = move(&options, wanted, done, from, to, error);
         data_finish(engine, address, id, reply.open_reply.ticket, NULL);
         if (status == ESP_OK && wanted->piece == ALL_PIECES)
             status = data_join(&reply.open_reply.datum, wanted->memory, error);
@@ -136,6 +158,14 @@ enum esp_status data_get(struct engine *engine, const char *id, void *memory, ui
 {
     struct wanted wanted = {.piece = ALL_PIECES, .memory = memory, .bytes = bytes};
     return get(engine, id, &wanted, told, error);
+}
+
+enum esp_status data_get_ends(struct engine *engine, const char *id, void *memory, uint64_t bytes,
+                              uint64_t head, uint64_t tail, struct esp_error *error)
+{
+    struct wanted wanted = {
+        .piece = BOTH_ENDS, .memory = memory, .bytes = head + tail, .head = head, .tail = tail, .all = bytes};
+    return get(engine, id, &wanted, (struct data_told){0}, error);
 }
 
 enum esp_status data_get_strings(struct engine *engine, const char *id, void **value, uint64_t *bytes,

@@ -202,7 +202,9 @@ enum esp_status esp_data_get_piece(const char *id, unsigned piece, void *memory,
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    enum esp_status status = data_get_piece(library->engine, id, piece, memory, bytes, told, error);
+    enum esp_status status = sequence_sync(memory, bytes, error);
+    if (status == ESP_OK)
+        status = data_get_piece(library->engine, id, piece, memory, bytes, told, error);
     library_leave(status == ESP_OK);
     return status;
 }

@@ -260,7 +260,10 @@ static enum esp_status fetch(struct grid_data *grid, struct engine *engine, void
         return ESP_OK;
     if (!holding_datum(grid->holding, datum))
         return error_set(error, ESP_NOT_FOUND, "the data have no value");
-    return data_get(engine, datum, memory, grid->shape.bytes, (struct data_told){0}, error);
+    enum esp_status status = sequence_sync(memory, grid->shape.bytes, error);
+    if (status == ESP_OK)
+        status = data_get(engine, datum, memory, grid->shape.bytes, (struct data_told){0}, error);
+    return status;
 }
 
 static enum esp_status bring_to_file(struct grid_data *grid, const char *path, struct engine *engine,

@@ -29,6 +29,14 @@ client_libclient_la_SOURCES += \
 	client/data/grid_transfer.h \
 	client/data/grid_uri.c \
 	client/data/grid_uri.h \
+	client/data/distant.c \
+	client/data/distant.h \
+	client/data/guard.c \
+	client/data/guard.h \
+	client/data/guard_fault.c \
+	client/data/guard_fault.h \
+	client/data/guard_pages.c \
+	client/data/guard_pages.h \
 	client/data/holding.c \
 	client/data/holding.h \
 	client/data/lend.c \
@@ -37,8 +45,4 @@ client_libclient_la_SOURCES += \
 	client/data/sequence.c \
 	client/data/sequence.h \
 	client/data/sequence_again.c \
-	client/data/sequence_again.h \
-	client/data/sequence_places.c \
-	client/data/sequence_places.h \
-	client/data/vacant.c \
-	client/data/vacant.h
+	client/data/sequence_again.h

@@ -3,6 +3,7 @@
  * Orders about the data of a session: espalier.h, after Scilab// (scilab-parallel, H.3.1).
  */
 #include "client/data/data.h"
+#include "client/data/sequence.h"
 #include "client/library.h"
 
 #include <string.h>
@@ -130,8 +131,12 @@ static enum esp_status bring_one(const struct session_order *order, const struct
         return error_set(error, ESP_INVALID, "expected a vector as the call's, found one of %zu arguments",
                          order->n_arguments);
     const struct esp_argument *array = &order->arguments[datum->position];
-    return array->data ? data_get(order->engine, datum->id, array->data, bytes_of(array), told, error)
-                       : ESP_OK;
+    if (!array->data)
+        return ESP_OK;
+    enum esp_status status = sequence_sync(array->data, bytes_of(array), error);
+    if (status == ESP_OK)
+        status = data_get(order->engine, datum->id, array->data, bytes_of(array), told, error);
+    return status;
 }
 
 enum esp_status esp_session_bring(const struct esp_session_info *info, int sides, const char *argument,

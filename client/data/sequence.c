@@ -2,24 +2,19 @@
 #include "client/data/sequence.h"
 #include "client/abstract/abstract.h"
 #include "client/data/data.h"
+#include "client/data/distant.h"
 #include "client/data/holding.h"
+#include "client/data/sequence_again.h"
 #include "client/library.h"
-#include "client/data/sequence_places.h"
-#include "client/data/vacant.h"
-#include "services/data/transfer.h"
 #include "util/fingerprint.h"
 
-#include <stdio.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 static __thread struct sequence *current;
-
-bool sequence_is_open(void)
-{
-    return current != NULL;
-}
 
 bool sequence_pause(void)
 {
@@ -37,48 +32,54 @@ void sequence_resume(bool was_paused)
 
 /* ---- entries ---- */
 
+static bool overlaps(const struct sequence_entry *entry, const void *memory, uint64_t bytes)
+{
+    const uintptr_t a = (uintptr_t)entry->memory, b = (uintptr_t)memory;
+    return bytes > 0 && a < b + bytes && b < a + entry->bytes;
+}
+
 static struct sequence_entry *find(const struct value *value, const void *memory, enum base_type type)
 {
     struct sequence_entry *entry;
     DL_FOREACH(current->entries, entry)
-    if (entry->memory == memory && entry->bytes == value->bytes && entry->type == type && !entry->gone)
+    if (entry->memory == memory && entry->bytes == value->bytes && entry->type == type)
         return entry;
     return NULL;
 }
 
 static void retire(struct sequence_entry *entry)
 {
-    if (entry->stale)
-        entry->gone = true; /* what is there is not its value, and will not be */
+    pthread_mutex_lock(&current->lock);
     DL_DELETE(current->entries, entry);
     DL_APPEND(current->past, entry);
+    pthread_mutex_unlock(&current->lock);
 }
 
-static void forget_saved(struct sequence_entry *entry)
+/* With the sequence's lock held. */
+static void set_saved(struct sequence_entry *entry, void *saved)
 {
     current->saved_bytes -= entry->saved ? entry->bytes : 0;
     free(entry->saved);
-    entry->saved = NULL;
+    entry->saved = saved;
+    current->saved_bytes += saved ? entry->bytes : 0;
 }
 
 /* What is there is written over soon; without it, a result that was made of it could not be made again. */
 static void save(struct sequence_entry *entry)
 {
     struct sequence_entry *oldest = current->past;
-    if (entry->stale || entry->gone || entry->bytes > SEQUENCE_MOST_SAVED)
+    if (entry->bytes > SEQUENCE_MOST_SAVED ||
+        (entry->distant && distant_state(entry->distant, NULL) != DISTANT_HOME))
         return;
+    void *saved = sequence_copy_memory(entry->memory, entry->bytes);
+    pthread_mutex_lock(&current->lock);
     for (; oldest && current->saved_bytes + entry->bytes > SEQUENCE_MOST_SAVED; oldest = oldest->next)
-        forget_saved(oldest);
-    entry->saved = malloc(entry->bytes);
-    if (!entry->saved)
-        return;
-    memcpy(entry->saved, entry->memory, entry->bytes);
-    current->saved_bytes += entry->bytes;
+        set_saved(oldest, NULL);
+    set_saved(entry, saved);
+    pthread_mutex_unlock(&current->lock);
 }
 
-/* `stale`: a result belongs there; else its value is what is there now. */
-static struct sequence_entry *add(void *memory, uint64_t bytes, enum base_type type, bool stale,
-                                  struct esp_error *error)
+static struct sequence_entry *add(void *memory, uint64_t bytes, enum base_type type, struct esp_error *error)
 {
     struct sequence_entry *entry = calloc(1, sizeof *entry);
     if (!entry || !(entry->holding = holding_create(DATUM_VOLATILE, 0, false))) {
@@ -89,102 +90,20 @@ static struct sequence_entry *add(void *memory, uint64_t bytes, enum base_type t
     entry->memory = memory;
     entry->bytes = bytes;
     entry->type = type;
-    entry->stale = stale;
-    entry->print = stale ? 0 : fingerprint(memory, bytes);
-    entry->owner = current;
+    pthread_mutex_lock(&current->lock);
     DL_APPEND(current->entries, entry);
-    sequence_place_add(entry);
+    pthread_mutex_unlock(&current->lock);
     return entry;
-}
-
-/* From where it is, or computed again. */
-static enum esp_status fetch(struct sequence_entry *entry, void *memory, struct esp_error *error)
-{
-    char datum[DATUM_TEXT];
-    if (!holding_datum(entry->holding, datum))
-        return error_set(error, ESP_NOT_FOUND, "it is on no server");
-    enum esp_status status =
-        data_get(current->engine, datum, memory, entry->bytes, (struct data_told){0}, error);
-    if (transfer_may_go_on(status) && sequence_make_again(current, entry->holding, error) == ESP_OK &&
-        holding_datum(entry->holding, datum))
-        status = data_get(current->engine, datum, memory, entry->bytes, (struct data_told){0}, error);
-    return status;
-}
-
-/* What the program has not written to: the other elements of the result. */
-static enum esp_status fetch_rest(struct sequence_entry *entry, struct esp_error *error)
-{
-    void *whole = malloc(entry->bytes);
-    if (!whole)
-        return error_no_memory(error, "a result");
-    enum esp_status status = fetch(entry, whole, error);
-    if (status == ESP_OK)
-        vacant_fill(entry->memory, whole, entry->bytes, entry->type);
-    free(whole);
-    return status;
-}
-
-/* What of that result belongs there when its call has ended: of one that failed, or that came to memory,
- * nothing does. */
-static enum vacancy what_is_due(struct sequence_entry *entry)
-{
-    char datum[DATUM_TEXT];
-    if (!entry->stale || entry->gone)
-        return VACANT_NOT;
-    if (holding_wait(entry->holding, NULL) != ESP_OK || !holding_datum(entry->holding, datum))
-        return VACANT_NOT;
-    entry->gone = !sequence_place_is_there(entry);
-    return entry->gone ? VACANT_NOT : vacant_look(entry->memory, entry->bytes, entry->type);
-}
-
-/* The result that belongs there comes; what the program has written there since stays. */
-static enum esp_status bring_back(struct sequence_entry *entry, struct esp_error *error)
-{
-    enum esp_status status = ESP_OK;
-    if (!entry->stale || entry->gone)
-        return ESP_OK;
-    const enum vacancy due = what_is_due(entry);
-    if (entry->gone)
-        return error_set(error, ESP_INVALID,
-                         "a result of the sequence cannot come to its memory at %p, which was freed: let "
-                         "esp_sequence_passed_on() know of it before, or free it behind esp_sequence_end()",
-                         (void *)entry->memory);
-    if (due == VACANT_WHOLLY)
-        status = fetch(entry, entry->memory, error);
-    else if (due == VACANT_PARTLY)
-        status = fetch_rest(entry, error);
-    if (status != ESP_OK)
-        return error_prefix(error, "a result of the sequence");
-    if (due == VACANT_WHOLLY)
-        entry->print = fingerprint(entry->memory, entry->bytes);
-    else
-        entry->gone = true; /* another value than the one on servers */
-    entry->stale = false;
-    return ESP_OK;
 }
 
 enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error)
 {
     struct sequence_entry *entry;
-    enum esp_status status = ESP_OK;
-    if (!current)
-        return ESP_OK;
-    DL_FOREACH(current->entries, entry)
-    if (status == ESP_OK && sequence_overlaps(entry, memory, bytes))
-        status = bring_back(entry, error);
-    return status;
-}
-
-enum esp_status sequence_check_memory(const struct argument *argument, const void *memory, uint64_t bytes,
-                                      struct esp_error *error)
-{
-    if (!sequence_place_is_due(memory, bytes, current))
-        return ESP_OK;
-    return error_set(
-        error, ESP_INVALID,
-        "argument \"%s\": in its memory belongs a result of another thread's sequence, which comes "
-        "when that thread calls esp_sequence_end()",
-        argument->name);
+    if (current)
+        DL_FOREACH(current->entries, entry)
+    if (entry->distant && overlaps(entry, memory, bytes))
+        holding_wait(entry->holding, NULL); /* its call may be on its way */
+    return guard_bring(memory, bytes, error);
 }
 
 void sequence_note_call(const struct invocation *invocation)
@@ -206,54 +125,60 @@ static bool may_hold(const struct value *value, const struct argument *argument)
            !value->stays && value->bytes >= SEQUENCE_LEAST_BYTES;
 }
 
-/* The entry whose value goes in; NULL: there is none, or what it had is there no more. */
-static struct sequence_entry *usable(const struct value *value, const struct argument *argument)
+/* Whether that result of a call is what the memory means; `in` it is as well: *here. */
+static bool means_result(struct sequence_entry *entry, bool *here)
+{
+    uint64_t print = 0;
+    *here = false;
+    if (holding_wait(entry->holding, NULL) != ESP_OK)
+        return false;
+    if (distant_state(entry->distant, NULL) == DISTANT_LEFT && distant_is_untouched(entry->distant))
+        return true;
+    if (guard_bring(entry->memory, entry->bytes, NULL) != ESP_OK)
+        return false;
+    *here = distant_state(entry->distant, &print) == DISTANT_HOME &&
+            fingerprint(entry->memory, entry->bytes) == print;
+    return *here;
+}
+
+/* The entry whose value goes in; NULL: there is none, or what it had is there no more. *here: that is in the
+ * memory, too. */
+static struct sequence_entry *usable(const struct value *value, const struct argument *argument, bool *here)
 {
     struct sequence_entry *entry = find(value, value->in, argument->type);
     if (!entry)
         return NULL;
-    if (entry->stale)
-        return what_is_due(entry) == VACANT_WHOLLY ? entry : NULL;
-    bool good = holding_wait(entry->holding, NULL) == ESP_OK &&
-                fingerprint(entry->memory, entry->bytes) == entry->print;
+    *here = true;
+    const bool good = entry->distant ? means_result(entry, here)
+                                     : guard_bring(entry->memory, entry->bytes, NULL) == ESP_OK &&
+                                           holding_wait(entry->holding, NULL) == ESP_OK &&
+                                           fingerprint(entry->memory, entry->bytes) == entry->print;
     if (good)
         return entry;
     retire(entry);
     return NULL;
 }
 
-/* A copy of memory in which a result is due is no value. */
-static enum esp_status check_marks(const struct value *value, const struct argument *argument,
-                                   struct esp_error *error)
-{
-    if (value->form != VALUE_MEMORY || !vacant_can_be(argument->type) ||
-        vacant_look(value->in, value->bytes, argument->type) == VACANT_NOT)
-        return ESP_OK;
-    return error_set(
-        error, ESP_INVALID,
-        "argument \"%s\": it was copied from memory in which a result of a sequence is due, and which "
-        "has it behind esp_sequence_end() only: pass that memory itself, or end the sequence before",
-        argument->name);
-}
-
 static enum esp_status take_input(struct value *value, const struct argument *argument,
                                   struct esp_error *error)
 {
     char datum[DATUM_TEXT];
-    struct sequence_entry *entry = usable(value, argument);
+    bool here = true;
+    struct sequence_entry *entry = usable(value, argument, &here);
     if (!entry) {
-        if (sequence_sync(value->in, value->bytes, error) != ESP_OK ||
-            check_marks(value, argument, error) != ESP_OK)
+        if (sequence_sync(value->in, value->bytes, error) != ESP_OK)
             return error->status;
-        entry = add((void *)(uintptr_t)value->in, value->bytes, argument->type, false, error);
+        entry = add((void *)(uintptr_t)value->in, value->bytes, argument->type, error);
+        if (!entry)
+            return error->status;
+        entry->print = fingerprint(value->in, value->bytes);
     }
-    if (!entry)
-        return error->status;
     value->held = holding_use(entry->holding);
+    entry->taken = true;
     if (!holding_datum(entry->holding, datum))
         return ESP_OK;
-    if (entry->stale)
-        value->in = NULL; /* what is there is not the value */
+    if (!here)
+        value->in = NULL; /* it is not there */
     value->datum = strdup(datum);
     return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }
@@ -296,35 +221,40 @@ enum esp_status sequence_take_strings(struct value *value, struct esp_error *err
     return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }
 
-/* Whatever was there is past; of what reaches beyond, the rest is made good first. */
+/* Whatever was there is past; of what reaches beyond, the rest is made good first. What does not stays until
+ * the new result takes its place: should the call fail, it is there still. */
 static enum esp_status make_way(const void *memory, uint64_t bytes, struct esp_error *error)
 {
     struct sequence_entry *entry, *next;
-    enum esp_status status = ESP_OK;
     DL_FOREACH_SAFE(current->entries, entry, next)
     {
-        if (!sequence_overlaps(entry, memory, bytes))
+        if (!overlaps(entry, memory, bytes))
             continue;
-        bool beyond = entry->memory < (const char *)memory ||
-                      entry->memory + entry->bytes > (const char *)memory + bytes;
+        if (entry->distant)
+            holding_wait(entry->holding, NULL);
         save(entry);
-        if (beyond && status == ESP_OK)
-            status = bring_back(entry, error);
         retire(entry);
     }
-    return status;
+    return guard_bring_around(memory, bytes, error);
 }
 
-static enum esp_status take_output(struct value *value, const struct argument *argument,
+static enum esp_status take_output(struct value *value, const struct problem *problem,
                                    struct esp_error *error)
 {
-    enum esp_status status = make_way(value->out, value->bytes, error);
-    struct sequence_entry *entry =
-        status == ESP_OK ? add(value->out, value->bytes, argument->type, true, error) : NULL;
-    if (!entry)
+    const struct argument *argument = &problem->arguments[value->index];
+    struct sequence_entry *entry = NULL;
+    if (make_way(value->out, value->bytes, error) != ESP_OK ||
+        !(entry = add(value->out, value->bytes, argument->type, error)))
         return error->status;
+    entry->distant = distant_create(current, current->engine, entry->holding, value->out, value->bytes,
+                                    problem->name, argument->name);
+    if (!entry->distant) {
+        retire(entry);
+        return error_no_memory(error, "a sequence");
+    }
     holding_expect(entry->holding, &value->due);
     value->result = holding_use(entry->holding);
+    value->distant = distant_use(entry->distant);
     value->is_kept = true;
     value->kept_mode = DATUM_VOLATILE;
     return ESP_OK;
@@ -335,27 +265,38 @@ enum esp_status sequence_take_input(struct value *value, const struct argument *
 {
     if (value->grid || value->datum || !value_goes_in(value, argument) || !value->in)
         return ESP_OK;
-    if (may_hold(value, argument))
-        return take_input(value, argument, error);
-    const enum esp_status status = sequence_sync(value->in, span, error);
-    return status == ESP_OK ? check_marks(value, argument, error) : status;
+    return current && may_hold(value, argument) ? take_input(value, argument, error)
+                                                : sequence_sync(value->in, span, error);
 }
 
-enum esp_status sequence_take_result(struct value *value, const struct argument *argument, bool is_abstract,
-                                     uint64_t span, struct esp_error *error)
+enum esp_status sequence_take_result(struct value *value, const struct problem *problem, uint64_t span,
+                                     struct esp_error *error)
 {
+    const struct argument *argument = &problem->arguments[value->index];
     const bool is_named = value->datum && !value->held; /* by the program, as what goes in */
     if (value->grid || is_named || value->result || !argument_is_output(argument) || !value->out)
         return ESP_OK;
-    const bool is_whole = !is_abstract || abstract_gives_whole(argument); /* else it is made here */
-    if (is_whole && may_hold(value, argument) && vacant_can_be(argument->type))
-        return take_output(value, argument, error);
+    const bool is_whole = !problem->abstract || abstract_gives_whole(argument); /* else it is made here */
+    if (current && is_whole && may_hold(value, argument))
+        return take_output(value, problem, error);
     /* Of a section, what is not written stays as it is. */
     enum esp_status status = sequence_sync(value->out, span, error);
-    return status == ESP_OK ? make_way(value->out, span, error) : status;
+    return status == ESP_OK && current ? make_way(value->out, span, error) : status;
 }
 
 /* ---- beginning and end ---- */
+
+/* Blocks that malloc() carves out of others cannot be guarded (client/data/guard_pages.h). It does so with
+ * ever larger ones when large ones have been freed, unless its threshold has been set: to what it begins
+ * with, here, or by the user. */
+static void have_blocks_from_system(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    const char *tunables = getenv("GLIBC_TUNABLES");
+    if (!getenv("MALLOC_MMAP_THRESHOLD_") && !(tunables && strstr(tunables, "glibc.malloc.mmap_threshold")))
+        mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
+}
 
 enum esp_status esp_sequence_begin(void)
 {
@@ -366,10 +307,10 @@ enum esp_status esp_sequence_begin(void)
     enum esp_status status = ESP_OK;
     if (current)
         status = error_set(error, ESP_INVALID, "this thread is in a sequence already: end it first");
-    else if (!(current = calloc(1, sizeof *current)))
+    else if (!(current = sequence_create(library->engine)))
         status = error_no_memory(error, "a sequence");
     else
-        current->engine = library->engine;
+        have_blocks_from_system();
     library_leave(status == ESP_OK);
     return status;
 }
@@ -382,111 +323,135 @@ enum esp_status esp_sequence_passed_on(const void *memory)
         return error_set(error, ESP_INVALID, "this thread is in no sequence");
     DL_FOREACH(current->entries, entry)
     {
-        if (entry->memory == memory && entry->stale && !entry->gone) {
-            holding_wait(entry->holding, NULL); /* nobody marks the memory then */
-            entry->passed_on = true;
+        if (entry->memory == memory && entry->distant) {
+            entry->taken = true;
             return ESP_OK;
         }
     }
-    return error_set(error, ESP_NOT_FOUND,
-                     "no result of this sequence that is still on a server belongs there");
+    return error_set(error, ESP_NOT_FOUND, "no result of this sequence belongs there");
 }
 
-/* Deleting is waiting for answers, mostly: all of them at once. */
-struct drops {
+/* Fetching and deleting is waiting for answers, mostly: all of them at once. */
+struct batch {
     struct engine *engine;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of what follows */
     pthread_cond_t ended;
     unsigned under_way;
+    struct esp_error error; /* the first */
 };
 
-struct deletion {
+struct part {
     struct thread_job job;
-    struct drops *drops;
+    struct batch *batch;
+    void (*run)(struct part *part, struct esp_error *error);
+    struct sequence_entry *entry;
     char datum[DATUM_TEXT];
 };
 
-static void drop_run(void *arg)
+static void run_part(void *arg)
 {
-    struct deletion *drop = arg;
-    struct drops *drops = drop->drops;
-    data_drop(drops->engine, drop->datum, NULL, NULL); /* what is gone already need not go */
-    free(drop);
-    pthread_mutex_lock(&drops->lock);
-    drops->under_way--;
-    pthread_cond_signal(&drops->ended);
-    pthread_mutex_unlock(&drops->lock);
+    struct part *part = arg;
+    struct batch *batch = part->batch;
+    struct esp_error error = {0};
+    part->run(part, &error);
+    free(part);
+    pthread_mutex_lock(&batch->lock);
+    if (batch->error.status == ESP_OK)
+        batch->error = error;
+    batch->under_way--;
+    pthread_cond_signal(&batch->ended);
+    pthread_mutex_unlock(&batch->lock);
 }
 
-static void drop_begin(struct drops *drops, struct holding *holding)
+static void begin_part(struct batch *batch, const struct part *what)
 {
-    struct deletion *drop = malloc(sizeof *drop);
-    if (!drop || !holding_datum(holding, drop->datum)) {
-        free(drop);
+    struct part *part = malloc(sizeof *part);
+    pthread_mutex_lock(&batch->lock);
+    if (part)
+        batch->under_way++;
+    else if (batch->error.status == ESP_OK)
+        error_no_memory(&batch->error, "the end of a sequence");
+    pthread_mutex_unlock(&batch->lock);
+    if (!part)
         return;
-    }
-    drop->drops = drops;
-    drop->job = (struct thread_job){.run = drop_run, .arg = drop};
-    pthread_mutex_lock(&drops->lock);
-    drops->under_way++;
-    pthread_mutex_unlock(&drops->lock);
-    if (!thread_pool_submit(drops->engine->runners, &drop->job))
-        drop_run(drop);
+    *part = *what;
+    part->batch = batch;
+    part->job = (struct thread_job){.run = run_part, .arg = part};
+    if (!thread_pool_submit(batch->engine->runners, &part->job))
+        run_part(part);
 }
 
-static void clear(struct drops *drops, struct sequence_entry **list)
+static enum esp_status finish_batch(struct batch *batch, struct esp_error *error)
 {
-    struct sequence_entry *entry, *next;
-    DL_FOREACH_SAFE(*list, entry, next)
-    {
-        if (drops)
-            drop_begin(drops, entry->holding);
-        sequence_place_remove(entry);
-        holding_release(entry->holding);
-        free(entry->saved);
-        free(entry);
-    }
-    *list = NULL;
+    pthread_mutex_lock(&batch->lock);
+    while (batch->under_way > 0)
+        pthread_cond_wait(&batch->ended, &batch->lock);
+    pthread_mutex_unlock(&batch->lock);
+    pthread_cond_destroy(&batch->ended);
+    pthread_mutex_destroy(&batch->lock);
+    return batch->error.status == ESP_OK ? ESP_OK
+                                         : error_set(error, batch->error.status, "%s", batch->error.text);
 }
 
-static void clear_strings(struct drops *drops, struct sequence *sequence)
+static void delete_it(struct part *part, struct esp_error *error)
 {
-    struct sequence_strings *strings, *next;
-    LL_FOREACH_SAFE(sequence->strings, strings, next)
-    {
-        if (drops)
-            drop_begin(drops, strings->holding);
-        holding_release(strings->holding);
-        free(strings);
-    }
+    (void)error; /* what is gone already need not go */
+    data_drop(part->batch->engine, part->datum, NULL, NULL);
 }
 
-/* `engine` NULL: it is there no more. */
-static void close_sequence(struct sequence *sequence, struct engine *engine)
+static void bring_it(struct part *part, struct esp_error *error)
 {
-    struct drops drops = {
-        .engine = engine, .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
-    clear(engine ? &drops : NULL, &sequence->entries);
-    clear(engine ? &drops : NULL, &sequence->past);
-    clear_strings(engine ? &drops : NULL, sequence);
-    pthread_mutex_lock(&drops.lock);
-    while (drops.under_way > 0)
-        pthread_cond_wait(&drops.ended, &drops.lock);
-    pthread_mutex_unlock(&drops.lock);
-    sequence_forget_calls(sequence);
-    free(sequence);
+    guard_bring(part->entry->memory, part->entry->bytes, error);
 }
 
+static void drop(struct batch *batch, struct holding *holding)
+{
+    struct part part = {.run = delete_it};
+    if (!holding_datum(holding, part.datum))
+        return;
+    holding_unset(holding, part.datum);
+    begin_part(batch, &part);
+}
+
+static void drop_entries(struct batch *batch, struct sequence_entry *list)
+{
+    struct sequence_entry *entry;
+    DL_FOREACH(list, entry)
+    if (!entry->distant || !distant_outlive(entry->distant))
+        drop(batch, entry->holding);
+}
+
+static void drop_all(struct sequence *sequence, struct batch *batch)
+{
+    struct sequence_strings *strings;
+    drop_entries(batch, sequence->entries);
+    drop_entries(batch, sequence->past);
+    LL_FOREACH(sequence->strings, strings)
+    drop(batch, strings->holding);
+}
+
+#define BATCH(of)                                                                                            \
+    {                                                                                                        \
+        .engine = (of), .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER                 \
+    }
+
+/* What no later call has taken is what the program wants to see. */
 static enum esp_status finish(struct esp_error *error)
 {
     struct sequence_entry *entry;
-    struct esp_error why;
-    enum esp_status status = ESP_OK;
+    struct batch fetches = BATCH(current->engine), drops = BATCH(current->engine);
     DL_FOREACH(current->entries, entry)
     {
-        if (!entry->passed_on && bring_back(entry, &why) != ESP_OK && status == ESP_OK)
-            status = error_set(error, why.status, "%s", why.text);
+        const struct part part = {.run = bring_it, .entry = entry};
+        if (!entry->distant)
+            continue;
+        holding_wait(entry->holding, NULL);
+        if (!entry->taken && distant_state(entry->distant, NULL) == DISTANT_LEFT)
+            begin_part(&fetches, &part);
     }
+    const enum esp_status status = finish_batch(&fetches, error);
+    drop_all(current, &drops);
+    finish_batch(&drops, NULL);
     return status;
 }
 
@@ -501,7 +466,9 @@ enum esp_status esp_sequence_end(void)
         alive ? finish(error)
               : error_set(error, ESP_INVALID,
                           "grpc_finalize() was called within the sequence: what was on servers only is lost");
-    close_sequence(current, alive ? current->engine : NULL);
+    if (!alive)
+        current->engine = NULL;
+    sequence_release(current);
     current = NULL;
     if (library)
         library_leave(status == ESP_OK);

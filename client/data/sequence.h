@@ -5,9 +5,9 @@
  * by their address.
  *
  * An entry is an array of the program: address, bytes, and its holding. Of one that went in, a fingerprint
- * tells whether the program has written there since. One is *stale* when a result belongs there that is on a
- * server only: when the call has ended its memory is marked (client/data/vacant.h), and what is not marked
- * any more was written by the program and stays.
+ * tells whether the program has written there since. Of a result the memory is guarded while it is on a
+ * server only (client/data/distant.h); one that later calls have taken, and at which nobody has looked, stays
+ * so behind the end.
  */
 #ifndef CLIENT_SEQUENCE_H
 #define CLIENT_SEQUENCE_H
@@ -18,23 +18,17 @@
 /* Smaller arrays are sent and come back with the calls: that costs less than leaving them. */
 #define SEQUENCE_LEAST_BYTES ((uint64_t)32 << 10)
 
-/* Whether this thread is in a sequence. */
-bool sequence_is_open(void);
-
 /* An argument of a call, its bytes known (`span`: of the memory that it may lie in, at least those): what it
- * takes, and then, when all have been looked at so, what it gives, becomes part of the sequence where it can
- * be; else memory is made good first. May block. */
+ * takes, and then, when all have been looked at so, what it gives, becomes part of the sequence where there
+ * is one and it can be; else what belongs in its memory comes first. May block. */
 enum esp_status sequence_take_input(struct value *value, const struct argument *argument, uint64_t span,
                                     struct esp_error *error);
 /* The same of an array of strings, packed as it travels (`in`), which the call only reads. */
 enum esp_status sequence_take_strings(struct value *value, struct esp_error *error);
-enum esp_status sequence_take_result(struct value *value, const struct argument *argument, bool is_abstract,
-                                     uint64_t span, struct esp_error *error);
-/* The program is about to have that memory read otherwise: results that belong there come. */
+enum esp_status sequence_take_result(struct value *value, const struct problem *problem, uint64_t span,
+                                     struct esp_error *error);
+/* That memory is about to be read or written otherwise: results that belong there come. Any thread. */
 enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error);
-/* ESP_INVALID: what that argument takes from memory is due there in a sequence of another thread. */
-enum esp_status sequence_check_memory(const struct argument *argument, const void *memory, uint64_t bytes,
-                                      struct esp_error *error);
 
 /* A call of this thread is about to begin: what it takes and gives is remembered, so that its results can be
  * computed again. */

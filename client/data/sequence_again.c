@@ -5,12 +5,16 @@
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/sequence.h"
-#include "client/data/sequence_places.h"
 #include "client/session/session.h"
 #include "util/fingerprint.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <utlist.h>
 
 /* A value as it was when the call was made. */
@@ -35,6 +39,84 @@ struct sequence_call {
     struct sequence_call *prev, *next;
 };
 
+/* ---- life ---- */
+
+struct sequence *sequence_create(struct engine *engine)
+{
+    pthread_mutexattr_t recursive; /* who computes one result again may have to do so for another */
+    struct sequence *sequence = calloc(1, sizeof *sequence);
+    if (!sequence)
+        return NULL;
+    sequence->engine = engine;
+    sequence->users = 1;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&sequence->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    return sequence;
+}
+
+void sequence_use(struct sequence *sequence)
+{
+    sequence->users++;
+}
+
+static void forget(struct sequence *sequence, struct sequence_call *call);
+
+/* What was sent once more, or computed again, behind the end goes from servers, too. */
+static void free_entries(struct sequence *sequence, struct sequence_entry *list)
+{
+    struct sequence_entry *entry, *next;
+    DL_FOREACH_SAFE(list, entry, next)
+    {
+        if (sequence->engine)
+            distant_delete(sequence->engine, entry->holding);
+        distant_release(entry->distant);
+        holding_release(entry->holding);
+        free(entry->saved);
+        free(entry);
+    }
+}
+
+void sequence_release(struct sequence *sequence)
+{
+    struct sequence_strings *strings, *next;
+    if (atomic_fetch_sub(&sequence->users, 1) != 1)
+        return;
+    free_entries(sequence, sequence->entries);
+    free_entries(sequence, sequence->past);
+    LL_FOREACH_SAFE(sequence->strings, strings, next)
+    {
+        holding_release(strings->holding);
+        free(strings);
+    }
+    while (sequence->calls)
+        forget(sequence, sequence->calls);
+    pthread_mutex_destroy(&sequence->lock);
+    free(sequence);
+}
+
+/* By the system, which tells what cannot be read; where that may not be asked, it is there. */
+void *sequence_copy_memory(const void *memory, uint64_t bytes)
+{
+    char *copy = malloc(bytes ? bytes : 1);
+    for (uint64_t done = 0; copy && done < bytes;) {
+        const struct iovec here = {copy + done, bytes - done},
+                           there = {(char *)(uintptr_t)memory + done, bytes - done};
+        const ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+        if (got > 0) {
+            done += (uint64_t)got;
+        } else if (got < 0 && errno != EFAULT) {
+            memcpy(copy + done, (const char *)memory + done, bytes - done);
+            return copy;
+        } else {
+            free(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
 /* ---- remembering ---- */
 
 static void forget(struct sequence *sequence, struct sequence_call *call)
@@ -53,12 +135,6 @@ static void forget(struct sequence *sequence, struct sequence_call *call)
     free(call->values);
     function_release(call->function);
     free(call);
-}
-
-void sequence_forget_calls(struct sequence *sequence)
-{
-    while (sequence->calls)
-        forget(sequence, sequence->calls);
 }
 
 static bool leaves_results(const struct invocation *invocation)
@@ -115,14 +191,16 @@ void sequence_remember(struct sequence *sequence, const struct invocation *invoc
     call->function = function_use(invocation->function);
     call->work_flop = invocation->work_flop;
     call->memory_bytes = invocation->memory_bytes;
-    DL_APPEND(sequence->calls, call);
-    sequence->n_calls++;
     for (uint32_t i = 0; call->values && whole && i < invocation->n_values; i++, call->n_values++)
         whole = remember_value(&invocation->values[i], &call->values[i]);
+    pthread_mutex_lock(&sequence->lock);
+    DL_APPEND(sequence->calls, call);
+    sequence->n_calls++;
     if (!call->values || !whole)
         forget(sequence, call); /* without memory: then it cannot be made again */
     else if (sequence->n_calls > SEQUENCE_MOST_CALLS)
         forget(sequence, sequence->calls);
+    pthread_mutex_unlock(&sequence->lock);
 }
 
 /* ---- making it again ---- */
@@ -130,27 +208,31 @@ void sequence_remember(struct sequence *sequence, const struct invocation *invoc
 static enum esp_status make(struct sequence *sequence, struct holding *holding, unsigned depth,
                             struct esp_error *error);
 
-static const void *find_in(const struct sequence_entry *list, const struct holding *holding)
+/* A copy of it: the program may write there meanwhile. */
+static void *find_in(const struct sequence_entry *list, const struct holding *holding)
 {
     const struct sequence_entry *entry;
     DL_FOREACH(list, entry)
     {
-        if (entry->holding != holding || entry->stale)
+        uint64_t print = entry->print;
+        if (entry->holding != holding ||
+            (entry->distant && distant_state(entry->distant, &print) != DISTANT_HOME))
             continue;
-        if (entry->saved && fingerprint(entry->saved, entry->bytes) == entry->print)
-            return entry->saved;
-        if (!entry->gone && sequence_place_is_there(entry) &&
-            fingerprint(entry->memory, entry->bytes) == entry->print)
-            return entry->memory;
+        bool whole = true;
+        void *found = entry->saved ? copy(entry->saved, entry->bytes, &whole)
+                                   : sequence_copy_memory(entry->memory, entry->bytes);
+        if (found && fingerprint(found, entry->bytes) == print)
+            return found;
+        free(found);
     }
     return NULL;
 }
 
 /* Also a past one: what was there before a result was to come is saved. */
-static const void *in_memory(const struct sequence *sequence, const struct holding *holding)
+static void *in_memory(const struct sequence *sequence, const struct holding *holding)
 {
-    const void *memory = find_in(sequence->entries, holding);
-    return memory ? memory : find_in(sequence->past, holding);
+    void *found = find_in(sequence->entries, holding);
+    return found ? found : find_in(sequence->past, holding);
 }
 
 static enum esp_status name_datum(struct sequence *sequence, const char *datum, struct value *value,
@@ -169,13 +251,14 @@ static enum esp_status take_held(struct sequence *sequence, struct holding *hold
     char datum[DATUM_TEXT];
     enum esp_status status = ESP_NOT_FOUND;
     value->held = holding_use(holding);
-    if (holding_datum(holding, datum))
+    if (holding_datum(holding, datum)) /* "" otherwise */
         status = name_datum(sequence, datum, value, error);
     if (!invocation_lost_datum(status))
         return status;
     free(value->datum);
     value->datum = NULL;
-    if ((value->in = in_memory(sequence, holding))) {
+    if ((value->loaded = in_memory(sequence, holding))) {
+        value->in = value->loaded;
         holding_unset(holding, datum);
         return ESP_OK;
     }
@@ -270,7 +353,9 @@ enum esp_status sequence_make_again(struct sequence *sequence, struct holding *h
 {
     struct esp_error why = {0};
     bool was_paused = sequence_pause();
+    pthread_mutex_lock(&sequence->lock);
     enum esp_status status = make(sequence, holding, 0, &why);
+    pthread_mutex_unlock(&sequence->lock);
     sequence_resume(was_paused);
     return status == ESP_OK ? ESP_OK : error_set(error, status, "%s", why.text);
 }

@@ -7,6 +7,7 @@
 #ifndef CLIENT_SEQUENCE_AGAIN_H
 #define CLIENT_SEQUENCE_AGAIN_H
 
+#include "client/data/distant.h"
 #include "client/session/engine.h"
 #include "client/data/holding.h"
 #include "client/arguments/invocation.h"
@@ -19,15 +20,12 @@ struct sequence_entry {
     char *memory;
     uint64_t bytes;
     enum base_type type;
-    uint64_t print;     /* of the memory, when its value was taken; none of a result */
-    _Atomic bool stale; /* a result belongs there that has not come; the owner's thread sets it */
-    _Atomic bool gone;  /* the program gave the memory back: it is not to be touched; any thread sets it */
-    bool passed_on;
-    void *saved; /* owned: what was in the memory before a result was to come there */
+    uint64_t print; /* of the memory, when its value was taken; none of a result */
+    void *saved;    /* owned: what was in the memory before a result was to come there */
+    bool taken;     /* a later call took the value from servers, or the program does not want it */
     struct holding *holding;
-    const struct sequence *owner;
-    struct sequence_entry *prev, *next;         /* of the owner's entries, or past ones */
-    struct sequence_entry *all_prev, *all_next; /* client/data/sequence_places.h */
+    struct distant *distant;            /* used: it is a result; NULL: it has gone in */
+    struct sequence_entry *prev, *next; /* of the entries, or past ones */
 };
 
 /* An array of strings that has gone in. It is known by what the strings are: the same pointers may lead to
@@ -38,8 +36,12 @@ struct sequence_strings {
     struct sequence_strings *next;
 };
 
+/* The thread that began it changes it, with its lock held; others that compute results again have the lock
+ * meanwhile. It lives as long as one of its results is left somewhere. */
 struct sequence {
-    struct engine *engine;
+    struct engine *engine; /* NULL: it is there no more */
+    _Atomic unsigned users;
+    pthread_mutex_t lock;
     struct sequence_entry *entries;
     struct sequence_entry *past; /* what they were before, oldest first: goes from the servers at the end */
     uint64_t saved_bytes;        /* of all entries */
@@ -49,14 +51,21 @@ struct sequence {
     unsigned n_calls;
 };
 
+/* One user: the caller. NULL without memory. */
+struct sequence *sequence_create(struct engine *engine);
+void sequence_use(struct sequence *sequence);
+void sequence_release(struct sequence *sequence);
+
+/* What is in that memory, into malloc'ed memory; NULL: it cannot be read, as the program has given it back or
+ * a result belongs there, or there is no memory. */
+void *sequence_copy_memory(const void *memory, uint64_t bytes);
+
 /* Remembers a call that leaves results; others, and those with arguments that cannot be kept (texts, files,
  * sections, functions), are passed over. */
 void sequence_remember(struct sequence *sequence, const struct invocation *invocation);
-/* Makes the call again whose result that is, in this thread; those that made what it takes first, where that
- * is lost too. Then the holding has a datum. ESP_NOT_FOUND: no call is known that made it, or what it took is
- * nowhere any more; else how the call failed. */
+/* Makes the call again whose result that is, in this thread, which may be any; those that made what it takes
+ * first, where that is lost too. Then the holding has a datum. ESP_NOT_FOUND: no call is known that made it,
+ * or what it took is nowhere any more; else how the call failed. */
 enum esp_status sequence_make_again(struct sequence *sequence, struct holding *holding,
                                     struct esp_error *error);
-void sequence_forget_calls(struct sequence *sequence);
-
 #endif

@@ -12,30 +12,6 @@
 
 static double d[N * N], x[N * N];
 
-/* What all data that are no copies have got (from clients and from workers), or were read. */
-static unsigned long long moved(bool in)
-{
-    struct esp_data_info *infos;
-    size_t n;
-    unsigned long long bytes = 0;
-    if (esp_data_list(NULL, &infos, &n) != ESP_OK)
-        return ~0ull;
-    for (size_t i = 0; i < n; i++)
-        bytes += infos[i].replica ? 0 : in ? infos[i].bytes_in : infos[i].bytes_out;
-    esp_data_free(infos);
-    return bytes;
-}
-
-static unsigned long long received(void)
-{
-    return moved(true);
-}
-
-static unsigned long long sent(void)
-{
-    return moved(false);
-}
-
 /* Far from singular, and not symmetric. */
 static void fill_both(void)
 {
@@ -88,7 +64,7 @@ static int of_grid(void)
     HOLDS(received() == 2 * sizeof a); /* a was put by that call, x was made there */
     HOLDS(says(&dx, GRPC_INFO_MODE, "GRPC_STICKY"));
     MUST(grpc_call(&mul, N, N, N, &da, &dx, &dy));
-    HOLDS(received() == 3 * sizeof a && sent() == 0);
+    HOLDS(received() == 3 * sizeof a && handed_out() == 0);
     if (in_memory(&dx, x) || in_memory(&dy, d))
         return 1;
     HOLDS(solves(x, b) && near(d, b));
@@ -114,7 +90,7 @@ static int of_names(void)
     struct esp_argument solving[] = {{.data = &n},    {.data = &n}, {.data = &n},
                                      {.datum = id_a}, {.data = b},  {.kept = &id_x}};
     MUST(esp_call(&solve, solving, 6, NULL, NULL));
-    HOLDS(received() == 2 * sizeof a && sent() == 0);
+    HOLDS(received() == 2 * sizeof a && handed_out() == 0);
     MUST(esp_data_get(id_x, x, sizeof x, NULL, NULL));
     HOLDS(solves(x, b));
     MUST(esp_data_drop(id_x));
@@ -174,9 +150,9 @@ static int sequence(void)
     if (chain())
         return 1;
     HOLDS(received() == 7 * sizeof a); /* a and b, each once; five results */
-    HOLDS(sent() == 0 && isnan(c[0]) && isnan(x[0]));
+    HOLDS(handed_out() < sizeof a);    /* none has come but for its edges */
     MUST(esp_sequence_end());
-    HOLDS(sent() == 0 && received() == 0); /* nothing is left */
+    HOLDS(handed_out() < sizeof a && received() == 2 * sizeof a); /* c and d, which calls have taken */
     HOLDS(solves(c, b) && solves(x, b));
     memcpy(kept, x, sizeof x);
 
@@ -188,7 +164,7 @@ static int sequence(void)
     MUST(esp_sequence_begin());
     MUST(grpc_call(&add, N, N, u, d, c));
     MUST(grpc_call(&solve, N, N, N, c, b, x));
-    HOLDS(isnan(c[0]) && isnan(x[0]) && sent() == 0);
+    HOLDS(handed_out() < sizeof a);
     MUST(esp_sequence_end());
     HOLDS(near(x, b) && near(c, u));
 

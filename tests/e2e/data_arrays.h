@@ -43,6 +43,31 @@ static inline int near(const double *x, const double *y)
     return 1;
 }
 
+static inline unsigned long long moved(int in)
+{
+    struct esp_data_info *infos;
+    size_t n;
+    unsigned long long bytes = 0;
+    if (esp_data_list(NULL, &infos, &n) != ESP_OK)
+        return ~0ull;
+    for (size_t i = 0; i < n; i++)
+        bytes += infos[i].replica ? 0 : in ? infos[i].bytes_in : infos[i].bytes_out;
+    esp_data_free(infos);
+    return bytes;
+}
+
+/* Bytes of all data that servers have got: from clients and from their own workers, not from each other. */
+static inline unsigned long long received(void)
+{
+    return moved(1);
+}
+
+/* Bytes of them that they have given. */
+static inline unsigned long long handed_out(void)
+{
+    return moved(0);
+}
+
 static const size_t dims[] = {N, N, 0};
 
 static inline grpc_error_t array(grpc_data_t *data, const char *input, const char *output,

@@ -1,40 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * data_steps: data in programs: grpc_data.h, and sequences of calls.
+ * data_steps: data in programs, with grpc_data.h.
  *
  *     data_steps grid     data of grpc_data.h in calls of all kinds
- *     data_steps sequence the same program with and without a sequence
- *     data_steps lost     a sequence, one of whose servers is killed: creates the file "made" when it is
- *                         time, and waits for the file "killed"
  *     data_steps save FILE, data_steps load FILE
  *     data_steps save-all FILE, data_steps load-all FILE    the same with a container
  */
 #include "espalier.h"
 #include "tests/e2e/data_arrays.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-static int32_t pivots[N];
-
 static double d[N * N];
-
-/* Bytes of all data that servers have got: from clients and from their own workers, not from each other. */
-static unsigned long long received(void)
-{
-    struct esp_data_info *infos;
-    size_t n;
-    unsigned long long bytes = 0;
-    if (esp_data_list(NULL, &infos, &n) != ESP_OK)
-        return ~0ull;
-    for (size_t i = 0; i < n; i++)
-        bytes += infos[i].replica ? 0 : infos[i].bytes_in;
-    esp_data_free(infos);
-    return bytes;
-}
 
 /* ---- grpc_data.h ---- */
 
@@ -335,259 +312,12 @@ static int load_all(const char *uri)
     return 0;
 }
 
-/* ---- sequences ---- */
-
-static double lu[N * N], x[N * N], t[N * N];
-
-/* A program that knows nothing of sequences: powers, a factorisation, two solves with it. */
-static int program(void)
-{
-    grpc_function_handle_t mul, getrf, getrs;
-    MUST(grpc_function_handle_default(&mul, (char *)"product"));
-    MUST(grpc_function_handle_default(&getrf, (char *)"dgetrf"));
-    MUST(grpc_function_handle_default(&getrs, (char *)"dgetrs"));
-    MUST(grpc_call(&mul, N, a, b, c));
-    MUST(grpc_call(&mul, N, a, c, d));
-    memcpy(lu, a, sizeof lu);
-    MUST(grpc_call(&getrf, N, N, lu, pivots));
-    memcpy(x, b, sizeof x);
-    MUST(grpc_call(&getrs, 'N', N, N, lu, pivots, x));
-    MUST(grpc_call(&mul, N, a, x, t)); /* b again */
-    return 0;
-}
-
-/* All results are lost with their server; the program still has what the first was made of. */
-static int lost(void)
-{
-    grpc_function_handle_t mul, solve;
-    fill(a, 1);
-    for (int i = 0; i < N; i++)
-        a[i * N + i] += 20;
-    fill(b, 2);
-    MUST(grpc_function_handle_default(&mul, (char *)"product"));
-    MUST(grpc_function_handle_default(&solve, (char *)"solve"));
-    MUST(esp_sequence_begin());
-    MUST(grpc_call(&mul, N, a, b, c));
-    MUST(grpc_call(&mul, N, a, c, d));
-    MUST(grpc_call(&solve, N, N, N, a, c, t)); /* b again */
-    FILE *made = fopen("made", "w");
-    HOLDS(made && fclose(made) == 0);
-    for (int i = 0; i < 600 && access("killed", F_OK) != 0; i++)
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    MUST(grpc_call(&mul, N, d, t, x));
-    MUST(esp_sequence_end());
-    multiply(a, b, expected);
-    HOLDS(near(c, expected) && near(t, b));
-    multiply(a, c, expected);
-    HOLDS(near(d, expected));
-    multiply(d, b, expected);
-    HOLDS(near(x, expected));
-    return 0;
-}
-
-/* Servers have not the memory for all that would stay there: the same comes out. */
-static int tight(void)
-{
-    static double kept[4][N * N], solution[N * N];
-    grpc_function_handle_t solve;
-    double *const results[] = {c, d, x, lu};
-    MUST(grpc_function_handle_default(&solve, (char *)"solve"));
-    fill(a, 1);
-    for (int i = 0; i < N; i++)
-        a[i * N + i] += 20;
-    fill(b, 2);
-    if (program())
-        return 1;
-    for (int i = 0; i < 4; i++) {
-        memcpy(kept[i], results[i], sizeof c);
-        memset(results[i], 0, sizeof c);
-    }
-    memset(t, 0, sizeof t);
-    MUST(esp_sequence_begin());
-    if (program())
-        return 1;
-    MUST(grpc_call(&solve, N, N, N, a, c, solution)); /* b again */
-    MUST(esp_sequence_end());
-    HOLDS(near(solution, b));
-    for (int i = 0; i < 4; i++)
-        HOLDS(near(results[i], kept[i]));
-    HOLDS(near(t, b));
-    return 0;
-}
-
-/* Another thread knows nothing of this one's sequence, and may not take what is not there yet. */
-static void *foreign(void *handle)
-{
-    static double own[N * N];
-    const bool refused = grpc_call(handle, N, c, b, own) == GRPC_SESSION_FAILED &&
-                         strstr(esp_last_error()->text, "another thread's sequence");
-    return refused && grpc_call(handle, N, a, b, own) == GRPC_NO_ERROR ? handle : NULL;
-}
-
-/* What a program may do with memory in which a result is due: write the same as before, some of it, all of
- * it, pass it as data, give it back. */
-static int written_between(void)
-{
-    grpc_function_handle_t mul, replace;
-    grpc_data_t in_memory;
-    pthread_t thread;
-    void *well;
-    MUST(grpc_function_handle_default(&mul, (char *)"product"));
-    MUST(grpc_function_handle_default(&replace, (char *)"replace"));
-    double *const lent = esp_alloc(sizeof a), *const freed = malloc(sizeof a);
-    HOLDS(lent && freed);
-    fill(c, 5);
-    memcpy(freed, b, sizeof b);
-    multiply(a, b, expected);
-    MUST(esp_sequence_begin());
-    MUST(grpc_call(&mul, N, a, freed, c));
-    HOLDS(pthread_create(&thread, NULL, foreign, &mul) == 0 && pthread_join(thread, &well) == 0 && well);
-    fill(c, 5); /* the same bytes as before the call */
-    MUST(grpc_call(&mul, N, c, b, x));
-    MUST(grpc_call(&mul, N, a, freed, t));
-    t[3] = 0.25; /* the rest of it is the result's */
-    t[N] = 0.5;
-    MUST(grpc_call(&mul, N, t, b, d));
-    MUST(grpc_call(&mul, N, a, b, lent));
-    MUST(esp_free(lent));
-    memset(freed, 0, sizeof a);
-    free(freed);
-    MUST(esp_sequence_end());
-    HOLDS(t[3] == 0.25 && t[N] == 0.5);
-    expected[3] = 0.25;
-    expected[N] = 0.5;
-    HOLDS(near(t, expected));
-    multiply(t, b, expected);
-    HOLDS(near(d, expected));
-    fill(t, 5);
-    multiply(t, b, expected);
-    HOLDS(near(c, t) && near(x, expected));
-
-    /* A copy of it is no value, and memory that is gone (whole pages, here) takes none; the others come. */
-    void *const page = mmap(NULL, sizeof a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    HOLDS(page != MAP_FAILED);
-    MUST(esp_sequence_begin());
-    MUST(grpc_call(&mul, N, a, b, page));
-    MUST(grpc_call(&mul, N, a, b, c));
-    memcpy(x, c, sizeof c);
-    HOLDS(grpc_call(&mul, N, x, b, d) == GRPC_SESSION_FAILED &&
-          strstr(esp_last_error()->text, "was copied from memory in which a result of a sequence is due"));
-    munmap(page, sizeof a);
-    HOLDS(esp_sequence_end() == ESP_INVALID && strstr(esp_last_error()->text, "which was freed"));
-    multiply(a, b, t);
-    HOLDS(near(c, t));
-
-    /* Data whose value is in such memory. */
-    MUST(grpc_data_memory_mapping_set("due", c));
-    MUST(array(&in_memory, "memory:due", NULL, GRPC_VOLATILE));
-    MUST(esp_sequence_begin());
-    MUST(grpc_call(&mul, N, a, b, c));
-    MUST(grpc_call(&mul, N, &in_memory, b, x));
-    MUST(esp_sequence_end());
-    MUST(grpc_data_free(&in_memory, NULL));
-    multiply(a, b, t);
-    multiply(t, b, expected);
-    HOLDS(near(x, expected));
-
-    /* Written over again and again, as loops do. */
-    MUST(esp_sequence_begin());
-    for (int i = 0; i < 5; i++) {
-        memcpy(c, a, sizeof a);
-        MUST(grpc_call(&replace, N, c, c, b)); /* c = c b */
-        MUST(grpc_call(&mul, N, c, b, d));
-    }
-    MUST(esp_sequence_end());
-    HOLDS(near(c, t) && near(d, expected));
-    return 0;
-}
-
-static int sequence(void)
-{
-    static double kept[4][N * N];
-    fill(a, 1);
-    for (int i = 0; i < N; i++)
-        a[i * N + i] += 20;
-    fill(b, 2);
-    if (program())
-        return 1;
-    HOLDS(near(t, b));
-    memcpy(kept[0], c, sizeof c);
-    memcpy(kept[1], d, sizeof c);
-    memcpy(kept[2], x, sizeof c);
-    memcpy(kept[3], lu, sizeof c);
-    memset(c, 0, sizeof c);
-    memset(d, 0, sizeof c);
-    memset(x, 0, sizeof c);
-    memset(t, 0, sizeof c);
-    HOLDS(esp_sequence_end() == ESP_INVALID);
-    MUST(esp_sequence_begin());
-    HOLDS(esp_sequence_begin() == ESP_INVALID);
-    if (program())
-        return 1;
-    /* a, b and the copies of them that were written over, each once; five results. */
-    HOLDS(received() == 9 * sizeof a);
-    HOLDS(isnan(c[0])); /* it is still where it was made, and who looks too early is told so */
-    MUST(esp_sequence_passed_on(c));
-    HOLDS(esp_sequence_passed_on(a) == ESP_NOT_FOUND);
-    MUST(esp_sequence_end());
-    HOLDS(isnan(c[0]));
-    HOLDS(near(d, kept[1]) && near(x, kept[2]) && near(lu, kept[3]) && near(t, b));
-    HOLDS(received() == 0); /* nothing is left on servers */
-
-    /* What the program writes is noticed. */
-    grpc_function_handle_t mul;
-    MUST(grpc_function_handle_default(&mul, (char *)"product"));
-    MUST(esp_sequence_begin());
-    MUST(grpc_call(&mul, N, a, b, c));
-    a[7] += 1;
-    MUST(grpc_call(&mul, N, a, b, d));
-    memset(c, 0, sizeof c);
-    c[0] = 1; /* the result that belongs there is not wanted after all */
-    MUST(grpc_call(&mul, N, c, b, x));
-    MUST(esp_sequence_end());
-    multiply(a, b, expected);
-    HOLDS(near(d, expected) && c[0] == 1 && c[1] == 0);
-    multiply(c, b, expected);
-    HOLDS(near(x, expected));
-    if (written_between())
-        return 1;
-
-    /* Asynchronous calls, and jobs beside them. */
-    grpc_sessionid_t ids[2];
-    /* An array that is a result and an input of the same call, whichever its description has first. */
-    grpc_function_handle_t replace;
-    MUST(grpc_function_handle_default(&replace, (char *)"replace"));
-    multiply(a, b, c);
-    multiply(c, b, expected);
-    MUST(esp_sequence_begin());
-    MUST(grpc_call(&mul, N, a, b, c));
-    MUST(grpc_call(&replace, N, c, c, b)); /* what goes in is on a server only */
-    MUST(esp_sequence_end());
-    HOLDS(near(c, expected));
-
-    MUST(esp_sequence_begin());
-    MUST(grpc_call_async(&mul, &ids[0], N, a, b, c));
-    MUST(grpc_call_async(&mul, &ids[1], N, b, a, d));
-    MUST(grpc_wait_all());
-    MUST(grpc_call(&mul, N, c, d, x));
-    HOLDS(received() == 5 * sizeof a); /* two sent, three made */
-    MUST(esp_sequence_end());
-    multiply(a, b, c);
-    multiply(b, a, d);
-    multiply(c, d, expected);
-    HOLDS(near(x, expected));
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *with = argc > 2 ? argv[2] : "";
     if (grpc_initialize(NULL) != GRPC_NO_ERROR)
         return told("grpc_initialize");
     int failed = strcmp(what, "grid") == 0       ? grid(with)
-                 : strcmp(what, "sequence") == 0 ? sequence()
-                 : strcmp(what, "tight") == 0    ? tight()
-                 : strcmp(what, "lost") == 0     ? lost()
                  : strcmp(what, "save") == 0     ? save(with)
                  : strcmp(what, "load") == 0     ? load(with)
                  : strcmp(what, "save-all") == 0 ? save_all(with)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Programs that use data on servers: grpc_data.h, and sequences of calls.
+# Programs that use data on servers, with grpc_data.h.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
 steps=$top_builddir/tests/e2e/data_steps
@@ -203,7 +203,6 @@ check_says "with what is missing" 'wrong:13: expected "rank R".*or "end"'
 sed 's/^rank 2$/rank 3/' all >wrong
 check_fails any "so is one with a rank too many" "$steps" load-all file:wrong
 check "another program uses all of it, and deletes it" "$steps" load-all file:all
-check "a sequence sends nothing twice, and gives what the program gives without" "$steps" sequence
 check "data go wherever an argument is an array" "${steps%steps}kinds" B
 
 # ---- orders about the data of a session ----
@@ -308,31 +307,6 @@ pids=$(for p in $pids; do [ "$p" = "$pid_A" ] || printf '%s ' "$p"; done)
 start_server A
 check "two servers are there" wait_until servers 2
 check "nothing is left on the servers" wait_until nothing_left
-
-# ---- a server is lost between two calls of a sequence ----
-start lost "$steps" lost
-check "a sequence leaves results on a server" wait_until test -e made
-victim=A
-espalier data ls -s B | grep -q ':' && victim=B
-stop $victim KILL
-touch killed
-ends() {
-    # shellcheck disable=SC2154
-    wait "$pid_lost" || { cat lost.out; return 1; }
-}
-check "when that is killed all are computed again on the other one" ends
-
-# ---- servers without the memory for what a sequence would leave: its arrays have 115,200 bytes ----
-for memory in "100 KiB" "150 KiB" "300 KiB"; do
-    for name in A B; do
-        stop $name
-        sed -i "s/^store_memory .*/store_memory = \"$memory\"/" $name.conf
-        start_server $name
-    done
-    check "two servers with $memory for data" wait_until servers 2
-    check "what they cannot keep travels through the program" timeout 60 "$steps" tight
-    check "nothing of it stays" wait_until nothing_left
-done
 
 # ---- a server that is to have a datum in other pieces does not answer: it may make them when it goes on ----
 espalier data put two.mtx -s A -m persistent >twice.id

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/data/distant.h"
+
+#include "client/data/data.h"
+#include "client/data/sequence_again.h"
+#include "client/session/deadline.h"
+#include "services/data/transfer.h"
+#include "util/clock.h"
+#include "util/fingerprint.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* That deleting what is left may take when the library ends: servers delete what they keep by themselves. */
+#define STOP_NS (2 * NS_PER_S)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool reachable = true; /* not while the library ends: */
+static _Atomic int64_t until_ns;      /* then data are deleted until then; 0: not at all */
+
+struct distant *distant_create(struct sequence *sequence, struct engine *engine, struct holding *holding,
+                               void *memory, uint64_t bytes, const char *problem, const char *argument)
+{
+    struct distant *distant = calloc(1, sizeof *distant);
+    if (!distant)
+        return NULL;
+    distant->users = 1;
+    distant->sequence = sequence;
+    distant->engine = engine;
+    distant->holding = holding_use(holding);
+    distant->memory = memory;
+    distant->bytes = bytes;
+    distant->may_guard = guard_can(memory, bytes);
+    snprintf(distant->what, sizeof distant->what, "result \"%s\" of a call of %s at %p", argument, problem,
+             memory);
+    return distant;
+}
+
+struct distant *distant_use(struct distant *distant)
+{
+    pthread_mutex_lock(&lock);
+    distant->users++;
+    pthread_mutex_unlock(&lock);
+    return distant;
+}
+
+void distant_release(struct distant *distant)
+{
+    if (!distant)
+        return;
+    pthread_mutex_lock(&lock);
+    const bool last = --distant->users == 0;
+    pthread_mutex_unlock(&lock);
+    if (!last)
+        return;
+    holding_release(distant->holding);
+    free(distant);
+}
+
+/* ---- deleting ---- */
+
+struct deletion {
+    struct thread_job job;
+    struct engine *engine;
+    char datum[DATUM_TEXT];
+};
+
+static unsigned deletions; /* that have not ended; under the lock */
+static pthread_cond_t deleted = PTHREAD_COND_INITIALIZER;
+
+static void delete_now(void *arg)
+{
+    struct deletion *deletion = arg;
+    data_drop(deletion->engine, deletion->datum, NULL, NULL); /* what is gone already need not go */
+    free(deletion);
+    pthread_mutex_lock(&lock);
+    deletions--;
+    pthread_cond_broadcast(&deleted);
+    pthread_mutex_unlock(&lock);
+}
+
+static void delete_later(struct engine *engine, const char *datum)
+{
+    struct deletion *deletion = malloc(sizeof *deletion);
+    if (!deletion)
+        return; /* the server deletes it when the client is gone */
+    deletion->engine = engine;
+    snprintf(deletion->datum, sizeof deletion->datum, "%s", datum);
+    deletion->job = (struct thread_job){.run = delete_now, .arg = deletion};
+    pthread_mutex_lock(&lock);
+    deletions++;
+    pthread_mutex_unlock(&lock);
+    if (!thread_pool_submit(engine->runners, &deletion->job))
+        delete_now(deletion);
+}
+
+static void wait_for_deletions(void)
+{
+    const struct timespec until = clock_ms_from_now(CLOCK_MONOTONIC, STOP_NS / NS_PER_MS);
+    int late = 0;
+    pthread_mutex_lock(&lock);
+    while (deletions > 0 && late == 0)
+        late = pthread_cond_clockwait(&deleted, &lock, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&lock);
+}
+
+void distant_delete(struct engine *engine, struct holding *holding)
+{
+    char datum[DATUM_TEXT];
+    if (!holding_datum(holding, datum))
+        return;
+    holding_unset(holding, datum);
+    if (reachable) {
+        delete_later(engine, datum);
+    } else if (until_ns > 0) {
+        const int64_t before_ns = deadline_begin(until_ns);
+        data_drop(engine, datum, NULL, NULL);
+        deadline_end(before_ns);
+    }
+}
+
+void distant_stop(struct engine *engine)
+{
+    if (engine)
+        wait_for_deletions();
+    until_ns = engine ? clock_now_ns(engine->clock) + STOP_NS : 0;
+    reachable = false;
+    guard_stop();
+    reachable = true;
+}
+
+/* ---- what guards ask for ---- */
+
+/* From where it is, or computed again. */
+static enum esp_status get(struct distant *distant, void *contents, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    enum esp_status status = ESP_NOT_FOUND;
+    if (holding_datum(distant->holding, datum))
+        status = data_get(distant->engine, datum, contents, distant->bytes, (struct data_told){0}, error);
+    else
+        error_set(error, ESP_NOT_FOUND, "it is on no server");
+    if ((transfer_may_go_on(status) || status == ESP_NOT_FOUND) &&
+        sequence_make_again(distant->sequence, distant->holding, error) == ESP_OK &&
+        holding_datum(distant->holding, datum))
+        status = data_get(distant->engine, datum, contents, distant->bytes, (struct data_told){0}, error);
+    return status;
+}
+
+static enum esp_status fetch(void *arg, void *contents, struct esp_error *error)
+{
+    struct distant *distant = arg;
+    holding_wait(distant->holding, NULL); /* its call may be just about to tell */
+    const enum esp_status status = get(distant, contents, error);
+    if (status != ESP_OK)
+        return status;
+    const uint64_t print = fingerprint(contents, distant->bytes);
+    pthread_mutex_lock(&lock);
+    distant->print = print;
+    pthread_mutex_unlock(&lock);
+    return ESP_OK;
+}
+
+static void ended(void *arg, enum guard_end end)
+{
+    struct distant *distant = arg;
+    pthread_mutex_lock(&lock);
+    distant->state = end == GUARD_CAME ? DISTANT_HOME : DISTANT_NONE;
+    const bool last = distant->outlives || end == GUARD_LOST;
+    pthread_mutex_unlock(&lock);
+    if (last)
+        distant_delete(distant->engine, distant->holding);
+    sequence_release(distant->sequence);
+    distant_release(distant);
+}
+
+static const struct guard_ops guard_ops = {fetch, ended};
+
+/* ---- its call has ended ---- */
+
+static enum esp_status bring_home(struct distant *distant, const char *datum, struct esp_error *error)
+{
+    guard_forget(distant->memory, distant->bytes);
+    const enum esp_status status =
+        data_get(distant->engine, datum, distant->memory, distant->bytes, (struct data_told){0}, error);
+    const uint64_t print = status == ESP_OK ? fingerprint(distant->memory, distant->bytes) : 0;
+    pthread_mutex_lock(&lock);
+    distant->state = status == ESP_OK ? DISTANT_HOME : DISTANT_NONE;
+    distant->print = print;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void prints_of_edges(const struct distant *distant, uint64_t *head, uint64_t *tail)
+{
+    uint64_t first, last;
+    guard_edges(distant->memory, distant->bytes, &first, &last);
+    *head = fingerprint(distant->memory, first);
+    *tail = fingerprint(distant->memory + distant->bytes - last, last);
+}
+
+/* The edges, which are there, are `edges`, one behind the other. */
+static bool leave(struct distant *distant, const char *edges)
+{
+    uint64_t head, tail;
+    guard_edges(distant->memory, distant->bytes, &head, &tail);
+    pthread_mutex_lock(&lock);
+    distant->state = DISTANT_LEFT;
+    distant->users++; /* the guard */
+    pthread_mutex_unlock(&lock);
+    sequence_use(distant->sequence);
+    if (!guard_set(distant->memory, distant->bytes, &guard_ops, distant, distant->what)) {
+        sequence_release(distant->sequence);
+        distant_release(distant);
+        return false;
+    }
+    memcpy(distant->memory, edges, head);
+    memcpy(distant->memory + distant->bytes - tail, edges + head, tail);
+    prints_of_edges(distant, &head, &tail);
+    pthread_mutex_lock(&lock);
+    distant->head = head;
+    distant->tail = tail;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+enum esp_status distant_settle(struct distant *distant, const char *datum, struct esp_error *error)
+{
+    uint64_t head, tail;
+    guard_edges(distant->memory, distant->bytes, &head, &tail);
+    char *edges = distant->may_guard ? malloc(head + tail) : NULL;
+    bool left = edges &&
+                data_get_ends(distant->engine, datum, edges, distant->bytes, head, tail, error) == ESP_OK &&
+                leave(distant, edges);
+    free(edges);
+    return left ? ESP_OK : bring_home(distant, datum, error);
+}
+
+void distant_void(struct distant *distant)
+{
+    pthread_mutex_lock(&lock);
+    if (distant->state == DISTANT_DUE)
+        distant->state = DISTANT_NONE;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- for its sequence ---- */
+
+enum distant_state distant_state(struct distant *distant, uint64_t *print)
+{
+    pthread_mutex_lock(&lock);
+    const enum distant_state state = distant->state;
+    if (print)
+        *print = distant->print;
+    pthread_mutex_unlock(&lock);
+    return state;
+}
+
+bool distant_is_untouched(const struct distant *distant)
+{
+    uint64_t head, tail;
+    if (!guard_is_set(distant))
+        return false;
+    prints_of_edges(distant, &head, &tail);
+    pthread_mutex_lock(&lock);
+    const bool same = distant->head == head && distant->tail == tail;
+    pthread_mutex_unlock(&lock);
+    return same;
+}
+
+bool distant_outlive(struct distant *distant)
+{
+    pthread_mutex_lock(&lock);
+    distant->outlives = distant->state == DISTANT_LEFT;
+    const bool outlives = distant->outlives;
+    pthread_mutex_unlock(&lock);
+    return outlives;
+}
