@@ -59,7 +59,9 @@ int calibrate_parse(int argc, char **argv, struct calibrating *command)
         else if (option == '?')
             return EXIT_USAGE;
         else if (!read_seconds(optarg, option == 'b' ? &command->budget_s : &command->longest_s))
-            return calibrate_usage("expected a time up to 24 h, such as 30s, found", optarg);
+            return calibrate_usage(option == 'b' ? "--budget: expected a time up to 24 h, such as 30s, found"
+                                                 : "--longest: expected a time up to 24 h, such as 1s, found",
+                                   optarg);
     }
     return EXIT_DONE;
 }

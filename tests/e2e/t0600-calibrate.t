@@ -279,6 +279,7 @@ check "of all problems, what has no model is told and counted" all_are_told
 check "a problem that the server has not is told" says 2 "no problem 'dnothing'" calibrate dnothing
 check "a misspelt one, with the one that was meant" says 2 "no problem 'dodt': did you mean 'ddot'?" calibrate dodt
 check "nothing to measure is told" says 2 'expected names of problems, or --all' calibrate
-check "a wrong time is told" says 2 "expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot
+check "a wrong time is told" says 2 "budget: expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot
+check "or one of no length" says 2 "longest: expected a time up to 24 h, such as 1s, found '0s'" calibrate --longest 0s ddot
 check "a file that is missing is told" says 4 'nowhere.conf' espalier calibrate --sed nowhere.conf ddot
 finish
