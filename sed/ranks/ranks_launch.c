@@ -365,11 +365,12 @@ void ranks_renew(struct workers *workers)
         snprintf(why, sizeof why, "it is not known whether their libraries are other files now");
     else
         snprintf(why, sizeof why, "%.260s is another file now", line);
-    log_notice("%s: ranks are replaced, when the calls that run on them have ended", why);
     ranks_stop_checker(pool); /* the next one loads what is there now */
     pool->checker_lost = false;
     pthread_mutex_lock(&pool->lock);
     ranks_wear_out(pool, why);
     pthread_mutex_unlock(&pool->lock);
+    /* Not before: who reads it counts on no call being begun on the old ones. */
+    log_notice("%s: ranks are replaced, when the calls that run on them have ended", why);
     ranks_wake(pool);
 }

@@ -51,9 +51,9 @@ version 2
 check "a new library is not called before anybody says so" says_version 1
 espalier call await >slow.out 2>&1 &
 slow=$!
-wait_until test -e awaits
+check "a call runs on the old one" wait_until test -e awaits
 kill -HUP "$pid_server"
-wait_until grep -q 'libversion.so is another file now: ranks are replaced' server.log
+check "SIGHUP finds it" wait_until grep -q 'libversion.so is another file now: ranks are replaced' server.log
 touch gate
 wait $slow
 check "a call that ran ended with the old one" grep -q 'number *= *1' slow.out
