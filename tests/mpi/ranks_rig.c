@@ -206,6 +206,12 @@ void await_ranks(struct rig *of, uint64_t started)
     fail_msg("the ranks were not there within 30 s");
 }
 
+void open_ready(struct rig *of, const struct ranks_options *wanted)
+{
+    open_ranks(of, wanted);
+    await_ranks(of, 1);
+}
+
 double *random_matrix(int n)
 {
     double *a = malloc((size_t)n * sizeof *a);

@@ -14,6 +14,9 @@ void open_ranks(struct rig *rig, const struct ranks_options *wanted);
 /* Until that job, counted from 1, is there; the test fails after 30 s. */
 void await_ranks(struct rig *rig, uint64_t started);
 
+/* Both, of the first job. */
+void open_ready(struct rig *rig, const struct ranks_options *wanted);
+
 /* Calls of "gate" end when it is open. Who has opened it shuts it again. */
 void shut_gate(void);
 void open_gate(void);

@@ -116,13 +116,12 @@ static void what_a_rank_on_another_host_may_allocate_and_keep_is_bounded(void **
     snprintf(hosts, sizeof hosts, "%s/bounded", folder);
     snprintf(sockets, sizeof sockets, "%s/sockets", folder);
     write_file("bounded", "far1 slots=1\nfar2 slots=1\n", 0600);
-    open_ranks(&own, &(struct ranks_options){.ranks = 2,
+    open_ready(&own, &(struct ranks_options){.ranks = 2,
                                              .hostfile = hosts,
                                              .folder = sockets,
                                              .host = "127.0.0.1",
                                              .memory = 96 << 20,
                                              .keep = 32 << 20});
-    await_ranks(&own, 1);
     has_bounds_of_memory(&own);
     rig_close(&own);
 }

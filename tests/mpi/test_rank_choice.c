@@ -41,8 +41,7 @@ static char *knowledge(double processors)
 static void open_with(double processors, struct process_grid grid)
 {
     told = knowledge(processors);
-    open_ranks(&rig, &(struct ranks_options){.ranks = RANKS, .told = told, .grid = grid});
-    await_ranks(&rig, 1);
+    open_ready(&rig, &(struct ranks_options){.ranks = RANKS, .told = told, .grid = grid});
 }
 
 static void close_ranks(void)
@@ -140,8 +139,7 @@ static void open_cluster(double moving)
         .speed = {.flops = 5e8, .latency_s = 1e-4, .byte_s = 1 / 11.2e6, .fill_byte_s = moving / 11.2e6}};
     experience_learn(&profile.experience, "pdother_", (struct parallel_grid){1, 2}, 64, 1, 1);
     told = parallel_profile_write(&profile, &length);
-    open_ranks(&rig, &(struct ranks_options){.ranks = 12, .told = told});
-    await_ranks(&rig, 1);
+    open_ready(&rig, &(struct ranks_options){.ranks = 12, .told = told});
 }
 
 static const struct process_grid of_a = {4, 2, 100}, of_b = {2, 2, 100};
@@ -267,8 +265,7 @@ static double measured_processors(void)
     assert_true(file >= 0);
     close(file);
     unlink(path);
-    open_ranks(&rig, &(struct ranks_options){.ranks = RANKS, .profile = path});
-    await_ranks(&rig, 1);
+    open_ready(&rig, &(struct ranks_options){.ranks = RANKS, .profile = path});
     close_ranks();
     if (parallel_profile_load(path, &profile, &error) != ESP_OK)
         fail_msg("%s", error.text);

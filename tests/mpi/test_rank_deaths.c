@@ -21,8 +21,7 @@ static struct rig rig;
 static int set_up(void **state)
 {
     (void)state;
-    open_ranks(&rig, &(struct ranks_options){.ranks = RANKS});
-    await_ranks(&rig, 1);
+    open_ready(&rig, &(struct ranks_options){.ranks = RANKS});
     return 0;
 }
 
@@ -216,8 +215,7 @@ static void a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void *
     (void)state;
     static struct rig own;
     int n = 0, works = 0;
-    open_ranks(&own, &(struct ranks_options){.ranks = 2, .still_ns = 2 * NS_PER_S});
-    await_ranks(&own, 1);
+    open_ready(&own, &(struct ranks_options){.ranks = 2, .still_ns = 2 * NS_PER_S});
     own.grid = (struct process_grid){1, 2, 1};
     /* Ranks that are stopped before they have begun are replaced, and the call is computed by the others. */
     assert_int_equal(rig_call(&own, "count", (void *[]){&n, &works}, false).status, ESP_OK);
@@ -406,8 +404,7 @@ static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
 {
     (void)state;
     static struct rig own;
-    open_ranks(&own, &(struct ranks_options){.ranks = 2, .memory = 96 << 20, .keep = 32 << 20});
-    await_ranks(&own, 1);
+    open_ready(&own, &(struct ranks_options){.ranks = 2, .memory = 96 << 20, .keep = 32 << 20});
     has_bounds_of_memory(&own);
     int which = 0, mib = 1000, how = 2;
     const struct esp_error error = rig_call(&own, "take", (void *[]){&which, &mib, &how}, false);

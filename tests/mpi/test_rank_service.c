@@ -16,8 +16,7 @@ static struct rig rig;
 static int set_up(void **state)
 {
     (void)state;
-    open_ranks(&rig, &(struct ranks_options){.ranks = RANKS});
-    await_ranks(&rig, 1);
+    open_ready(&rig, &(struct ranks_options){.ranks = RANKS});
     return 0;
 }
 
@@ -99,8 +98,7 @@ static void ranks_that_cannot_share_memory_send_messages(void **state)
     char file[1024];
     static struct rig own;
     struct rlimit old, none;
-    open_ranks(&own, &(struct ranks_options){.ranks = 3});
-    await_ranks(&own, 1);
+    open_ready(&own, &(struct ranks_options){.ranks = 3});
     const pid_t last = ranks_pid(own.workers, 2);
     int n = 0, works = 0, rows = 1, block = 2, m = 9;
     double a[81];

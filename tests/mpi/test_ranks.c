@@ -17,8 +17,7 @@ static struct rig rig;
 static int set_up(void **state)
 {
     (void)state;
-    open_ranks(&rig, &(struct ranks_options){.ranks = RANKS});
-    await_ranks(&rig, 1);
+    open_ready(&rig, &(struct ranks_options){.ranks = RANKS});
     return 0;
 }
 
