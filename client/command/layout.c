@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/command/layout.h"
+#include "client/command/ranks_ask.h"
 
 #include "core/redistribution/pieces.h"
 
@@ -37,6 +38,19 @@ enum esp_status layout_option(const struct command_line *command, bool *given, s
                          "--block: expected rows and columns of a block, as in 64 or 64x32, found %s", block);
     *layout = (struct esp_data_layout){(unsigned)rows, (unsigned)cols, row_block, col_block};
     return ESP_OK;
+}
+
+void layout_remark(const struct command_line *command, const struct esp_data_layout *layout,
+                   const char *server)
+{
+    const unsigned ranks = ranks_ask_number(server);
+    const unsigned long long wanted = (unsigned long long)layout->rows * layout->cols;
+    if (ranks > 0 && wanted > ranks)
+        fprintf(stderr,
+                "espalier %s: --grid %ux%u: server %s has %u ranks, and no grid of %llu: it keeps the "
+                "pieces, but "
+                "each call there copies the matrix to where it computes\n",
+                command->verb->name, layout->rows, layout->cols, server, ranks, wanted);
 }
 
 struct block_cyclic_matrix layout_of(const struct esp_data_info *info, const struct esp_data_layout *layout)

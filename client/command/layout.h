@@ -14,5 +14,9 @@ enum esp_status layout_option(const struct command_line *command, bool *given, s
                               struct esp_error *error);
 /* Of a vector or matrix with those extents. */
 struct block_cyclic_matrix layout_of(const struct esp_data_info *info, const struct esp_data_layout *layout);
+/* Tells, on standard error, where the server has ranks, and fewer than the grid: no call there computes with
+ * the matrix as it lies. That is no mistake where it only waits there. A session is open. */
+void layout_remark(const struct command_line *command, const struct esp_data_layout *layout,
+                   const char *server);
 
 #endif

@@ -12,5 +12,7 @@
  * or these have not measured yet; ESP_INVALID: it is of an earlier version; else as esp_administer(). */
 enum esp_status ranks_ask(const char *server, const char *address, struct parallel_profile *profile,
                           struct esp_error *error);
+/* How many ranks that one has, 0: none, or it does not tell (yet). A session is open. */
+unsigned ranks_ask_number(const char *server);
 
 #endif

@@ -233,10 +233,12 @@ static enum exit_code copy(const struct command_line *command, bool move)
     if (code != EXIT_DONE)
         return code;
     const char *to = command->operands[command->n_operands - 1];
-    if (in_pieces)
+    if (in_pieces) {
+        layout_remark(command, &layout, to);
         code = redistribute_meant(command, to, &layout, move);
-    else
+    } else {
         code = from ? copy_all(command, from, to, move) : copy_each(command, to, move);
+    }
     grpc_finalize();
     return code;
 }

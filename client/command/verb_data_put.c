@@ -324,6 +324,8 @@ enum exit_code verb_data_put(const struct command_line *command)
     put_note_find(&put.note, command->operands[0], what);
     enum exit_code code = session_open_for_data(command);
     if (code == EXIT_DONE) {
+        if (put.in_pieces)
+            layout_remark(command, &put.layout, put.server);
         code = put_file(&put);
         grpc_finalize();
     }

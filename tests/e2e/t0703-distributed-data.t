@@ -240,6 +240,10 @@ refused() { ! espalier data put a.csv --server ranks "$@" 2>error && grep -q "$w
 why="expected both --grid and --block" check "a grid without blocks is refused" refused --grid 2x2
 why="expected rows and columns of ranks" check "so is a grid that is none" refused --grid 0x2 --block 3
 why="at most 4096 pieces" check "and one of too many ranks" refused --grid 100x100 --block 3
+remarks() { W=$(espalier data put a.csv --server ranks --grid 2x3 --block 3 2>error) && cat error &&
+    grep -q 'server ranks has 4 ranks, and no grid of 6: it keeps the pieces, but' error && espalier data rm "$W" &&
+    W=$(espalier data put a.csv --server single --grid 2x3 --block 3 2>error) && ! [ -s error ] && espalier data rm "$W"; }
+check "one of more ranks than there are is kept, and what that means is told" remarks
 no_such() { ! espalier data show "$A" --zoom 1:2 2>error && grep -q "expected rows and columns from 1" error; }
 check "a zoom that is none is an error" no_such
 
