@@ -74,6 +74,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/forecast_grids.h \
 	client/command/forecast_machine.c \
 	client/command/forecast_machine.h \
+	client/command/implementations.c \
+	client/command/implementations.h \
 	client/command/ranks_ask.c \
 	client/command/ranks_ask.h \
 	client/command/forecast_tables.c \

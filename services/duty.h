@@ -81,9 +81,9 @@ struct duty_ops {
     void (*moved)(void *self);
     /* What came of an order that took time: for the log. */
     void (*told)(void *self, const char *verb, enum esp_status status, const char *text);
-    /* The answer to a verb without words that is the node's own, in `arena`; NULL: it knows no such verb. May
-     * be NULL. */
-    const char *(*ask)(void *self, const char *verb, struct arena *arena);
+    /* The answer to a question that is the node's own, in `arena`; NULL: it knows no such verb with so many
+     * words. May be NULL. */
+    const char *(*ask)(void *self, const char *verb, const char *const *words, size_t n, struct arena *arena);
     /* ESP_REFUSED: what would be lost by an end of that kind. `kept` (may be NULL): what the order says of
      * data that others keep, too ("0123456789abcdef", of the answer to "originals"). NULL: nothing ever. */
     enum esp_status (*losses)(void *self, enum duty_end end, const char *kept, struct esp_error *error);

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/implementations.h"
 #include "client/command/pasted.h"
 #include "client/command/session.h"
 #include "client/arguments/signature.h"
@@ -172,6 +173,7 @@ static void print_problem(const struct command_line *command, const struct esp_p
     for (size_t i = 0; i < problem->n_preconditions; i++)
         printf("  %s\n", problem->preconditions[i]);
     print_rules(problem);
+    implementations_print(problem->name);
     puts("");
     if (*problem->gams)
         printf("GAMS     %s\n", problem->gams);
@@ -210,12 +212,15 @@ static json_t *problem_json(const struct esp_problem *problem)
         json_array_append_new(arguments, argument_json(&problem->arguments[i]));
     for (size_t i = 0; i < problem->n_preconditions; i++)
         json_array_append_new(preconditions, json_string(problem->preconditions[i]));
-    json_t *rules = rules_json(problem);
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:s, s:o}", "name", problem->name,
-                     "title", problem->title, "text", problem->text, "gams", problem->gams, "arguments",
-                     arguments, "preconditions", preconditions, "work", text_or_null(problem->work), "memory",
-                     text_or_null(problem->memory), "idempotent", problem->idempotent, "servers",
-                     (int)problem->servers, "source", problem->source, "rules", rules ? rules : json_null());
+    json_t *untold, *rules = rules_json(problem),
+                    *implementations = implementations_find(problem->name, &untold);
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:s, s:o, s:o, s:o}", "name",
+                     problem->name, "title", problem->title, "text", problem->text, "gams", problem->gams,
+                     "arguments", arguments, "preconditions", preconditions, "work",
+                     text_or_null(problem->work), "memory", text_or_null(problem->memory), "idempotent",
+                     problem->idempotent, "servers", (int)problem->servers, "source", problem->source,
+                     "rules", rules ? rules : json_null(), "implementations", implementations, "untold",
+                     untold);
 }
 
 static enum exit_code show_problem(const struct command_line *command, const char *name)

@@ -204,6 +204,15 @@ static inline bool implementation_is_parallel(const struct implementation *imple
     return implementation->spreads != NULL;
 }
 
+/* How it is called, in the word of descriptions: "fortran", "c", "command", "parallel". */
+static inline const char *implementation_way(const struct implementation *implementation)
+{
+    return implementation_is_parallel(implementation)         ? "parallel"
+           : implementation->convention == CONVENTION_FORTRAN ? "fortran"
+           : implementation->convention == CONVENTION_COMMAND ? "command"
+                                                              : "c";
+}
+
 struct abstract;
 
 struct problem {

@@ -63,6 +63,27 @@ static const char *problems_tell(const struct server *server, struct arena *aren
     return buffer;
 }
 
+/* Of each that can be called here: its name, the way, the symbol and the library, with tabs between them. An
+ * abstract problem is done by the client: "abstract". "": it is not solved here. */
+static const char *implementations_tell(const struct server *server, const char *name, struct arena *arena)
+{
+    struct text text;
+    const struct problem *problem = problem_find(server->shelf->set, name);
+    char *buffer = arena_alloc(arena, ANSWER_BYTES);
+    if (!buffer)
+        return NULL;
+    text_open(&text, buffer, ANSWER_BYTES);
+    if (problem && problem->abstract)
+        text_printf(&text, "abstract\n");
+    for (uint32_t i = 0; problem && i < problem->n_implementations; i++) {
+        const struct implementation *implementation = &problem->implementations[i];
+        text_printf(&text, "%s\t%s\t%s\t%s\n", implementation->name, implementation_way(implementation),
+                    implementation->symbol ? implementation->symbol : "",
+                    implementation->library ? implementation->library : "");
+    }
+    return buffer;
+}
+
 /* "": it has none. */
 static const char *ranks_tell(const struct server *server, struct arena *arena)
 {
@@ -237,9 +258,13 @@ static enum esp_status losses(void *self, enum duty_end end, const char *kept, s
 }
 
 /* What only a server knows. */
-static const char *ask(void *self, const char *verb, struct arena *arena)
+static const char *ask(void *self, const char *verb, const char *const *words, size_t n, struct arena *arena)
 {
     const struct server *server = self;
+    if (strcmp(verb, "implementations") == 0 && n == 1)
+        return implementations_tell(server, words[0], arena);
+    if (n > 0)
+        return NULL;
     if (strcmp(verb, "problems") == 0)
         return problems_tell(server, arena);
     if (strcmp(verb, "ranks") == 0)

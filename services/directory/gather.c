@@ -100,15 +100,6 @@ enum esp_status gather_base(struct directory_tree *tree, struct esp_error *error
     return status;
 }
 
-static const char *convention_text(const struct implementation *implementation)
-{
-    if (implementation_is_parallel(implementation))
-        return "parallel";
-    return implementation->convention == CONVENTION_FORTRAN   ? "fortran"
-           : implementation->convention == CONVENTION_COMMAND ? "command"
-                                                              : "c";
-}
-
 enum esp_status gather_problem(struct directory_tree *tree, const struct problem *problem,
                                struct esp_error *error)
 {
@@ -123,7 +114,7 @@ enum esp_status gather_problem(struct directory_tree *tree, const struct problem
     for (uint32_t i = 0; i < problem->n_implementations && maker.status == ESP_OK; i++) {
         const struct implementation *implementation = &problem->implementations[i];
         begin(&below, tree, implementation->name, maker.name, DIRECTORY_IMPLEMENTATION, error);
-        put(&below, "espalierConvention", convention_text(implementation));
+        put(&below, "espalierConvention", implementation_way(implementation));
         put(&below, "espalierSymbol", implementation->symbol ? implementation->symbol : "");
         put(&below, "espalierLibrary", implementation->library ? implementation->library : "");
         maker.status = below.status;

@@ -56,6 +56,18 @@ check "a platform" espalier up small.conf
 ESPALIER_CONFIG=$work/espalier/small/client.conf
 export ESPALIER_CONFIG
 
+# By what a problem is solved, and where.
+solved_by() { espalier problems "$1" >page && cat page && grep -A 2 '^Solved by:' page | grep -Eq "$2"; }
+check "an implementation is shown with its servers" solved_by second '^  blas +fortran +dcopy_ in libblas.so.3 +F, S$'
+check "and with the only one" solved_by first '^  blas +fortran +dcopy_ in libblas.so.3 +F$'
+offered_by() { espalier problems shorter >page && cat page && grep -q '^Offered by S$' page; }
+check "who offers an abstract one is, too" offered_by
+tells_programs() {
+    espalier problems second --json >page && cat page &&
+        jq -e '.untold == [] and (.implementations | length == 1 and .[0].servers == ["F", "S"] and .[0].way == "fortran")' page
+}
+command -v jq >/dev/null && check "and programs are told" tells_programs
+
 matrix() { # N DIAGONAL
     awk -v n="$1" -v d="$2" 'BEGIN { for (i = 1; i <= n; i++) { for (j = 1; j <= n; j++)
         printf "%s%g", (j > 1 ? "," : ""), (i == j ? d : 1 / (i + j)); print "" } }'
