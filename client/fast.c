@@ -83,6 +83,27 @@ static enum esp_status store_value(const struct problem *problem, const struct f
                : error_prefix(error, "%s: %s", problem->name, argument->name);
 }
 
+/* All that are missing, at once: without a default there is no other way to know them. */
+static enum esp_status check_given(const struct problem *problem, const void *const *inputs,
+                                   struct esp_error *error)
+{
+    const char *first = NULL;
+    char list[sizeof error->text / 2] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (inputs[i] || argument->initial || !is_size(argument) || used >= sizeof list)
+            continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", first ? ", " : "", argument->name);
+        first = first ? first : argument->name;
+    }
+    if (!first)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID,
+                     "%s: expected values of all scalar inputs, such as %s=1000, missing: %s", problem->name,
+                     first, list);
+}
+
 /* Everything the agents are told of a call, without a call. The shapes are told too. */
 static enum esp_status make_request(const struct function *function, const struct fast_call *call,
                                     struct arena *arena, struct request *request, struct esp_error *error)
@@ -102,6 +123,8 @@ static enum esp_status make_request(const struct function *function, const struc
             inputs[i] = raw[i]; /* no size depends on which one it is */
     for (size_t i = 0; status == ESP_OK && i < call->n_values; i++)
         status = store_value(problem, &call->values[i], raw, inputs, error);
+    if (status == ESP_OK)
+        status = check_given(problem, inputs, error);
     if (status == ESP_OK)
         status = problem_bind(problem, inputs, scope, shapes, error);
     if (status == ESP_OK)

@@ -43,7 +43,7 @@ serves() {
     espalier forecast ddot n=1000 >out 2>&1 && grep -q '^here' out
 }
 forecasts_measured() {
-    espalier forecast ddot n=2000 >out 2>&1 && grep -q '^here.*measured$' out && ! grep -q 'not measured' out
+    espalier forecast ddot n=50000 >out 2>&1 && grep -q '^here.*measured$' out && ! grep -q 'not measured' out
 }
 drawn() {
     model=$(echo state/models/ddot-*-1-0.model)
@@ -64,7 +64,8 @@ check "what would not fit is excluded, with the reason, and the exit code says t
     espalier forecast dgemm m=400000 n=400000 k=400000
 check "programs get JSON" shows '"compute_s"' espalier forecast --json ddot n=1000
 check "a value that is given twice is told" fails 2 'n is given twice' espalier forecast ddot n=10 n=20
-check "a size that is missing is told" fails 2 'n' espalier forecast ddot
+check "sizes that are missing are told, all of them" \
+    fails 2 'dgemm: expected values of all scalar inputs, such as m=1000, missing: m, k' espalier forecast dgemm n=3
 check "a word that is no value is told" fails 2 "expected NAME=VALUE, such as n=1000, found 'n'" espalier forecast ddot n
 check "an argument that is not there is told" fails 2 "ddot has no argument 'q'; its scalar inputs: n" espalier forecast ddot n=3 q=4
 check "a misspelt size is told with the one that was meant, and with all" \
