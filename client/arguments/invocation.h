@@ -49,6 +49,7 @@ struct value {
     struct holding *result;    /* what comes out is its next value: */
     struct holding_due due;    /* (its turn is the call's) */
     struct distant *distant;   /* the result stays there without being asked for, and comes when needed */
+    void *edges;               /* owned: its ends, which came with the answer; NULL: they did not */
     struct datum_shape *shape; /* owned: of the argument, when it is any of these */
     bool reads;                /* the session may want the present value of `grid` on servers */
     int stays;                 /* enum esp_session_side: what goes in is left there, what comes out is */

@@ -2,6 +2,7 @@
 #include "client/arguments/invocation_data.h"
 #include "client/data/data.h"
 #include "client/data/data_strings.h"
+#include "client/data/distant.h"
 #include "client/data/holding.h"
 #include "client/arguments/invocation_hold.h"
 #include "client/data/sequence.h"
@@ -313,11 +314,74 @@ static enum esp_status say_kept(const struct invocation *invocation, uint32_t ta
     return ESP_OK;
 }
 
+/* What lies at the ends of results that come when somebody looks is not guarded. */
+static enum esp_status say_edges(const struct invocation *invocation, struct message *call,
+                                 struct esp_error *error)
+{
+    uint32_t n = 0;
+    uint8_t *bytes = arena_alloc(&call->arena, (invocation->n_values + 1) * EDGES_BYTES);
+    if (!bytes)
+        return error_no_memory(error, "a call");
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        const struct value *value = &invocation->values[i];
+        uint64_t head, tail;
+        if (!value->distant || !value->is_kept || !distant_edges(value->distant, &head, &tail))
+            continue;
+        uint8_t *item = bytes + n++ * EDGES_BYTES;
+        put_little(item, value->index);
+        put_little(item + 4, (uint32_t)head);
+        put_little(item + 8, (uint32_t)tail);
+    }
+    return n == 0 || extension_add(&call->call.extensions, EXTENSION_EDGES, bytes, n * EDGES_BYTES,
+                                   &call->arena)
+               ? ESP_OK
+               : error_no_memory(error, "a call");
+}
+
 enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
                                     struct esp_error *error)
 {
     enum esp_status status = say_kept(invocation, EXTENSION_KEPT, is_array, call, error);
-    return status == ESP_OK ? say_kept(invocation, EXTENSION_KEPT_TEXTS, is_strings, call, error) : status;
+    if (status == ESP_OK)
+        status = say_kept(invocation, EXTENSION_KEPT_TEXTS, is_strings, call, error);
+    return status == ESP_OK ? say_edges(invocation, call, error) : status;
+}
+
+static uint32_t get_little(const uint8_t *bytes)
+{
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static void take_edges(struct invocation *invocation, uint32_t index, uint32_t head, uint32_t tail,
+                       const uint8_t *bytes)
+{
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        uint64_t own_head, own_tail;
+        if (value->index != index || !value->distant ||
+            !distant_edges(value->distant, &own_head, &own_tail) || own_head != head || own_tail != tail)
+            continue;
+        free(value->edges);
+        value->edges = malloc((size_t)head + tail);
+        if (value->edges)
+            memcpy(value->edges, bytes, (size_t)head + tail);
+    }
+}
+
+void invocation_take_edges(struct invocation *invocation, const struct extensions *extensions)
+{
+    const struct extension *edges = extension_find(extensions, EXTENSION_EDGES);
+    for (uint32_t i = 0; i < invocation->n_values; i++) { /* those of an attempt that was lost */
+        free(invocation->values[i].edges);
+        invocation->values[i].edges = NULL;
+    }
+    for (uint64_t at = 0; edges && at + EDGES_BYTES <= edges->length;) {
+        const uint8_t *item = edges->value + at;
+        const uint32_t head = get_little(item + 4), tail = get_little(item + 8);
+        at += EDGES_BYTES + (uint64_t)head + tail;
+        if (at <= edges->length)
+            take_edges(invocation, get_little(item), head, tail, item + EDGES_BYTES);
+    }
 }
 
 enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,

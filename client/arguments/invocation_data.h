@@ -32,6 +32,8 @@ enum esp_status invocation_find_datum(struct engine *engine, struct value *value
 /* Says in the call which results stay. */
 enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
                                     struct esp_error *error);
+/* Of a report of a session that is done: the ends of results that stay. */
+void invocation_take_edges(struct invocation *invocation, const struct extensions *extensions);
 /* The identity of a result that stayed. ESP_PROTOCOL. */
 enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,
                                          const struct call_result *result, struct esp_error *error);

@@ -186,7 +186,7 @@ static enum esp_status settle(struct value *value, struct engine *engine, struct
     if (value->grid)
         grid_set_memory(value->grid, datum ? NULL : value->out, false);
     else if (value->distant && datum && value->out)
-        status = distant_settle(value->distant, datum, error);
+        status = distant_settle(value->distant, datum, value->edges, error);
     else if (value->distant)
         distant_void(value->distant);
     if (status != ESP_OK)
@@ -267,6 +267,7 @@ void hold_release(struct value *value)
     if (value->distant)
         distant_void(value->distant);
     distant_release(value->distant);
+    free(value->edges);
     holding_release(value->result);
     holding_release(value->held);
     grid_release(value->grid);

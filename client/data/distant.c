@@ -227,16 +227,31 @@ static bool leave(struct distant *distant, const char *edges)
     return true;
 }
 
-enum esp_status distant_settle(struct distant *distant, const char *datum, struct esp_error *error)
+bool distant_edges(const struct distant *distant, uint64_t *head, uint64_t *tail)
 {
+    guard_edges(distant->memory, distant->bytes, head, tail);
+    return distant->may_guard;
+}
+
+static bool fetch_edges_and_leave(struct distant *distant, const char *datum)
+{
+    struct esp_error why; /* else all of it is fetched, which tells what is wrong */
     uint64_t head, tail;
-    guard_edges(distant->memory, distant->bytes, &head, &tail);
-    char *edges = distant->may_guard ? malloc(head + tail) : NULL;
-    bool left = edges &&
-                data_get_ends(distant->engine, datum, edges, distant->bytes, head, tail, error) == ESP_OK &&
-                leave(distant, edges);
+    distant_edges(distant, &head, &tail);
+    char *edges = malloc(head + tail);
+    bool left =
+        edges && data_get_ends(distant->engine, datum, edges, distant->bytes, head, tail, &why) == ESP_OK;
+    left = left && leave(distant, edges);
     free(edges);
-    return left ? ESP_OK : bring_home(distant, datum, error);
+    return left;
+}
+
+enum esp_status distant_settle(struct distant *distant, const char *datum, const void *edges,
+                               struct esp_error *error)
+{
+    if (distant->may_guard && (edges ? leave(distant, edges) : fetch_edges_and_leave(distant, datum)))
+        return ESP_OK;
+    return bring_home(distant, datum, error);
 }
 
 void distant_void(struct distant *distant)

@@ -42,9 +42,12 @@ struct distant *distant_use(struct distant *distant);
 /* NULL is nothing to do. */
 void distant_release(struct distant *distant);
 
+/* How many bytes at its ends are to come with its call. False: it is not to be guarded. */
+bool distant_edges(const struct distant *distant, uint64_t *head, uint64_t *tail);
 /* Its call has left it on servers under that identity, which the holding has very soon: guards its memory, or
- * fetches it where that cannot be. */
-enum esp_status distant_settle(struct distant *distant, const char *datum, struct esp_error *error);
+ * fetches it where that cannot be. `edges`: its ends, one behind the other; NULL: they are fetched. */
+enum esp_status distant_settle(struct distant *distant, const char *datum, const void *edges,
+                               struct esp_error *error);
 /* Its call has failed, or has brought it otherwise. */
 void distant_void(struct distant *distant);
 

@@ -2,6 +2,7 @@
  *
  * A session's life: made, driven from phase to phase, ended.
  */
+#include "client/arguments/invocation_data.h"
 #include "client/arguments/invocation_hold.h"
 #include "client/session/session.h"
 #include "client/session/ahead.h"
@@ -244,6 +245,8 @@ void session_absorb(struct session *session, const struct session_report *report
         job_end_take(session->record, report);
     /* The results of a job are for whoever attaches to it. */
     bool wanted = !session->is_job || session->attached;
+    if (state == SESSION_DONE && wanted)
+        invocation_take_edges(&session->invocation, &report->extensions);
     if (state == SESSION_DONE && wanted &&
         invocation_results(&session->invocation, report->results, report->n_results,
                            &session->remote_error) != ESP_OK)

@@ -112,6 +112,14 @@ struct data {
 /* Tag in a call_request: as EXTENSION_KEPT, of arrays of strings, whose length is known when they are there.
  * One for which there is no room then comes as other results do, and so do those of earlier versions. */
 #define EXTENSION_KEPT_TEXTS 91
+/* Tag in a call_request: bytes at both ends of outputs that stay by EXTENSION_KEPT, which are to come at
+ * once: EDGES_BYTES each: the argument's index, how many of the first, and how many of the last bytes, as
+ * 4-byte little-endian numbers. Tag in the session_report of a session that is done: the same, each with
+ * these bytes behind it. Those that are not there (of a server of an earlier version, of a result in pieces)
+ * are read from the datum. */
+#define EXTENSION_EDGES 108
+#define EDGES_BYTES     12
+#define EDGES_MOST      (64u << 10) /* of one end */
 /* Tag in a data_reply of a server about one datum, which is not there: who may delete it has done so,
  * everywhere; who keeps it still may let go of it. */
 #define EXTENSION_DELETED 90

@@ -172,10 +172,25 @@ static enum esp_status keep_each(struct call_plan *plan, const struct extension 
     return status;
 }
 
+/* What cannot be, the client reads from the datum. */
+static void note_edges(struct call_plan *plan, const struct extension *edges)
+{
+    for (uint32_t at = 0; edges && at + EDGES_BYTES <= edges->length; at += EDGES_BYTES) {
+        const uint8_t *item = edges->value + at;
+        const uint32_t index = little(item), head = little(item + 4), tail = little(item + 8);
+        if (index >= plan->problem->n_arguments || !plan->arguments[index].kept || head > EDGES_MOST ||
+            tail > EDGES_MOST)
+            continue;
+        plan->arguments[index].head = head;
+        plan->arguments[index].tail = tail;
+    }
+}
+
 static enum esp_status keep_outputs(struct call_plan *plan, const struct extensions *extensions,
                                     struct esp_error *error)
 {
     enum esp_status status = keep_each(plan, extension_find(extensions, EXTENSION_KEPT), keep_output, error);
+    note_edges(plan, extension_find(extensions, EXTENSION_EDGES));
     return status == ESP_OK
                ? keep_each(plan, extension_find(extensions, EXTENSION_KEPT_TEXTS), keep_texts, error)
                : status;

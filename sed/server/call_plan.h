@@ -21,6 +21,7 @@ struct planned_argument {
     bool kept;       /* the output becomes a datum, */
     bool kept_late;  /* the same when it has come, and its length is known: strings; both: */
     uint32_t keep_mode, keep_flags; /* of that mode */
+    uint32_t head, tail;            /* bytes at its ends that come with the answer all the same */
     uint64_t bytes;                 /* of its memory */
     uint64_t offset;                /* in the segment or in the block's data */
     const uint8_t *data;            /* KIND_INLINE: borrowed from the call */

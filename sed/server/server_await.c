@@ -103,7 +103,8 @@ static bool fill_report(struct server *server, struct session *session, struct a
     if (session_has_ended(session))
         server_trace_told(server, session);
     if (session->state == SESSION_DONE)
-        return add_results(server, session, arena, budget, report);
+        return operands_add_edges(session, &report->extensions, arena) &&
+               add_results(server, session, arena, budget, report);
     if (session_has_ended(session) && session->error.text[0])
         return (report->outcome.text = arena_strdup(arena, session->error.text)) != NULL;
     return true;

@@ -4,6 +4,7 @@
 #include "sed/server/server_state.h"
 #include "util/log.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,8 @@ enum esp_status server_operands_create(struct server *server, struct session *se
         result->late = planned->kept_late;
         result->mode = (enum datum_mode)planned->keep_mode;
         result->flags = planned->keep_flags & DATUM_ALL_FLAGS;
+        result->head = planned->head;
+        result->tail = planned->tail;
         result->as_it_lies = planned->keep_flags & DATUM_AS_IT_LIES;
     }
     if (status == ESP_OK && server_operands_check_room(server, operands, error) != ESP_OK)
@@ -96,9 +99,11 @@ void server_operands_free(struct session *session)
     struct operands *operands = session->operands;
     if (!operands)
         return;
-    for (uint32_t i = 0; i < operands->n; i++)
+    for (uint32_t i = 0; i < operands->n; i++) {
         for (uint32_t s = 0; s < operands->items[i].n_sources; s++)
             free(operands->items[i].sources[s]);
+        free(operands->items[i].edges);
+    }
     free(operands);
     session->operands = NULL;
 }
@@ -404,6 +409,7 @@ static enum esp_status make_room(struct server *server, struct operand *operand,
     if (status != ESP_OK)
         return status;
     operand->file = (struct job_file){.fd = memory.fd, .offset = memory.offset, .bytes = memory.bytes};
+    operand->memory = memory.data;
     argument->file = &operand->file;
     if (session->arguments[operand->index].in_store) {
         argument->data = memory.data;
@@ -509,11 +515,45 @@ static void was_stored(struct chore *chore, enum esp_status status, const struct
     server_leave_session(server, session);
 }
 
+/* Its memory is the store's alone when it is stored. */
+static void copy_edges(struct operand *operand)
+{
+    const uint64_t head = operand->head, tail = operand->tail, bytes = operand->file.bytes;
+    if (!operand->memory || operand->file.in_pieces || head + tail == 0 || head > bytes || tail > bytes)
+        return;
+    free(operand->edges);
+    if (!(operand->edges = malloc(head + tail)))
+        return;
+    memcpy(operand->edges, operand->memory, head);
+    memcpy(operand->edges + head, operand->memory + bytes - tail, tail);
+}
+
+bool operands_add_edges(const struct session *session, struct extensions *extensions, struct arena *arena)
+{
+    const struct operands *operands = session->operands;
+    uint32_t length = 0;
+    for (uint32_t i = 0; operands && i < operands->n; i++)
+        if (operands->items[i].edges)
+            length += EDGES_BYTES + operands->items[i].head + operands->items[i].tail;
+    uint8_t *all = length > 0 ? arena_alloc(arena, length) : NULL, *at = all;
+    for (uint32_t i = 0; all && i < operands->n; i++) {
+        const struct operand *operand = &operands->items[i];
+        const uint32_t numbers[] = {htole32(operand->index), htole32(operand->head), htole32(operand->tail)};
+        if (!operand->edges)
+            continue;
+        memcpy(at, numbers, EDGES_BYTES);
+        memcpy(at + EDGES_BYTES, operand->edges, operand->head + operand->tail);
+        at += EDGES_BYTES + operand->head + operand->tail;
+    }
+    return length == 0 || (all && extension_add(extensions, EXTENSION_EDGES, all, length, arena));
+}
+
 static enum esp_status store_result(struct server *server, struct operand *operand, struct esp_error *error)
 {
     struct store_work *work = NULL;
     struct store *store = server->data.store;
     struct datum_shape shape = operand->shape;
+    copy_edges(operand);
     enum esp_status status = store_put_filled(store, operand->id.key, true, error);
     if (status == ESP_OK && operand->file.in_pieces)
         status = datum_shape_spread(&shape, &operand->file.layout, error);

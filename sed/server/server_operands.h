@@ -37,8 +37,11 @@ struct operand {
     uint32_t n_damaged;   /* times that its file here was damaged, so that it is fetched */
     enum datum_mode mode; /* of a result */
     uint32_t flags;
-    bool late;       /* a result for which room is made when it has come: strings */
-    bool as_it_lies; /* a result that stays in the pieces in which ranks compute it */
+    uint32_t head, tail; /* of a result: bytes at its ends that come with the answer, */
+    uint8_t *memory;     /* from where it lies until it is stored, */
+    uint8_t *edges;      /* and then from here: owned, one end behind the other; NULL: they do not */
+    bool late;           /* a result for which room is made when it has come: strings */
+    bool as_it_lies;     /* a result that stays in the pieces in which ranks compute it */
     bool straight; /* a result that is written to its file, as there is no memory for it beside the others */
     struct store_pin *pin;
     struct job_file file;
@@ -78,6 +81,8 @@ bool server_operands_store(struct server *server, struct session *session, struc
 void server_results_stored(struct server *server, struct session *session);
 /* The session has ended: lets go of all. `whole`: its results stay; else they are deleted. */
 void server_operands_release(struct server *server, struct session *session, bool whole);
+/* Adds EXTENSION_EDGES of its results to the report of a session that is done. False without memory. */
+bool operands_add_edges(const struct session *session, struct extensions *extensions, struct arena *arena);
 void server_operands_free(struct session *session);
 /* Sessions that the store had no room for. */
 void server_operands_retry(struct server *server);
