@@ -18,6 +18,7 @@
 struct guard_place guard_places[GUARD_MOST];
 
 static _Atomic uint32_t changes;       /* of any place */
+static _Atomic unsigned n_lost;        /* places: where there are none nobody looks at all of them */
 static sem_t requests;                 /* posted for each wait that begins */
 static _Atomic pid_t owner;            /* the process; 0: no handler yet */
 static _Atomic pid_t server;           /* the thread that brings contents */
@@ -64,13 +65,15 @@ void guard_place_clear(struct guard_place *place)
 {
     place->to = 0;
     place->from = 0;
-    place->lost = false;
+    if (atomic_exchange(&place->lost, false))
+        n_lost--;
     wake(place);
 }
 
 void guard_place_lose(struct guard_place *place)
 {
-    place->lost = true;
+    if (!atomic_exchange(&place->lost, true))
+        n_lost++;
     wake(place);
 }
 
@@ -99,7 +102,7 @@ static bool meets(const struct guard_place *place, uintptr_t from, uintptr_t to)
 
 bool guard_places_lost(const void *memory, uint64_t bytes)
 {
-    for (unsigned i = 0; i < GUARD_MOST; i++)
+    for (unsigned i = 0; n_lost > 0 && i < GUARD_MOST; i++)
         if (meets(&guard_places[i], (uintptr_t)memory, (uintptr_t)memory + bytes))
             return true;
     return false;
@@ -108,7 +111,7 @@ bool guard_places_lost(const void *memory, uint64_t bytes)
 bool guard_places_cut(uintptr_t from, uintptr_t to)
 {
     bool any = false;
-    for (unsigned i = 0; i < GUARD_MOST; i++) {
+    for (unsigned i = 0; n_lost > 0 && i < GUARD_MOST; i++) {
         struct guard_place *place = &guard_places[i];
         if (!meets(place, from, to))
             continue;
