@@ -261,6 +261,8 @@ void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed)
     const bool good = obeyed->outcome.status == ESP_OK;
     if (strcmp(errand->verb, "reload") == 0 || strcmp(errand->verb, "enable") == 0)
         learning_expect(agent); /* what it solves now is heard behind its word */
+    if (good && strcmp(errand->verb, "restart") == 0)
+        awaited_ordered(agent, errand->node);
     conclude(errand, (enum esp_status)obeyed->outcome.status, good ? obeyed->text : obeyed->outcome.text);
 }
 
@@ -268,9 +270,14 @@ void administer_child_lost(struct agent *agent, const char *name)
 {
     struct errand *errand, *next;
     HASH_ITER(hh, agent->errands, errand, next)
-    if (strcmp(errand->node, name) == 0 &&
-        (strcmp(errand->verb, "stop") == 0 || strcmp(errand->verb, "restart") == 0))
+    {
+        const bool restarts = strcmp(errand->verb, "restart") == 0;
+        if (strcmp(errand->node, name) != 0 || (!restarts && strcmp(errand->verb, "stop") != 0))
+            continue;
+        if (restarts)
+            awaited_ordered(agent, name);
         conclude(errand, ESP_OK, ""); /* its word for it may be lost in its end */
+    }
 }
 
 bool administer_abandon(struct agent *agent, const struct call *call)

@@ -299,6 +299,8 @@ bool learning_abandon(struct agent *agent, const struct call *call);
 void learning_clear(struct agent *agent);
 
 /* awaited.c: servers that are being started again */
+/* That node was told to start again, and obeys: it may be gone before its word of that has come up here. */
+void awaited_ordered(struct agent *agent, const char *server);
 /* That node goes, or NULL: if it said that it starts again, it is expected. */
 void awaited_gone(struct agent *agent, const struct knowledge_node *node);
 /* The name of one that would take the request then, where nobody could take it now; NULL: none. */

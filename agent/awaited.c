@@ -7,11 +7,8 @@
 
 #include <stdlib.h>
 
-void awaited_gone(struct agent *agent, const struct knowledge_node *node)
+static void note(struct agent *agent, const struct knowledge_node *node)
 {
-    if (!node || !extension_find(&node->extensions, EXTENSION_BACK_SOON))
-        return;
-    learning_expect_back(agent);
     const struct known_catalog *catalog = node->catalog;
     const uint32_t n = catalog ? catalog->n_variants : 0;
     uint64_t *problems = malloc((n + 1) * sizeof *problems);
@@ -21,6 +18,22 @@ void awaited_gone(struct agent *agent, const struct knowledge_node *node)
         problems[i] = lost_problem(catalog->variants[i]->problem);
     returning_note(&agent->returning, node->name, problems, n, agent_now(agent));
     free(problems);
+}
+
+void awaited_ordered(struct agent *agent, const char *server)
+{
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, server);
+    if (node && node->role == ROLE_SERVER)
+        note(agent, node);
+}
+
+void awaited_gone(struct agent *agent, const struct knowledge_node *node)
+{
+    if (!node || !(extension_find(&node->extensions, EXTENSION_BACK_SOON) ||
+                   returning_has(&agent->returning, node->name, agent_now(agent))))
+        return;
+    note(agent, node);
+    learning_expect_back(agent);
 }
 
 /* If it took sessions. */

@@ -280,7 +280,7 @@ static void on_report(void *self, struct child *child, const struct report *repo
             return; /* the child is gone */
         if (joins)
             administer_joined(agent, report->records[i].name);
-        if (unknown && change != KNOWLEDGE_IGNORED)
+        if ((unknown || joins) && change != KNOWLEDGE_IGNORED)
             forget_absence(agent, report->records[i].name);
         lost_found(agent, child, &report->records[i]);
         urgent |= change == KNOWLEDGE_BETTER;

@@ -47,7 +47,7 @@ enum esp_status data_adopt(struct engine *engine, const char *id, const char *se
     size_t n = 0;
     enum esp_status status = datum_id_parse(id, &parsed, error);
     if (status == ESP_OK)
-        status = engine_resolve(engine, server, address, error);
+        status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status = data_find(engine, id, true, holders, &n, error);
     if (status != ESP_OK)

@@ -55,7 +55,7 @@ enum esp_status data_put_array(struct engine *engine, const char *server, const 
     struct datum_info datum;
     enum esp_status status = describe(array, mode, &datum, error);
     if (status == ESP_OK)
-        status = engine_resolve(engine, server, address, error);
+        status = engine_await_name(engine, server, address, error);
     if (status != ESP_OK)
         return status;
     if (source)

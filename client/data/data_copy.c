@@ -180,7 +180,7 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
     struct pull_request wish = {.flags = move ? 0 : DATUM_REPLICA};
     if (as)
         wish = *as;
-    enum esp_status status = engine_resolve(engine, server, address, error);
+    enum esp_status status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status = data_find(engine, id, true, holders, &n, error);
     if (status == ESP_OK && move)
@@ -288,7 +288,7 @@ enum esp_status data_copy_kept(struct engine *engine, const char *id, const char
     if (flags & DATUM_UNIQUE && data_move_as(engine, id, server, mode, flags, error) != ESP_OK)
         return error->status;
     /* A name that nobody has would be noted for ever. */
-    enum esp_status status = engine_resolve(engine, server, address, error);
+    enum esp_status status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status = announce(engine, id, server, &keepers, error);
     if (status == ESP_OK)
@@ -362,7 +362,7 @@ enum esp_status data_redistribute(struct engine *engine, const char *id, const c
     struct datum_id drawn;
     struct laying laying = {.id = id};
     char address[CAP_ADDRESS + 1];
-    enum esp_status status = engine_resolve(engine, server, address, error);
+    enum esp_status status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status = datum_id_draw(server, &drawn, error);
     if (status != ESP_OK)

@@ -265,6 +265,38 @@ struct lead {
 
 #define MOST_LEADS 64
 
+#define AGAIN_MS 100
+
+/* Who knows may be on the way back: agents, or a redirector, that are being restarted, or were there before.
+ */
+static bool may_be_told(const struct engine *engine, enum esp_status status, int64_t passed_ns)
+{
+    if (status == ESP_NO_SERVER)
+        return route_is_deserted(engine->route);
+    return (status == ESP_UNREACHABLE || status == ESP_MAYBE) &&
+           (passed_ns < PATIENCE_GONE_NS || route_was_there(engine->route));
+}
+
+/* The question executes nothing. */
+static enum esp_status ask_masters(struct engine *engine, const struct message *request,
+                                   struct message *reply, struct esp_error *error)
+{
+    struct patience patience = patience_begin(engine->agent_patience_ms, 0, clock_now_ns(engine->clock));
+    int64_t gone_ns = 0;
+    for (;;) {
+        const enum esp_status status =
+            route_ask(engine->route, request, time_ms(engine, false), reply, error);
+        const int64_t now_ns = clock_now_ns(engine->clock);
+        gone_ns = gone_ns ? gone_ns : now_ns;
+        if (status == ESP_OK || !may_be_told(engine, status, now_ns - gone_ns) ||
+            !patience_lasts(&patience, false, now_ns) || atomic_load(&engine->closing) ||
+            deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
+            return status;
+        message_clear(reply);
+        engine_pause(&engine->closing, AGAIN_MS);
+    }
+}
+
 /* The agents send on who asks: downwards from the master, only where the datum is. */
 static enum esp_status ask_agents(struct search *search, struct esp_error *error)
 {
@@ -272,7 +304,7 @@ static enum esp_status ask_agents(struct search *search, struct esp_error *error
     struct engine *engine = search->engine;
     struct lead leads[MOST_LEADS];
     size_t n = 0, next = 0;
-    enum esp_status status = route_ask(engine->route, &request, time_ms(engine, false), &reply, error);
+    enum esp_status status = ask_masters(engine, &request, &reply, error);
     while (status == ESP_OK) {
         for (uint32_t i = 0; i < reply.data_reply.n; i++) {
             const struct datum_info *info = &reply.data_reply.items[i];

@@ -152,7 +152,7 @@ static enum esp_status put_on(struct engine *engine, const char *server, const s
                               struct esp_error *error)
 {
     char address[CAP_ADDRESS + 1], text[DATUM_TEXT] = "";
-    enum esp_status status = engine_resolve(engine, server, address, error);
+    enum esp_status status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status = data_put_pieces(engine, server, address, datum, pieces, told, text, error);
     if (status == ESP_OK && !(*id = strdup(text)))

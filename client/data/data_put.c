@@ -3,11 +3,17 @@
  * Putting data on servers.
  */
 #include "client/data/data_moving.h"
+#include "client/session/deadline.h"
+#include "core/choice/terms.h"
 #include "core/redistribution/pieces.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FIRST_WAIT_MS   50 /* for a server that starts again */
+#define LONGEST_WAIT_MS 500
 
 struct putting {
     struct engine *engine;
@@ -132,6 +138,32 @@ static enum esp_status send_all(struct putting *putting, const struct offer_repl
     return status;
 }
 
+/* A server that is to start again takes no data until it has, and is waited for as calls wait for it. An
+ * offer that is repeated is the same one. */
+static enum esp_status make_offer(struct engine *engine, const char *address, const struct message *request,
+                                  const struct data_progress *progress, struct message *reply,
+                                  struct esp_error *error)
+{
+    struct patience patience = engine_patience(engine);
+    int64_t wait_ms = FIRST_WAIT_MS;
+    for (bool returns = false;;) {
+        const enum esp_status status = data_ask(engine, address, request, reply, error);
+        const bool awaited = reply->kind == MESSAGE_OFFER_REPLY &&
+                             extension_find(&reply->offer_reply.extensions, EXTENSION_AWAITED);
+        returns |= awaited;
+        if (status != ESP_UNREACHABLE || !returns)
+            return status;
+        if (awaited)
+            patience = engine_patience_returning(engine);
+        if (!patience_lasts(&patience, false, clock_now_ns(engine->clock)) || atomic_load(&engine->closing) ||
+            (progress && data_is_late(progress)) || deadline_left_ms(engine->clock, wait_ms) < wait_ms)
+            return status;
+        message_clear(reply);
+        engine_pause(&engine->closing, wait_ms);
+        wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
+    }
+}
+
 static enum esp_status put_once(struct putting *putting, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
@@ -139,7 +171,8 @@ static enum esp_status put_once(struct putting *putting, struct esp_error *error
     struct extension extension;
     request.offer.datum = putting->datum;
     request.offer.extensions = data_tell_client(putting->engine, client, &extension);
-    enum esp_status status = data_ask(putting->engine, putting->address, &request, &reply, error);
+    enum esp_status status =
+        make_offer(putting->engine, putting->address, &request, &putting->progress, &reply, error);
     if (status == ESP_OK && reply.offer_reply.ticket != 0) /* 0: it is there already */
         status = send_all(putting, &reply.offer_reply, error);
     message_clear(&reply);
@@ -181,7 +214,7 @@ static enum esp_status offer(struct engine *engine, const char *address, const s
     request.offer.datum = *datum;
     request.offer.datum.datum = id;
     request.offer.extensions = data_tell_client(engine, client, &extension);
-    enum esp_status status = data_ask(engine, address, &request, &reply, error);
+    enum esp_status status = make_offer(engine, address, &request, NULL, &reply, error);
     *ticket = status == ESP_OK ? reply.offer_reply.ticket : 0;
     message_clear(&reply);
     return status;

@@ -40,7 +40,7 @@ enum esp_status data_put_strings(struct engine *engine, const char *server, cons
         .type = TYPE_STRING, .dims = &n, .n_dims = 1, .mode = mode, .created_s = (int64_t)time(NULL)};
     enum esp_status status = pack(strings, n, &value, &datum.bytes, error);
     if (status == ESP_OK)
-        status = engine_resolve(engine, server, address, error);
+        status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status = data_put(engine, server, address, &datum, value, told, id, error);
     free(value);

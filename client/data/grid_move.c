@@ -176,7 +176,7 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
     if (!holding_claim(grid->holding, datum))
         return bring_from_servers(datum, server, uri->mode, engine, error);
     const struct datum_info info = describe(grid, uri->mode);
-    enum esp_status status = engine_resolve(engine, server, address, error);
+    enum esp_status status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status =
             data_put(engine, server, address, &info, grid_memory(grid), (struct data_told){0}, datum, error);

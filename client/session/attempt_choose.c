@@ -7,7 +7,6 @@
 #include "client/session/excluded.h"
 #include "client/session/link.h"
 #include "client/session/link_sound.h"
-#include "core/hierarchy/returning.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -165,15 +164,6 @@ static enum esp_status choose_bound(struct session *session, struct esp_error *e
     return ESP_OK;
 }
 
-/* Who has said that it starts again is expected as agents expect it. */
-static struct patience absence_begin(const struct session *session)
-{
-    struct patience patience = engine_patience(session->engine);
-    if (session->awaited && patience.gone_ns > 0 && patience.gone_ns < RETURNING_NS)
-        patience.gone_ns = RETURNING_NS;
-    return patience;
-}
-
 /* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody
  * was there: on the way back, perhaps. Surely nothing was executed that may not be executed again. */
 static bool waits_for_servers(struct session *session, enum esp_status status)
@@ -187,8 +177,11 @@ static bool waits_for_servers(struct session *session, enum esp_status status)
         return false;
     if (session->absence.begun_ns == 0)
         session->absent_wait_ms = FIRST_WAIT_MS;
-    if (session->absence.begun_ns == 0 || session->awaited)
-        session->absence = absence_begin(session);
+    if (session->awaited)
+        session->absence = engine_patience_returning(engine);
+    else if (session->absence.begun_ns == 0)
+        session->absence = engine_patience(engine);
+    session->awaited = false; /* until it is said again */
     if (!patience_lasts(&session->absence, session->silent, clock_now_ns(engine->clock)) ||
         session_left_ms(session) <= session->absent_wait_ms)
         return false;

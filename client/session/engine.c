@@ -4,6 +4,7 @@
 #include "client/session/backlog.h"
 #include "client/session/link.h"
 #include "client/session/session.h"
+#include "core/hierarchy/returning.h"
 #include "util/clock.h"
 #include "util/random.h"
 
@@ -120,6 +121,14 @@ struct patience engine_patience(const struct engine *engine)
 {
     return patience_begin(engine->agent_patience_ms, engine->silence_patience_ms,
                           clock_now_ns(engine->clock));
+}
+
+struct patience engine_patience_returning(const struct engine *engine)
+{
+    struct patience patience = engine_patience(engine);
+    if (patience.gone_ns > 0 && patience.gone_ns < RETURNING_NS)
+        patience.gone_ns = RETURNING_NS;
+    return patience;
 }
 
 /* ---- closing ---- */

@@ -97,6 +97,9 @@ void engine_close(struct engine *engine);
 /* With those whom a session cannot do without, from now on. */
 struct patience engine_patience(const struct engine *engine);
 
+/* With one that has said just now that it is to start again: as long as agents expect it (RETURNING_NS). */
+struct patience engine_patience_returning(const struct engine *engine);
+
 /* Waits so long, or until the library is being closed. */
 void engine_pause(const atomic_bool *closing, int64_t ms);
 
@@ -106,6 +109,11 @@ void engine_destroy(struct engine *engine);
 /* The address of a server by its name in the tree. ESP_NOT_FOUND. `address` has CAP_ADDRESS + 1 bytes. */
 enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
                                struct esp_error *error);
+
+/* The same of one that the program wants something of: one that was lost, or may be below an agent that was,
+ * or one that was just started, is waited for (agent_patience_ms). */
+enum esp_status engine_await_name(struct engine *engine, const char *server, char *address,
+                                  struct esp_error *error);
 
 /* The address of a server that the program named: "host:port" is an address, and a greeting tells whether it
  * is a server's; anything else is a name in the tree. Who says nothing is waited for (silence_patience_ms),

@@ -107,15 +107,19 @@ static bool may_come(const struct engine *engine, const char *server, enum esp_s
     return silent || status == ESP_NO_SERVER;
 }
 
-enum esp_status engine_find_server(struct engine *engine, const char *server, char *address,
-                                   struct esp_error *error)
+/* One try to find it. */
+typedef enum esp_status find_once(struct engine *engine, const char *server, bool *silent, char *address,
+                                  struct esp_error *error);
+
+static enum esp_status await_server(struct engine *engine, const char *server, int64_t silence_ms,
+                                    find_once *find, char *address, struct esp_error *error)
 {
     struct patience patience =
-        patience_begin(engine->agent_patience_ms, engine->lookup_silence_ms, clock_now_ns(engine->clock));
+        patience_begin(engine->agent_patience_ms, silence_ms, clock_now_ns(engine->clock));
     int64_t gone_ns = 0;
     for (;;) {
         bool silent;
-        const enum esp_status status = find_server(engine, server, &silent, address, error);
+        const enum esp_status status = find(engine, server, &silent, address, error);
         if (status == ESP_OK || status == ESP_NO_MEMORY)
             return status;
         const int64_t now_ns = clock_now_ns(engine->clock);
@@ -123,7 +127,28 @@ enum esp_status engine_find_server(struct engine *engine, const char *server, ch
         if (!may_come(engine, server, status, silent, now_ns - gone_ns) ||
             !patience_lasts(&patience, silent, now_ns) || atomic_load(&engine->closing) ||
             deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
-            return error->status = ESP_NOT_FOUND;
+            return status;
         engine_pause(&engine->closing, AGAIN_MS);
     }
+}
+
+enum esp_status engine_find_server(struct engine *engine, const char *server, char *address,
+                                   struct esp_error *error)
+{
+    const enum esp_status status =
+        await_server(engine, server, engine->lookup_silence_ms, find_server, address, error);
+    return status == ESP_OK || status == ESP_NO_MEMORY ? status : (error->status = ESP_NOT_FOUND);
+}
+
+static enum esp_status find_name(struct engine *engine, const char *server, bool *silent, char *address,
+                                 struct esp_error *error)
+{
+    return resolve(engine, server, false, silent, address, error);
+}
+
+enum esp_status engine_await_name(struct engine *engine, const char *server, char *address,
+                                  struct esp_error *error)
+{
+    const enum esp_status status = await_server(engine, server, 0, find_name, address, error);
+    return status == ESP_NO_SERVER ? (error->status = ESP_NOT_FOUND) : status;
 }

@@ -23,8 +23,9 @@
 #define EXTENSION_LINK_BACK 58 /* a double: bytes per second from the node to its parent, where measured */
 /* Empty: a server takes no new sessions until it is started again, which is what comes next. */
 #define EXTENSION_BACK_SOON 98
-/* Empty, in the reply to a request that fails with ESP_UNREACHABLE, and in the report of a call that fails
- * so: who would take it is being started again. For as long as this is told it is worth waiting. */
+/* Empty, in the reply to a request, or to the offer of a datum, that fails with ESP_UNREACHABLE, and in the
+ * report of a call that fails so: who would take it is being started again. For as long as this is told it is
+ * worth waiting. */
 #define EXTENSION_AWAITED 100
 /* Tags in a request. */
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */

@@ -77,6 +77,21 @@ static struct ticket *begin(struct server *server, const struct offer *offer, co
     return NULL;
 }
 
+/* Whoever it is may wait for a server that starts again. */
+static void refuse_offer(const struct server *server, struct call *call, const char *datum,
+                         const struct esp_error *error)
+{
+    struct message *reply;
+    if (error->status != ESP_UNREACHABLE || !duty_is_back_soon(&server->duty)) {
+        data_refuse(call, MESSAGE_OFFER_REPLY, datum, error);
+        return;
+    }
+    reply = message_failure(MESSAGE_OFFER_REPLY, error->status, "%s", error->text);
+    if (reply)
+        extension_add(&reply->offer_reply.extensions, EXTENSION_AWAITED, "", 0, &reply->arena);
+    call_reply(call, reply);
+}
+
 void data_on_offer(struct server *server, struct call *call, const struct offer *offer)
 {
     struct asker asker;
@@ -109,7 +124,7 @@ void data_on_offer(struct server *server, struct call *call, const struct offer 
         }
     }
     if (status != ESP_OK) {
-        data_refuse(call, MESSAGE_OFFER_REPLY, offer->datum.datum, &error);
+        refuse_offer(server, call, offer->datum.datum, &error);
         return;
     }
     ticket->heard_ns = server_now(server);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A platform that has one server for each problem is restarted under streams of calls, none of which fails: they wait
+# A platform that has one server for each problem is restarted under streams of calls, none of which fails, nor does a stream of data: they wait
 # for the server that comes back. What is drained for good says so, and nobody waits for it.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-redirector espalier-agent espalier-sed
@@ -39,14 +39,26 @@ stream() { # stream NAME ARGUMENT...: calls, until it is enough
         echo call >>"$work/$tap_stream.calls"
     done
 }
+printf '1 2\n' >datum.txt
+keep() { # a datum on a server of that name, and away again
+    identity=$(espalier data put datum.txt --server A) && espalier data rm "$identity"
+}
+keep_all() {
+    while [ ! -e "$work/enough" ]; do
+        keep >"$work/keep.out" 2>&1 || cat "$work/keep.out" >>"$work/failures"
+        echo call >>"$work/keep.calls"
+    done
+}
 streams=''
+keep_all &
+streams="$streams $!"
 stream alpha alpha &
 streams="$streams $!"
 stream beta beta &
 streams="$streams $!"
 stream bound alpha --server A &
 streams="$streams $!"
-for name in alpha beta bound; do
+for name in alpha beta bound keep; do
     wait_until test -s "$work/$name.calls"
 done
 for order in "restart" "restart A" "restart B"; do
@@ -59,7 +71,7 @@ wait $streams
 : >>failures
 cp failures "$log"
 check "no call has failed" sh -c '! grep . failures'
-for name in alpha beta bound; do
+for name in alpha beta bound keep; do
     check "calls were made meanwhile ($name)" test "$(wc -l <"$work/$name.calls")" -ge 3
 done
 
@@ -86,9 +98,15 @@ hasty named --server A &
 calls="$calls $!"
 hasty bound --server "$(cat "$work/espalier/single/A.address")" &
 calls="$calls $!"
+data() {
+    ESPALIER_CONFIG=$work/hasty.conf espalier data put datum.txt --server A >data.out 2>&1 || echo data >>hasty.failed
+    : >data.over
+}
+data &
+calls="$calls $!"
 sleep 1.5
 : >>hasty.failed
-for name in chosen named bound; do
+for name in chosen named bound data; do
     check "who wants it meanwhile waits ($name)" test ! -e $name.over
 done
 touch go
@@ -106,7 +124,6 @@ check_fails 3 "a call to it" espalier call alpha --server A
 check_says "is told that it is drained" 'is draining: it takes no new sessions'
 check_fails 3 "a job for it" espalier submit alpha --server A
 check_says "is told so, too" 'is draining: it takes no new sessions'
-printf '1 2\n' >datum.txt
 check_fails 3 "and a datum" espalier data put datum.txt --server A
 check_says "in the same words" 'is draining: it takes no new sessions'
 finish

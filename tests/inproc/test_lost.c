@@ -191,6 +191,39 @@ static void a_server_that_is_started_again_is_awaited(void **state)
     platform_close(&other);
 }
 
+static void note_end(void *arg, enum esp_status status, const struct message *reply)
+{
+    *(enum esp_status *)arg =
+        reply && reply->outcome.status ? (enum esp_status)reply->outcome.status : status;
+}
+
+/* It may be gone before its own word of that has come up. */
+static void a_server_that_was_told_to_start_again_is_awaited(void **state)
+{
+    (void)state;
+    static const char *const verbs[] = {"stop", "restart"};
+    for (int restarts = 0; restarts < 2; restarts++) {
+        struct platform other;
+        struct esp_error error;
+        enum esp_status status = ESP_PENDING;
+        platform_open(&other, 31);
+        size_t master = platform_agent(&other, "ma", "");
+        struct simulated_server *server = platform_server(&other, "s", "ma");
+        assert_true(platform_settle(&other, master, 1, 5000));
+        const struct message order = {
+            .kind = MESSAGE_ADMINISTER,
+            .administer = {.node = "s", .verb = verbs[restarts], .time_left_ms = 5000}};
+        assert_int_equal(inproc_call_async(other.transport, "ma", &order, 6000, note_end, &status, &error),
+                         ESP_OK);
+        platform_run_ms(&other, 100);
+        platform_server_stop(&other, server);
+        platform_run_ms(&other, 20000);
+        assert_int_equal(status, ESP_OK);
+        expect_gone(&other, restarts);
+        platform_close(&other);
+    }
+}
+
 /* Others that take sessions of the problem do not wait for it, but those that it alone suits do. */
 static void only_who_needs_it_waits_for_a_server_that_is_started_again(void **state)
 {
@@ -227,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
         cmocka_unit_test(a_server_that_has_moved_is_lost_once),
         cmocka_unit_test(a_server_that_is_started_again_is_awaited),
+        cmocka_unit_test(a_server_that_was_told_to_start_again_is_awaited),
         cmocka_unit_test(only_who_needs_it_waits_for_a_server_that_is_started_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
