@@ -2,6 +2,7 @@
  *
  * What administrators want of nodes: one call to an agent above.
  */
+#include "client/session/deadline.h"
 #include "client/session/engine.h"
 #include "client/library.h"
 
@@ -9,7 +10,8 @@
 #include <string.h>
 
 /* An order goes down and its answer comes up; the agents wait for 5 s at most. */
-#define ORDER_MS 6000
+#define ORDER_MS  6000
+#define ANSWER_MS 1000 /* for what the agent says then */
 
 enum esp_status esp_administer(const char *address, const char *node, const char *verb,
                                const char *const *words, size_t n_words, uint64_t *generation, char **text)
@@ -22,16 +24,19 @@ enum esp_status esp_administer(const char *address, const char *node, const char
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
+    /* The agent says in time that the node did not. */
+    const int64_t left_ms = deadline_left_ms(transport_clock(library->transport), ORDER_MS + ANSWER_MS),
+                  order_ms = left_ms > 2 * ANSWER_MS ? left_ms - ANSWER_MS : left_ms / 2;
     const struct message request = {.kind = MESSAGE_ADMINISTER,
                                     .administer = {.node = node ? node : "",
                                                    .verb = verb,
                                                    .words = (const char **)words,
                                                    .n_words = (uint32_t)n_words,
                                                    .generation = generation ? *generation : 0,
-                                                   .time_left_ms = ORDER_MS}};
+                                                   .time_left_ms = order_ms}};
     struct message reply = {0};
     enum esp_status status =
-        transport_call(library->transport, address, &request, ORDER_MS + 1000, &reply, error);
+        deadline_call(library->transport, address, &request, ORDER_MS + ANSWER_MS, &reply, error);
     library_leave(status == ESP_OK);
     if (status == ESP_OK && text && !(*text = strdup(reply.administer_reply.text)))
         status = error_no_memory(error, "an answer");

@@ -3,6 +3,7 @@
  * The hierarchy as espalier.h shows it: masters, who answers at an address. (The tree: tree.c.)
  */
 #include "client/library.h"
+#include "client/session/deadline.h"
 #include "client/session/package.h"
 
 #include <stdio.h>
@@ -68,8 +69,8 @@ enum esp_status esp_greet(const char *address, char *name, enum esp_role *role)
     if (!library)
         return error->status;
     struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
-    enum esp_status status = transport_call(library->transport, address, &request,
-                                            library->engine->call_timeout_ms, &reply, error);
+    enum esp_status status =
+        deadline_call(library->transport, address, &request, library->engine->call_timeout_ms, &reply, error);
     library_leave(status == ESP_OK);
     if (status == ESP_OK && name)
         snprintf(name, CAP_NAME + 1, "%s", reply.greet_reply.name);

@@ -3,6 +3,7 @@
  * The list of problems: those of all master agents, each of which knows what is below it.
  */
 #include "client/library.h"
+#include "client/session/deadline.h"
 #include "client/session/package.h"
 #include "core/hierarchy/absent.h"
 #include "espalier.h"
@@ -58,7 +59,7 @@ static enum esp_status list_master(struct engine *engine, const char *address, s
         const char *after = collection->n > before ? collection->entries[collection->n - 1].name : "";
         struct message request = {.kind = MESSAGE_LIST, .list = {.after = after, .limit = PAGE}};
         struct message reply = {0};
-        status = transport_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
+        status = deadline_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
         if (status != ESP_OK)
             error_prefix_at(error, "master agent", address);
         else

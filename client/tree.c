@@ -3,6 +3,7 @@
  * The tree as espalier.h shows it: redirectors, master agents and all below them.
  */
 #include "client/library.h"
+#include "client/session/deadline.h"
 #include "client/session/package.h"
 #include "core/hierarchy/absent.h"
 #include "core/choice/terms.h"
@@ -99,7 +100,7 @@ static enum esp_status ask_tree(struct library *library, const char *address, st
     if (status != ESP_OK)
         return status;
     status =
-        transport_call(library->transport, address, &request, library->engine->call_timeout_ms, reply, error);
+        deadline_call(library->transport, address, &request, library->engine->call_timeout_ms, reply, error);
     return status == ESP_OK ? status : error_prefix_at(error, "tree", address);
 }
 

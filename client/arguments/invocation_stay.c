@@ -9,6 +9,7 @@
 #include "client/data/distant.h"
 #include "client/data/grid_data.h"
 #include "client/data/grid_transfer.h"
+#include "client/session/deadline.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static enum esp_status name_of(struct engine *engine, const char *server, const 
     enum esp_status status = ESP_OK;
     snprintf(name, CAP_NAME + 1, "%s", server);
     if (strchr(server, ':')) {
-        status = transport_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
+        status = deadline_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
         if (status == ESP_OK)
             snprintf(name, CAP_NAME + 1, "%s", reply.greet_reply.name);
         message_clear(&reply);

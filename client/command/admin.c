@@ -162,10 +162,10 @@ static enum exit_code finish(const struct command_line *command, enum exit_code 
     return code == EXIT_DONE ? command_flush() : code;
 }
 
-enum exit_code orders_run(const struct command_line *command,
+static enum exit_code run(const struct command_line *command, enum exit_code opened,
                           enum exit_code (*give)(struct orders *orders, const void *arg), const void *arg)
 {
-    enum exit_code code = session_open(command);
+    enum exit_code code = opened;
     if (code != EXIT_DONE)
         return code;
     struct orders orders = {.command = command, .list = json_array()};
@@ -174,6 +174,19 @@ enum exit_code orders_run(const struct command_line *command,
         code = give(&orders, arg);
     view_close(&orders.view);
     return finish(command, code, orders.list);
+}
+
+enum exit_code orders_run(const struct command_line *command,
+                          enum exit_code (*give)(struct orders *orders, const void *arg), const void *arg)
+{
+    return run(command, session_within(command, session_open(command)), give, arg);
+}
+
+enum exit_code orders_run_patiently(const struct command_line *command,
+                                    enum exit_code (*give)(struct orders *orders, const void *arg),
+                                    const void *arg)
+{
+    return run(command, session_open(command), give, arg);
 }
 
 enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, const char *verb,

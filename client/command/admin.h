@@ -61,9 +61,14 @@ struct orders {
     struct kept_elsewhere kept;
 };
 
-/* Opens the platform, looks at its tree, and between that and closing it lets `give` give the orders. */
+/* Opens the platform, looks at its tree, and between that and closing it lets `give` give the orders, within
+ * --timeout. */
 enum exit_code orders_run(const struct command_line *command,
                           enum exit_code (*give)(struct orders *orders, const void *arg), const void *arg);
+/* The same where --timeout is what `give` waits for sessions to end. */
+enum exit_code orders_run_patiently(const struct command_line *command,
+                                    enum exit_code (*give)(struct orders *orders, const void *arg),
+                                    const void *arg);
 /* What came of an order: a line for people, an object of a list for programs. */
 void orders_done(struct orders *orders, const char *node, const char *what, const char *remark);
 /* One order to one node, and a line about it. */

@@ -130,7 +130,7 @@ static enum exit_code ask(const struct command_line *command, const char *server
                           struct parallel_profile *profile)
 {
     struct esp_error error;
-    enum exit_code code = session_open(command);
+    enum exit_code code = session_within(command, session_open(command));
     if (code != EXIT_DONE)
         return code;
     if (ranks_ask(server, NULL, profile, &error) != ESP_OK)

@@ -119,6 +119,16 @@ enum exit_code session_open_for_jobs(const struct command_line *command)
     return open_session(command, SERVERS_ONLY);
 }
 
+/* Until the process ends, which it does behind its verb. */
+enum exit_code session_within(const struct command_line *command, enum exit_code opened)
+{
+    double all_s;
+    struct esp_error unread;
+    if (opened == EXIT_DONE && session_timeout(command, &all_s, &unread) == ESP_OK && all_s > 0)
+        deadline_begin(clock_now_ns(&clock_system) + (int64_t)(fmin(all_s, 1e9) * NS_PER_S));
+    return opened;
+}
+
 enum exit_code session_open_for_data(const struct command_line *command)
 {
     return open_session(command, PATIENT);

@@ -21,6 +21,10 @@ enum exit_code session_open_for_jobs(const struct command_line *command);
  * client's file says less. */
 enum exit_code session_open_for_data(const struct command_line *command);
 
+/* --timeout, if it is given, is from now on what all questions of the verb have together. Returns `opened`.
+ */
+enum exit_code session_within(const struct command_line *command, enum exit_code opened);
+
 /* ESP_UNREACHABLE, with what to install, in a build that has no network. */
 enum esp_status session_check_network(struct esp_error *error);
 

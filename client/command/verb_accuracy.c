@@ -243,7 +243,7 @@ static enum exit_code summarise_platform(const struct command_line *command)
 {
     struct table table;
     struct view view;
-    enum exit_code code = session_open(command);
+    enum exit_code code = session_within(command, session_open(command));
     if (code != EXIT_DONE)
         return code;
     if ((code = view_open(command, &view)) != EXIT_DONE) {

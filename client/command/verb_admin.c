@@ -351,5 +351,5 @@ enum exit_code verb_admin_remove(const struct command_line *command)
     struct esp_error error;
     if (session_timeout(command, &ending.patience_s, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    return orders_run(command, end_each, &ending);
+    return orders_run_patiently(command, end_each, &ending);
 }

@@ -220,5 +220,5 @@ enum exit_code verb_admin_restart(const struct command_line *command)
     struct esp_error error;
     if (session_timeout(command, &idle_s, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    return orders_run(command, restart, &idle_s);
+    return orders_run_patiently(command, restart, &idle_s);
 }

@@ -94,7 +94,7 @@ static enum exit_code forecast(const struct command_line *command, const struct 
 static enum exit_code forecast_sizes(const struct command_line *command, const struct words *words)
 {
     struct esp_error error = {0};
-    enum exit_code code = session_open(command);
+    enum exit_code code = session_within(command, session_open(command));
     if (code != EXIT_DONE)
         return code;
     const struct fast_call call = {command->operands[0], words->values, words->n};

@@ -217,7 +217,7 @@ enum exit_code verb_jobs(const struct command_line *command)
 {
     const char *const *ids = NULL;
     size_t n = (size_t)command->n_operands;
-    enum exit_code found = EXIT_DONE, code = session_open_for_jobs(command);
+    enum exit_code found = EXIT_DONE, code = session_within(command, session_open_for_jobs(command));
     if (code != EXIT_DONE)
         return code;
     if (n == 0 && esp_job_list(&ids, &n) != ESP_OK)

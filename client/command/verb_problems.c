@@ -244,7 +244,7 @@ enum exit_code verb_problems(const struct command_line *command)
     if (command->n_operands &&
         (command_option_value(command, "search") || command_option_value(command, "gams")))
         return command_usage(command, "expected the name of a problem, or --search or --gams, found both");
-    enum exit_code code = session_open(command);
+    enum exit_code code = session_within(command, session_open(command));
     if (code != EXIT_DONE)
         return code;
     code = command->n_operands ? show_problem(command, command->operands[0]) : list_problems(command);

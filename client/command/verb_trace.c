@@ -259,7 +259,7 @@ enum exit_code verb_trace(const struct command_line *command)
 {
     struct view view;
     struct way way = {0};
-    enum exit_code code = session_open(command);
+    enum exit_code code = session_within(command, session_open(command));
     if (code != EXIT_DONE)
         return code;
     code = view_open(command, &view);

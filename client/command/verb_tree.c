@@ -202,7 +202,8 @@ enum exit_code verb_tree(const struct command_line *command)
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    code = command_option_value(command, "watch") ? command_watch(command, show) : show(command);
+    code = command_option_value(command, "watch") ? command_watch(command, show)
+                                                  : (session_within(command, code), show(command));
     grpc_finalize();
     return code;
 }

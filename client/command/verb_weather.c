@@ -155,7 +155,8 @@ enum exit_code verb_weather(const struct command_line *command)
         code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    code = command_option_value(command, "watch") ? command_watch(command, show) : show(command);
+    code = command_option_value(command, "watch") ? command_watch(command, show)
+                                                  : (session_within(command, code), show(command));
     grpc_finalize();
     return code;
 }

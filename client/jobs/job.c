@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/jobs/job.h"
 #include "client/session/backlog.h"
+#include "client/session/deadline.h"
 #include "client/session/link.h"
 #include "util/clock.h"
 
@@ -33,7 +34,7 @@ static enum esp_status greet(struct engine *engine, const char *address, uint64_
 {
     struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
     enum esp_status status =
-        transport_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
+        deadline_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
     *incarnation = status == ESP_OK ? reply.greet_reply.incarnation : 0;
     message_clear(&reply);
     return status;
@@ -137,11 +138,11 @@ static enum esp_status ask_server(struct engine *engine, const struct job_record
 {
     char address[CAP_ADDRESS + 1];
     enum esp_status status =
-        transport_call(engine->transport, record->address, request, timeout_ms, reply, error);
+        deadline_call(engine->transport, record->address, request, timeout_ms, reply, error);
     if (!job_find_moved(engine, record, status, address))
         return status;
     message_clear(reply);
-    return transport_call(engine->transport, address, request, timeout_ms, reply, error);
+    return deadline_call(engine->transport, address, request, timeout_ms, reply, error);
 }
 
 /* The server does not have it, or does not answer: what has become of the job. */

@@ -333,7 +333,7 @@ void attempt_offer(struct session *session)
         status = link_probe(link, session_left_ms(session), &meanwhile,
                             &error); /* it may have been silent before */
     else if (status == ESP_OK && (has_others(session) || (!session->bound && link_is_doubted(link))))
-        status = link_greet(link, &meanwhile, &error);
+        status = link_greet(link, session_left_ms(session), &meanwhile, &error);
     if (status == ESP_OK)
         status = hold_leave(&session->invocation, session->engine, candidate->server, link->address, &error);
     if (status == ESP_OK)

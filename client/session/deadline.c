@@ -24,3 +24,12 @@ int64_t deadline_left_ms(const struct clock *clock, int64_t ms)
     const int64_t left_ns = until_ns - clock_now_ns(clock), left_ms = left_ns / NS_PER_MS;
     return left_ms < ms ? (left_ms > 0 ? left_ms : 0) : ms;
 }
+
+enum esp_status deadline_call(struct transport *transport, const char *address, const struct message *request,
+                              int64_t ms, struct message *reply, struct esp_error *error)
+{
+    const int64_t left_ms = deadline_left_ms(transport_clock(transport), ms);
+    if (left_ms == 0 && ms > 0)
+        return error_set(error, ESP_TIMEOUT, "the time was over before %s was asked", address);
+    return transport_call(transport, address, request, left_ms, reply, error);
+}

@@ -7,7 +7,7 @@
 #ifndef CLIENT_DEADLINE_H
 #define CLIENT_DEADLINE_H
 
-#include <stdint.h>
+#include "core/transport.h"
 
 struct clock;
 
@@ -17,5 +17,8 @@ int64_t deadline_begin(int64_t until_ns);
 void deadline_end(int64_t before_ns);
 /* `ms`, or what is left when that is less; 0: it is over. */
 int64_t deadline_left_ms(const struct clock *clock, int64_t ms);
+/* transport_call() within that; ESP_TIMEOUT without a word to anybody when it is over. */
+enum esp_status deadline_call(struct transport *transport, const char *address, const struct message *request,
+                              int64_t ms, struct message *reply, struct esp_error *error);
 
 #endif

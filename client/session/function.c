@@ -126,9 +126,8 @@ static enum esp_status ask(struct functions *functions, const char *name, const 
     struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = name}};
     if (!address)
         return ask_agents(functions, &request, patient, reply, error);
-    enum esp_status status = transport_call(
-        functions->transport, address, &request,
-        deadline_left_ms(transport_clock(functions->transport), functions->call_timeout_ms), reply, error);
+    enum esp_status status =
+        deadline_call(functions->transport, address, &request, functions->call_timeout_ms, reply, error);
     if (status != ESP_OK && status != ESP_UNKNOWN_PROBLEM)
         error_prefix_at(error, "server", address);
     return status;

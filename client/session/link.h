@@ -93,10 +93,11 @@ struct meanwhile {
 };
 
 /* Makes sure that the server is awake before it is given what would cost much to wait for: nothing to do if
- * it said something a moment ago, else a greeting, for answer_patience_ms at most. A server that did not
- * answer is not greeted again for a while. ESP_UNREACHABLE: it is not there, or stopped, or cut off; it was
- * given nothing. Any thread. */
-enum esp_status link_greet(struct link *link, const struct meanwhile *meanwhile, struct esp_error *error);
+ * it said something a moment ago, else a greeting, for answer_patience_ms at most, and for `most_ms`. A
+ * server that did not answer is not greeted again for a while. ESP_UNREACHABLE: it is not there, or stopped,
+ * or cut off; it was given nothing. Any thread. */
+enum esp_status link_greet(struct link *link, int64_t most_ms, const struct meanwhile *meanwhile,
+                           struct esp_error *error);
 
 /* Begins to find out the same behind the caller's back: link_greet() waits only for what is left of that. */
 void link_greet_beside(struct link *link);

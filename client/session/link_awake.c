@@ -85,7 +85,7 @@ static enum esp_status greet(struct link *link, int64_t patience_ms, const struc
 
 /* Whether it has to be greeted before something is given to it, and for how long at most: less where that has
  * begun beside another one. */
-static bool is_strange(struct link *link, int64_t *patience_ms)
+static bool is_strange(struct link *link, int64_t most_ms, int64_t *patience_ms)
 {
     const struct engine *engine = link->engine;
     const int64_t now_ns = clock_now_ns(engine->clock), heard_ns = atomic_load(&link->heard_ns),
@@ -97,13 +97,16 @@ static bool is_strange(struct link *link, int64_t *patience_ms)
         *patience_ms -= (now_ns - greeted_ns) / NS_PER_MS;
     if (*patience_ms <= 0 || now_ns < atomic_load(&link->mute_ns))
         *patience_ms = 0;
+    if (*patience_ms > most_ms)
+        *patience_ms = most_ms;
     return true;
 }
 
-enum esp_status link_greet(struct link *link, const struct meanwhile *meanwhile, struct esp_error *error)
+enum esp_status link_greet(struct link *link, int64_t most_ms, const struct meanwhile *meanwhile,
+                           struct esp_error *error)
 {
     int64_t patience_ms;
-    if (!is_strange(link, &patience_ms))
+    if (!is_strange(link, most_ms, &patience_ms))
         return ESP_OK;
     return patience_ms > 0 ? greet(link, patience_ms, meanwhile, error)
                            : is_mute(link->engine->answer_patience_ms, error);
@@ -121,7 +124,7 @@ static void greet_job(void *arg)
 void link_greet_beside(struct link *link)
 {
     int64_t patience_ms, never = 0;
-    if (!is_strange(link, &patience_ms) || patience_ms == 0 ||
+    if (!is_strange(link, INT64_MAX, &patience_ms) || patience_ms == 0 ||
         !atomic_compare_exchange_strong(&link->greeted_ns, &never, clock_now_ns(link->engine->clock)))
         return;
     link->greeting = (struct thread_job){.run = greet_job, .arg = link};

@@ -112,7 +112,7 @@ static enum esp_status ask_redirector(struct route *route, const char *address, 
         request.locate.extensions = (struct extensions){&asker, 1};
     }
     message_clear(reply);
-    enum esp_status status = transport_call(route->transport, address, &request, timeout_ms, reply, error);
+    enum esp_status status = deadline_call(route->transport, address, &request, timeout_ms, reply, error);
     *silent = status == ESP_TIMEOUT;
     if (status != ESP_OK)
         return nobody_there("redirector", address, timeout_ms, error);
@@ -134,14 +134,14 @@ static enum esp_status ask_redirectors(struct route *route, bool *any_silent, st
                                        struct esp_error *error)
 {
     const size_t first = atomic_load(&route->redirector), n = route->n_redirectors;
-    const int64_t all_ms = deadline_left_ms(transport_clock(route->transport), route->greeting_timeout_ms),
-                  short_ms = n > 1 && all_ms > ROUTE_AWAKE_MS ? ROUTE_AWAKE_MS : all_ms;
+    const int64_t most_ms = route->greeting_timeout_ms,
+                  short_ms = n > 1 && most_ms > ROUTE_AWAKE_MS ? ROUTE_AWAKE_MS : most_ms;
     bool silent;
     struct esp_error why;
-    for (size_t i = 0; i < (*any_silent && short_ms < all_ms ? 2 * n : n); i++) {
+    for (size_t i = 0; i < (*any_silent && short_ms < most_ms ? 2 * n : n); i++) {
         const size_t index = (first + i) % n;
-        enum esp_status status =
-            ask_redirector(route, route->redirectors[index], i < n ? short_ms : all_ms, &silent, reply, &why);
+        enum esp_status status = ask_redirector(route, route->redirectors[index], i < n ? short_ms : most_ms,
+                                                &silent, reply, &why);
         if (status == ESP_OK) {
             atomic_store(&route->redirector, index);
             return ESP_OK;
@@ -158,7 +158,7 @@ static enum esp_status ask_redirectors(struct route *route, bool *any_silent, st
 static void ask_for_all(struct route *route, struct message *reply)
 {
     const size_t first = atomic_load(&route->redirector), n = route->n_redirectors;
-    const int64_t most_ms = deadline_left_ms(transport_clock(route->transport), route->greeting_timeout_ms);
+    const int64_t most_ms = route->greeting_timeout_ms;
     for (size_t i = 1; i < n; i++) {
         const size_t index = (first + i) % n;
         struct message other = {0};
