@@ -153,7 +153,8 @@ static void cost_alone(const struct request *request, const struct computer *com
     struct cost_forecast forecast;
     *cost = (struct request_cost){.memory_bytes = request->memory_bytes, .by = BY_WORKER};
     if (!computer->models || !cost_set_evaluate(computer->models, request->digest, &call, &forecast)) {
-        cost->compute_s = estimate_compute_s(request->work_flop, computer->speed_flops, &cost->error_s);
+        const double flops = problem_speed(computer->speeds, request->digest, computer->speed_flops);
+        cost->compute_s = estimate_compute_s(request->work_flop, flops, &cost->error_s);
         return;
     }
     cost->compute_s = ESTIMATE_CALL_S + forecast.seconds;

@@ -7,6 +7,7 @@
 #define CORE_ESTIMATE_H
 
 #include "core/forecast/cost_model.h"
+#include "core/forecast/problem_speeds.h"
 #include "core/message/message.h"
 #include "core/forecast/path.h"
 #include "util/clock.h"
@@ -63,15 +64,17 @@ struct request_cost {
 
 /* A server as what computes. */
 struct computer {
-    double speed_flops;            /* of a slot; <= 0: not measured yet */
-    const struct cost_set *models; /* NULL: none */
-    bool alone;                    /* what a worker takes is wanted, whatever the server's ranks take */
+    double speed_flops;                  /* of a slot; <= 0: not measured yet */
+    const struct problem_speeds *speeds; /* of problems that were called there; NULL: none */
+    const struct cost_set *models;       /* NULL: none */
+    bool alone;                          /* what a worker takes is wanted, whatever the server's ranks take */
     double available; /* share of a processor that a session will get beside others' load; 0: not told */
     double available_error; /* its expected error */
 };
 
-/* By the server's cost model of the problem, else by work over speed, or what its ranks take where that is
- * less; beside the load of others. */
+/* By the server's cost model of the problem, else by work over what its calls there reach or, where there
+ * were none, over the measured speed; or what its ranks take where that is less; beside the load of others.
+ */
 void estimate_cost(const struct request *request, const struct computer *computer, struct request_cost *cost);
 
 /* Seconds that a session is counted with on its server until more is known: its forecast; where nothing tells

@@ -36,6 +36,8 @@ core_libcore_la_SOURCES += \
 	core/forecast/path.h \
 	core/forecast/predictor.c \
 	core/forecast/predictor.h \
+	core/forecast/problem_speeds.c \
+	core/forecast/problem_speeds.h \
 	core/forecast/sharing.c \
 	core/forecast/sharing.h \
 	core/forecast/surprise.c \

@@ -154,18 +154,19 @@ void node_drop_models(struct knowledge_node *node)
     node->models_passed_on = false;
 }
 
-void node_drop_fetched(struct knowledge_node *node)
+void node_drop_seldom(struct knowledge_node *node)
 {
-    free(node->fetched_told);
-    node->fetched_told = NULL;
-    node->fetched_length = 0;
-    node->fetched_passed_on = false;
+    free(node->fetched.bytes);
+    free(node->called.bytes);
+    free(node->speeds.items);
+    node->fetched = node->called = (struct told_seldom){0};
+    node->speeds = (struct problem_speeds){0};
 }
 
 bool node_fetched(const struct knowledge_node *node, const char *peer, struct path *path)
 {
-    struct extension told = {EXTENSION_FETCHED_LINKS, node->fetched_told, node->fetched_length};
-    return node->fetched_told &&
+    struct extension told = {EXTENSION_FETCHED_LINKS, node->fetched.bytes, node->fetched.length};
+    return node->fetched.bytes &&
            told_links_find(&(struct extensions){&told, 1}, EXTENSION_FETCHED_LINKS, peer, path);
 }
 
@@ -184,7 +185,7 @@ void node_free(struct knowledge *k, struct knowledge_node *node)
     load_release(&node->base);
     load_release(&node->load);
     node_drop_models(node);
-    node_drop_fetched(node);
+    node_drop_seldom(node);
     k->n_troubled -= node->terms.ranks_trouble.length > 0;
     arena_clear(&node->arena);
     free(node->marks);

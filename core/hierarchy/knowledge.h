@@ -14,6 +14,7 @@
 
 #include "core/hierarchy/catalog.h"
 #include "core/choice/estimate.h"
+#include "core/forecast/problem_speeds.h"
 #include "core/message/message.h"
 #include "core/choice/server_index.h"
 #include "core/choice/terms.h"
@@ -23,6 +24,13 @@
 struct knowledge;
 struct branch;
 struct pending;
+
+/* What a node tells when it changes, and what holds until it tells it anew. */
+struct told_seldom {
+    uint8_t *bytes; /* as it was told; NULL: nothing was */
+    uint32_t length;
+    bool passed_on; /* to those above */
+};
 
 /* One node below. Read by all, written only by knowledge*.c. */
 struct knowledge_node {
@@ -38,21 +46,21 @@ struct knowledge_node {
     uint64_t memory_total, memory_free, completed, failed;
     struct placement_mark *marks;
     uint32_t n_marks;
-    struct extensions extensions; /* but for its models and its links */
+    struct extensions extensions; /* but for its models, its links and its speeds */
     struct cost_set *models;      /* of what calls cost there; NULL: none were told */
     uint8_t *models_told;         /* as they were told, for those above */
     uint32_t models_length;
     uint8_t *grids_told; /* likewise, of their ranks; NULL: none were told */
     uint32_t grids_length;
     bool models_passed_on;
-    uint8_t *fetched_told; /* its links from others (EXTENSION_FETCHED_LINKS), until it tells them anew */
-    uint32_t fetched_length;
-    bool fetched_passed_on;
-    struct server_terms terms; /* its texts lie in `extensions` */
-    int64_t link_base_ns;      /* when what was on its way there will be through, as the record says */
-    int64_t link_free_ns;      /* with the pending placements behind it */
-    struct load base;          /* as the record says */
-    struct load load;          /* with the pending placements on top */
+    struct told_seldom fetched;   /* its links from others (EXTENSION_FETCHED_LINKS) */
+    struct told_seldom called;    /* what calls reach there (EXTENSION_PROBLEM_SPEEDS), */
+    struct problem_speeds speeds; /* and the same, read */
+    struct server_terms terms;    /* its texts lie in `extensions` */
+    int64_t link_base_ns;         /* when what was on its way there will be through, as the record says */
+    int64_t link_free_ns;         /* with the pending placements behind it */
+    struct load base;             /* as the record says */
+    struct load load;             /* with the pending placements on top */
     struct pending *pending;
     uint32_t n_pending;
     uint32_t n_expected;    /* since the load was last worked out: knowledge_expect() */

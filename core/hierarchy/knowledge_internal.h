@@ -41,7 +41,7 @@ void knowledge_untouch(struct knowledge *knowledge, struct knowledge_node *node)
 
 /* What it tells seldom, and what holds until it tells it again. */
 void node_drop_models(struct knowledge_node *node);
-void node_drop_fetched(struct knowledge_node *node);
+void node_drop_seldom(struct knowledge_node *node); /* but for its models */
 /* Out of and into the index of its catalogue, where it is found by what it costs. */
 void node_leave_index(struct knowledge *k, struct knowledge_node *node);
 void node_enter_index(struct knowledge *k, struct knowledge_node *node);

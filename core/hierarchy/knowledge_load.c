@@ -15,6 +15,7 @@
 struct computer knowledge_computer(const struct knowledge_node *node)
 {
     return (struct computer){.speed_flops = node->speed_flops,
+                             .speeds = &node->speeds,
                              .models = node->models,
                              .available = node->terms.weather.forecast,
                              .available_error = node->terms.weather.error};

@@ -47,7 +47,7 @@ static void set_bounds(struct knowledge_node *node)
 {
     struct index_bounds *self = &node->entry.self;
     double speed = node->speed_flops > 0 ? node->speed_flops : ESTIMATE_DEFAULT_SPEED;
-    self->slowness = 1 / speed;
+    self->slowness = 1 / problem_speed_most(&node->speeds, speed);
     if (node->models && node->models->fastest_s_per_flop < self->slowness)
         self->slowness = node->models->fastest_s_per_flop; /* a bound: see index_query.cost */
     if (node->terms.weather.forecast > 0)
@@ -112,18 +112,28 @@ static void take_models(struct knowledge_node *node, const struct extension *ext
         take_grids(node, grids);
 }
 
-/* They hold until others come. Without memory those of before are as good. */
-static void take_fetched(struct knowledge_node *node, const struct extension *extension)
+/* It holds until something else comes. Without memory that of before is as good. Returns whether it is new.
+ */
+static bool take_seldom(struct told_seldom *told, const struct extension *extension)
 {
-    if (extension->length == 0 || is_same(node->fetched_told, node->fetched_length, extension))
+    if (extension->length == 0 || is_same(told->bytes, told->length, extension))
+        return false;
+    uint8_t *bytes = malloc(extension->length);
+    if (!bytes)
+        return false;
+    memcpy(bytes, extension->value, extension->length);
+    free(told->bytes);
+    *told = (struct told_seldom){bytes, extension->length, false};
+    return true;
+}
+
+static void take_speeds(struct knowledge_node *node, const struct extension *extension)
+{
+    struct problem_speeds speeds;
+    if (!take_seldom(&node->called, extension) || !problem_speeds_read(extension, &speeds))
         return;
-    uint8_t *told = malloc(extension->length);
-    if (!told)
-        return;
-    node_drop_fetched(node);
-    memcpy(told, extension->value, extension->length);
-    node->fetched_told = told;
-    node->fetched_length = extension->length;
+    free(node->speeds.items);
+    node->speeds = speeds;
 }
 
 static bool copy_extensions(struct knowledge_node *node, const struct extensions *extensions)
@@ -144,7 +154,9 @@ static bool copy_extensions(struct knowledge_node *node, const struct extensions
         else if (item.tag == EXTENSION_RANK_GRIDS)
             continue; /* it was taken with the models */
         else if (item.tag == EXTENSION_FETCHED_LINKS)
-            take_fetched(node, &item);
+            take_seldom(&node->fetched, &item);
+        else if (item.tag == EXTENSION_PROBLEM_SPEEDS)
+            take_speeds(node, &item);
         else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))
             items[n++] = item;
         else
@@ -225,7 +237,7 @@ static bool take_record(struct knowledge *k, struct knowledge_node *node, const 
 {
     if (node->incarnation != record->incarnation) {
         node_drop_models(node);
-        node_drop_fetched(node);
+        node_drop_seldom(node);
     }
     take_plain(node, record);
     return take_text(&node->parent, record->parent) && take_address(k, node, record->address) &&

@@ -73,13 +73,24 @@ static bool add_models(const struct knowledge_node *node, struct arena *arena, s
                                                node->grids_length, arena));
 }
 
-/* Models and links are told once to those above, and in each complete report. */
+static bool add_told(const struct told_seldom *told, uint32_t tag, struct arena *arena,
+                     struct node_record *record)
+{
+    return !told->bytes || told->passed_on ||
+           extension_add(&record->extensions, tag, told->bytes, told->length, arena);
+}
+
+/* Models, links and speeds are told once to those above, and in each complete report. */
 static bool add_seldom(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
     return add_models(node, arena, record) &&
-           (!node->fetched_told || node->fetched_passed_on ||
-            extension_add(&record->extensions, EXTENSION_FETCHED_LINKS, node->fetched_told,
-                          node->fetched_length, arena));
+           add_told(&node->fetched, EXTENSION_FETCHED_LINKS, arena, record) &&
+           add_told(&node->called, EXTENSION_PROBLEM_SPEEDS, arena, record);
+}
+
+static void set_passed_on(struct knowledge_node *node, bool passed_on)
+{
+    node->models_passed_on = node->fetched.passed_on = node->called.passed_on = passed_on;
 }
 
 static uint32_t count_dirty(const struct knowledge *k)
@@ -122,7 +133,7 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     if (complete) {
         forget_removed(k, k->n_removed); /* what is not mentioned is forgotten anyway */
         for (struct knowledge_node *node = k->nodes; node; node = node->hh.next) {
-            node->models_passed_on = node->fetched_passed_on = false;
+            set_passed_on(node, false);
             knowledge_touch(k, node);
         }
     }
@@ -147,7 +158,7 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     report->n_records = n;
     report->oldest_s = knowledge_oldest_s(k);
     while (all_removed && k->dirty != node) {
-        k->dirty->models_passed_on = k->dirty->fetched_passed_on = true;
+        set_passed_on(k->dirty, true);
         knowledge_untouch(k, k->dirty);
     }
     forget_removed(k, report->n_removed);

@@ -339,7 +339,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
     endpoint_enter(endpoint);
     server_checkpoints_open(server);
     server->idle_since_ns = server_now(server);
-    speed_measured(&server->speed, flops);
+    server_speed_measured(server, flops);
     membership_start(server->membership, endpoint_address(endpoint));
     atomic_store(&server->workers->changed, server_ranks_changed);
     if (server->options.speed_flops <= 0)
@@ -419,7 +419,7 @@ void server_count(struct server *server, struct server_counts *counts)
         .memory_total = server->admission.total,
         .completed = server->completed,
         .failed = server->failed,
-        .speed_flops = server->speed.flops,
+        .speed_flops = server->speed.measured,
     };
     const struct session *session;
     for (session = server->sessions.by_id; session; session = session->hh.next)

@@ -84,7 +84,7 @@ static void now(const struct server *server, struct metrics *metrics)
     metrics_gauge(metrics, "espalier_server_kept_states", server->n_kept, "States kept for later calls.");
     metrics_gauge(metrics, "espalier_server_promises", server->n_promises,
                   "Sessions that were promised to it and have not called yet.");
-    metrics_gauge(metrics, "espalier_server_speed_flops", server->speed.flops,
+    metrics_gauge(metrics, "espalier_server_speed_flops", server->speed.measured,
                   "What one slot reaches, in operations a second.");
 }
 

@@ -282,7 +282,7 @@ static struct node_record *make_record(const struct server *server, struct arena
         .draining = server->draining,
         .link = server->link,
         .catalog = server->shelf->digest,
-        .speed_flops = server->speed.flops,
+        .speed_flops = server->speed.measured,
         .slots = server->options.slots,
         .threads = server->options.threads,
         .queued = in_line(server),
@@ -304,6 +304,7 @@ void server_fill_report(void *self, bool complete, struct message *message)
     struct server *server = self; /* there is only one record, and it is always told */
     struct node_record *record = make_record(server, &message->arena);
     if (!record || !server_tell_models(server, complete, &message->arena, record) ||
+        !server_tell_speeds(server, complete, &message->arena, record) ||
         !server_tell_links(server, complete, &message->arena, record))
         return;
     message->report.records = record;

@@ -23,8 +23,6 @@
 #define AGAIN_NS      (4 * NS_PER_S)
 #define AGAIN_MOST_NS (300 * NS_PER_S)
 #define BUSY_NS       NS_PER_S
-/* So many calls tell the speed better than it can be measured. */
-#define ENOUGH_CALLS 4
 
 static bool add_size(struct call_argument *arguments, uint32_t *n, const struct problem *problem,
                      const char *name, const int32_t *value)
@@ -159,7 +157,7 @@ void server_measure_step(struct server *server)
         measurement->due_ns = 0;
         if (server->running > 0 || server->beside)
             measurement->due_ns = server_now(server) + BUSY_NS;
-        else if (server->speed.n < ENOUGH_CALLS)
+        else
             measurement->wanted = prepare(server);
     }
     if (!measurement->wanted || measurement->running || server->queue.length > 0 || server->retry_ns)
@@ -233,11 +231,11 @@ static void measure_again(struct server *server)
 static void conclude(struct server *server)
 {
     struct measurement *measurement = &server->measurement;
-    double before = server->speed.flops;
-    speed_measured(&server->speed, window_flops(server));
-    bool news = measurement->windows == 0 || fabs(server->speed.flops - before) > 0.1 * before;
-    log_write(news ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL, NULL, "a slot reaches %.3g Gflop/s",
-              server->speed.flops / 1e9);
+    const double before = server->speed.measured;
+    server_speed_measured(server, window_flops(server));
+    const double after = server->speed.measured;
+    bool news = measurement->windows == 0 || fabs(after - before) > 0.1 * before;
+    log_write(news ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL, NULL, "a slot reaches %.3g Gflop/s", after / 1e9);
     measurement->windows++;
     measure_again(server);
     server_measure_release(server);

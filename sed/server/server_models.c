@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What calls cost here: cost models from the calibration, corrected by the times that calls really take.
- * Agents get them once, and again when corrections have moved them.
+ * What calls cost here: cost models from the calibration, corrected by the times that calls really take, and
+ * the speeds that calls reach, by which problems without a model are forecast. Agents get them once, and
+ * again when calls have moved them.
  */
 #include "core/forecast/corrections.h"
 #include "sed/server/accuracy.h"
@@ -15,6 +16,8 @@
 #define WORTH_TELLING 0.03
 /* and agents get all models anew at most so often. */
 #define TELL_NS (3 * NS_PER_S)
+/* all speeds, which are some 100 bytes, so often. */
+#define TELL_SPEEDS_NS NS_PER_S
 
 static uint32_t known_scalars(const struct problem *problem, const struct number *scope,
                               struct scalar_value *scalars)
@@ -66,12 +69,38 @@ static void correct(struct server *server, const struct session *session, double
     server_load_changed(server, 0);
 }
 
-double server_taken_alone_s(const struct server *server, const struct session *session, double cpu_s)
+/* How long the computation would have taken without others on the processor: what models and speeds are of.
+ * `cpu_s`: processor time that it took, 0: not known. */
+static double taken_alone_s(const struct server *server, const struct session *session, double cpu_s)
 {
     if (cpu_s > 0 && server->options.threads == 1)
         return cpu_s / server_cpu_quota(server);
     const double available = server->weather.forecast;
     return available > 0 ? session->compute_s * available : session->compute_s;
+}
+
+static void speeds_changed(struct server *server)
+{
+    server->speeds_told = false;
+    server_load_changed(server, 1);
+}
+
+void server_speed_measured(struct server *server, double flops)
+{
+    if (speed_measured(&server->speed, flops))
+        speeds_changed(server);
+}
+
+static void observe(struct server *server, const struct session *session, double taken_s)
+{
+    const struct problem *problem = session->problem;
+    if (!speed_observe(&server->speed, problem->digest, session->job.implementation->name, session->work_flop,
+                       taken_s))
+        return;
+    const double flops = problem_speed(&server->speed.called, problem->digest, server->speed.measured);
+    log_notice("%s reaches %.3g Gflop/s, where %.3g were measured", problem->name, flops / 1e9,
+               server->speed.measured / 1e9);
+    speeds_changed(server);
 }
 
 void server_learn(struct server *server, const struct session *session, double cpu_s)
@@ -86,8 +115,12 @@ void server_learn(struct server *server, const struct session *session, double c
     if (server->accuracy)
         accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s,
                       &session->ranks);
-    if (server->models.n > 0 && !implementation_is_parallel(session->job.implementation))
-        correct(server, session, server_taken_alone_s(server, session, cpu_s), &call);
+    if (implementation_is_parallel(session->job.implementation))
+        return;
+    const double taken_s = taken_alone_s(server, session, cpu_s);
+    observe(server, session, taken_s);
+    if (server->models.n > 0)
+        correct(server, session, taken_s, &call);
 }
 
 /* ---- telling ---- */
@@ -121,6 +154,21 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
     return true;
 }
 
+bool server_tell_speeds(struct server *server, bool complete, struct arena *arena, struct node_record *record)
+{
+    const int64_t now_ns = server_now(server);
+    const int64_t wait_ns = server->speeds_told_ns ? server->speeds_told_ns + TELL_SPEEDS_NS - now_ns : 0;
+    if (!complete && server->speeds_told)
+        return true;
+    if (!complete && wait_ns > 0) {
+        membership_touch(server->membership, wait_ns / NS_PER_MS + 1);
+        return true;
+    }
+    server->speeds_told = true;
+    server->speeds_told_ns = now_ns;
+    return problem_speeds_add(&record->extensions, &server->speed.called, arena);
+}
+
 /* ---- the set ---- */
 
 void server_models_release(struct server *server)
@@ -128,6 +176,7 @@ void server_models_release(struct server *server)
     cost_set_clear(&server->models);
     free(server->corrections);
     server->corrections = NULL;
+    speed_release(&server->speed);
     accuracy_close(server->accuracy);
     server->accuracy = NULL;
 }

@@ -159,7 +159,7 @@ static void take_speed(struct server *server, const struct cost_ranks *ranks, ui
         if (!set->problems[i]->abstract && !is_for_ranks_only(set->problems[i]))
             return;
     if (server->options.speed_flops <= 0)
-        speed_measured(&server->speed, fastest_flops(ranks, n, peak_flops));
+        server_speed_measured(server, fastest_flops(ranks, n, peak_flops));
 }
 
 /* With the lock. */

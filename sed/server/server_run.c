@@ -422,10 +422,6 @@ static void job_ended(struct server *server, struct session *session, const stru
     if (end->error.status == ESP_OK)
         server_learn(server, session, end->cpu_s);
     server_note_processor(server, session, end->cpu_s);
-    if (end->error.status == ESP_OK && !is_on_ranks(session) &&
-        speed_observe(&server->speed, session->work_flop, session->call_bytes,
-                      server_taken_alone_s(server, session, end->cpu_s)))
-        server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);
     else if ((end->error.status == ESP_CRASHED || end->lost) && server_checkpoint_resumes(session))

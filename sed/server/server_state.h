@@ -172,6 +172,8 @@ struct server {
     bool ranks_absent;                   /* as the parent has been told */
     bool models_told;                    /* as they are now, to the parent */
     int64_t models_told_ns;
+    bool speeds_told; /* of problems that were called, as they are now */
+    int64_t speeds_told_ns;
     size_t ranks_first;        /* the problem that its ranks are asked about first, next time */
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
 
@@ -479,13 +481,16 @@ bool server_ranks_changed(void *server);
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */
 void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,
                  double work_flop, uint64_t bytes, struct request_cost *cost);
-/* How long the computation would have taken without others on the processor: what models and speeds are of.
- * `cpu_s`: processor time that it took, 0: not known. */
-double server_taken_alone_s(const struct server *server, const struct session *session, double cpu_s);
-/* A session has computed for session->compute_s: corrects the model, and notes how good the forecast was. */
+/* The speed of a slot was measured, or is given. */
+void server_speed_measured(struct server *server, double flops);
+/* A session has computed for session->compute_s: corrects the model of its problem and the speed that it
+ * reaches, and notes how good the forecast was. `cpu_s`: processor time that it took, 0: not known. */
 void server_learn(struct server *server, const struct session *session, double cpu_s);
 /* Adds the models to the record when the parent is to hear of them. */
 bool server_tell_models(struct server *server, bool complete, struct arena *arena,
+                        struct node_record *record);
+/* Likewise, the speeds of problems that were called. */
+bool server_tell_speeds(struct server *server, bool complete, struct arena *arena,
                         struct node_record *record);
 void server_models_release(struct server *server);
 

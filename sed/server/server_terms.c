@@ -92,7 +92,8 @@ bool server_accepts(const struct server *server, const struct request *request,
 
 struct computer server_computer(const struct server *server)
 {
-    return (struct computer){.speed_flops = server->speed.flops,
+    return (struct computer){.speed_flops = server->speed.measured,
+                             .speeds = &server->speed.called,
                              .models = &server->models,
                              .available = server->weather.forecast,
                              .available_error = server->weather.error};

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The measured speed of one slot, in flop/s, as forecasts use it: measured at the start and while idle
- * (sed/server/server_measure.c), then refined by what calls really take.
+ * The speed of one slot, in flop/s, as forecasts without a cost model use it: measured at the start and while
+ * idle (sed/server/server_measure.c), and, of each problem that was called, what its calls really reach.
  *
- * While running, the speed is the median of the latest calls that really computed: a single one
- * that met a storm of page faults or a neighbour's burst does not move it.
+ * The speed of a problem is the median of its latest calls and of the measurement, which has some votes: a
+ * single call that met a storm of page faults or a neighbour's burst does not move it. What was never called
+ * keeps the measured speed, whatever else is called.
  *
  * One thread at a time.
  */
 #ifndef SED_SPEED_H
 #define SED_SPEED_H
+
+#include "core/forecast/problem_speeds.h"
+#include "core/problem/problem.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,23 +21,36 @@
 #define SPEED_OBSERVATIONS 15
 #define SPEED_LEAST_S      0.010 /* calls shorter than this say more about overheads than about speed */
 #define SPEED_LEAST_FLOP   1e6
-/* Floating point operations per byte of arguments: routines below it (vectors, matrix times vector) are as
- * fast as the memory is, and say nothing about those that compute. */
-#define SPEED_LEAST_INTENSITY 8
+#define SPEED_MOST         CAP_PROBLEM_SPEEDS /* problems; the one that was called the longest ago makes room */
 
-struct speed {
-    double flops;    /* what forecasts use; 0: not known yet */
-    double measured; /* the latest measurement */
+/* Calls of one problem. */
+struct speed_calls {
+    uint64_t digest;
+    char implementation[PROBLEM_MAX_NAME + 1]; /* that they were of */
     double observed[SPEED_OBSERVATIONS];
     uint32_t n, next;
+    uint64_t turn; /* of the latest one, among all calls */
 };
 
-/* The result of a measurement, which replaces the one before it (or from the configuration of a test). */
-void speed_measured(struct speed *speed, double flops);
+/* All-zero is ready. */
+struct speed {
+    double measured;              /* the latest measurement; 0: not known yet */
+    struct problem_speeds called; /* what forecasts use for problems that were called */
+    struct speed_calls *calls;    /* of those, in the same order */
+    uint64_t turns;
+};
 
-/* A call of so many operations on so many bytes took that long inside the routine. Returns whether the speed
- * changed by more than 10 % of what it was (worth telling the agents at once). */
-bool speed_observe(struct speed *speed, double work_flop, uint64_t bytes, double seconds);
+void speed_release(struct speed *speed);
+
+/* The result of a measurement, which replaces the one before it (or from the configuration of a test).
+ * Returns whether it changed the speed of a problem that was called, as speed_observe() does. */
+bool speed_measured(struct speed *speed, double flops);
+
+/* A call of the problem with that digest, by that implementation, took so long for so many operations inside
+ * the routine. Returns whether its speed changed by more than 5 % of what it was, so that agents should hear
+ * of it; by less it is not changed. Without memory nothing is learned. */
+bool speed_observe(struct speed *speed, uint64_t digest, const char *implementation, double work_flop,
+                   double seconds);
 
 /* A loop of multiplications and additions, run for about `seconds`: what it reaches in a second of processor
  * time, a lower bound for servers that have no

@@ -196,6 +196,14 @@ double rig_now(const struct rig *rig)
 
 /* ---- the parent ---- */
 
+static void take_speeds(struct rig *rig, const struct extension *extension)
+{
+    if (!extension)
+        return;
+    free(rig->speeds.items);
+    assert_true(problem_speeds_read(extension, &rig->speeds));
+}
+
 static void take_report(struct rig *rig, const struct report *report)
 {
     rig->reports++;
@@ -206,6 +214,7 @@ static void take_report(struct rig *rig, const struct report *report)
     rig->ranks_trouble = extension_find(&record->extensions, EXTENSION_RANKS_TROUBLE) != NULL;
     rig->returns = extension_find(&record->extensions, EXTENSION_BACK_SOON) != NULL;
     rig->models += extension_find(&record->extensions, EXTENSION_COST_MODELS) != NULL;
+    take_speeds(rig, extension_find(&record->extensions, EXTENSION_PROBLEM_SPEEDS));
     assert_int_equal(record->n_free_in, record->slots);
     rig->first_free_s = record->free_in_s[0];
     if (record->n_marks > 0) {
@@ -392,6 +401,8 @@ void rig_close(struct rig *rig)
     for (uint32_t i = 0; i < rig->n_past; i++)
         server_destroy(rig->past[i].server);
     server_destroy(rig->server);
+    free(rig->speeds.items);
+    rig->speeds = (struct problem_speeds){0};
     if (!rig->shares_transport)
         transport_destroy(rig->transport);
     log_close();

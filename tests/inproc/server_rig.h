@@ -7,6 +7,7 @@
 #define TESTS_SERVER_RIG_H
 
 #include "tests/unit/unit.h"
+#include "core/forecast/problem_speeds.h"
 #include "core/message/open_sessions.h"
 #include "core/inproc/inproc.h"
 #include "sed/server/errands.h"
@@ -63,6 +64,7 @@ struct rig {
     enum esp_status welcomed;           /* what it said to a hello */
     struct node_record record;          /* the newest, without its pointers */
     bool ranks_trouble, returns;        /* in it */
+    struct problem_speeds speeds;       /* of problems that were called, as told last */
     double first_free_s;
     uint64_t mark_master, mark_number;
     struct server_estimate estimate;

@@ -559,19 +559,24 @@ static void leaving_stops_what_is_still_there(void **state)
 
 /* ---- speed ---- */
 
-static void calls_teach_it_its_speed(void **state)
+static void calls_teach_it_the_speed_of_their_problem(void **state)
 {
     (void)state;
     struct answered answer;
-    rig.pool.speed_flops = 0.25e9; /* a quota came into force */
+    rig.pool.speed_flops = 0.25e9; /* task waits for memory */
     for (uint64_t i = 1; i <= 8; i++) {
         start_task(i, 1, &answer);
         rig_run(&rig, 4.1);
     }
-    assert_true(near(rig_counts(&rig).speed_flops / 1e9, 0.25));
-    assert_true(near(rig.record.speed_flops / 1e9, 0.25)); /* and the parent knows */
     ask((struct request){.work_flop = 1e9});
     assert_true(near(rig.estimate.compute_s, 4));
+    assert_true(
+        near(problem_speed(&rig.speeds, rig_digest(&rig, "task"), 0) / 1e9, 0.25)); /* the parent knows */
+    ask((struct request){.problem = "copy", .digest = rig_digest(&rig, "copy"), .work_flop = 1e9});
+    assert_true(near(rig.estimate.compute_s, 1)); /* it says nothing of what was never called */
+    assert_true(near(problem_speed(&rig.speeds, rig_digest(&rig, "copy"), 1e9) / 1e9, 1));
+    assert_true(near(rig_counts(&rig).speed_flops / 1e9, 1));
+    assert_true(near(rig.record.speed_flops / 1e9, 1));
 }
 
 static const char with_dgemm[] = "problem dgemm \"C := A B\"\n"
@@ -710,7 +715,7 @@ int main(void)
         PLAIN(a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_says_it_once_more),
         PLAIN(draining_takes_nothing_new_and_finishes_what_runs),
         PLAIN(leaving_stops_what_is_still_there),
-        PLAIN(calls_teach_it_its_speed),
+        PLAIN(calls_teach_it_the_speed_of_their_problem),
         SPECIAL(the_speed_is_measured_through_the_workers),
         SPECIAL(ranks_are_not_asked_how_fast_a_worker_is),
         SPECIAL(a_quota_counts_also_where_the_measurement_did_not_meet_it),

@@ -520,16 +520,21 @@ static double cost_of(struct memory *memory, const char *name)
     return cost.compute_s - ESTIMATE_CALL_S;
 }
 
-static bool tells_models(struct memory *memory, bool complete)
+static bool tells(struct memory *memory, uint32_t tag, bool complete)
 {
     struct arena arena = {0};
     struct report report = {0};
     bool told = false;
     assert_true(knowledge_report(memory->knowledge, complete, NULL, 1000000, &arena, &report));
     for (uint32_t i = 0; i < report.n_records; i++)
-        told |= extension_find(&report.records[i].extensions, EXTENSION_COST_MODELS) != NULL;
+        told |= extension_find(&report.records[i].extensions, tag) != NULL;
     arena_clear(&arena);
     return told;
+}
+
+static bool tells_models(struct memory *memory, bool complete)
+{
+    return tells(memory, EXTENSION_COST_MODELS, complete);
 }
 
 /* Ranks on that grid, for the problem with digest 5. */
@@ -653,6 +658,41 @@ static void models_are_kept_until_others_come_and_passed_on_once(void **state)
     assert_true(fabs(cost_of(memory, "s") - 1) < 1e-9);
 }
 
+static void tell_speed(struct memory *memory, struct node_record record, uint64_t digest, double flops)
+{
+    struct problem_speed item = {digest, flops};
+    const struct problem_speeds speeds = {&item, 1};
+    struct arena arena = {0};
+    struct extensions extensions = {0};
+    assert_true(problem_speeds_add(&extensions, &speeds, &arena));
+    record.extensions = extensions;
+    tell(memory, memory->a, record);
+    arena_clear(&arena);
+}
+
+/* 5 is the digest of what cost_of() asks for. */
+static void speeds_of_problems_are_kept_until_others_come_and_passed_on_once(void **state)
+{
+    struct memory *memory = *state;
+    struct node_record record = server("s", 1);
+    tell_speed(memory, record, 4, 1e7);
+    assert_true(fabs(cost_of(memory, "s") - 1) < 1e-9); /* by the measured speed */
+    assert_true(tells(memory, EXTENSION_PROBLEM_SPEEDS, false));
+    tell_speed(memory, record, 5, 0.25e9);
+    assert_true(fabs(cost_of(memory, "s") - 4) < 1e-9);
+    assert_true(knowledge_find(memory->knowledge, "s")->entry.self.slowness <= 1e-9); /* others are faster */
+    assert_true(tells(memory, EXTENSION_PROBLEM_SPEEDS, false));
+    tell(memory, memory->a, record); /* a record without speeds says nothing of them */
+    assert_true(fabs(cost_of(memory, "s") - 4) < 1e-9);
+    assert_false(tells(memory, EXTENSION_PROBLEM_SPEEDS, false));
+    assert_true(tells(memory, EXTENSION_PROBLEM_SPEEDS, true));
+    tell_speed(memory, record, 5, 4e9);
+    assert_true(knowledge_find(memory->knowledge, "s")->entry.self.slowness <= 0.25e-9);
+    record.incarnation = 2; /* a new start is to tell its own */
+    tell(memory, memory->a, record);
+    assert_true(fabs(cost_of(memory, "s") - 1) < 1e-9);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -671,6 +711,7 @@ int main(void)
         TEST(reports_tell_changes_once_and_everything_when_complete),
         TEST(records_passed_on_age_and_keep_their_load_without_placements),
         TEST(models_are_kept_until_others_come_and_passed_on_once),
+        TEST(speeds_of_problems_are_kept_until_others_come_and_passed_on_once),
         TEST(grids_of_ranks_are_kept_and_passed_on_with_the_models),
         TEST(ranks_that_are_not_there_are_known_until_they_are),
         TEST(ways_go_through_the_agents_between),

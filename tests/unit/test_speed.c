@@ -2,14 +2,48 @@
 #include "tests/unit/unit.h"
 #include "sed/server/speed.h"
 
-static void calls_move_the_speed_to_what_they_reach(void **state)
+#include <endian.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { DGEMM = 7, DSYEV = 3 };
+
+static double speed_of(const struct speed *speed, uint64_t digest)
+{
+    return problem_speed(&speed->called, digest, speed->measured);
+}
+
+static bool near(double value, double expected)
+{
+    return fabs(value - expected) <= 0.01 * expected;
+}
+
+static void calls_move_the_speed_of_their_problem_to_what_they_reach(void **state)
 {
     (void)state;
     struct speed speed = {0};
     speed_measured(&speed, 10e9);
     for (int i = 0; i < 10; i++)
-        speed_observe(&speed, 3e9, 1000, 1.0); /* a quota came into force */
-    assert_true(speed.flops > 2.9e9 && speed.flops < 3.1e9);
+        speed_observe(&speed, DSYEV, "lapack", 3e9, 1.0);
+    assert_true(near(speed_of(&speed, DSYEV), 3e9));
+    speed_release(&speed);
+}
+
+static void they_say_nothing_of_other_problems(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    speed_measured(&speed, 36e9);
+    for (int i = 0; i < 100; i++)
+        speed_observe(&speed, DSYEV, "lapack", 1e9, 1.0);
+    assert_true(speed_of(&speed, DGEMM) == 36e9);
+    assert_true(speed.measured == 36e9);
+    for (int i = 0; i < 100; i++)
+        speed_observe(&speed, DGEMM, "blas", 40e9, 1.0);
+    assert_true(near(speed_of(&speed, DGEMM), 40e9));
+    assert_true(near(speed_of(&speed, DSYEV), 1e9));
+    assert_true(speed.measured == 36e9);
+    speed_release(&speed);
 }
 
 static void a_single_slow_call_moves_nothing(void **state)
@@ -18,9 +52,10 @@ static void a_single_slow_call_moves_nothing(void **state)
     struct speed speed = {0};
     speed_measured(&speed, 10e9);
     for (int i = 0; i < 6; i++)
-        speed_observe(&speed, 10e9, 1000, 1.0);
-    assert_false(speed_observe(&speed, 10e9, 1000, 60.0));
-    assert_true(speed.flops > 9.9e9 && speed.flops < 10.1e9);
+        speed_observe(&speed, DGEMM, "blas", 10e9, 1.0);
+    assert_false(speed_observe(&speed, DGEMM, "blas", 10e9, 60.0));
+    assert_true(near(speed_of(&speed, DGEMM), 10e9));
+    speed_release(&speed);
 }
 
 static void short_calls_and_nonsense_do_not_count(void **state)
@@ -29,28 +64,31 @@ static void short_calls_and_nonsense_do_not_count(void **state)
     struct speed speed = {0};
     speed_measured(&speed, 10e9);
     for (int i = 0; i < 50; i++) {
-        speed_observe(&speed, 1e9, 1000, 0.001);
-        speed_observe(&speed, 10, 1000, 1);
-        speed_observe(&speed, 1e300, 1000, 0);
-        speed_observe(&speed, -1, 1000, -1);
-        speed_observe(&speed, 0.0 / 0.0, 1000, 1);
+        speed_observe(&speed, DGEMM, "blas", 1e9, 0.001);
+        speed_observe(&speed, DGEMM, "blas", 10, 1);
+        speed_observe(&speed, DGEMM, "blas", 1e300, 0);
+        speed_observe(&speed, DGEMM, "blas", -1, -1);
+        speed_observe(&speed, DGEMM, "blas", 0.0 / 0.0, 1);
+        speed_observe(&speed, DGEMM, "blas", 1e6, HUGE_VAL);
     }
     speed_measured(&speed, 0.0 / 0.0);
     speed_measured(&speed, -5);
-    assert_true(speed.flops > 9.9e9 && speed.flops < 10.1e9);
+    assert_true(speed_of(&speed, DGEMM) == 10e9);
+    assert_int_equal(speed.called.n, 0);
 }
 
-static void routines_bound_by_memory_do_not_count(void **state)
+static void another_implementation_begins_anew(void **state)
 {
     (void)state;
     struct speed speed = {0};
     speed_measured(&speed, 10e9);
-    for (int i = 0; i < 50; i++)
-        speed_observe(&speed, 16e6, 192000000, 0.012); /* daxpy of 8 million */
-    assert_true(speed.flops == 10e9);
-    for (int i = 0; i < 50; i++)
-        speed_observe(&speed, 2e9, 24000000, 0.1); /* dgemm of order 1000 */
-    assert_true(speed.flops == 20e9);
+    for (int i = 0; i < 15; i++)
+        speed_observe(&speed, DSYEV, "reference", 1e9, 1.0);
+    for (int i = 0; i < 4; i++)
+        speed_observe(&speed, DSYEV, "lapack", 30e9, 1.0);
+    assert_true(near(speed_of(&speed, DSYEV), 30e9));
+    assert_int_equal(speed.called.n, 1);
+    speed_release(&speed);
 }
 
 static void a_lasting_change_is_worth_telling(void **state)
@@ -60,8 +98,83 @@ static void a_lasting_change_is_worth_telling(void **state)
     speed_measured(&speed, 10e9);
     int told = 0;
     for (int i = 0; i < 10; i++)
-        told += speed_observe(&speed, 1e9, 1000, 1.0);
+        told += speed_observe(&speed, DSYEV, "lapack", 1e9, 1.0);
     assert_true(told >= 1 && told <= 3);
+    assert_false(speed_measured(&speed, 11e9)); /* calls say more of it */
+    speed_release(&speed);
+}
+
+static void a_measurement_moves_what_was_called_little(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    speed_measured(&speed, 10e9);
+    speed_observe(&speed, DSYEV, "lapack", 1e9, 1.0);
+    assert_true(near(speed_of(&speed, DSYEV), 10e9));
+    assert_true(speed_measured(&speed, 5e9));
+    assert_true(near(speed_of(&speed, DSYEV), 5e9));
+    speed_release(&speed);
+}
+
+static void the_problem_that_was_called_the_longest_ago_makes_room(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    speed_measured(&speed, 10e9);
+    for (uint64_t digest = SPEED_MOST + 1; digest > 0; digest--)
+        for (int i = 0; i < 4; i++)
+            speed_observe(&speed, digest, "lapack", (double)digest * 1e7, 1.0);
+    assert_int_equal(speed.called.n, SPEED_MOST);
+    assert_true(speed_of(&speed, SPEED_MOST + 1) == 10e9);
+    for (uint64_t digest = 1; digest <= SPEED_MOST; digest++)
+        assert_true(near(speed_of(&speed, digest), (double)digest * 1e7));
+    speed_release(&speed);
+}
+
+static void agents_read_what_was_told(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    struct arena arena = {0};
+    struct extensions extensions = {0};
+    struct problem_speeds read;
+    speed_measured(&speed, 10e9);
+    assert_true(problem_speeds_add(&extensions, &speed.called, &arena));
+    assert_int_equal(extensions.n, 0);
+    for (int i = 0; i < 5; i++) {
+        speed_observe(&speed, DGEMM, "blas", 20e9, 1.0);
+        speed_observe(&speed, DSYEV, "lapack", 1e9, 1.0);
+    }
+    assert_true(problem_speeds_add(&extensions, &speed.called, &arena));
+    assert_int_equal(extensions.n, 1);
+    assert_true(problem_speeds_read(&extensions.items[0], &read));
+    assert_int_equal(read.n, 2);
+    assert_true(problem_speed(&read, DGEMM, 1) == speed_of(&speed, DGEMM));
+    assert_true(problem_speed(&read, DSYEV, 1) == speed_of(&speed, DSYEV));
+    assert_true(problem_speed(&read, 5, 1) == 1);
+    assert_true(problem_speed_most(&read, 1) == speed_of(&speed, DGEMM));
+    free(read.items);
+    speed_release(&speed);
+    arena_clear(&arena);
+}
+
+static void nonsense_that_is_told_is_left_out(void **state)
+{
+    (void)state;
+    static const double values[] = {-1, 0, 0.0 / 0.0, HUGE_VAL, 2e9};
+    uint8_t bytes[5 * 16 + 7] = {0};
+    struct problem_speeds read;
+    for (uint64_t i = 0; i < 5; i++) {
+        const uint64_t digest = htole64(9 - i);
+        memcpy(bytes + 16 * i, &digest, 8);
+        memcpy(bytes + 16 * i + 8, &values[i], 8);
+    }
+    assert_true(
+        problem_speeds_read(&(struct extension){EXTENSION_PROBLEM_SPEEDS, bytes, sizeof bytes}, &read));
+    assert_int_equal(read.n, 1);
+    assert_true(problem_speed(&read, 5, 1) == 2e9);
+    assert_true(problem_speed(NULL, 5, 1) == 1);
+    free(read.items);
 }
 
 static void the_plain_loop_finds_some_speed(void **state)
@@ -74,11 +187,16 @@ static void the_plain_loop_finds_some_speed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_move_the_speed_to_what_they_reach),
+        cmocka_unit_test(calls_move_the_speed_of_their_problem_to_what_they_reach),
+        cmocka_unit_test(they_say_nothing_of_other_problems),
         cmocka_unit_test(a_single_slow_call_moves_nothing),
         cmocka_unit_test(short_calls_and_nonsense_do_not_count),
-        cmocka_unit_test(routines_bound_by_memory_do_not_count),
+        cmocka_unit_test(another_implementation_begins_anew),
         cmocka_unit_test(a_lasting_change_is_worth_telling),
+        cmocka_unit_test(a_measurement_moves_what_was_called_little),
+        cmocka_unit_test(the_problem_that_was_called_the_longest_ago_makes_room),
+        cmocka_unit_test(agents_read_what_was_told),
+        cmocka_unit_test(nonsense_that_is_told_is_left_out),
         cmocka_unit_test(the_plain_loop_finds_some_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
