@@ -9,8 +9,9 @@
 #include "client/command/missing.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
+#include "core/forecast/accuracy_line.h"
+#include "util/regular_file.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +20,12 @@
 #define MOST_PROBLEMS 1000
 #define MOST_KEPT     100000 /* of one problem; older ones make room */
 
-struct figures {
-    double mean, bias, median, ninth;
-};
-
 struct row {
     char problem[64];
     double *off; /* (actual - forecast) / actual */
     size_t n, capacity, next;
-    size_t n_short;      /* sessions noted together */
-    struct figures sums; /* of them, each line by how many it is of */
+    size_t n_short;               /* sessions noted together */
+    struct accuracy_figures sums; /* of them, each line by how many it is of */
 };
 
 struct summary {
@@ -67,7 +64,7 @@ static bool add(struct row *row, double off)
     return true;
 }
 
-static void add_short(struct row *row, unsigned n, const struct figures *figures)
+static void add_short(struct row *row, unsigned n, const struct accuracy_figures *figures)
 {
     row->n_short += n;
     row->sums.mean += n * figures->mean;
@@ -76,42 +73,30 @@ static void add_short(struct row *row, unsigned n, const struct figures *figures
     row->sums.bias += n * figures->bias;
 }
 
-static bool is_possible(const struct figures *figures)
-{
-    return figures->mean >= 0 && figures->median >= 0 && figures->ninth >= 0 && isfinite(figures->mean) &&
-           isfinite(figures->median) && isfinite(figures->ninth) && isfinite(figures->bias);
-}
-
 /* A line of a session, or of many short ones. */
-static void read_line(struct summary *summary, const char *line)
+static void read_line(struct summary *summary, const char *text)
 {
-    char problem[64];
-    double forecast_s, actual_s;
-    unsigned together = 0;
-    struct figures f = {0};
-    const int n = sscanf(line, "%*s\t%63s\t%lf\t%lf\t%u\t%lf\t%lf\t%lf\t%lf", problem, &forecast_s, &actual_s,
-                         &together, &f.mean, &f.median, &f.ninth, &f.bias);
-    if ((n != 3 && (n != 8 || together == 0 || !is_possible(&f))) || !(actual_s > 0) || !isfinite(actual_s) ||
-        !(forecast_s >= 0) || !isfinite(forecast_s)) {
+    struct accuracy_line line;
+    if (!accuracy_line_read(text, &line)) {
         if (summary->wrong++ == 0)
-            snprintf(summary->first_wrong, sizeof summary->first_wrong, "%.*s", (int)strcspn(line, "\r\n"),
-                     line);
+            snprintf(summary->first_wrong, sizeof summary->first_wrong, "%.*s", (int)strcspn(text, "\r\n"),
+                     text);
         return;
     }
     summary->right++;
-    struct row *row = row_of(summary, problem);
-    if (row && n == 8)
-        add_short(row, together, &f);
+    struct row *row = row_of(summary, line.problem);
+    if (row && line.together > 0)
+        add_short(row, line.together, &line.figures);
     else if (row)
-        add(row, (actual_s - forecast_s) / actual_s);
+        add(row, accuracy_line_off(&line));
 }
 
-static bool read_file(struct summary *summary, const char *path)
+static bool read_file(struct summary *summary, const char *path, struct esp_error *error)
 {
-    char line[512];
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        read_line(summary, line);
+    char text[ACCURACY_LINE];
+    FILE *file = regular_file_open(path, "r", error);
+    while (file && fgets(text, sizeof text, file))
+        read_line(summary, text);
     if (file)
         fclose(file);
     return file != NULL;
@@ -123,9 +108,9 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct figures figures_of(struct row *row)
+static struct accuracy_figures figures_of(struct row *row)
 {
-    struct figures figures = {0};
+    struct accuracy_figures figures = {0};
     for (size_t i = 0; i < row->n; i++) {
         figures.mean += fabs(row->off[i]) / (double)row->n;
         figures.bias += row->off[i] / (double)row->n;
@@ -136,16 +121,16 @@ static struct figures figures_of(struct row *row)
     return figures;
 }
 
-static struct figures figures_of_short(const struct row *row)
+static struct accuracy_figures figures_of_short(const struct row *row)
 {
     const double n = (double)row->n_short;
-    return (struct figures){row->sums.mean / n, row->sums.bias / n, row->sums.median / n,
-                            row->sums.ninth / n};
+    return (struct accuracy_figures){row->sums.mean / n, row->sums.median / n, row->sums.ninth / n,
+                                     row->sums.bias / n};
 }
 
 /* What is shown of a problem: a row of the table, and an object of the list. `server` NULL: of a file. */
 static void show_figures(struct table *table, json_t *list, const char *server, const char *problem,
-                         bool is_short, size_t n, const struct figures *f)
+                         bool is_short, size_t n, const struct accuracy_figures *f)
 {
     json_t *object = json_pack("{s:s, s:b, s:I, s:f, s:f, s:f, s:f}", "problem", problem, "short", is_short,
                                "sessions", (json_int_t)n, "mean_error", f->mean, "median_error", f->median,
@@ -172,11 +157,11 @@ static void gather(struct summary *summary, struct table *table, json_t *list)
     for (size_t i = 0; i < summary->n; i++) {
         struct row *row = &summary->rows[i];
         if (row->n > 0) {
-            const struct figures figures = figures_of(row);
+            const struct accuracy_figures figures = figures_of(row);
             show_figures(table, list, NULL, row->problem, false, row->n, &figures);
         }
         if (row->n_short > 0) {
-            const struct figures figures = figures_of_short(row);
+            const struct accuracy_figures figures = figures_of_short(row);
             show_figures(table, list, NULL, row->problem, true, row->n_short, &figures);
         }
     }
@@ -216,10 +201,10 @@ static void add_line(struct table *table, json_t *list, const char *server, cons
 {
     char problem[64], length[8] = "";
     unsigned n;
-    struct figures f;
+    struct accuracy_figures f;
     if (sscanf(line, "%63s %u %lf %lf %lf %lf %7s", problem, &n, &f.mean, &f.median, &f.ninth, &f.bias,
                length) >= 6 &&
-        is_possible(&f))
+        accuracy_figures_possible(&f))
         show_figures(table, list, server, problem, strcmp(length, "short") == 0, n, &f);
 }
 
@@ -268,13 +253,13 @@ static enum exit_code summarise_platform(const struct command_line *command)
 static enum esp_status add_file(struct summary *summary, const char *path, struct esp_error *error)
 {
     char old[4200];
+    struct esp_error why = {0};
     snprintf(old, sizeof old, "%s.old", path);
     summary->right = 0;
     const size_t wrong = summary->wrong;
-    read_file(summary, old);
-    if (!read_file(summary, path))
-        return error_set(error, ESP_NOT_FOUND, "%s: %s (a server writes accuracy.tsv into its state_dir)",
-                         path, strerror(errno));
+    read_file(summary, old, NULL);
+    if (!read_file(summary, path, &why))
+        return error_set(error, why.status, "%s (a server writes accuracy.tsv into its state_dir)", why.text);
     if (summary->wrong > wrong && summary->right == 0)
         return error_set(
             error, ESP_SYNTAX,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 core_libcore_la_SOURCES += \
+	core/forecast/accuracy_line.c \
+	core/forecast/accuracy_line.h \
 	core/forecast/corrections.c \
 	core/forecast/corrections.h \
 	core/forecast/cost_files.c \

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/calibrate/calibrate_order.h"
 
-#include "sed/server/accuracy.h"
+#include "core/forecast/accuracy_line.h"
 #include "util/regular_file.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +31,17 @@ static int by_use(const void *a, const void *b)
 /* Lines that are none are passed over, as problems are that the server no longer has. */
 static void add_file(const char *path, struct used *all, size_t n)
 {
-    char line[512], name[PROBLEM_MAX_NAME + 1];
-    double actual_s;
-    unsigned together; /* short ones of one line */
+    char text[ACCURACY_LINE];
+    struct accuracy_line line;
     FILE *file = regular_file_open(path, "r", NULL);
-    while (file && fgets(line, sizeof line, file)) {
-        struct problem named = {.name = name};
+    while (file && fgets(text, sizeof text, file)) {
+        struct problem named = {.name = line.problem};
         const struct used key = {.problem = &named};
-        const int found_n = sscanf(line, "%*s\t%63s\t%*f\t%lf\t%u", name, &actual_s, &together);
-        if (found_n < 2 || !(actual_s > 0) || isinf(actual_s))
+        if (!accuracy_line_read(text, &line))
             continue;
         struct used *found = bsearch(&key, all, n, sizeof *all, by_name);
         if (found)
-            found->seconds += found_n > 2 ? together * actual_s : actual_s;
+            found->seconds += (line.together > 0 ? line.together : 1) * line.actual_s;
     }
     if (file)
         fclose(file);

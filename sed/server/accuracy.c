@@ -67,25 +67,34 @@ static struct row *remember(struct accuracy *accuracy, const char *problem, doub
                             double actual_s)
 {
     const double off = (actual_s - forecast_s) / actual_s;
-    struct row *row = isfinite(off) ? row_of(accuracy, problem, actual_s < ACCURACY_LEAST_S) : NULL;
+    struct row *row = isfinite((float)off) ? row_of(accuracy, problem, actual_s < ACCURACY_LEAST_S) : NULL;
     if (row)
         row->off[row->n++ % ACCURACY_KEPT] = (float)off;
     return row;
 }
 
-/* Lines that are not as we write them were touched by somebody else: they are passed over, as those of many
- * short ones together are. What ranks computed has "rank..." behind it. */
+/* Lines of many short ones together are passed over: only those since the server was started are told. So are
+ * those that are not as we write them, as a machine that fell leaves them, or somebody who wrote into the
+ * file. */
 static void remember_former(struct accuracy *accuracy)
 {
-    char line[512], problem[64], more;
-    double forecast_s, actual_s;
+    char text[ACCURACY_LINE];
+    struct accuracy_line line;
+    unsigned n = 0, wrong = 0, first = 0;
     FILE *file = regular_file_open(accuracy->path, "r", NULL);
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "%*s\t%63s\t%lf\t%lf%c", problem, &forecast_s, &actual_s, &more) == 4 &&
-            (more == '\n' || strstr(line, "\trank")) && actual_s > 0)
-            remember(accuracy, problem, forecast_s, actual_s);
+    while (file && fgets(text, sizeof text, file)) {
+        n++;
+        if (!accuracy_line_read(text, &line))
+            first = wrong++ == 0 ? n : first;
+        else if (line.together == 0)
+            remember(accuracy, line.problem, line.forecast_s, line.actual_s);
+    }
     if (file)
         fclose(file);
+    if (wrong > 0)
+        log_warning("%s:%u: %u of its %u lines are not as a server writes them (time, problem, forecast and "
+                    "actual seconds, with tabs between them): they are passed over",
+                    accuracy->path, first, wrong, n);
 }
 
 static int by_value(const void *a, const void *b)

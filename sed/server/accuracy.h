@@ -14,12 +14,12 @@
 #ifndef SED_ACCURACY_H
 #define SED_ACCURACY_H
 
+#include "core/forecast/accuracy_line.h"
 #include "core/message/session_ranks.h"
 #include "util/arena.h"
 
 struct accuracy;
 
-#define ACCURACY_FILE     "accuracy.tsv"
 #define ACCURACY_BYTES    (4 << 20)
 #define ACCURACY_LEAST_S  0.001 /* shorter computations are noted together */
 #define ACCURACY_TOGETHER 1024
@@ -29,7 +29,8 @@ struct accuracy;
 #define ACCURACY_KEPT     256
 #define ACCURACY_PROBLEMS 512
 
-/* NULL: it cannot be written (logged). What a former life has written counts in what is told. */
+/* NULL: it cannot be written (logged). What a former life has written counts in what is told; what is damaged
+ * in it, or cannot be, is passed over, which is logged. */
 struct accuracy *accuracy_open(const char *path);
 void accuracy_close(struct accuracy *accuracy); /* NULL is nothing to do */
 /* A line for each problem, in `arena`, separated by tabs: its name, how many sessions are told of, and of the

@@ -169,6 +169,10 @@ check "one with a damaged file too" wait_until serves
 check "and says so" goes_on 'damaged or cut.*set aside as .*corrections.damaged' sed3
 check "the file is kept for whoever wants to look" test -s state/corrections.damaged
 check "a file that is missing is told" fails 4 'nowhere' espalier accuracy nowhere
+check "a device is told" fails 4 '/dev/zero: expected a regular file, found a device' timeout 60 espalier accuracy /dev/zero
+check "a folder is told" fails 4 'state: expected a regular file, found a folder' timeout 60 espalier accuracy state
+mkfifo pipe
+check "a FIFO is told, and nobody waits for who writes" fails 4 'pipe: expected a regular file, found a FIFO' timeout 60 espalier accuracy pipe
 check "a file that is another one is told" fails 4 'sed.conf: expected lines as a server writes them into accuracy.tsv' espalier accuracy sed.conf
 
 # ---- a model file of another version: told, left out, and the others serve ----

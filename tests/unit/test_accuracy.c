@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/accuracy.h"
+#include "util/log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,9 +88,57 @@ static void what_ranks_computed_names_them_and_counts(void **state)
     unlink(path);
 }
 
+/* Somebody, or a machine that fell, has left these among those of a former life. */
+static void what_cannot_be_is_passed_over_and_told(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "1795794975\tdsyev\t-1\t0.19",
+        "1795794975\tdsyev\t1e400\t0.19",
+        "1795794975\tdsyev\tnan\t0.19",
+        "1795794975\tdsyev\t0.19\t0",
+        "1795794975\tdsyev\t0.19\t-1",
+        "1795794975\tdsyev\t0.19\tinf",
+        "1795794975\tdsyev\t0.19",
+        "1795794975\tdsyev\t0.1\t0.1 0",
+        "yesterday\tdsyev\t0.19\t0.2",
+        "1795794975\tdsyev\t1e-5\t1e-5\t0\t0\t0\t0\t0",
+        "1795794975\tdsyev\t1e-5\t1e-5\t3\t-1\t0\t0\t0",
+        "1795794975\tdsyev\t1e300\t1e-300",
+    };
+    enum { WRONG = sizeof wrong / sizeof *wrong };
+    char text[1000], log[] = "/tmp/espalier-accuracy-log-XXXXXX", expected[200], logged[1000] = "";
+    close(mkstemp(log));
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "1795794975\tdgesv\t0.009\t0.01\n");
+    for (int i = 0; i < WRONG; i++)
+        fprintf(file, "%s\n", wrong[i]);
+    fprintf(file, "1795794975\tdgesv\t1e-5\t1e-5\t3\t0.1\t0.1\t0.1\t-0.1\n");
+    fprintf(file, "1795794975\tdsy"); /* cut */
+    fclose(file);
+    assert_int_equal(log_open(&(struct log_options){"test", log, LOG_WARNING_LEVEL}, NULL), ESP_OK);
+    struct accuracy *accuracy = accuracy_open(path);
+    assert_non_null(accuracy);
+    told(accuracy, text);
+    accuracy_close(accuracy);
+    log_close();
+    assert_string_equal(text, "dgesv\t1\t0.1\t0.1\t0.1\t0.1\n");
+    file = fopen(log, "re");
+    assert_non_null(file);
+    assert_true(fread(logged, 1, sizeof logged - 1, file) > 0);
+    fclose(file);
+    snprintf(expected, sizeof expected, "%s:2: %d of its %d lines are not as a server writes them", path,
+             WRONG + 1, WRONG + 3);
+    assert_non_null(strstr(logged, expected));
+    unlink(log);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(short_sessions_count_and_share_a_line),
+                                       cmocka_unit_test(what_cannot_be_is_passed_over_and_told),
                                        cmocka_unit_test(what_ranks_computed_names_them_and_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
