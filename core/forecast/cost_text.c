@@ -402,8 +402,8 @@ static bool is_above_floor(const struct cost_model *model, const struct cost_mea
     return true;
 }
 
-/* Whether what the curves and the floor say of the measurements is anything like them, for at least half of
- * them: a model is not believed by numbers that can be read alone, as it chooses servers. */
+/* Whether there are measurements, and what the curves and the floor say of them is anything like them, for at
+ * least half of them: a model is not believed by numbers that can be read alone, as it chooses servers. */
 static bool fits_its_measurements(const struct cost_model *model)
 {
     uint32_t good = 0;
@@ -414,7 +414,7 @@ static bool fits_its_measurements(const struct cost_model *model)
         good += seconds <= MOST_OFF * m->seconds && seconds >= m->seconds / MOST_OFF &&
                 bytes <= MOST_OFF * m->bytes + MOST_BYTES_OFF && is_above_floor(model, m);
     }
-    return 2 * good >= model->n_measurements;
+    return good > 0 && 2 * good >= model->n_measurements;
 }
 
 static enum esp_status parse(char *text, size_t length, const char *path, struct arena *arena,
@@ -442,6 +442,10 @@ static enum esp_status parse(char *text, size_t length, const char *path, struct
     if (status == ESP_OK && (!model->problem[0] || !model->digest || !model->n_variables ||
                              !model->time.n_pieces || !model->threads))
         status = error_set(error, ESP_INVALID, "%s: its problem, variables or times are missing", path);
+    if (status == ESP_OK && model->n_measurements == 0)
+        status =
+            error_set(error, ESP_INVALID,
+                      "%s: expected the measurements that it was made of, found none; calibrate again", path);
     if (status == ESP_OK && !fits_its_measurements(model))
         status = error_set(error, ESP_INVALID,
                            "%s: its coefficients, or its floor, lead to other times, or memory, than were "

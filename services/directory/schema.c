@@ -93,25 +93,63 @@ struct class_rule {
     const char *name;
     const char *place; /* the unit that its entries lie below, or the class */
     struct attribute_rule attributes[MOST_ATTRIBUTES + 1];
+    /* Whether they, each of which is right by itself, say the same; NULL: none says anything of another. */
+    bool (*agrees)(const struct directory_entry *entry, struct esp_error *error);
 };
+
+/* For messages: that of the base is empty. */
+static const char *title(const struct directory_entry *entry)
+{
+    return *entry->name ? entry->name : "the base";
+}
+
+static bool says(const struct directory_entry *entry, const char *attribute, const char *expected,
+                 struct esp_error *error)
+{
+    const struct directory_value *value = directory_value(entry, attribute);
+    if (strcmp(value->text, expected) == 0)
+        return true;
+    error_set(error, ESP_INVALID,
+              "directory: %s: %s: expected %s, as its espalierModel says, found \"%.40s\"", title(entry),
+              attribute, expected, value->text);
+    return false;
+}
+
+/* Who looks for models goes by what stands beside them; who computes by them, by what is in them. */
+static bool model_agrees(const struct directory_entry *entry, struct esp_error *error)
+{
+    const struct directory_value *text = directory_value(entry, "espalierModel");
+    struct arena arena = {0};
+    struct cost_model model;
+    char digest[20];
+    bool agrees = cost_parse(text->text, text->length, entry->name, &arena, &model, error) == ESP_OK;
+    snprintf(digest, sizeof digest, "%016" PRIx64, agrees ? model.digest : 0);
+    agrees = agrees && says(entry, "espalierProblemName", model.problem, error) &&
+             says(entry, "espalierDigest", digest, error);
+    arena_clear(&arena);
+    return agrees;
+}
 
 static const struct class_rule classes[] = {
     {DIRECTORY_DESCRIPTION,
      DIRECTORY_DESCRIPTIONS,
-     {{"cn", true, any_text}, {"espalierText", true, a_description}}},
+     {{"cn", true, any_text}, {"espalierText", true, a_description}},
+     NULL},
     {DIRECTORY_PROBLEM,
      DIRECTORY_PROBLEMS,
      {{"cn", true, any_text},
       {"espalierDigest", true, a_digest},
       {"espalierSignature", true, any_text},
       {"description", false, any_text},
-      {"espalierGams", false, any_text}}},
+      {"espalierGams", false, any_text}},
+     NULL},
     {DIRECTORY_IMPLEMENTATION,
      DIRECTORY_PROBLEM,
      {{"cn", true, any_text},
       {"espalierConvention", true, any_text},
       {"espalierSymbol", false, any_text},
-      {"espalierLibrary", false, any_text}}},
+      {"espalierLibrary", false, any_text}},
+     NULL},
     {DIRECTORY_MACHINE,
      DIRECTORY_MACHINES,
      {{"cn", true, any_text},
@@ -120,20 +158,23 @@ static const struct class_rule classes[] = {
       {"espalierMemory", false, a_number},
       {"espalierAddress", false, an_address},
       {"espalierParent", false, a_parent},
-      {"espalierRanks", false, a_profile}}},
+      {"espalierRanks", false, a_profile}},
+     NULL},
     {DIRECTORY_COST_MODEL,
      DIRECTORY_MACHINE,
      {{"cn", true, any_text},
       {"espalierProblemName", true, any_text},
       {"espalierDigest", true, a_digest},
       {"espalierModel", true, a_model},
-      {"espalierThreads", false, a_number}}},
+      {"espalierThreads", false, a_number}},
+     model_agrees},
     {DIRECTORY_ENTRY,
      DIRECTORY_ENTRIES,
      {{"cn", true, any_text},
       {"espalierRole", true, a_role},
       {"espalierAddress", true, an_address},
-      {"espalierParent", false, a_parent}}},
+      {"espalierParent", false, a_parent}},
+     NULL},
 };
 #define N_CLASSES (sizeof classes / sizeof *classes)
 
@@ -184,12 +225,6 @@ const char *schema_attribute(const char *object_class, unsigned number)
 {
     const struct class_rule *class = find_class(object_class);
     return class && number < MOST_ATTRIBUTES ? class->attributes[number].name : NULL;
-}
-
-/* For messages: that of the base is empty. */
-static const char *title(const struct directory_entry *entry)
-{
-    return *entry->name ? entry->name : "the base";
 }
 
 static bool check_rule(const struct directory_entry *entry, const struct class_rule *class,
@@ -274,6 +309,8 @@ static bool check_entry(const struct directory_tree *tree, const struct director
         for (const struct attribute_rule *rule = classes[c].attributes; rule->name; rule++)
             if (!check_rule(entry, &classes[c], rule, error))
                 return false;
+        if (classes[c].agrees && !classes[c].agrees(entry, error))
+            return false;
     }
     return check_classes(entry, error);
 }

@@ -471,6 +471,10 @@ static void models_that_contradict_their_measurements_are_refused(void **state)
         assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
         assert_non_null(strstr(f.error.text, "other times, or memory, than were measured; calibrate again"));
     }
+    f.model.n_measurements = 0; /* and with nothing that it could contradict */
+    assert_int_equal(cost_save(&f.model, path, &f.error), ESP_OK);
+    assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
+    assert_non_null(strstr(f.error.text, "expected the measurements that it was made of, found none"));
     unlink(path);
     arena_clear(&arena);
     arena_clear(&f.arena);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,55 @@ static void keep_text(void *arg, const struct esp_error *error, bool stays)
     char *texts = arg;
     assert_false(stays);
     snprintf(texts + strlen(texts), 2000 - strlen(texts), "%s\n", error->text);
+}
+
+/* What stands beside a cost model says whose it is; the model itself says it, too. */
+static void a_cost_model_of_another_problem_than_its_entry_says_is_told(void **state)
+{
+    (void)state;
+    static const char *const attributes[] = {"espalierProblemName", "espalierDigest"};
+    static const char *const others[] = {"dgesv", "0123456789abcdef"};
+    static const char *const expected[] = {
+        "espalierProblemName: expected dsyev, as its espalierModel says, found \"dgesv\"",
+        "espalierDigest: expected 00000000000000a1, as its espalierModel says"};
+    struct cost_term term = {.coefficient = 1e-9, .powers = {1}};
+    struct cost_piece piece = {.until = HUGE_VAL, .n_terms = 1, .terms = &term};
+    struct cost_measurement measured = {.x = {1e9, 1e6}, .seconds = 1, .repetitions = 3};
+    struct cost_model model = {.problem = "dsyev",
+                               .implementation = "lapack",
+                               .machine = "m",
+                               .digest = 0xa1,
+                               .threads = 1,
+                               .n_variables = 2,
+                               .factor = 1,
+                               .n_measurements = 1,
+                               .measurements = &measured};
+    model.variables[0] =
+        (struct cost_variable){.argument = COST_WORK, .name = "work", .least = 1e8, .most = 1e10};
+    model.variables[1] =
+        (struct cost_variable){.argument = COST_BYTES, .name = "bytes", .least = 1, .most = 1e8};
+    model.time =
+        (struct cost_curve){.n_pieces = 1, .pieces = &piece, .error = 0.01, .least = 0.1, .most = 10};
+    for (size_t i = 0; i < 3; i++) {
+        char texts[2000] = "";
+        struct directory_tree tree;
+        struct esp_error error = {0};
+        const char *base;
+        assert_int_equal(parse(HEAD MACHINE, &tree, &base, &error), ESP_OK);
+        assert_int_equal(gather_model(&tree, "m", &model, 0, &error), ESP_OK);
+        struct directory_entry *entry = directory_tree_find(&tree, "cn=dsyev-lapack-1-0,cn=m,ou=machines");
+        assert_non_null(entry);
+        if (i < 2) {
+            directory_entry_drop(entry, attributes[i]);
+            assert_int_equal(
+                directory_tree_add(&tree, entry, attributes[i], others[i], strlen(others[i]), &error),
+                ESP_OK);
+        }
+        directory_tree_sort(&tree);
+        assert_int_equal(schema_check(&tree, NULL, keep_text, texts), i < 2 ? 3 : 4);
+        assert_true(i < 2 ? strstr(texts, expected[i]) != NULL : !*texts);
+        directory_tree_clear(&tree);
+    }
 }
 
 static void what_nobody_would_find_is_told(void **state)
@@ -525,6 +575,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
         cmocka_unit_test(nonsense_does_not_take_the_place_of_what_was_good),
+        cmocka_unit_test(a_cost_model_of_another_problem_than_its_entry_says_is_told),
         cmocka_unit_test(a_wrong_attribute_leaves_the_machine_with_its_models),
         cmocka_unit_test(what_nobody_would_find_is_told),
         cmocka_unit_test(values_keep_the_places_that_they_say),
