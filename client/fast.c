@@ -71,6 +71,8 @@ static enum esp_status store_value(const struct problem *problem, const struct f
     int index;
     if (forecast_check_size(problem, value, &index, error) != ESP_OK)
         return error->status;
+    if (inputs[index])
+        return error_set(error, ESP_INVALID, "%s: %s is given twice", problem->name, value->name);
     const struct argument *argument = &problem->arguments[index];
     bool whole =
         argument->type < TYPE_FLOAT && floor(value->value) == value->value && fabs(value->value) < 9e15;
@@ -168,6 +170,38 @@ static enum esp_status check_call(const struct fast_call *call, struct esp_error
     return ESP_OK;
 }
 
+/* Bytes that its arguments of that mode have, INOUT ones counted. */
+static double bytes_of(const struct request *request, enum argument_mode mode)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < request->n_arguments; i++)
+        if (request->arguments[i].mode == mode || request->arguments[i].mode == MODE_INOUT)
+            bytes += (double)request->arguments[i].bytes;
+    return bytes;
+}
+
+static enum esp_status of_request(const struct request *request, enum fast_resource resource, double *amount,
+                                  struct esp_error *error)
+{
+    switch (resource) {
+    case FAST_FLOP:
+        *amount = request->work_flop;
+        return ESP_OK;
+    case FAST_MEMORY:
+        *amount = (double)request->memory_bytes;
+        return ESP_OK;
+    case FAST_INPUT:
+        *amount = bytes_of(request, MODE_IN);
+        return ESP_OK;
+    case FAST_OUTPUT:
+        *amount = bytes_of(request, MODE_OUT);
+        return ESP_OK;
+    default:
+        return error_set(error, ESP_INVALID,
+                         "expected operations, memory, input or output, found what no call needs");
+    }
+}
+
 enum esp_status fast_need(enum fast_resource resource, const struct fast_call *call, double *amount)
 {
     struct esp_error *error = library_error();
@@ -175,26 +209,15 @@ enum esp_status fast_need(enum fast_resource resource, const struct fast_call *c
     struct function *function = NULL;
     struct request request = {0};
     struct arena arena = {0};
+    if (!amount)
+        return error_set(error, ESP_INVALID, "expected a place for the amount, found NULL");
     if (check_call(call, error) != ESP_OK || !(library = library_enter(error)))
         return error->status;
     enum esp_status status = functions_get_soon(library->engine->functions, call->problem, &function, error);
     if (status == ESP_OK)
         status = make_request(function, call, &arena, &request, error);
-    *amount = 0;
-    for (uint32_t i = 0; status == ESP_OK && i < request.n_arguments; i++) {
-        const struct argument_attribute *argument = &request.arguments[i];
-        bool in = argument->mode == MODE_IN || argument->mode == MODE_INOUT;
-        bool out = argument->mode == MODE_OUT || argument->mode == MODE_INOUT;
-        if ((resource == FAST_INPUT && in) || (resource == FAST_OUTPUT && out))
-            *amount += (double)argument->bytes;
-    }
-    if (resource == FAST_FLOP)
-        *amount = request.work_flop;
-    else if (resource == FAST_MEMORY)
-        *amount = (double)request.memory_bytes;
-    else if (resource != FAST_INPUT && resource != FAST_OUTPUT && status == ESP_OK)
-        status = error_set(error, ESP_INVALID,
-                           "expected operations, memory, input or output, found what no call needs");
+    if (status == ESP_OK)
+        status = of_request(&request, resource, amount, error);
     function_release(function);
     library_leave(status == ESP_OK);
     arena_clear(&arena);

@@ -21,7 +21,8 @@ extern "C" {
 
 /* A call that is not made: a problem and values of its scalar arguments, by their names: sizes as the problem
  * counts them (rows, columns, elements). A flag is its letter's code ('U'). Scalars with a default may be
- * left out. The caller's, and not looked at after the function has returned. */
+ * left out; none may be there twice (ESP_INVALID). The caller's, and not looked at after the function has
+ * returned. */
 struct fast_value {
     const char *name;
     double value;
@@ -140,7 +141,7 @@ enum fast_resource {
 
 /* What the call needs, whatever the server, as its description tells; in the units of enum fast_resource.
  * ESP_INVALID: that is nothing a call needs, or the problem is abstract, or does not take these values;
- * ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE. */
+ * ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE: *amount is then as it was. */
 enum esp_status fast_need(enum fast_resource resource, const struct fast_call *call, double *amount);
 /* What a node has now, in the units of enum fast_resource; `destination` for bandwidth and latency, else
  * NULL. ESP_INVALID: that is nothing a node has, or a name is missing; ESP_NOT_FOUND: no such node, or not

@@ -7,12 +7,14 @@
  *     unread_steps imaginary    the same with a complex BETA whose real part is 0
  *     unread_steps stale        what the routine leaves is 0, and nothing of calls before
  *     unread_steps forecast     counts what goes in
+ *     unread_steps refused      asks for forecasts that cannot be
  *     unread_steps nowhere      data, memory and null pointers for what is not read
  */
 #include "fast.h"
 #include "tests/e2e/data_arrays.h"
 
 #include <complex.h>
+#include <string.h>
 
 static grpc_function_handle_t gemm;
 
@@ -107,6 +109,30 @@ static int forecast(void)
     return 0;
 }
 
+/* What cannot be forecast leaves everything as it was. */
+static int refused(void)
+{
+    const struct fast_value values[] = {{.name = "m", .value = N},
+                                        {.name = "n", .value = N},
+                                        {.name = "k", .value = N},
+                                        {.name = "n", .value = 2 * N}};
+    struct fast_call call = {.problem = "dgemm", .values = values, .n_values = 4};
+    double amount = 42;
+    HOLDS(fast_need(FAST_FLOP, &call, &amount) == ESP_INVALID);
+    HOLDS(strstr(esp_last_error()->text, "dgemm: n is given twice") != NULL);
+    HOLDS(fast_comp_time(NULL, &call, &amount, NULL) == ESP_INVALID);
+    call.n_values = 3;
+    HOLDS(fast_need(FAST_SLOTS, &call, &amount) == ESP_INVALID);
+    call.problem = "nothing";
+    HOLDS(fast_need(FAST_FLOP, &call, &amount) == ESP_UNKNOWN_PROBLEM);
+    HOLDS(amount == 42);
+    call.problem = "dgemm";
+    HOLDS(fast_need(FAST_FLOP, &call, NULL) == ESP_INVALID);
+    MUST(fast_need(FAST_FLOP, &call, &amount));
+    HOLDS(amount == 2.0 * N * N * N);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -117,6 +143,7 @@ int main(int argc, char **argv)
                  : strcmp(what, "imaginary") == 0      ? imaginary()
                  : strcmp(what, "stale") == 0          ? stale()
                  : strcmp(what, "forecast") == 0       ? forecast()
+                 : strcmp(what, "refused") == 0        ? refused()
                  : strcmp(what, "nowhere") == 0        ? nowhere()
                                                        : 2;
     grpc_finalize();
