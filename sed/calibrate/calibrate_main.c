@@ -98,6 +98,19 @@ static enum esp_status lock_folder(const char *folder, struct esp_error *error)
                  : ESP_SYSTEM;
 }
 
+/* Before anything is measured that could not be kept. */
+static enum esp_status try_folder(const char *folder, struct esp_error *error)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/.calibrate-XXXXXX", folder);
+    const int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(error, "no file can be made in the folder for the models, %s", folder);
+    close(fd);
+    unlink(path);
+    return ESP_OK;
+}
+
 static enum esp_status load_problems(struct calibrating *command, struct esp_error *error)
 {
     const struct settings_sed *settings = &command->settings;
@@ -107,16 +120,42 @@ static enum esp_status load_problems(struct calibrating *command, struct esp_err
                               error);
 }
 
-static enum esp_status open_all(struct calibrating *command, struct esp_error *error)
+static enum esp_status no_problem(const struct problem_set *set, const char *name, struct esp_error *error)
+{
+    const char **names = malloc((set->n_problems + 1) * sizeof *names);
+    for (size_t i = 0; names && i < set->n_problems; i++)
+        names[i] = set->problems[i]->name;
+    const char *closest = names ? names_closest(name, names, set->n_problems) : NULL;
+    error_set(error, ESP_INVALID, "the server's file has no problem '%.64s'%s%s%s", name,
+              closest ? ": did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
+    free(names);
+    return error->status;
+}
+
+static enum esp_status check_names(const struct problem_set *set, int n, char **names,
+                                   struct esp_error *error)
+{
+    for (int i = 0; i < n; i++)
+        if (!problem_find(set, names[i]))
+            return no_problem(set, names[i], error);
+    return ESP_OK;
+}
+
+/* What is wrong with the command itself is told first, also while another calibration is at work. */
+static enum esp_status open_all(struct calibrating *command, int n, char **names, struct esp_error *error)
 {
     const struct settings_sed *settings = &command->settings;
     enum esp_status status = settings_load_sed(command->config, &command->settings, error);
     if (status == ESP_OK)
         status = choose_folder(command, error);
     if (status == ESP_OK)
+        status = load_problems(command, error);
+    if (status == ESP_OK)
+        status = check_names(command->problems, n, names, error);
+    if (status == ESP_OK)
         status = lock_folder(command->folder, error);
     if (status == ESP_OK)
-        status = load_problems(command, error);
+        status = try_folder(command->folder, error);
     struct processes_options options = {.slots = 1, .threads = (uint32_t)settings->threads};
     options.problems = command->problems;
     if (status == ESP_OK)
@@ -241,18 +280,6 @@ static bool run_one(struct calibrating *command, struct calibration *calibration
     return status != ESP_SYSTEM && status != ESP_NO_MEMORY;
 }
 
-static int no_problem(const struct problem_set *set, const char *name)
-{
-    const char **names = malloc((set->n_problems + 1) * sizeof *names);
-    for (size_t i = 0; names && i < set->n_problems; i++)
-        names[i] = set->problems[i]->name;
-    const char *closest = names ? names_closest(name, names, set->n_problems) : NULL;
-    fprintf(stderr, "espalier calibrate: the server's file has no problem '%s'%s%s%s\n", name,
-            closest ? ": did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
-    free(names);
-    return EXIT_USAGE;
-}
-
 static void tell_all(const struct calibrating *command)
 {
     if (!command->json)
@@ -265,9 +292,6 @@ static int run_all(struct calibrating *command, struct calibration *calibration,
 {
     struct problem_set *set = command->problems;
     command->n_problems = n ? (unsigned)n : (unsigned)set->n_problems;
-    for (int i = 0; i < n; i++)
-        if (!problem_find(set, names[i]))
-            return no_problem(set, names[i]);
     struct problem **order = n ? NULL : calibrate_order(set, command->settings.node.state_dir);
     struct esp_error error;
     if (!n && !order) {
@@ -302,7 +326,7 @@ int main(int argc, char **argv)
     const struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    enum esp_status status = open_all(&command, &error);
+    enum esp_status status = open_all(&command, argc - optind, argv + optind, &error);
     const struct calibrate_options options = {.folder = command.folder,
                                               .machine = status == ESP_OK ? command.settings.node.name : "",
                                               .threads = (uint32_t)command.settings.threads,

@@ -147,7 +147,8 @@ a_leftover_journal_goes() {
 }
 
 one_at_a_time() {
-    (flock 9 && says 1 'another calibration is at work there' calibrate ddot) 9<state/models
+    (flock 9 && says 1 'another calibration is at work there' calibrate ddot &&
+        says 2 "no problem 'dodt': did you mean 'ddot'?" calibrate dodt) 9<state/models
 }
 
 # A server that calibrates by itself, and is asked for work meanwhile.
@@ -278,6 +279,7 @@ all_are_told() {
 check "of all problems, what has no model is told and counted" all_are_told
 check "a problem that the server has not is told" says 2 "no problem 'dnothing'" calibrate dnothing
 check "a misspelt one, with the one that was meant" says 2 "no problem 'dodt': did you mean 'ddot'?" calibrate dodt
+check "a folder for models that takes none is told" says 1 'no file can be made in the folder for the models, /proc' calibrate --models /proc ddot
 check "nothing to measure is told" says 2 'expected names of problems, or --all' calibrate
 check "a wrong time is told" says 2 "budget: expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot
 check "or one of no length" says 2 "longest: expected a time up to 24 h, such as 1s, found '0s'" calibrate --longest 0s ddot
