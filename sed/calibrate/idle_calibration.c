@@ -37,6 +37,7 @@ struct idle_calibration {
     /* Of the thread alone: */
     struct timespec models_ns; /* when the folder last changed, as far as it was told */
     int64_t told_ns;
+    bool told_crowded; /* that it waits, since a process was started last */
 };
 
 /* ---- the process ---- */
@@ -131,6 +132,20 @@ static void tell_models(struct idle_calibration *calibration, bool now)
     calibration->options.fresh(calibration->options.arg);
 }
 
+/* Who has waited for a model finds why there is none. */
+static void tell_crowded(struct idle_calibration *calibration)
+{
+    double left;
+    if (calibration->told_crowded ||
+        !server_is_crowded(calibration->options.server, calibration->options.settings->calibrate_after_ns,
+                           &left))
+        return;
+    calibration->told_crowded = true;
+    log_notice("idle, but other programs leave %.0f %% of a processor: problems without a model are measured "
+               "when it is %.0f %%, or so much of what quotas allow (calibrate = yes)",
+               100 * left, 100 * SERVER_QUIET);
+}
+
 static void look(struct idle_calibration *calibration)
 {
     struct server *server = calibration->options.server;
@@ -141,8 +156,12 @@ static void look(struct idle_calibration *calibration)
         ended = has_ended(calibration);
     else if (idle && !calibration->complete)
         begin(calibration);
-    const bool runs = calibration->pid != 0;
+    const bool runs = calibration->pid != 0, waits = !runs && !calibration->complete;
     pthread_mutex_unlock(&calibration->lock);
+    if (runs)
+        calibration->told_crowded = false;
+    else if (waits && !idle)
+        tell_crowded(calibration);
     server_set_beside(server, runs);
     if (runs && !server_is_idle(server, 0)) /* work that came while the process was being started */
         on_work(calibration);

@@ -172,9 +172,15 @@ void server_sense_memory(struct server *server, uint64_t available, uint64_t bel
  */
 bool server_parent(void *server, char name[256], char url[385]);
 void server_to_parent(void *server, const struct path *path);
+/* Of what control groups allow of a processor, that others have to leave: what is measured beside them is
+ * worth little. */
+#define SERVER_QUIET 0.8
 /* Whether it has had nothing to do for so long, and neither have others on its processors, as far as the
  * sensor tells; 0: whether it has nothing to do now. Takes the endpoint's lock. */
 bool server_is_idle(struct server *server, int64_t for_ns);
+/* Whether it has had nothing to do for so long, but others on its processors have, who leave it that share of
+ * one. Takes the endpoint's lock. */
+bool server_is_crowded(struct server *server, int64_t for_ns, double *left);
 /* `works` is called under the endpoint's lock when a session comes or is promised: it may not wait, and not
  * call back. NULL: nobody any more. Takes the endpoint's lock. */
 void server_watch_work(struct server *server, void (*works)(void *arg), void *arg);

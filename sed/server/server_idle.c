@@ -6,9 +6,6 @@
 
 #include <math.h>
 
-/* Of what control groups allow, that others have to leave: what is measured beside them is worth little. */
-#define QUIET 0.8
-
 void server_work_comes(struct server *server)
 {
     if (server->on_work)
@@ -23,18 +20,30 @@ static bool has_work(const struct server *server)
 static bool others_work(const struct server *server)
 {
     const double quota = server->options.cpu_quota ? fmin(server->options.cpu_quota(), 1) : 1;
-    return server->weather.available > 0 && server->weather.forecast < QUIET * quota;
+    return server->weather.available > 0 && server->weather.forecast < SERVER_QUIET * quota;
+}
+
+/* It has had no work for so long. */
+static bool has_rested(const struct server *server, int64_t for_ns)
+{
+    return !has_work(server) && server->running == 0 && server_now(server) - server->idle_since_ns >= for_ns;
 }
 
 bool server_is_idle(struct server *server, int64_t for_ns)
 {
     endpoint_enter(server->endpoint);
-    bool idle = !has_work(server);
-    if (for_ns > 0 && idle)
-        idle = server_now(server) - server->idle_since_ns >= for_ns && server->running == 0 &&
-               !others_work(server);
+    const bool idle = for_ns > 0 ? has_rested(server, for_ns) && !others_work(server) : !has_work(server);
     endpoint_leave(server->endpoint);
     return idle;
+}
+
+bool server_is_crowded(struct server *server, int64_t for_ns, double *left)
+{
+    endpoint_enter(server->endpoint);
+    const bool crowded = has_rested(server, for_ns) && others_work(server);
+    *left = server->weather.forecast;
+    endpoint_leave(server->endpoint);
+    return crowded;
 }
 
 void server_watch_work(struct server *server, void (*works)(void *arg), void *arg)

@@ -101,6 +101,10 @@ leaves_of_its_speed() { # PERCENT at most; the sensor's reading of one moment ma
 check "programs are told of as much less speed" wait_until leaves_of_its_speed 40
 check "a forecast counts with that" sh -c \
     'espalier forecast --json dgemm m=500 n=500 k=500 >slow.json && grep -q compute_s slow.json'
+server patient 'calibrate = yes' 'calibrate_after = "1 s"'
+check "one that calibrates while it is idle says what it waits for" wait_until grep -E \
+    'idle, but other programs leave [0-9]+ % of a processor: problems without a model are measured when it is 80 %' patient.out
+stop patient
 server closed 'sensors = no'
 closed_is_shown() {
     espalier weather --node closed >out 2>&1 && grep -q '^closed has no sensor of its machine' out &&
