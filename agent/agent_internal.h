@@ -72,7 +72,8 @@ struct agent {
     char *name;
     bool is_master;
     const struct esp_scheduler *scheduler;
-    void *library; /* that it is from; NULL: the registry's */
+    void *library;       /* that it is from; NULL: the registry's */
+    bool told_no_number; /* of that one: it gives none */
     struct transport *transport;
     const struct clock *clock;
     struct endpoint *endpoint;      /* NULL until it is open */
@@ -222,6 +223,9 @@ void registered_redirectors(const struct agent *agent, struct refuges *refuges);
 void renew_defaults(struct agent_options *options);
 /* ESP_CONFIG: then it is the one that it was. */
 enum esp_status renew_scheduler(struct agent *agent, const char *name, struct esp_error *error);
+/* The best server as the scheduler sees it: where its score is no number, the scheduler ranks none, which is
+ * told once. */
+void renew_check_score(struct agent *agent, const struct esp_server_view *best);
 
 /* down.c */
 enum esp_status down_create(struct agent *agent, struct esp_error *error);

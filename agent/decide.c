@@ -441,6 +441,7 @@ void decide_member(struct decision *decision, struct member *member)
         return;
     }
     best_first(decision, most);
+    renew_check_score(agent, &decision->options[0].view);
     struct message *reply = make_reply(decision, request, most);
     if (reply)
         submit_log(agent, request, &reply->submit_reply);

@@ -5,6 +5,7 @@
  */
 #include "agent/agent_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 void renew_defaults(struct agent_options *options)
@@ -44,7 +45,21 @@ enum esp_status renew_scheduler(struct agent *agent, const char *name, struct es
     scheduler_library_close(agent->library);
     agent->library = library;
     agent->scheduler = scheduler;
+    agent->told_no_number = false;
     return ESP_OK;
+}
+
+/* NaN counts as infinity: what is best with it is no better than any other. */
+void renew_check_score(struct agent *agent, const struct esp_server_view *best)
+{
+    const struct esp_scheduler *scheduler = agent->scheduler;
+    if (agent->told_no_number || scheduler->flags & ESP_SCHEDULER_RANDOM || !isnan(scheduler->score(best)))
+        return;
+    agent->told_no_number = true;
+    log_warning(
+        "scheduler \"%s\" gives no number (NaN) for the best of the servers, which counts as infinity: it "
+        "does not rank them",
+        scheduler->name);
 }
 
 static enum esp_status renew(struct agent *agent, const struct agent_options *now, struct esp_error *error)

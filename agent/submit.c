@@ -347,6 +347,8 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
         submit_explain(agent, variant, request, error);
         return NULL;
     }
+    const struct esp_server_view best = index_view(found[0], &query);
+    renew_check_score(agent, &best);
     struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
     struct submit_reply *reply = &message->submit_reply;
     const size_t room = n > AHEAD_SERVERS ? n : AHEAD_SERVERS;

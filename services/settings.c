@@ -128,7 +128,7 @@ static enum esp_status check_scheduler(const char *name, struct esp_error *error
     char known[200] = "";
     size_t n, used = 0;
     const struct esp_scheduler *table = scheduler_table(&n);
-    if (scheduler_find(name) || strchr(name, '/'))
+    if (*name && (scheduler_find(name) || strchr(name, '/')))
         return ESP_OK; /* a path is a library, which only the agent itself loads */
     for (size_t i = 0; i < n && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",

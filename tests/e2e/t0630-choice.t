@@ -122,6 +122,10 @@ check "a scheduler that is none is told with those there are" fails 4 \
     'expected mct, cheapest, round-robin, random or least-loaded, or the path of a library' sh -c \
     'sed "s/cheapest/best/" master.conf >wrong.conf; espalier config check --as agent wrong.conf'
 
+check "so is one without a name" fails 4 \
+    'expected mct, cheapest, round-robin, random or least-loaded, or the path of a library (with a /), found ""' sh -c \
+    'sed "s/cheapest//" master.conf >wrong.conf; espalier config check --as agent wrong.conf'
+
 # ---- a scheduler of the site's own ----
 build() { # NAME SOURCE
     # shellcheck disable=SC2086 # "ccache gcc" is two words
@@ -139,11 +143,12 @@ static const struct esp_scheduler scheduler = {ESP_SCHEDULER_VERSION, ESP_SCHEDU
 const struct esp_scheduler *espalier_scheduler(void) { return &scheduler; }
 END
 sed 's/ESP_SCHEDULER_VERSION,/99,/' dearest.c >other.c
+sed 's/-view->price/view->price * __builtin_nan("")/' dearest.c >numberless.c
 sed 's/return &scheduler;/(void)\&scheduler; return 0;/' dearest.c >nothing.c
 echo 'int unrelated;' >unrelated.c
 check "the example of a scheduler builds" build largest "$top_srcdir/examples/scheduler/largest_idle.c"
 check "schedulers build without a library of Espalier" sh -c \
-    'for f in dearest other nothing unrelated; do cc -shared -fPIC -I "$top_srcdir/include" -o $f.so $f.c || exit 1; done'
+    'for f in dearest other nothing numberless unrelated; do cc -shared -fPIC -I "$top_srcdir/include" -o $f.so $f.c || exit 1; done'
 check "a library that is not there is told" refuses "$work/none.so" 'expected the path of a shared library'
 check "one without the function too" refuses "$work/unrelated.so" 'with the function espalier_scheduler()'
 check "one of another version too" refuses "$work/other.so" 'expected version 1 of struct esp_scheduler, found 99'
@@ -172,6 +177,13 @@ servers_of() { # N: of so many calls, one after the other: how many each of the 
     for _ in $(seq "$1"); do espalier call --json ddot x=[1,2] y=[3,4]; done | grep -o '"problem": "ddot", "server": "[a-z]*"' | sort | uniq -c |
         awk '{ printf "%s%d", n++ ? " " : "", $1 }'
 }
+check "one whose own scheduler gives no number" restart_master "$work/numberless.so"
+numberless_is_told() {
+    goes_to dear || goes_to cheap || return 1
+    grep 'scheduler' master.out
+    [ "$(grep -c 'scheduler "dearest" gives no number (NaN) for the best of the servers' master.out)" -eq 1 ]
+}
+check "chooses all the same, and says so once" numberless_is_told
 check "an agent that takes servers in turn" restart_master round-robin
 check "gives each its turn" sh -c "[ \"$(servers_of 6)\" = '3 3' ]"
 check "one that draws them" restart_master random
