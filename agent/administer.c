@@ -318,7 +318,10 @@ static void moved(void *self)
 static void told(void *self, const char *verb, enum esp_status status, const char *text)
 {
     (void)self;
-    log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
+    if (status == ESP_OK)
+        log_notice("%s: done%s%s", verb, *text ? ", " : "", text);
+    else
+        log_warning("%s: not done, %s", verb, text);
 }
 
 /* Those that are below were told by whoever gave the order; those that come are told by administer_joined().

@@ -22,6 +22,7 @@ bool agent_health(void *self, char *text, size_t size)
     else
         snprintf(text, size, "%s is not reached",
                  agent->is_master ? "no redirector" : "no parent of this leader agent");
+    duty_tell_unwritten(&agent->duty, text, size);
     endpoint_leave(agent->endpoint);
     return good;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/duty_internal.h"
+#include "util/log.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -105,14 +106,48 @@ void duty_answer(struct duty *duty, struct duty_asker *asker, enum esp_status st
 
 static const char *const temporary = "until it is started again (it has no state_dir)";
 
-enum esp_status duty_keep(struct duty *duty, const char **text, struct esp_error *error)
+#define WRITE_AGAIN_NS (2 * NS_PER_S)
+
+const char *duty_kept(struct duty *duty)
 {
-    *text = "";
-    if (!duty->state_dir) {
-        *text = temporary;
-        return ESP_OK;
-    }
-    return place_save(duty->state_dir, duty->options.name, &duty->place, error);
+    if (!duty->state_dir)
+        return temporary;
+    if (duty->unwritten.status == ESP_OK)
+        return "";
+    snprintf(duty->lasting, sizeof duty->lasting,
+             "until it is started again, unless it is written by then: %s", duty->unwritten.text);
+    return duty->lasting;
+}
+
+const char *duty_keep(struct duty *duty)
+{
+    const bool known = duty->unwritten.status != ESP_OK;
+    struct esp_error error = {0};
+    if (duty->state_dir)
+        error.status = place_save(duty->state_dir, duty->options.name, &duty->place, &error);
+    duty->unwritten = error;
+    if (error.status != ESP_OK && !known)
+        log_warning("%s; what was changed of this node counts all the same until it is started again, and it "
+                    "tries again",
+                    error.text);
+    else if (error.status == ESP_OK && known)
+        log_notice("what was changed of this node is written to %s now", duty->state_dir);
+    duty->write_ns =
+        error.status == ESP_OK ? 0 : clock_now_ns(duty->options.membership.clock) + WRITE_AGAIN_NS;
+    return duty_kept(duty);
+}
+
+void duty_write_again(struct duty *duty)
+{
+    if (duty->write_ns && clock_now_ns(duty->options.membership.clock) >= duty->write_ns)
+        duty_keep(duty);
+}
+
+void duty_tell_unwritten(const struct duty *duty, char *text, size_t size)
+{
+    const size_t length = strlen(text);
+    if (duty->unwritten.status != ESP_OK)
+        snprintf(text + length, size - length, "; %s", duty->unwritten.text);
 }
 
 static enum esp_status drain(struct duty *duty, bool on, const char **text, struct esp_error *error)
@@ -120,13 +155,8 @@ static enum esp_status drain(struct duty *duty, bool on, const char **text, stru
     if (!duty->ops->drain)
         return error_set(error, ESP_INVALID, "\"%s\" takes no sessions: drain the servers below it",
                          duty->options.name);
-    const bool before = duty->place.draining;
     duty->place.draining = on;
-    enum esp_status status = duty_keep(duty, text, error);
-    if (status != ESP_OK) {
-        duty->place.draining = before;
-        return status;
-    }
+    *text = duty_keep(duty);
     duty->brief_until_ns = 0;
     duty->ops->drain(duty->options.self, on);
     return ESP_OK;
@@ -277,7 +307,9 @@ static enum esp_status switch_noted(struct duty *duty, bool disabled, const char
     enum esp_status status = ESP_OK;
     for (size_t i = 0; i < duty->n_switched && status == ESP_OK; i++)
         status = place_disable(&duty->place, duty->switched[i], disabled, error);
-    return status == ESP_OK ? duty_keep(duty, text, error) : status;
+    if (status == ESP_OK)
+        *text = duty_keep(duty);
+    return status;
 }
 
 /* What was to be disabled or enabled is as it was. */
@@ -436,9 +468,9 @@ void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_e
     if (status != ESP_OK) {
         why = *error;
         status = stays(duty, &why);
-    } else if (switched && !duty->state_dir) {
-        snprintf(text, sizeof text, "%s", temporary);
-    } else if (!switched && *pending) {
+    } else if (switched) {
+        snprintf(text, sizeof text, "%s", duty_kept(duty));
+    } else if (*pending) {
         snprintf(text, sizeof text, "what needs a restart to count: %s", pending);
     }
     duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : why.text);

@@ -43,6 +43,7 @@
 #include "util/config.h"
 
 #define DUTY_BRIEF_NS (20 * NS_PER_S)
+#define DUTY_LASTING  (sizeof((struct esp_error *)NULL)->text + 80)
 
 enum duty_control { DUTY_RELOAD, DUTY_STOP, DUTY_RESTART };
 
@@ -114,6 +115,9 @@ struct duty {
     struct handover handover;
     struct trace trace;
     struct duty_weather weather; /* the owner sets it */
+    struct esp_error unwritten;  /* why the place is not in its file as it is; ESP_OK: it is */
+    int64_t write_ns;            /* when that is tried next; 0: it is there */
+    char lasting[DUTY_LASTING];  /* how long what was changed counts */
     int64_t brief_until_ns;      /* it takes no sessions until then; 0: not briefly */
     bool retires;                /* and nobody starts it again */
     bool restarts;               /* its process ends, to run again: the owner sets it */
@@ -137,6 +141,9 @@ struct duty {
 enum esp_status duty_init(struct duty *duty, const struct duty_options *options, const struct duty_ops *ops,
                           struct esp_error *error);
 void duty_release(struct duty *duty);
+
+/* Adds to the text of /health why what was changed of the node is not written down, as long as it is not. */
+void duty_tell_unwritten(const struct duty *duty, char *text, size_t size);
 
 /* Whether it takes no sessions because it is to start again, and will then. */
 bool duty_is_back_soon(const struct duty *duty);

@@ -14,8 +14,14 @@
  * does, this does nothing. */
 void duty_answer(struct duty *duty, struct duty_asker *asker, enum esp_status status, const char *text,
                  const struct esp_error *error);
-/* Writes down what was changed; *text: how long that lasts, "" for ever. ESP_SYSTEM. */
-enum esp_status duty_keep(struct duty *duty, const char **text, struct esp_error *error);
+/* Writes down what was changed, and returns how long that lasts: "" for ever. Where it cannot be written (a
+ * full disk), it counts until the node is started again: the log says so, and it is tried again. The text
+ * lives until the next call. */
+const char *duty_keep(struct duty *duty);
+/* Returns the same of what was written before. */
+const char *duty_kept(struct duty *duty);
+/* Tries it, where it is time. */
+void duty_write_again(struct duty *duty);
 
 /* Takes sessions again when nobody has said for a while that it is to start again. */
 void duty_end_brief(struct duty *duty);

@@ -60,6 +60,8 @@ int64_t duty_due(const struct duty *duty)
     int64_t due = handover_due(&duty->handover);
     if (duty->brief_until_ns && duty->brief_until_ns < due)
         due = duty->brief_until_ns;
+    if (duty->write_ns && duty->write_ns < due)
+        due = duty->write_ns;
     return duty->return_ns && is_idle(duty) && duty->return_ns < due ? duty->return_ns : due;
 }
 
@@ -145,7 +147,7 @@ static void want(struct duty *duty, const char *address)
     duty->wanted = copy;
 }
 
-/* It belongs there now. When that could not be written, it must be known. */
+/* It belongs there now. When that could not be noted, it must be known. */
 static enum esp_status belong(struct duty *duty, const char *address, const char **remark,
                               struct esp_error *error)
 {
@@ -153,8 +155,8 @@ static enum esp_status belong(struct duty *duty, const char *address, const char
     want(duty, address);
     enum esp_status status = place_set_parent(&duty->place, address, duty->options.file_parent, error);
     if (status == ESP_OK)
-        status = duty_keep(duty, remark, error);
-    if (status != ESP_OK)
+        *remark = duty_keep(duty);
+    else
         error_prefix(error, "it is there, but only until it is started again");
     return status;
 }
@@ -232,7 +234,6 @@ static void refuges_now(const struct duty *duty, struct refuges *now)
 static void keep_whereabouts(struct duty *duty)
 {
     const struct membership *tie = *duty->options.tie;
-    struct esp_error error;
     bool news = decide_place(duty);
     news = note_home(duty) || news;
     struct refuges now;
@@ -243,15 +244,15 @@ static void keep_whereabouts(struct duty *duty)
             news = true;
         }
     }
-    if (news && duty->state_dir &&
-        place_save(duty->state_dir, duty->options.name, &duty->place, &error) != ESP_OK)
-        duty->ops->told(duty->options.self, "keeping where to go without a parent", error.status, error.text);
+    if (news)
+        duty_keep(duty);
 }
 
 void duty_tick(struct duty *duty)
 {
     struct esp_error why = {0};
     duty_end_brief(duty);
+    duty_write_again(duty);
     if (!duty->options.tie || !*duty->options.tie)
         return;
     keep_whereabouts(duty);

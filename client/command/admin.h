@@ -50,6 +50,8 @@ struct kept_elsewhere {
     char remark[300];            /* "3 data that it kept for good stay on B, C" */
 };
 
+#define MOVED_BYTES 900 /* for where a node was, and how long its move counts */
+
 /* What orders are given by: the tree as it is now, and what has come of them. */
 struct orders {
     const struct command_line *command;

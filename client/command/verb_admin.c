@@ -29,7 +29,7 @@ static enum exit_code move(struct orders *orders, const void *to)
     const struct esp_node *node = view_find(command, view, command->operands[0]);
     const char *parent[2] = {to, NULL};
     uint64_t generation = 0;
-    char *text = NULL, what[300], remark[300] = "";
+    char *text = NULL, what[300], remark[MOVED_BYTES] = "";
     const struct esp_node *above = node ? view_find(command, view, to) : NULL;
     if (!above)
         return EXIT_USAGE;
@@ -43,7 +43,7 @@ static enum exit_code move(struct orders *orders, const void *to)
     if (code == EXIT_DONE)
         code = admin_order(command, view, node, "move", parent, parent[1] ? 2 : 1, &generation, &text);
     if (code == EXIT_DONE && *node->parent)
-        snprintf(remark, sizeof remark, "was below %.100s%s%.100s", node->parent, *text ? ", " : "", text);
+        snprintf(remark, sizeof remark, "was below %.100s%s%s", node->parent, *text ? ", " : "", text);
     free(text);
     if (code != EXIT_DONE)
         return code;

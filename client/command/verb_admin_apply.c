@@ -37,13 +37,12 @@ static uint64_t *generation_of(struct apply *apply, const struct esp_node *node)
 static enum exit_code move(struct apply *apply, const struct step *step)
 {
     struct orders *orders = apply->orders;
-    char *text = NULL, what[300], remark[300];
+    char *text = NULL, what[300], remark[MOVED_BYTES];
     enum exit_code code = admin_order(orders->command, &orders->view, step->node, "move", &step->parent, 1,
                                       generation_of(apply, step->node), &text);
     if (code == EXIT_DONE) {
         snprintf(what, sizeof what, "moved below %.200s", step->parent);
-        snprintf(remark, sizeof remark, "was below %.100s%s%.100s", step->node->parent, *text ? ", " : "",
-                 text);
+        snprintf(remark, sizeof remark, "was below %.100s%s%s", step->node->parent, *text ? ", " : "", text);
         orders_done(orders, step->name, what, remark);
     }
     free(text);

@@ -42,7 +42,10 @@ static void moved(void *self)
 static void told(void *self, const char *verb, enum esp_status status, const char *text)
 {
     (void)self;
-    log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
+    if (status == ESP_OK)
+        log_notice("%s: done%s%s", verb, *text ? ", " : "", text);
+    else
+        log_warning("%s: not done, %s", verb, text);
 }
 
 #define ANSWER_BYTES 60000 /* what an answer to an order takes */

@@ -48,6 +48,7 @@ bool server_health(void *self, char *text, size_t size)
     const size_t n = strlen(text);
     if (server_lacks_ranks(server, why, sizeof why))
         snprintf(text + n, size - n, "; %s", why);
+    duty_tell_unwritten(&server->duty, text, size);
     endpoint_leave(server->endpoint);
     return good;
 }

@@ -130,14 +130,16 @@ wait_until below S LA1 || espalier admin move S --to LA1 >/dev/null 2>&1
 if mountpoint -q "$small"; then
     dd if=/dev/zero of="$small/filling" bs=4k 2>/dev/null
     check "with a full disk calls go on" call --server S
-    check_fails 1 "what must be kept is not done" espalier admin drain S
-    check_says "and why is told" 'No space left'
-    check "so it goes on taking sessions" call --server S
-    check_fails 1 "nor are durable data taken" espalier data put two.mtx --server S --mode persistent
+    check_fails 1 "durable data are not taken" espalier data put two.mtx --server S --mode persistent
+    check "what cannot be kept is done" espalier admin drain S
+    check_says "and how long it counts is told" '^S: takes no new sessions, until it is started again, .*No space left'
+    check_fails any "so it takes no sessions" call --server S --timeout 5s
+    check "its log warns" grep -q 'warning S .*place.new.*No space left.*it tries again' S.log
     check "it still is where it was" below S LA1
     rm "$small/filling"
-    check "with room again orders are taken" espalier admin drain S
+    check "with room again it is written" wait_until grep -q draining "$small/S/place"
     check "and taken back" espalier admin undrain S
+    check_says "for good" '^S: takes sessions again$'
 
     # ---- a start on a full disk ----
     run F espalier-sed "parent = \"$la1\"" "$(serves "state_dir = \"$small/F\"")" 'http = "127.0.0.1:0"'

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct platform platform;
@@ -354,6 +355,49 @@ static void the_new_shape_survives_a_restart(void **state)
     rmdir(folder);
 }
 
+/* A folder where the file is to be written stands for a disk that is full. */
+static void what_cannot_be_written_counts_and_is_written_later(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_administer.XXXXXX", path[64], full[64], health[400] = "";
+    struct node_place place;
+    struct esp_error error;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/place", folder);
+    snprintf(full, sizeof full, "%s/place.new", folder);
+    platform_tree(&platform, 2, 1);
+    platform.agent_options.state_dir = folder;
+    platform.agent_options.file_parent = "ma";
+    platform_agent_kill(&platform, 2);
+    platform_agent_start(&platform, 2); /* la-1, with a folder now */
+    platform_run_ms(&platform, 5000);
+    assert_int_equal(mkdir(full, 0700), 0);
+    const char *const verbs[] = {"drain", "move"};
+    for (int i = 0; i < 2; i++) {
+        struct came came = order("ma", "la-1", verbs[i], i ? "la-0" : NULL);
+        assert_int_equal(came.status, ESP_OK);
+        assert_non_null(strstr(came.text, "until it is started again"));
+        assert_non_null(strstr(came.text, full));
+    }
+    assert_parent("la-1", "la-0");
+    assert_true(agent_health(platform.agents[2].agent, health, sizeof health));
+    assert_non_null(strstr(health, full));
+    assert_int_equal(place_load(folder, "la-1", &place, &error), ESP_OK);
+    assert_false(place.draining);
+    place_release(&place);
+    rmdir(full);
+    platform_run_ms(&platform, 5000);
+    assert_int_equal(place_load(folder, "la-1", &place, &error), ESP_OK);
+    assert_true(place.draining);
+    assert_string_equal(place.parent, "la-0");
+    place_release(&place);
+    assert_true(agent_health(platform.agents[2].agent, health, sizeof health));
+    assert_null(strstr(health, full));
+    assert_string_equal(order("ma", "la-1", "undrain", NULL).text, "");
+    unlink(path);
+    rmdir(folder);
+}
+
 /* As a daemon does: where its file names that parent. */
 static struct agent *start_kept(const char *folder, const char *name, const char *listen, const char *parent,
                                 uint64_t incarnation)
@@ -578,6 +622,7 @@ int main(void)
         TEST(a_large_subtree_moves_under_calls_and_none_fails),
         TEST(orders_survive_a_network_that_loses_and_reorders),
         TEST(the_new_shape_survives_a_restart),
+        TEST(what_cannot_be_written_counts_and_is_written_later),
         TEST(a_move_survives_that_all_addresses_change),
         TEST(who_found_another_parent_returns_to_the_preferred_one),
         TEST(who_prefers_a_parent_finds_it_at_another_address),
