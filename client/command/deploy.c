@@ -41,12 +41,11 @@ static char *path_of(const struct deploy *deploy, const struct deploy_daemon *da
     return arena_strdup(daemon->arena, path);
 }
 
-/* Where the daemon's files are; what its section says of them itself stays. */
+/* Where the daemon's files are to be; what its section says of them itself stays. Makes nothing. */
 static enum esp_status place_files(const struct deploy *deploy, struct deploy_daemon *daemon,
                                    struct launch *launch, struct esp_error *error)
 {
     struct settings_node *node = daemon->node;
-    const bool own_folder = !node->state_dir;
     if (!name_is_safe(node->name))
         return error_set(error, ESP_CONFIG, "'%.100s' cannot be a daemon's name here: it names files too",
                          node->name);
@@ -57,8 +56,6 @@ static enum esp_status place_files(const struct deploy *deploy, struct deploy_da
         node->http = arena_strdup(daemon->arena, "127.0.0.1:0");
     if (!node->address_file || !node->log_file || !node->state_dir || !node->http)
         return error_no_memory(error, "a daemon's files");
-    if (own_folder && mkdir(node->state_dir, 0700) != 0 && errno != EEXIST)
-        return error_errno(error, "cannot create %s", node->state_dir);
     snprintf(launch->config, sizeof launch->config, "%s/%s.conf", deploy->files, node->name);
     snprintf(launch->address_file, sizeof launch->address_file, "%s", node->address_file);
     snprintf(launch->log, sizeof launch->log, "%s", node->log_file);
@@ -77,10 +74,13 @@ enum esp_status deploy_write(const struct deploy *deploy, struct deploy_daemon *
                              struct esp_error *error)
 {
     char heading[256];
+    const char *said = daemon->node->state_dir; /* which the daemon makes itself */
     describe(daemon, launch);
     enum esp_status status = place_files(deploy, daemon, launch, error);
     if (status != ESP_OK)
         return status;
+    if (!said && mkdir(daemon->node->state_dir, 0700) != 0 && errno != EEXIST)
+        return error_errno(error, "cannot create %s", daemon->node->state_dir);
     snprintf(heading, sizeof heading, HEADING, deploy->state.name);
     return settings_save(daemon->kind, daemon->settings, heading, launch->config, error);
 }

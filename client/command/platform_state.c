@@ -54,10 +54,11 @@ enum esp_status platform_state_locate(const char *name, struct platform_state *s
 }
 
 /* A folder of ours that nobody else can write to: /tmp is everybody's. */
-static enum esp_status own_folder(const char *path, bool create, struct esp_error *error)
+static enum esp_status own_folder(const char *path, bool create, bool *created, struct esp_error *error)
 {
     struct stat there;
-    if (create && mkdir(path, 0700) != 0 && errno != EEXIST)
+    *created = create && mkdir(path, 0700) == 0;
+    if (create && !*created && errno != EEXIST)
         return error_errno(error, "cannot create %s", path);
     if (lstat(path, &there) != 0)
         return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s does not exist", path)
@@ -67,34 +68,65 @@ static enum esp_status own_folder(const char *path, bool create, struct esp_erro
     return ESP_OK;
 }
 
+static void lock_path(const struct platform_state *state, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/lock", state->dir);
+}
+
+/* Whoever held it before may have removed it together with the folder. */
+static bool is_there_still(int lock, const char *path)
+{
+    struct stat held, there;
+    return fstat(lock, &held) == 0 && stat(path, &there) == 0 && held.st_dev == there.st_dev &&
+           held.st_ino == there.st_ino;
+}
+
 enum esp_status platform_state_acquire(const char *name, bool create, struct platform_state *state,
                                        struct esp_error *error)
 {
     char base[PLATFORM_PATH / 2], path[PATH_MAX];
+    bool base_created;
     enum esp_status status = platform_state_locate(name, state, error);
     if (status != ESP_OK)
         return status;
     base_folder(base, sizeof base);
-    status = own_folder(base, create, error);
+    status = own_folder(base, create, &base_created, error);
     if (status == ESP_OK)
-        status = own_folder(state->dir, create, error);
+        status = own_folder(state->dir, create, &state->created, error);
     if (status == ESP_NOT_FOUND)
         return error_set(error, ESP_NOT_FOUND, "no platform '%s' was started here", state->name);
     if (status != ESP_OK)
         return status;
-    snprintf(path, sizeof path, "%s/lock", state->dir);
+    lock_path(state, path);
     state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (state->lock < 0)
         return error_errno(error, "cannot open %s", path);
-    if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
+    if (flock(state->lock, LOCK_EX | LOCK_NB) == 0 && is_there_still(state->lock, path))
         return ESP_OK;
+    state->created = false; /* it is in use */
     platform_state_release(state);
     return error_set(error, ESP_REFUSED, "another 'espalier up' or 'espalier down' of '%s' is at work",
                      state->name);
 }
 
+static bool has_lock_only(const struct platform_state *state)
+{
+    DIR *folder = opendir(state->dir);
+    bool other = false;
+    for (struct dirent *entry; folder && !other && (entry = readdir(folder));)
+        other = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                strcmp(entry->d_name, "lock") != 0;
+    if (folder)
+        closedir(folder);
+    return folder && !other;
+}
+
 void platform_state_release(struct platform_state *state)
 {
+    char path[PATH_MAX];
+    lock_path(state, path);
+    if (state->lock >= 0 && state->created && has_lock_only(state) && unlink(path) == 0)
+        rmdir(state->dir);
     if (state->lock >= 0)
         close(state->lock);
     state->lock = -1;

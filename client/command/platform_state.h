@@ -17,7 +17,8 @@
 struct platform_state {
     char name[PLATFORM_MAX_NAME];
     char dir[PLATFORM_PATH];
-    int lock; /* -1: not held */
+    int lock;     /* -1: not held */
+    bool created; /* by this process: released with nothing in it, it goes */
 };
 
 /* $XDG_RUNTIME_DIR/espalier/NAME or /tmp/espalier-UID/NAME. `name` may be a platform file: its name without
@@ -25,7 +26,8 @@ struct platform_state {
 enum esp_status platform_state_locate(const char *name, struct platform_state *state,
                                       struct esp_error *error);
 /* The same, and nobody else runs up or down for it until platform_state_release(). `create`: makes the
- * folder, private to the user. ESP_NOT_FOUND: there is none; ESP_REFUSED: another up or down is at work, or
+ * folder, private to the user, which goes again when it is released and nothing has come into it.
+ * ESP_NOT_FOUND: there is none; ESP_REFUSED: another up or down is at work, or
  * the folder belongs to somebody else. */
 enum esp_status platform_state_acquire(const char *name, bool create, struct platform_state *state,
                                        struct esp_error *error);

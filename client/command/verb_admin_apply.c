@@ -331,7 +331,9 @@ static enum esp_status prepare(const struct command_line *command, struct apply 
     if (status == ESP_OK)
         status = settings_load_platform(file, &apply->platform, error);
     if (status == ESP_OK)
-        status = platform_state_acquire(name ? name : file, true, &apply->deploy.state, error);
+        status = platform_state_acquire(name ? name : file, !apply->dry, &apply->deploy.state, error);
+    if (status == ESP_NOT_FOUND && apply->dry)
+        status = platform_state_locate(name ? name : file, &apply->deploy.state, error);
     if (status != ESP_OK)
         return status;
     snprintf(apply->deploy.files, sizeof apply->deploy.files, "%s",

@@ -47,6 +47,13 @@ check_says "in the order in which it is done" '^LA1: would be moved below LA2$' 
     '^S: would be moved below LA3$' '^U: would be started below MA$' '^T: would be removed$' '^S: would be restarted, its settings are others$'
 check "and not done" below S LA1
 cp "$log" before
+cp small.conf fresh.conf
+check "so it is by a file of another name" espalier admin apply fresh.conf --dry-run
+check_says "with the same steps" '^LA1: would be moved below LA2$'
+printf '%s\n' 'master "Nobody" { }' >foreign.conf
+check_fails 1 "the file of another platform is refused" espalier admin apply foreign.conf
+check_says "with what it may be" 'is it the file of another platform?'
+check_fails any "neither leaves a folder" sh -c 'ls -d "$1"/fresh || ls -d "$1"/foreign' - "$work/espalier"
 check "without --remove" espalier admin apply small.conf
 check_says "it is done" '^LA1: moved below LA2' '^LA3: started below LA1$' '^S: moved below LA3' '^U: started below MA' '^S: restarted'
 check_says "but for what the file does not name" '^T: left alone, the file does not name it'
