@@ -107,12 +107,14 @@ bool view_is_within(const struct view *view, const struct esp_node *node, const 
     return false;
 }
 
-/* What the top of a tree says of an order is not about the command's own input files or its network. */
+/* What the top of a tree says of an order is not about the command's own input files. A node that the view
+ * has, and that is not found, cannot be reached. */
 static enum exit_code refused(const struct command_line *command)
 {
     struct esp_error error = *esp_last_error();
     enum exit_code code = command_fail(command, &error);
     return error.status == ESP_SYNTAX || error.status == ESP_INVALID ? EXIT_USAGE
+           : error.status == ESP_NOT_FOUND                           ? EXIT_UNREACHABLE
            : code == EXIT_INPUT                                      ? EXIT_FAILED
                                                                      : code;
 }

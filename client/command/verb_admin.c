@@ -130,16 +130,23 @@ static enum exit_code tell_all(struct orders *orders, const struct esp_node *nod
     return agents == EXIT_DONE ? servers : agents;
 }
 
+/* Before the first one is told: a misspelt name is no order to half of them. */
+static enum exit_code find_all(const struct command_line *command, const struct view *view)
+{
+    for (int i = 0; i < command->n_operands; i++)
+        if (!view_find(command, view, command->operands[i]))
+            return EXIT_USAGE;
+    return EXIT_DONE;
+}
+
 static enum exit_code each(struct orders *orders, const void *arg)
 {
     const struct order *order = arg;
     const struct command_line *command = orders->command;
-    enum exit_code code = EXIT_DONE;
+    enum exit_code code = find_all(command, &orders->view);
     for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
         const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
-        if (!node)
-            code = EXIT_USAGE;
-        else if (order->servers)
+        if (order->servers)
             code = tell_all(orders, node, order);
         else
             code = orders_tell(orders, node, order->verb, NULL, 0, order->what);

@@ -99,6 +99,8 @@ drained() { # drained NODE...
     for node; do grep -Eq "^ *$node .*\(draining\)" tree || return 1; done
 }
 check "the tree shows it" wait_until drained SeD LA2
+check_fails 2 "an undrain with a misspelt name" espalier admin undrain SeD Sed
+check "is done to nobody" drained SeD LA2
 check "an undrain" espalier admin undrain SeD
 check "and calls are taken again" wait_until call
 # shellcheck disable=SC2154
@@ -122,7 +124,11 @@ below_LA2() { below Late LA2; }
 wait_until below_LA2
 sleep 1
 check "nor who joins then" nobody_drained
-stop Late
+stop Late KILL
+is_away() { espalier tree >tree && grep 'Late.*unreachable' tree; }
+check "one that died is shown" wait_until is_away
+check_fails 3 "and takes no orders" espalier admin reload Late
+check_says "as it cannot be reached" '"Late" was below ".*", and cannot be reached now'
 wait_until below SeD LA2
 wait_until call
 check "a problem is disabled" espalier admin disable dgesv --on SeD
