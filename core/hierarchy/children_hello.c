@@ -132,6 +132,12 @@ static enum esp_status check_hello(struct children *c, const struct envelope *en
         return error_set(error, ESP_REFUSED, "a %s does not belong below the %s \"%s\"",
                          node_role_name((enum node_role)hello->role), node_role_name(c->options.role),
                          c->name);
+    if (is_above(c, envelope->from) && hello->role == ROLE_SERVER)
+        return error_set(
+            error, ESP_REFUSED,
+            "\"%s\" is the name of an agent above this server, too: give one of them another name "
+            "(name in its file)",
+            envelope->from);
     if (is_above(c, envelope->from))
         return error_set(error, ESP_REFUSED, "\"%s\" stands above \"%s\" already: that would be a loop",
                          envelope->from, c->name);

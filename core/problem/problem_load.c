@@ -24,6 +24,7 @@ struct loader {
     struct esp_error *error;
     void (*wrong)(void *arg, const struct esp_error *error); /* NULL: the first mistake ends it */
     void *arg;
+    size_t n_wrong; /* mistakes that were told so */
     bool even_none; /* a folder may be empty */
 };
 
@@ -48,6 +49,7 @@ static bool go_on(struct loader *loader)
     if (!loader->wrong || loader->error->status == ESP_NO_MEMORY)
         return false;
     loader->wrong(loader->arg, loader->error);
+    loader->n_wrong++;
     return true;
 }
 
@@ -245,10 +247,10 @@ static bool load_path(struct loader *loader, const char *path, const char *root,
     char *resolved = realpath(path, NULL);
     if (!resolved)
         return system_failure(loader, path);
-    size_t before = loader->parser->n_problems;
+    const size_t before = loader->parser->n_problems, n_wrong = loader->n_wrong;
     bool loaded = load_folder(loader, path, resolved, depth);
     free(resolved);
-    if (loaded && loader->parser->n_problems == before && !loader->even_none)
+    if (loaded && loader->parser->n_problems == before && loader->n_wrong == n_wrong && !loader->even_none)
         return refuse(loader, ESP_NOT_FOUND, path, "there is no problem description (*.esp) in this folder");
     return loaded;
 }

@@ -289,6 +289,20 @@ static void a_namesake_is_refused_until_the_first_one_is_gone(void **state)
     assert_int_equal(submit("s"), ESP_OK);
 }
 
+static void a_namesake_of_its_agent_is_told_so(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la", "ma");
+    assert_true(platform_settle(&platform, 0, 1, 5000));
+    platform.server_options.address = INPROC_LISTEN "elsewhere";
+    struct simulated_server *server = platform_server(&platform, "ma", "la");
+    platform.server_options.address = NULL;
+    platform_run_ms(&platform, 5000);
+    assert_false(simulated_joined(server));
+    assert_non_null(strstr(simulated_why(server), "\"ma\" is the name of an agent above this server, too"));
+}
+
 static struct simulated_server *server_elsewhere(const char *name, const char *parent)
 {
     platform.server_options.address = INPROC_LISTEN "elsewhere";
@@ -633,6 +647,7 @@ int main(void)
         TEST(how_children_keep_in_touch_can_be_changed_while_they_work),
         TEST(a_loop_is_not_entered),
         TEST(a_namesake_is_refused_until_the_first_one_is_gone),
+        TEST(a_namesake_of_its_agent_is_told_so),
         TEST(a_namesake_below_another_agent_is_refused_until_the_first_one_is_gone),
         TEST(a_child_of_the_master_with_a_name_from_below_is_refused),
         TEST(a_restart_at_the_same_address_takes_the_place_over),

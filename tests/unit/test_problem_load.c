@@ -224,6 +224,20 @@ static void every_mistake_of_a_file_is_told(void **state)
     free(paths[0]);
 }
 
+static void a_folder_of_mistakes_has_descriptions(void **state)
+{
+    (void)state;
+    write_file("a.esp", "problem one\nin int n\n");
+    const char *paths[] = {folder};
+    char told[2000] = "";
+    struct problem_set *set;
+    struct esp_error error;
+    assert_int_equal(problem_load_good(paths, 1, keep_mistake, told, &set, &error), ESP_OK);
+    assert_non_null(strstr(told, "expected the title of the problem in quotes"));
+    assert_int_equal(set->n_problems, 0);
+    problem_set_destroy(set);
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_folder_gives_its_descriptions_sorted),
@@ -232,6 +246,7 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(several_paths_are_one_set),
     IN_FOLDER(what_cannot_be_read_is_told),
     IN_FOLDER(every_mistake_of_a_file_is_told),
+    IN_FOLDER(a_folder_of_mistakes_has_descriptions),
     IN_FOLDER(links_stay_in_the_folder),
     IN_FOLDER(folders_are_not_followed_forever),
 };
