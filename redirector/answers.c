@@ -79,7 +79,10 @@ struct message *answer_locate(struct redirector *r, const struct locate *asked)
     r->refused += n == 0;
     if (n == 0)
         return message_failure(MESSAGE_LOCATE_REPLY, ESP_NO_SERVER,
-                               "no master agent has registered with redirector \"%s\" (yet)", r->name);
+                               r->lost ? "no master agent is there: those that were registered with "
+                                         "redirector \"%s\" have left, died or fallen silent"
+                                       : "no master agent has registered with redirector \"%s\" (yet)",
+                               r->name);
     struct message *message = message_create(MESSAGE_LOCATE_REPLY);
     if (!message)
         return NULL;

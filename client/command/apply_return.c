@@ -230,10 +230,11 @@ static enum exit_code await(struct apply *apply)
             return EXIT_DONE;
         if (waited_s >= patience_s) {
             struct esp_error error;
-            error_set(&error, ESP_TIMEOUT,
-                      "after %.3g s %zu have not returned, though they run: %s; their logs tell why, and "
-                      "applying the file again goes on",
-                      patience_s, n, missing);
+            error_set(
+                &error, ESP_TIMEOUT,
+                "after %.3g s %zu have not returned, though they run: %s; their logs tell why (one that "
+                "says nothing there may be stopped: SIGCONT), and applying the file again goes on",
+                patience_s, n, missing);
             return command_fail(command, &error);
         }
         if (!said && waited_s >= SAY_S)

@@ -33,6 +33,7 @@ struct way {
     size_t n, capacity;
     char sessions[MOST_SESSIONS][SESSION_NAME]; /* the one that was asked for, then its other attempts */
     size_t n_sessions, session;                 /* which is asked about */
+    size_t n_asked;                             /* agents and servers that answered */
     char server[256];                           /* where that was placed; "": nobody says */
 };
 
@@ -117,6 +118,7 @@ static enum exit_code ask(const struct command_line *command, const struct view 
     const double asked_s = now_s();
     enum exit_code code = admin_order(command, view, node, "trace", words, 1, NULL, &text);
     const double answered_s = now_s();
+    way->n_asked += code == EXIT_DONE && node->role != ESP_ROLE_REDIRECTOR;
     if (code == EXIT_DONE)
         read_lines(way, node, text, (asked_s + answered_s) / 2, (answered_s - asked_s) / 2);
     free(text);
@@ -281,6 +283,13 @@ enum exit_code verb_trace(const struct command_line *command)
         print_steps(&way);
         enum exit_code printed = command_flush();
         code = code == EXIT_DONE ? printed : code;
+    } else if (code == EXIT_DONE && way.n_asked == 0) {
+        struct esp_error error;
+        error_set(&error, ESP_UNREACHABLE,
+                  "no agent and no server can be reached that may remember session %s ('espalier tree' shows "
+                  "who is there)",
+                  command->operands[0]);
+        code = command_fail(command, &error);
     } else if (code == EXIT_DONE) {
         struct esp_error error;
         error_set(&error, ESP_INVALID,

@@ -385,8 +385,11 @@ const struct verb command_verbs[] = {
     {"admin enable", "PROBLEM...", "Let servers solve problems again that were disabled", "", switch_options,
      WITH_PLATFORM, 1, -1, verb_admin_enable},
     {"admin reload", "NODE...", "Let daemons read their files again",
-     "As SIGHUP: the log is opened again, the log level and a server's problems are read again.", NULL,
-     WITH_PLATFORM, 1, -1, verb_admin_reload},
+     "As SIGHUP: the log is opened again; the log level, who administers, how an agent ranks and a\n"
+     "server's problems are read again. Answered when that is done, with the keys that need a restart to "
+     "count; a daemon whose\n"
+     "files are wrong goes on as it was, and what is wrong is told.",
+     NULL, WITH_PLATFORM, 1, -1, verb_admin_reload},
     {"admin add", "FILE", "Start one more agent or server",
      "FILE is its configuration file ('-': standard input, with --as). It is started on this machine, or on\n"
      "another one over ssh, where Espalier is installed too; 'espalier down' ends it with the platform. It "
@@ -401,7 +404,8 @@ const struct verb command_verbs[] = {
      apply_options, WITH_PLATFORM, 1, 1, verb_admin_apply},
     {"admin restart", "[NODE]...", "Run daemons again, one after the other, without a failed call",
      "Without NODE: the whole platform, servers first. A server takes no new sessions and finishes those it\n"
-     "has before it goes, unless it is the only one; the next daemon goes when the platform is whole again.\n"
+     "has before it goes (calls that nobody else takes wait for it); the next daemon goes when the platform\n"
+     "is whole again.\n"
      "Each runs what is installed now, with its file as it is now, at the address that it had. --timeout\n"
      "ends the waiting for sessions, and for the platform (60 s). Refused where results of jobs that nobody\n"
      "has fetched would be lost, unless --force is given.",

@@ -287,9 +287,13 @@ static enum esp_status ask(struct route *route, const struct message *request, i
     const bool known =
         generation > 0; /* then what the masters said tells more than that the redirector is gone */
     if (clock_now_ns(clock) >= until)
-        return is_elsewhere(status) ? status
-                                    : error_set(error, ESP_TIMEOUT, "no master agent answered within %lld ms",
-                                                (long long)left_ms);
+        return is_elsewhere(status)
+                   ? status
+                   : error_set(error, ESP_TIMEOUT,
+                               "no master agent answered within %lld ms: none is reached, or "
+                               "they wait for servers that are silent ('espalier tree' shows "
+                               "which)",
+                               (long long)left_ms);
     bool changed, mute;
     enum esp_status learned = route_learn(route, generation, &changed, &mute, &why);
     hope->silent |= mute;
