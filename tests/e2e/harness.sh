@@ -232,10 +232,13 @@ skip_all() {
     exit 0
 }
 
-# needs COMMAND...: skips all where one of the commands is missing.
+# needs COMMAND...: skips all where one of the commands is missing. A path is that of a file that is built for tests.
 needs() {
     for tool; do
-        command -v "$tool" >/dev/null 2>&1 || skip_all "$tool is not there"
+        case $tool in
+        /*) [ -f "$tool" ] || skip_all "$tool is not built: 'make check' builds it" ;;
+        *) command -v "$tool" >/dev/null 2>&1 || skip_all "$tool is not there" ;;
+        esac
     done
 }
 

@@ -7,6 +7,7 @@ needs espalier espalier-redirector espalier-agent espalier-sed cc
 
 steps=$top_builddir/tests/e2e/client_steps
 library=$top_builddir/tests/e2e/.libs/libclientroutines.so
+needs "$steps" "$library"
 mkdir problems
 {
     printf 'problem plus "a + b"\n    in double a, b\n    out double c\n'

@@ -6,6 +6,7 @@ needs espalier espalier-agent espalier-sed
 
 steps=$top_builddir/tests/e2e/client_steps
 library=$top_builddir/tests/e2e/.libs/libclientroutines.so
+needs "$steps" "$library"
 mkdir problems
 {
     printf 'problem nap "wait"\n    in int ms\n    out int slept\nimplementation c\n    c nap(ms, slept) in %s\n' "$library"

@@ -5,6 +5,7 @@
 needs espalier espalier-agent espalier-sed setsid
 
 library=$top_builddir/tests/e2e/.libs/libclientroutines.so
+needs "$library"
 mkdir problems
 for name in nap once; do
     printf 'problem %s "wait"\n    in int ms\n    out int slept\n' "$name"

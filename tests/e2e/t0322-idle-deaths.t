@@ -6,6 +6,7 @@
 needs jq espalier espalier-agent espalier-sed espalier-redirector
 
 library=$top_builddir/tests/e2e/.libs/libclientroutines.so
+needs "$library"
 mkdir problems
 printf 'problem nap "wait"\n    in int ms\n    out int slept\nimplementation c\n    c nap(ms, slept) in %s\n' "$library" >problems/test.esp
 seldom='heartbeat = "60 s"'

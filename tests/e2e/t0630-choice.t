@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Which server takes a call: constraints of the caller, prices, and a scheduler that the site brings.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-agent espalier-sed espalier-crd
+routines=$top_builddir/tests/e2e/.libs/libclientroutines.so
+other_memory=$top_builddir/tests/e2e/.libs/other_memory.so
+needs espalier espalier-agent espalier-sed espalier-crd "$routines" "$other_memory"
 
 agent() { # NAME SCHEDULER
     cat >"$1.conf" <<END
@@ -48,7 +50,7 @@ both_serve() {
 }
 
 printf 'problem nap "wait"\n    in int ms\n    out int slept\nimplementation c\n    c nap(ms, slept) in %s\n' \
-    "$top_builddir/tests/e2e/.libs/libclientroutines.so" >nap.esp
+    "$routines" >nap.esp
 
 agent master cheapest
 start master espalier-agent --foreground "$work/master.conf"
@@ -59,7 +61,7 @@ others_leave() { # KIB
     printf 'MemTotal: 16777216 kB\nMemAvailable: %s kB\n' "$1" >meminfo.new && mv meminfo.new meminfo
 }
 others_leave 8388608
-LD_PRELOAD=$top_builddir/tests/e2e/.libs/other_memory.so OTHER_MEMORY=$work/meminfo server cheap 'price = 1' \
+LD_PRELOAD=$other_memory OTHER_MEMORY=$work/meminfo server cheap 'price = 1' \
     'properties = { "site=lyon" }'
 echo "agents = { \"$(cat master.address)\" }" >client.conf
 ESPALIER_CONFIG=$work/client.conf
