@@ -234,6 +234,7 @@ static void a_folder_of_mistakes_has_descriptions(void **state)
     struct esp_error error;
     assert_int_equal(problem_load_good(paths, 1, keep_mistake, told, &set, &error), ESP_OK);
     assert_non_null(strstr(told, "expected the title of the problem in quotes"));
+    assert_null(strstr(told, "no problem description"));
     assert_int_equal(set->n_problems, 0);
     problem_set_destroy(set);
 }
