@@ -177,6 +177,16 @@ int directory_fetch(struct directory_command *command)
 
 /* ---- export ---- */
 
+/* What the tree cannot have beside another entry is told, and the others are exported. */
+static enum esp_status tell_left_out(struct directory_command *command, enum esp_status status,
+                                     const struct esp_error *error)
+{
+    if (status != ESP_BUSY)
+        return status;
+    tell_wrong(command, error);
+    return ESP_OK;
+}
+
 static enum esp_status gather_sed(struct directory_command *command, const char *path,
                                   struct esp_error *error)
 {
@@ -188,11 +198,13 @@ static enum esp_status gather_sed(struct directory_command *command, const char 
     status = settings_load_problems(&settings, &settings.problems, &problems, error);
     if (status == ESP_OK)
         status = gather_machine(&command->tree, &settings, error);
+    const bool is_left_out = status == ESP_BUSY; /* and its models with it */
+    status = tell_left_out(command, status, error);
     if (status == ESP_OK)
         status = gather_descriptions(&command->tree, problems, error);
     for (size_t i = 0; status == ESP_OK && i < problems->n_problems; i++)
-        status = gather_problem(&command->tree, problems->problems[i], error);
-    if (status == ESP_OK)
+        status = tell_left_out(command, gather_problem(&command->tree, problems->problems[i], error), error);
+    if (status == ESP_OK && !is_left_out)
         status = gather_models(&command->tree, &settings.node, tell_wrong, command, error);
     problem_set_destroy(problems);
     settings_destroy(&settings.arena);
@@ -236,7 +248,8 @@ static enum esp_status gather_node(struct directory_command *command, const stru
                 "started again\n",
                 command->verb, node->name, node->listen, address);
     }
-    return gather_entry(&command->tree, node->name, role, address, parent, parents, error);
+    return tell_left_out(
+        command, gather_entry(&command->tree, node->name, role, address, parent, parents, error), error);
 }
 
 static enum esp_status gather_agent(struct directory_command *command, const char *path,

@@ -139,12 +139,15 @@ static int load(struct directory_command *command, const char *path)
     struct esp_error error = {0};
     const char *base;
     if (ldif_load(path, &command->tree, &base, &error) != ESP_OK ||
-        gather_base(&command->tree, &error) != ESP_OK) /* a file of a few entries need not have the units */
-        return directory_fail(command, &error);
+        gather_base(&command->tree, &error) != ESP_OK) { /* a file of a few entries need not have the units */
+        const int code = directory_fail(command, &error);
+        return error.status == ESP_LIMIT ? EXIT_INPUT : code; /* the file is too large */
+    }
     schema_check(&command->tree, NULL, directory_tell_wrong, command);
     if (!command->wrong)
         return EXIT_DONE;
-    error_set(&error, ESP_INVALID, "%s: %u entries are wrong; nothing was written", path, command->wrong);
+    error_set(&error, ESP_INVALID, "%s: %u mistake%s, as told above; nothing was written", path,
+              command->wrong, command->wrong == 1 ? "" : "s");
     return directory_fail(command, &error);
 }
 

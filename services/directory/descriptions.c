@@ -28,6 +28,11 @@ static const struct directory_entry *find(const struct directory_tree *tree, con
                : NULL;
 }
 
+bool description_is_there(const struct directory_tree *tree, const char *cn)
+{
+    return find(tree, cn) != NULL;
+}
+
 static bool has_text(const struct directory_entry *entry, const char *text, size_t length)
 {
     const struct directory_value *value = directory_value(entry, "espalierText");

@@ -17,6 +17,9 @@ enum esp_status description_choose_name(const struct directory_tree *tree, const
                                         size_t length, char name[DESCRIPTION_MOST_NAME],
                                         struct esp_error *error);
 
+/* Whether the tree has a description of that name. */
+bool description_is_there(const struct directory_tree *tree, const char *cn);
+
 /* Before the tree is brought into a directory that has those entries: its descriptions that have the name of
  * one there which describes none of the same problems, and so is another file's, get the name of one that
  * does, or a free one. ESP_LIMIT, ESP_NO_MEMORY. */

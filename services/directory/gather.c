@@ -79,6 +79,15 @@ static void begin(struct maker *maker, struct directory_tree *tree, const char *
         maker->status = error_set(error, ESP_LIMIT, "the name \"%.60s...\" is too long for a directory", cn);
         return;
     }
+    const struct directory_entry *there = directory_tree_find(tree, maker->name);
+    if (there && strcmp(there->name, maker->name) != 0) {
+        maker->status =
+            error_set(error, ESP_BUSY,
+                      "%.200s: expected names that differ in more than capital and small letters, "
+                      "which a directory does not tell apart, found %.200s: it is left out",
+                      maker->name, there->name);
+        return;
+    }
     begin_named(maker, tree, maker->name, class, error);
     put(maker, "cn", cn);
 }
@@ -104,6 +113,7 @@ enum esp_status gather_problem(struct directory_tree *tree, const struct problem
                                struct esp_error *error)
 {
     struct maker maker, below;
+    enum esp_status left_out = ESP_OK; /* one of its implementations */
     char digest[20];
     begin(&maker, tree, problem->name, DIRECTORY_PROBLEMS, DIRECTORY_PROBLEM, error);
     snprintf(digest, sizeof digest, "%016" PRIx64, problem->digest);
@@ -117,9 +127,12 @@ enum esp_status gather_problem(struct directory_tree *tree, const struct problem
         put(&below, "espalierConvention", implementation_way(implementation));
         put(&below, "espalierSymbol", implementation->symbol ? implementation->symbol : "");
         put(&below, "espalierLibrary", implementation->library ? implementation->library : "");
-        maker.status = below.status;
+        if (below.status == ESP_BUSY)
+            left_out = ESP_BUSY;
+        else
+            maker.status = below.status;
     }
-    return maker.status;
+    return maker.status == ESP_OK ? left_out : maker.status;
 }
 
 static enum esp_status gather_text(struct directory_tree *tree, const char *path, const char *text,
@@ -130,8 +143,8 @@ static enum esp_status gather_text(struct directory_tree *tree, const char *path
     const char *slash = strrchr(path, '/');
     enum esp_status status =
         description_choose_name(tree, slash ? slash + 1 : path, text, length, name, error);
-    if (status != ESP_OK)
-        return status;
+    if (status != ESP_OK || description_is_there(tree, name))
+        return status; /* with this text */
     begin(&maker, tree, name, DIRECTORY_DESCRIPTIONS, DIRECTORY_DESCRIPTION, error);
     put_bytes(&maker, "espalierText", text, length);
     return maker.status;
@@ -198,6 +211,18 @@ enum esp_status gather_machine(struct directory_tree *tree, const struct setting
     return maker.status;
 }
 
+/* Whether an entry has that name, and is not of the same problem in the same letters. */
+static bool is_of_another(const struct directory_tree *tree, const char *cn, const char *parent,
+                          const struct cost_model *model)
+{
+    char name[DIRECTORY_MOST_NAME + 1];
+    const struct directory_entry *there =
+        directory_name_make(name, sizeof name, cn, parent) ? directory_tree_find(tree, name) : NULL;
+    const struct directory_value *problem = there ? directory_value(there, "espalierProblemName") : NULL;
+    return there &&
+           (strcmp(there->name, name) != 0 || !problem || strcmp(problem->text, model->problem) != 0);
+}
+
 enum esp_status gather_model(struct directory_tree *tree, const char *machine, const struct cost_model *model,
                              unsigned number, struct esp_error *error)
 {
@@ -206,8 +231,10 @@ enum esp_status gather_model(struct directory_tree *tree, const char *machine, c
     size_t length = 0;
     if (!directory_name_make(parent, sizeof parent, machine, DIRECTORY_MACHINES))
         return error_set(error, ESP_LIMIT, "the name \"%.60s...\" is too long for a directory", machine);
-    snprintf(name, sizeof name, "%s-%s-%" PRIu32 "-%u", model->problem, model->implementation, model->threads,
-             number);
+    do
+        snprintf(name, sizeof name, "%s-%s-%" PRIu32 "-%u", model->problem, model->implementation,
+                 model->threads, number++);
+    while (is_of_another(tree, name, parent, model));
     snprintf(digest, sizeof digest, "%016" PRIx64, model->digest);
     char *text = cost_text(model, &length);
     if (!text)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Entries out of what daemons' files say (services/directory/schema.h). All functions may fail with ESP_LIMIT
- * and ESP_NO_MEMORY; what was added before stays.
+ * and ESP_NO_MEMORY; what was added before stays. ESP_BUSY: another entry has that name in other letters,
+ * large or small; there cannot be both, and the later one is left out.
  */
 #ifndef SERVICES_DIRECTORY_GATHER_H
 #define SERVICES_DIRECTORY_GATHER_H
@@ -13,7 +14,8 @@
 
 /* The base and the units below it, as far as they are not there yet. */
 enum esp_status gather_base(struct directory_tree *tree, struct esp_error *error);
-/* A problem with its implementations. One that is there already stays as it is. */
+/* A problem with its implementations. One that is there already stays as it is. ESP_BUSY may be that of an
+ * implementation: the others are there. */
 enum esp_status gather_problem(struct directory_tree *tree, const struct problem *problem,
                                struct esp_error *error);
 /* The files of descriptions that these problems were read from, as they are, each with a name of its own
@@ -23,7 +25,7 @@ enum esp_status gather_descriptions(struct directory_tree *tree, const struct pr
 /* A server's machine, by its name. */
 enum esp_status gather_machine(struct directory_tree *tree, const struct settings_sed *settings,
                                struct esp_error *error);
-/* A cost model below that machine. */
+/* A cost model below that machine: of that number, or a later one where another problem's has its name. */
 enum esp_status gather_model(struct directory_tree *tree, const char *machine, const struct cost_model *model,
                              unsigned number, struct esp_error *error);
 /* All models of a server's state_dir (NULL: there are none). Files that are wrong are told to `wrong` and

@@ -30,6 +30,15 @@ static enum esp_status wrong(const struct reader *reader, const char *expected, 
                      reader->line, expected, found);
 }
 
+/* What is too much for the tree is told with its place, too. */
+static enum esp_status at_line(const struct reader *reader, enum esp_status status)
+{
+    if (status != ESP_LIMIT)
+        return status;
+    const struct esp_error why = *reader->error;
+    return error_set(reader->error, status, "%s:%u: %s", reader->path, reader->line, why.text);
+}
+
 /* ---- reading ---- */
 
 /* The name below the base; NULL: it is not below it. Blanks behind commas of the base are not looked through:
@@ -62,7 +71,7 @@ static enum esp_status begin(struct reader *reader, char *type, struct berval *v
     if (directory_tree_find(reader->tree, name))
         return wrong(reader, "each name once", value->bv_val);
     *entry = directory_tree_entry(reader->tree, name, reader->error);
-    return *entry ? ESP_OK : reader->error->status;
+    return *entry ? ESP_OK : at_line(reader, reader->error->status);
 }
 
 /* Characters of the set that the text goes on with, through the marks of libldap where lines were joined. */
@@ -111,9 +120,12 @@ static enum esp_status read_line(struct reader *reader, char *line, struct direc
                                                        : begin(reader, type.bv_val, &value, entry);
     else if (strcasecmp(type.bv_val, "changetype") == 0)
         status = wrong(reader, "entries, no changes", line);
+    else if (strcasecmp(type.bv_val, "dn") == 0)
+        status = wrong(reader, "one \"dn: NAME\" in a record, and an empty line before the next one",
+                       value.bv_val);
     else
-        status =
-            directory_tree_add(reader->tree, *entry, type.bv_val, value.bv_val, value.bv_len, reader->error);
+        status = at_line(reader, directory_tree_add(reader->tree, *entry, type.bv_val, value.bv_val,
+                                                    value.bv_len, reader->error));
     if (owned)
         ber_memfree(value.bv_val);
     return status;
@@ -250,7 +262,8 @@ static enum esp_status read_records(struct reader *reader, const char *text, siz
 enum esp_status ldif_parse(const char *text, size_t length, const char *path, struct directory_tree *tree,
                            const char **base, struct esp_error *error)
 {
-    struct reader reader = {.path = path, .tree = tree, .error = error};
+    struct esp_error own;
+    struct reader reader = {.path = path, .tree = tree, .error = error ? error : &own};
     reader.base = arena_alloc(&tree->arena, DIRECTORY_MOST_NAME);
     enum esp_status status = reader.base ? ESP_OK : error_no_memory(error, "a directory");
     if (status == ESP_OK && memchr(text, 0, length))

@@ -97,12 +97,6 @@ struct class_rule {
     bool (*agrees)(const struct directory_entry *entry, struct esp_error *error);
 };
 
-/* For messages: that of the base is empty. */
-static const char *title(const struct directory_entry *entry)
-{
-    return *entry->name ? entry->name : "the base";
-}
-
 static bool says(const struct directory_entry *entry, const char *attribute, const char *expected,
                  struct esp_error *error)
 {
@@ -110,8 +104,8 @@ static bool says(const struct directory_entry *entry, const char *attribute, con
     if (strcmp(value->text, expected) == 0)
         return true;
     error_set(error, ESP_INVALID,
-              "directory: %s: %s: expected %s, as its espalierModel says, found \"%.40s\"", title(entry),
-              attribute, expected, value->text);
+              "directory: %s: %s: expected %s, as its espalierModel says, found \"%.40s\"",
+              directory_entry_title(entry), attribute, expected, value->text);
     return false;
 }
 
@@ -237,15 +231,15 @@ static bool check_rule(const struct directory_entry *entry, const struct class_r
             continue;
         const char *expected = rule->is(value);
         if (expected) {
-            error_set(error, ESP_INVALID, "directory: %s: %s: expected %s, found \"%.40s\"", title(entry),
-                      rule->name, expected, value->text);
+            error_set(error, ESP_INVALID, "directory: %s: %s: expected %s, found \"%.40s\"",
+                      directory_entry_title(entry), rule->name, expected, value->text);
             return false;
         }
         found = true;
     }
     if (!found && rule->required)
         error_set(error, ESP_INVALID, "directory: %s: expected %s (it is of class %s), found none",
-                  title(entry), rule->name, class->name);
+                  directory_entry_title(entry), rule->name, class->name);
     return found || !rule->required;
 }
 
@@ -270,9 +264,9 @@ static bool check_place(const struct directory_tree *tree, const struct director
     const struct directory_entry *there = above ? directory_tree_find(tree, parent) : NULL;
     if (above ? there && directory_entry_is(there, above->name) : strcasecmp(parent, class->place) == 0)
         return true;
-    error_set(error, ESP_INVALID,
-              "directory: %s: expected a place below %s%s (it is of class %s), found \"%s\"", title(entry),
-              above ? "an entry of class " : "", class->place, class->name, parent);
+    error_set(
+        error, ESP_INVALID, "directory: %s: expected a place below %s%s (it is of class %s), found \"%s\"",
+        directory_entry_title(entry), above ? "an entry of class " : "", class->place, class->name, parent);
     return false;
 }
 
@@ -292,7 +286,7 @@ static bool check_classes(const struct directory_entry *entry, struct esp_error 
                   "directory: %s: objectClass: expected " DIRECTORY_DESCRIPTION ", " DIRECTORY_PROBLEM
                   ", " DIRECTORY_IMPLEMENTATION ", " DIRECTORY_MACHINE ", " DIRECTORY_COST_MODEL
                   " or " DIRECTORY_ENTRY ", found \"%.40s\"",
-                  title(entry), value->text);
+                  directory_entry_title(entry), value->text);
         return false;
     }
     return true;
@@ -378,8 +372,8 @@ static void mend_attribute(struct checking *checking, struct directory_entry *en
         struct esp_error error;
         if (!expected)
             continue;
-        error_set(&error, ESP_INVALID, "directory: %s: its %s: expected %s, found \"%.40s\"", title(entry),
-                  rule->name, expected, value.text);
+        error_set(&error, ESP_INVALID, "directory: %s: its %s: expected %s, found \"%.40s\"",
+                  directory_entry_title(entry), rule->name, expected, value.text);
         const bool stays = restore_attribute(checking, entry, rule->name);
         if (!stays)
             take_value(entry, i--);

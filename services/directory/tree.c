@@ -17,15 +17,95 @@ void directory_tree_clear(struct directory_tree *tree)
     *tree = (struct directory_tree){0};
 }
 
+/* ---- names as they are written ---- */
+
+static int digit_of(char c)
+{
+    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* The byte that stands at *at, which goes on behind it; *escaped: with a backslash before it, as itself or by
+ * two digits (RFC 4514, section 2.4). */
+static char take_byte(const char **at, bool *escaped)
+{
+    const char *text = *at;
+    *escaped = text[0] == '\\' && text[1];
+    if (!*escaped) {
+        *at = text + 1;
+        return text[0];
+    }
+    const int high = digit_of(text[1]), low = high < 0 ? -1 : digit_of(text[2]);
+    *at = text + (low < 0 ? 2 : 3);
+    return low < 0 ? text[1] : (char)(16 * high + low);
+}
+
+/* A name being written, "" while nothing is. */
+struct name_writer {
+    char *text;
+    size_t size, n;
+};
+
+static void write_plain(struct name_writer *writer, char byte)
+{
+    if (writer->n + 1 < writer->size)
+        writer->text[writer->n] = byte;
+    writer->n++;
+}
+
+/* In the one way that we write it. Blanks and '#' mean something at the edges of a value only. */
+static void write_byte(struct name_writer *writer, char byte, bool first, bool last)
+{
+    const unsigned char number = (unsigned char)byte;
+    if (number < ' ' || number == 127) {
+        write_plain(writer, '\\');
+        write_plain(writer, "0123456789abcdef"[number >> 4]);
+        write_plain(writer, "0123456789abcdef"[number & 15]);
+        return;
+    }
+    if (strchr(",+\"\\<>;=", byte) || (byte == ' ' && (first || last)) || (byte == '#' && first))
+        write_plain(writer, '\\');
+    write_plain(writer, byte);
+}
+
+/* False: it does not fit. */
+static bool end_name(struct name_writer *writer)
+{
+    const bool fits = writer->n < writer->size;
+    writer->text[fits ? writer->n : writer->size - 1] = 0;
+    return fits;
+}
+
+/* One value can be written in many ways: "a\2C b", "a\, b". LDAP servers have another one than we do. */
+static bool write_name(const char *name, char *text, size_t size)
+{
+    struct name_writer writer = {text, size, 0};
+    bool in_value = false, first = false, escaped;
+    while (*name) {
+        const char byte = take_byte(&name, &escaped);
+        const bool parts = !escaped && (byte == ',' || byte == '+' || (byte == '=' && !in_value));
+        /* What is not escaped there is no part of the value, or says that it is another kind of value. */
+        const bool stays = parts || !in_value || (!escaped && (byte == ' ' || byte == '#'));
+        if (stays)
+            write_plain(&writer, byte);
+        else
+            write_byte(&writer, byte, first, !*name || *name == ',' || *name == '+');
+        first = parts && byte == '=';
+        in_value = parts ? byte == '=' : in_value;
+    }
+    return end_name(&writer);
+}
+
 /* Names are compared without regard to case; those that are too long are nobody's. */
 static bool key_of(const char *name, char key[DIRECTORY_MOST_NAME + 1])
 {
-    size_t n = 0;
-    for (; name[n] && n < DIRECTORY_MOST_NAME; n++)
-        key[n] = (char)tolower((unsigned char)name[n]);
-    key[n] = 0;
-    return !name[n];
+    const bool fits = write_name(name, key, DIRECTORY_MOST_NAME + 1);
+    for (char *at = key; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return fits;
 }
+
+/* ---- entries ---- */
 
 struct directory_entry *directory_tree_find(const struct directory_tree *tree, const char *name)
 {
@@ -66,7 +146,7 @@ static struct directory_entry *add_entry(struct directory_tree *tree, const char
 struct directory_entry *directory_tree_entry(struct directory_tree *tree, const char *name,
                                              struct esp_error *error)
 {
-    char key[DIRECTORY_MOST_NAME + 1];
+    char key[DIRECTORY_MOST_NAME + 1], written[DIRECTORY_MOST_NAME + 1];
     struct directory_entry *entry = directory_tree_find(tree, name);
     if (entry)
         return entry;
@@ -75,12 +155,12 @@ struct directory_entry *directory_tree_entry(struct directory_tree *tree, const 
                   DIRECTORY_MOST_ENTRIES);
         return NULL;
     }
-    if (!key_of(name, key)) {
+    if (!key_of(name, key) || !write_name(name, written, sizeof written)) {
         error_set(error, ESP_LIMIT, "expected a name of at most %d characters, found \"%.60s...\"",
                   DIRECTORY_MOST_NAME, name);
         return NULL;
     }
-    return add_entry(tree, name, key, error);
+    return add_entry(tree, written, key, error);
 }
 
 enum esp_status directory_tree_rename(struct directory_tree *tree, struct directory_entry *entry,
@@ -125,9 +205,10 @@ enum esp_status directory_tree_add(struct directory_tree *tree, struct directory
                                    struct esp_error *error)
 {
     if (tree->arena.total + length > DIRECTORY_MOST_BYTES || entry->n_values == DIRECTORY_MOST_VALUES)
-        return error_set(error, ESP_LIMIT,
-                         "%s: expected a directory of at most %u MiB, and %d values in an entry, found more",
-                         entry->name, DIRECTORY_MOST_BYTES >> 20, DIRECTORY_MOST_VALUES);
+        return error_set(
+            error, ESP_LIMIT,
+            "%.200s: expected a directory of at most %u MiB, and %d values in an entry, found more",
+            directory_entry_title(entry), DIRECTORY_MOST_BYTES >> 20, DIRECTORY_MOST_VALUES);
     const char *name = arena_strdup(&tree->arena, attribute);
     char *own = arena_alloc(&tree->arena, length + 1);
     if (!name || !own || !make_room_for_value(tree, entry))
@@ -236,14 +317,17 @@ bool directory_entry_is(const struct directory_entry *entry, const char *object_
 void directory_entry_cn(const struct directory_entry *entry, char *text, size_t size)
 {
     size_t n = 0;
+    bool escaped;
     const char *at = entry->name;
     if (strncasecmp(at, "cn=", 3) == 0)
-        for (at += 3; *at && *at != ',' && n + 1 < size; at++) {
-            if (*at == '\\' && at[1])
-                at++;
-            text[n++] = *at;
-        }
+        for (at += 3; *at && *at != ',' && n + 1 < size;)
+            text[n++] = take_byte(&at, &escaped);
     text[n] = 0;
+}
+
+const char *directory_entry_title(const struct directory_entry *entry)
+{
+    return *entry->name ? entry->name : "the base";
 }
 
 const char *directory_name_parent(const char *name)
@@ -267,14 +351,14 @@ unsigned directory_name_depth(const char *name)
 
 bool directory_name_make(char *name, size_t size, const char *text, const char *parent)
 {
-    size_t n = (size_t)snprintf(name, size, "cn=");
-    for (const char *at = text; *at && n + 3 < size; at++) {
-        const bool edge = (*at == ' ' && (at == text || !at[1])) || (*at == '#' && at == text);
-        if (edge || strchr(",+\"\\<>;=", *at))
-            name[n++] = '\\';
-        name[n++] = *at;
-    }
-    name[n < size ? n : size - 1] = 0;
-    return n + 3 < size &&
-           (size_t)snprintf(name + n, size - n, "%s%s", *parent ? "," : "", parent) < size - n;
+    struct name_writer writer = {name, size, 0};
+    for (const char *at = "cn="; *at; at++)
+        write_plain(&writer, *at);
+    for (const char *at = text; *at; at++)
+        write_byte(&writer, *at, at == text, !at[1]);
+    if (*parent)
+        write_plain(&writer, ',');
+    for (const char *at = parent; *at; at++)
+        write_plain(&writer, *at);
+    return end_name(&writer);
 }

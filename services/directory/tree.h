@@ -5,7 +5,8 @@
  * once.
  *
  * Names are relative to the base, as RFC 4514 writes them: "cn=lapack,cn=dgesv,ou=problems"; that of the base
- * itself is "". Names of attributes, and names of entries, are compared without regard to case. One thread.
+ * itself is "". Names of attributes, and names of entries, are compared without regard to case; of the ways
+ * to write a character of a name ("\2C", "\,") entries have one, and any finds them. One thread.
  */
 #ifndef SERVICES_DIRECTORY_TREE_H
 #define SERVICES_DIRECTORY_TREE_H
@@ -76,6 +77,8 @@ const char *directory_value_text(const struct directory_value *value);
 bool directory_entry_is(const struct directory_entry *entry, const char *object_class);
 /* The value of its own name: "dgesv" of "cn=dgesv,ou=problems". Into `text`, "" if it is not cn=. */
 void directory_entry_cn(const struct directory_entry *entry, char *text, size_t size);
+/* Its name for messages, where that of the base is not empty. */
+const char *directory_entry_title(const struct directory_entry *entry);
 /* How many components a name has: 0 of the base. A comma with a backslash before it parts nothing. */
 unsigned directory_name_depth(const char *name);
 /* The part behind the first component: "ou=problems" of "cn=dgesv,ou=problems"; "" of the last. */

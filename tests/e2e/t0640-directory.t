@@ -50,6 +50,13 @@ exported() {
     grep -q '^espalierRanks::' site.ldif
 }
 check "with problems, implementations, machines, models and addresses" exported
+mkdir alike
+sed 's/scaled/Scaled/' problems/scaled.esp | cat problems/scaled.esp - >alike/alike.esp
+sed_conf alike 'parent = "127.0.0.1:1"' "problems = { \"$work/alike\" }" >alike.conf
+check "a problem whose name differs from another's in capitals only is told" says 1 \
+    'cn=[Ss]caled,ou=problems: expected names that differ in more than capital .*found cn=[Ss]caled,ou=problems: it is left out' \
+    espalier directory export --output alike.ldif alike.conf
+check "what else there is is written" grep -q '^dn: cn=alike,ou=machines' alike.ldif
 
 # An agent whose port is not in its file is found where it is now, and never left out without a word.
 leader() { printf 'name = "LF"\nparent = "127.0.0.1:1"\naddress_file = "%s/LF.address"\n' "$work"; }
@@ -215,8 +222,16 @@ log_says() {
     grep -Eq "$1" node8.log
 }
 check "an entry that is nonsense is told and left out" wait_until log_says 'odd-blas-1-0.*expected 16 hexadecimal digits, found "0123"; it is left out'
-sed "s/odd-blas-1-0/unknown-blas-1-0/; s/^cn: scaled-/cn: unknown-/; s/^dn: cn=scaled-/dn: cn=unknown-/; s/^espalierProblemName: .*/espalierProblemName: unknown/" \
-    node8.model |
+# Models of problems that nobody else has.
+mkdir strange strange.esp
+for name in unknown nobody; do sed "s/problem scaled/problem $name/" problems/scaled.esp; done >strange.esp/strange.esp
+sed_conf strange 'parent = "127.0.0.1:1"' "problems = { \"$work/strange.esp\" }" >strange.conf
+check "other models are measured" espalier calibrate --sed strange.conf --budget 500ms --longest 5ms unknown nobody
+check "and exported" espalier directory export --output strange.ldif strange.conf
+model_for() { # NAME MACHINE
+    sed -n "/^dn: cn=$1-blas-1-0,/,/^\$/p" strange.ldif | sed "s/cn=strange/cn=$2/"
+}
+model_for unknown node8 | sed "s/,ou=espalier\$/,$base/" |
     ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
 check "a model of a problem that nobody knows is told" wait_until log_says 'cost model of "unknown", which this server does not solve'
 
@@ -397,6 +412,9 @@ check "in one line" sh -c '[ "$(wc -l <said)" -eq 1 ]'
 printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n\nnonsense\n' >bad.ldif
 check "a line that is none, with its place" says 4 'bad.ldif:5: expected "ATTRIBUTE: VALUE", found "nonsense"' \
     espalier directory import --url "file:$work/file.ldif" bad.ldif
+{ printf 'dn: ou=espalier\n' && yes 'ou: espalier' | head -n 1001; } >bad.ldif
+check "an entry that is too large, with its place" says 4 'bad.ldif:1: the base: expected a directory of at most' \
+    espalier directory import --url "file:$work/file.ldif" bad.ldif
 printf 'dn: ou=espalier\nou: espalier\njpegPhoto:< file:///etc/passwd\n' >bad.ldif
 check "a value in another file is not fetched" says 4 'expected values in the file itself' \
     espalier directory import --url "file:$work/file.ldif" bad.ldif
@@ -414,15 +432,14 @@ check "an entry without its place" says 4 'cn=a,ou=lost: what it lies below is m
 cp said bad.said
 check "one in a place where nobody looks" grep -q 'cn=b: expected a place below ou=machines' bad.said
 check "one of a class that is none" grep -q 'cn=c,ou=machines: objectClass: expected .* found "espalierMachin"' bad.said
-check "how many" grep -q 'bad.ldif: 3 entries are wrong; nothing was written' bad.said
+check "how many" grep -q 'bad.ldif: 3 mistakes, as told above; nothing was written' bad.said
 check "and nothing is written" cmp file.ldif before.ldif
 # Of a problem that only the directory has, and of one that nobody has.
 {
     printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n\ndn: ou=machines,ou=espalier\nobjectClass: organizationalUnit\nou: machines\n\n'
     printf 'dn: cn=other,ou=machines,ou=espalier\nobjectClass: espalierMachine\ncn: other\n\n'
     sed -n '/^dn: cn=scaled-blas-1-0,/,/^$/p' site.ldif | sed 's/cn=node7/cn=other/'
-    sed -n '/^dn: cn=scaled-blas-1-0,/,/^$/p' site.ldif |
-        sed 's/cn=node7/cn=other/; s/scaled-blas-1-0/nobody-blas-1-0/; s/^espalierProblemName: .*/espalierProblemName: nobody/'
+    model_for nobody other
 } >models.ldif
 check "a model of a problem that nobody has" says 1 'cn=nobody-blas-1-0,cn=other.*a cost model of "nobody", .*it is left out' \
     espalier directory import --url "file:$work/file.ldif" models.ldif

@@ -136,6 +136,112 @@ static void what_is_written_is_read_back(void **state)
     unlink(path);
 }
 
+/* LDAP servers escape by digits what we escape by a backslash. */
+static void a_name_is_one_however_it_is_written(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *read, *name, *cn;
+    } names[] = {
+        {"cn=\\20lead.esp,ou=descriptions", "cn=\\ lead.esp,ou=descriptions", " lead.esp"},
+        {"cn=a\\2C b.esp,ou=descriptions", "cn=a\\, b.esp,ou=descriptions", "a, b.esp"},
+        {"cn=\\23a\\5cb=c\\20,ou=problems", "cn=\\#a\\\\b\\=c\\ ,ou=problems", "#a\\b=c "},
+        {"cn=\\c3\\A9 \\#\\00\\0a,ou=problems", "cn=\xc3\xa9 #\\00\\0a,ou=problems", NULL},
+        {"cn=m+ou=\\6e,ou=problems", "cn=m+ou=n,ou=problems", NULL},
+    };
+    struct directory_tree tree = {0};
+    struct esp_error error;
+    char text[64];
+    const char *base;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct directory_entry *entry = directory_tree_entry(&tree, names[i].read, &error);
+        assert_non_null(entry);
+        assert_string_equal(entry->name, names[i].name);
+        assert_ptr_equal(directory_tree_find(&tree, names[i].name), entry);
+        assert_ptr_equal(directory_tree_find(&tree, names[i].read), entry);
+        directory_entry_cn(entry, text, sizeof text);
+        if (names[i].cn)
+            assert_string_equal(text, names[i].cn);
+        if (names[i].cn && directory_name_make(text, sizeof text, names[i].cn, strstr(names[i].name, "ou=")))
+            assert_string_equal(text, names[i].name);
+    }
+    assert_int_equal(tree.n, sizeof names / sizeof *names);
+    directory_tree_clear(&tree);
+    assert_int_equal(parse(HEAD "dn: cn=a\\2Cb,ou=grid,dc=x\ncn: a\n\ndn: cn=a\\,b,ou=grid,dc=x\ncn: a\n",
+                           &tree, &base, &error),
+                     ESP_SYNTAX);
+    assert_non_null(strstr(error.text, "x.ldif:8: expected each name once"));
+}
+
+static unsigned n_named(const struct directory_tree *tree, const char *name)
+{
+    const struct directory_entry *entry = directory_tree_find(tree, name);
+    return entry && strcmp(entry->name, name) == 0;
+}
+
+/* A directory has one of them only: which one is missing is told, of models none. */
+static void names_that_differ_in_capitals_only_are_told(void **state)
+{
+    (void)state;
+    static const char text[] = "problem foo \"a\"\n    in int n\n    out double x[n]\n"
+                               "implementation c\n    c f(n, x) in /x.so\n"
+                               "implementation C\n    c g(n, x) in /x.so\n"
+                               "implementation other\n    c h(n, x) in /x.so\n"
+                               "problem Foo \"b\"\n    in int n\n    out double x[n]\n"
+                               "implementation c\n    c f(n, x) in /x.so\n";
+    struct directory_tree tree = {0};
+    struct problem_set *set = NULL;
+    struct esp_error error;
+    assert_int_equal(problem_parse(text, strlen(text), "x.esp", &set, &error), ESP_OK);
+    const struct problem *small = problem_find(set, "foo"), *large = problem_find(set, "Foo");
+    assert_int_equal(gather_problem(&tree, small, &error), ESP_BUSY);
+    assert_non_null(strstr(error.text, "cn=C,cn=foo,ou=problems: expected names that differ in more than "
+                                       "capital and small letters"));
+    assert_int_equal(n_named(&tree, "cn=other,cn=foo,ou=problems"), 1);
+    assert_int_equal(gather_problem(&tree, large, &error), ESP_BUSY);
+    assert_non_null(strstr(error.text, "found cn=foo,ou=problems: it is left out"));
+    assert_int_equal(gather_entry(&tree, "s1", "server", "a:1", NULL, &(struct config_strings){0}, &error),
+                     ESP_OK);
+    assert_int_equal(gather_entry(&tree, "s1", "server", "a:1", NULL, &(struct config_strings){0}, &error),
+                     ESP_OK);
+    assert_int_equal(gather_entry(&tree, "S1", "server", "a:2", NULL, &(struct config_strings){0}, &error),
+                     ESP_BUSY);
+    const struct cost_model one = {.problem = "foo", .implementation = "c", .threads = 1},
+                            other = {.problem = "Foo", .implementation = "c", .threads = 1};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(gather_model(&tree, "s1", &one, 0, &error), ESP_OK);
+        assert_int_equal(gather_model(&tree, "s1", &other, 0, &error), ESP_OK);
+    }
+    assert_int_equal(n_named(&tree, "cn=foo-c-1-0,cn=s1,ou=machines"), 1);
+    assert_int_equal(n_named(&tree, "cn=Foo-c-1-1,cn=s1,ou=machines"), 1);
+    assert_int_equal(tree.n, 6);
+    problem_set_destroy(set);
+    directory_tree_clear(&tree);
+}
+
+static void an_entry_that_is_too_large_is_told_with_its_line(void **state)
+{
+    (void)state;
+    struct directory_tree tree;
+    struct esp_error error;
+    const char *base;
+    char *text = malloc(sizeof HEAD + 8 * DIRECTORY_MOST_VALUES), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "%s", HEAD);
+    at[-1] = 0; /* no empty line: it goes on */
+    at--;
+    for (int i = 0; i < DIRECTORY_MOST_VALUES; i++)
+        at += sprintf(at, "cn: a\n");
+    assert_int_equal(parse(text, &tree, &base, &error), ESP_LIMIT);
+    assert_non_null(strstr(error.text, "x.ldif:1: the base: expected a directory of at most 64 MiB, and 1000 "
+                                       "values in an entry"));
+    free(text);
+    assert_int_equal(
+        parse(HEAD "dn: cn=a,ou=grid,dc=x\ncn: a\ndn: cn=b,ou=grid,dc=x\n", &tree, &base, &error),
+        ESP_SYNTAX);
+    assert_non_null(strstr(error.text, "x.ldif:5: expected one \"dn: NAME\" in a record"));
+}
+
 struct told {
     unsigned n, stay;
 };
@@ -573,6 +679,9 @@ int main(void)
         cmocka_unit_test(the_base_needs_no_record_of_its_own),
         cmocka_unit_test(mistakes_are_told_with_their_lines),
         cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(a_name_is_one_however_it_is_written),
+        cmocka_unit_test(names_that_differ_in_capitals_only_are_told),
+        cmocka_unit_test(an_entry_that_is_too_large_is_told_with_its_line),
         cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
         cmocka_unit_test(nonsense_does_not_take_the_place_of_what_was_good),
         cmocka_unit_test(a_cost_model_of_another_problem_than_its_entry_says_is_told),
