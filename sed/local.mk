@@ -162,6 +162,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_holders.c \
 	sed/server/server_holders.h \
 	sed/server/server_idle.c \
+	sed/server/server_leave.c \
 	sed/server/server_consumed.c \
 	sed/server/server_copies.c \
 	sed/server/server_cut.c \

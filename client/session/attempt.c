@@ -250,7 +250,7 @@ static void accepted(struct session *session, struct link *link, const struct se
     session->forecast_compute_s = candidate->compute_s;
     session->forecast_s = candidate->compute_s + candidate->queue_s + candidate->transfer_s;
     session->forecast_error_s = candidate->error_s;
-    session->lost = false;
+    session->lost = session->unbegun = false;
     session->absence.begun_ns = 0;
     session->silent = false;
     session->rounds = 1;

@@ -102,7 +102,7 @@ bool attempt_begin_again(struct session *session)
     pthread_mutex_lock(&session->engine->marks_lock);
     session->log_id = session->id;
     pthread_mutex_unlock(&session->engine->marks_lock);
-    session->lost = false;
+    session->lost = session->unbegun = false;
     atomic_store(&session->remote, SESSION_UNKNOWN);
     atomic_store(&session->phase, PHASE_CHOOSE);
     return true;
@@ -115,7 +115,13 @@ static void note_loss(struct session *session)
     free(session->loss);
     const char *text = session->error.text, *advice = strstr(text, " (");
     session->loss = advice ? strndup(text, (size_t)(advice - text)) : strdup(text);
+    session->loss_unbegun = session->unbegun;
     session->loss_ns = clock_now_ns(session->engine->clock);
+}
+
+static const char *how_far(bool unbegun)
+{
+    return unbegun ? "before it was begun" : "in the middle of the call";
 }
 
 void attempt_explain_loss(struct session *session)
@@ -124,10 +130,12 @@ void attempt_explain_loss(struct session *session)
     if (!session->loss)
         return;
     const double tried_s = (double)(clock_now_ns(session->engine->clock) - session->loss_ns) / NS_PER_S;
-    error_prefix(error, "%s was lost in the middle of the call: %.200s; tried again for %.3g s%s",
-                 session->problem, session->loss, tried_s,
-                 session->bound ? " on that server, for which it was meant, and to repeat it does no harm"
-                                : "");
+    error_prefix(error, "%s was lost %s: %.200s; tried again for %.3g s%s", session->problem,
+                 how_far(session->loss_unbegun), session->loss, tried_s,
+                 !session->bound         ? ""
+                 : session->loss_unbegun ? " on that server, for which it was meant"
+                                         : " on that server, for which it was meant, and to repeat it does "
+                                           "no harm");
 }
 
 static const char *why_not_again(const struct session *session)
@@ -169,16 +177,17 @@ void attempt_recover(struct session *session)
         session_end_late(session);
         return;
     }
-    if (!may_repeat(session) || ++session->losses >= MOST_LOSSES) {
-        error_prefix(error, "%s was lost in the middle of the call%s", session->problem,
-                     why_not_again(session));
-        session_end(session, error->status = ESP_MAYBE);
+    const bool harmless = session->unbegun || may_repeat(session);
+    if (!harmless || ++session->losses >= MOST_LOSSES) {
+        error_prefix(error, "%s was lost %s%s", session->problem, how_far(session->unbegun),
+                     harmless ? "" : why_not_again(session));
+        session_end(session, error->status = session->unbegun ? ESP_UNREACHABLE : ESP_MAYBE);
         return;
     }
     if (!session->bound)
         exclude(session, session->server, error->status);
     note_loss(session);
-    attempt_note_again(session, session->server, " was lost");
+    attempt_note_again(session, session->server, session->unbegun ? " gave it back" : " was lost");
     if (session->bound)
         await_again(session);
     if (!attempt_begin_again(session))

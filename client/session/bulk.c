@@ -214,7 +214,8 @@ void bulk_send(struct session *session)
     enum esp_status status = run_transfer(session, true, &error);
     if (status == ESP_CANCELLED)
         return; /* the next step ends it */
-    if (status == ESP_OK) {
+    const bool run = status == ESP_OK;
+    if (run) {
         int64_t patience_ms = attempt_patience_ms(session);
         request.run = (struct run){.session = session->id, .patience_ms = (uint64_t)patience_ms};
         status = attempt_ask(session, &request, patience_ms, &reply, &error);
@@ -225,7 +226,9 @@ void bulk_send(struct session *session)
         if (atomic_load(&session->remote) == SESSION_RECEIVING)
             session_end(session, error_set(&session->error, ESP_PROTOCOL,
                                            "server %s asks for arguments that it was sent", session->server));
-    } else if (!note_lost(session, status, &error)) {
+    } else if (note_lost(session, status, &error)) {
+        session->unbegun = !run;
+    } else {
         session->error = error;
         error_prefix(&session->error, "sending arguments to %s", session->server);
         session_end(session, status);

@@ -240,7 +240,11 @@ void session_absorb(struct session *session, const struct session_report *report
             report->outcome.text && *report->outcome.text ? report->outcome.text : esp_status_string(status);
         error_set(&session->remote_error, status, "%s", text);
     }
-    session->lost |= state == SESSION_UNKNOWN;
+    if (state == SESSION_UNKNOWN) {
+        session->lost = true;
+        session->unbegun = extension_find(&report->extensions, EXTENSION_UNBEGUN) != NULL;
+        session->awaited = extension_find(&report->extensions, EXTENSION_AWAITED) != NULL;
+    }
     if (session->attached && state >= SESSION_DONE)
         job_end_take(session->record, report);
     /* The results of a job are for whoever attaches to it. */

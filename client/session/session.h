@@ -110,7 +110,8 @@ struct session {
     char server[CAP_NAME + 1];
     atomic_int remote; /* enum session_state, the newest that is known */
     bool heavy;        /* chunks have moved: the server holds much memory for it */
-    bool lost;         /* the server is gone or has forgotten it */
+    bool lost;         /* the server is gone or has forgotten it, */
+    bool unbegun;      /* and had surely not begun it */
     struct esp_error remote_error;
     struct session_timings timings;
     struct session_ranks ranks; /* that have computed it; rows 0: a worker, or nobody has */
@@ -118,11 +119,12 @@ struct session {
     struct patience absence;    /* with servers that are not there; begun_ns 0: nobody is waited for */
     int64_t absent_wait_ms;
     bool silent;          /* of those that did not take it, one takes connections */
-    bool awaited;         /* who was called last does not take it, as it is to start again */
+    bool awaited;         /* who was called last does not take it, or have it, as it is to start again */
     uint32_t losses;      /* servers that had accepted it, and lost it */
     uint32_t data_losses; /* times that data of its sequence were gone */
     char *loss;           /* how the last of them did, and when; NULL: none has */
     int64_t loss_ns;
+    bool loss_unbegun;         /* before it had begun it */
     char again[AGAIN_WHY + 1]; /* why the attempt before was given up, and when */
     int64_t again_ns;
     struct link *given_up;         /* the last of them may have opened a state, */

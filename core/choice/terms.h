@@ -24,9 +24,12 @@
 /* Empty: a server takes no new sessions until it is started again, which is what comes next. */
 #define EXTENSION_BACK_SOON 98
 /* Empty, in the reply to a request, or to the offer of a datum, that fails with ESP_UNREACHABLE, and in the
- * report of a call that fails so: who would take it is being started again. For as long as this is told it is
- * worth waiting. */
+ * report of a call that fails so, or that its server ends with itself: who would take it is being started
+ * again. For as long as this is told it is worth waiting. */
 #define EXTENSION_AWAITED 100
+/* Empty, in the report of a session that its server does not have any more (SESSION_UNKNOWN): it was not
+ * begun, and may be called elsewhere whatever it does. */
+#define EXTENSION_UNBEGUN 120
 /* Tags in a request. */
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
 #define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */

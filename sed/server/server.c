@@ -356,32 +356,6 @@ size_t server_learn_parents(struct server *server, const char *const *addresses,
     return learned;
 }
 
-void server_drain(struct server *server, bool restarts)
-{
-    endpoint_enter(server->endpoint);
-    server->duty.restarts = restarts;
-    server->draining = true;
-    membership_touch(server->membership, 0);
-    endpoint_leave(server->endpoint);
-}
-
-void server_leave(struct server *server)
-{
-    endpoint_enter(server->endpoint);
-    server->draining = server->leaving = true;
-    server_tell_losses(server);
-    membership_leave(server->membership, "it is shutting down");
-    struct session *session, *next;
-    DL_FOREACH_SAFE2(server->active, session, next, next_active)
-    {
-        session->cut_short = session->stopping == ESP_OK;
-        server_stop_session(server, session, ESP_CANCELLED);
-    }
-    server->data.leaving = true;
-    server_pull_stop(server);
-    endpoint_leave(server->endpoint);
-}
-
 void server_log_output(struct server *server, uint64_t job_id, const char *line)
 {
     char text[SESSION_TEXT];

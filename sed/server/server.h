@@ -147,11 +147,11 @@ void server_set_accuracy(struct server *server, const char *path);
 /* Who tells what sensors know, from now on; all zero: nobody. Takes the endpoint's lock. */
 void server_set_weather(struct server *server, const struct duty_weather *weather);
 
-/* Takes no new sessions and tells the parent so, and whether it will run again; sessions that are there go
- * on. Takes the endpoint's lock. */
+/* It ends: takes no new sessions and tells the parent so, and whether it will run again. Clients take what it
+ * has not begun elsewhere; what runs goes on. Takes the endpoint's lock. */
 void server_drain(struct server *server, bool restarts);
-/* Says goodbye to the parent, and stops what is still there: computations are cancelled, who waits is told.
- * Takes the endpoint's lock. */
+/* Says goodbye to the parent, and cuts short what is still there: clients are told that it has their sessions
+ * no more. Takes the endpoint's lock. */
 void server_leave(struct server *server);
 /* Results of jobs that may be fetched after the next start go to its state_dir. After its endpoint is closed.
  */

@@ -71,9 +71,17 @@ static uint32_t ahead(const struct server *server, const struct session *session
     return admission_ahead(&server->admission, &session->memory);
 }
 
+/* The server ends, and has it no more, whatever becomes of it. */
+static bool is_gone(const struct session *session)
+{
+    return session->cut_short && session_has_ended(session);
+}
+
 /* With all arguments here it waits for its data: nothing is wanted from the client. */
 static enum session_state told_state(const struct session *session)
 {
+    if (is_gone(session))
+        return SESSION_UNKNOWN;
     bool waits = session->state == SESSION_RECEIVING && (session->run_asked || !session->bulk);
     return waits ? SESSION_QUEUED : session->state;
 }
@@ -97,6 +105,12 @@ static bool fill_report(struct server *server, struct session *session, struct a
     if (fetch_s > 0 && !terms_add_real(&report->extensions, EXTENSION_FETCH_TIME, fetch_s, arena))
         return false;
     if (session->ranks.rows > 0 && !session_ranks_put(&session->ranks, &report->extensions, arena))
+        return false;
+    if (is_gone(session) && !session->begun &&
+        !extension_add(&report->extensions, EXTENSION_UNBEGUN, "", 0, arena))
+        return false;
+    if (is_gone(session) && duty_is_back_soon(&server->duty) &&
+        !extension_add(&report->extensions, EXTENSION_AWAITED, "", 0, arena))
         return false;
     if (session->state == SESSION_WAITING || session->state == SESSION_QUEUED)
         report->ahead = ahead(server, session);

@@ -391,7 +391,7 @@ bool server_checkpoint_resumes(const struct session *session)
            checkpoint_number(session->mirror->path, NULL) > session->job.checkpoint_number;
 }
 
-void server_checkpoint_ended(struct server *server, struct session *session)
+void server_checkpoint_ended(struct session *session)
 {
     char temporary[SIGNATURE_MAX_PATH + 8];
     struct mirror *mirror = session->mirror;
@@ -399,7 +399,7 @@ void server_checkpoint_ended(struct server *server, struct session *session)
         return;
     session->mirror = NULL;
     session->job.checkpoint = NULL;
-    mirror->over = !server->leaving || session->state == SESSION_DONE;
+    mirror->over = !session->cut_short;
     if (mirror->over) {
         unlink(mirror->path);
         snprintf(temporary, sizeof temporary, "%s.new", mirror->path);

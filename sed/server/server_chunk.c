@@ -25,6 +25,8 @@ static enum esp_status check_put(const struct session *session, const struct chu
     enum esp_status status = check_bounds(session, chunk, error);
     if (status != ESP_OK)
         return status;
+    if (session->cut_short && session_has_ended(session))
+        return error_set(error, ESP_NOT_FOUND, "%s", session->error.text);
     const char *name = session->problem->arguments[chunk->argument].name;
     uint64_t bytes = session->job.arguments[chunk->argument].bytes;
     if (session->arguments[chunk->argument].kind != KIND_BULK)

@@ -96,6 +96,7 @@ static void started(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
     session->state = SESSION_RUNNING;
+    session->begun = true;
     server_load_started(server);
     enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
     char grid[64] = "";
@@ -277,7 +278,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
     server->idle_since_ns = session->ended_ns;
     log_ended(server, session);
     server_count_end(server, session);
-    server_checkpoint_ended(server, session);
+    server_checkpoint_ended(session);
     server_operands_release(server, session, state == SESSION_DONE);
     server_lends_release(server, session);
     server_trace_end(server, session);
@@ -297,7 +298,10 @@ static void end_stopped(struct server *server, struct session *session, enum esp
 {
     struct esp_error error;
     double after_s = server_seconds(session->arrived_ns, server_now(server));
-    if (why == ESP_TIMEOUT)
+    if (session->cut_short)
+        error_set(&error, why, "it is shutting down, and has stopped %s after %.3g s", session_name(session),
+                  after_s);
+    else if (why == ESP_TIMEOUT)
         error_set(&error, why, "%s: the deadline passed after %.3g s, %s", session_name(session), after_s,
                   session->state == SESSION_RUNNING     ? "its computation was stopped"
                   : session->state == SESSION_WAITING   ? "waiting for memory"
@@ -312,7 +316,8 @@ static void end_stopped(struct server *server, struct session *session, enum esp
                   (double)server->options.orphan_lease_ns / 1e9);
     else
         error_set(&error, why, "%s: cancelled after %.3g s", session_name(session), after_s);
-    server_end_session(server, session, why == ESP_TIMEOUT ? SESSION_FAILED : SESSION_CANCELLED, &error);
+    const bool wanted = !session->cut_short && why != ESP_TIMEOUT;
+    server_end_session(server, session, wanted ? SESSION_CANCELLED : SESSION_FAILED, &error);
 }
 
 void server_stop_session(struct server *server, struct session *session, enum esp_status why)

@@ -384,7 +384,7 @@ void server_checkpoint_prepare(struct server *server, struct session *session);
 /* Its worker has crashed: whether it is to be called again, as it has saved a state in this attempt. */
 bool server_checkpoint_resumes(const struct session *session);
 /* It has ended: the state goes, unless the server stops and may be asked to go on. */
-void server_checkpoint_ended(struct server *server, struct session *session);
+void server_checkpoint_ended(struct session *session);
 
 /* ---- server_kept.c: states ---- */
 /* Before a session is opened: whether the state that it works on is here. */

@@ -115,7 +115,8 @@ struct session {
     bool collected;           /* of a job: somebody has come for its result and has it */
     bool told;                /* its client has heard how it ended */
     bool stored;              /* its result has a file (server_results.c) that goes with it */
-    bool cut_short;           /* stopped as the server shuts down: that is no end of it */
+    bool begun;               /* its routine has been started, at least once */
+    bool cut_short;           /* ended as the server shuts down: that is no end of it */
     bool dropped;             /* its result waited too long: only its end is remembered */
     enum esp_status stopping; /* RUNNING and told to stop: why; ESP_OK: not */
     uint64_t kept_bytes;      /* counted in its client's */

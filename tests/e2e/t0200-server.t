@@ -190,21 +190,55 @@ check "a server in the background lets go of its starter's streams" \
 check "and is there" wait_until tree_has '"name": "B"'
 check "until it is told to stop" espalier admin stop B
 
-# Stopping: what runs may end, what does not end is stopped.
+# A server that is stopped while another one is there: its calls go on there, but for what may have been executed.
+mkdir far
+{
+    routine stay 'spin_for_ever(n)'
+    routine stay_once 'spin_for_ever(n)' 'idempotent no'
+} >far/far.esp
+server_below_agent other T 'slots = 2' "problems = { \"$work/far\" }"
+wait_until espalier problems stay_once
+start runs espalier call stay n=1
+start runs_once espalier call stay_once n=1
+other_has() {
+    tree_has "\"name\": \"T\".*\"$1\": $2"
+}
+check "calls run there" wait_until other_has running 2
+start waits espalier call stay n=1
+start waits_once espalier call stay_once n=1
+check "and others wait" wait_until other_has queued 2
+{
+    routine stay 'status_of(n)'
+    routine stay_once 'status_of(n)' 'idempotent no'
+} >problems/near.esp
+kill -HUP "$sed_pid"
+check "another server solves that, too" wait_until espalier call stay n=1 --server S
+check "the first one is stopped" stop other TERM
+for name in waits waits_once runs; do
+    eval "wait \$pid_$name"
+    check "a call goes on elsewhere: $name" test $? -eq 0
+done
+check "what waited was not begun any more" eval '[ "$(grep -c " had not begun stay" other.log)" -eq 2 ]'
+wait "$pid_runs_once"
+check "what was begun and may not be repeated fails" test $? -eq 1
+check "with server and reason" grep -Eq 'stay_once was lost in the middle of the call, and is not declared idempotent.*T.*it is shutting down, and has stopped stay_once after' runs_once.out
+
+# Stopping: what runs may end, what has not begun is handed back.
 printf 'problem doze "sleeps"\n    in int ms\n    out int done\nimplementation c\n    c spin(ms, done) in %s\n' \
     "$library" >problems/doze.esp
 kill -HUP "$sed_pid"
 wait_until espalier problems doze
 start dozes espalier call doze ms=1500
 check "a short computation runs" wait_until running 1
+echo 'agent_patience = "1 s"' >>client.conf # nobody comes back
 start last espalier call slow n=1
-sleep 0.3
+check "and another one waits" wait_until tree_has '"name": "S".*"queued": 1'
 stop sed TERM
-check "the server stops all the same, in order" test $? -eq 0
+check "the server stops, in order" test $? -eq 0
 wait "$pid_dozes"
 check "what ran could end" grep -Eq '1' dozes.out
 wait "$pid_last"
-check "who would have run on and on was told" grep -Eq 'cancelled' last.out
+check "who waited was told" grep -Eq 'slow was lost before it was begun: .*S.*shutting down' last.out
 check "its address file is gone" test ! -e sed.address
 check "and it said goodbye" wait_until eval '! tree_has "\"name\": \"S\""'
 finish

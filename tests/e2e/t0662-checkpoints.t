@@ -112,8 +112,8 @@ eval "worker=\$(worker_of \$pid_$first)"
 kill -STOP "$worker" # it saves nothing new
 stop "$keeper" KILL
 check "which is killed: the third one gets a copy" wait_until kept_by "$other"
-stop "$first" KILL
-check "the server that computes is killed as well, and the call succeeds" wait $call
+stop "$first" TERM
+check "the server that computes is stopped in good order, and the call succeeds" wait $call
 check "with the same result, and from where it was" same keeper
 
 # ---- nobody comes back ----

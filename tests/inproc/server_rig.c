@@ -430,6 +430,7 @@ static void take_session(struct answered *answered, const struct session_report 
     answered->outcome = (enum esp_status)session->outcome.status;
     snprintf(answered->why, sizeof answered->why, "%s", session->outcome.text);
     answered->ahead = session->ahead;
+    answered->unbegun = extension_find(&session->extensions, EXTENSION_UNBEGUN) != NULL;
     answered->timings = session->timings;
     answered->n_results = session->n_results;
     for (uint32_t i = 0; i < session->n_results && i < 4; i++) {
@@ -520,7 +521,7 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
         {0, KIND_INLINE, sizeof call->flop, (const uint8_t *)&call->flop, sizeof call->flop},
         {2, KIND_WANTED, 0, NULL, 0},
     };
-    bool is_task = strcmp(problem, "task") == 0;
+    const bool is_task = strcmp(problem, "task") == 0 || strcmp(problem, "once") == 0;
     struct message request = {.kind = MESSAGE_CALL};
     request.call = (struct call_request){
         .session = call->session,

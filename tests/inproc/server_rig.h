@@ -123,7 +123,8 @@ double rig_now(const struct rig *rig);
 /* What came of a request. */
 struct answered {
     bool done;
-    bool awaited;           /* it is to start again, as it says with its refusal */
+    bool awaited;           /* it is to start again, as it says with its refusal, or its report */
+    bool unbegun;           /* of a session that it has no more: it had not begun it */
     enum esp_status status; /* of the transport and the operation */
     char text[1024];        /* of the operation */
     enum session_state state;
@@ -152,7 +153,7 @@ struct rig_call {
     int32_t n;
     const double *x; /* NULL: sent in chunks */
     bool unwanted;   /* y */
-    double flop;     /* task */
+    double flop;     /* task, and "once", which is a test's own and has the same arguments */
     double timeout_s;
     bool detached;
     const struct open_sessions *open; /* NULL: not told */

@@ -223,6 +223,72 @@ static void a_client_that_is_killed_while_sending_leaves_nothing(void **state)
     assert_int_equal(rig_counts(&rig).memory_used, 0);
 }
 
+static const char task_and_once[] =
+    "problem task \"only work\"\n    in double flop\n    in int k = 3\n    out double r\n    work flop\n"
+    "implementation c\n    c task(flop, k, r) in libtask.so\n"
+    "problem once \"not to be repeated\"\n    in double flop\n    in int k = 3\n    out double r\n"
+    "    work flop\n    idempotent no\n"
+    "implementation c\n    c task(flop, k, r) in libtask.so\n";
+
+/* Nobody may be there who would call it elsewhere: it gets through if it can. What may not be repeated is not
+ * begun any more, and says so when the server is back. */
+static void a_server_that_ends_begins_kept_jobs_only_that_may_be_repeated(void **state)
+{
+    (void)state;
+    open_with(&(struct rig_options){.problems = task_and_once});
+    struct answered answer;
+    struct session_id running = begin(1, 4);
+    keep(running);
+    const struct session_id queued = begin(2, 2);
+    keep(queued);
+    struct rig_call call = {.session = rig_session(3, 1), .problem = "once", .flop = 1e9, .job = true};
+    answer = (struct answered){0};
+    rig_call(&rig, &call, &answer);
+    rig_run(&rig, 0.1);
+    assert_string_equal(answer.text, "");
+    keep(call.session);
+    server_drain(rig.server, false);
+    assert_int_equal(look(call.session, &answer), SESSION_FAILED);
+    assert_non_null(strstr(answer.why, "stopped before it began once: nothing was computed"));
+    assert_int_equal(look(queued, &answer), SESSION_QUEUED);
+    rig_run(&rig, 4);
+    assert_int_equal(look(running, &answer), SESSION_DONE);
+    assert_int_equal(look(queued, &answer), SESSION_RUNNING);
+    server_leave(rig.server);
+    rig_run(&rig, 0.1);
+    assert_int_equal(look(queued, &answer), SESSION_UNKNOWN);
+    assert_false(answer.unbegun);
+}
+
+/* Nothing more is sent for what will not be begun, and what it held is free. */
+static void a_server_that_ends_hands_back_what_is_being_sent(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    static double x[N];
+    open_with(&(struct rig_options){.memory_bytes = 3 * N * sizeof *x});
+    struct answered waits, answer = {0};
+    struct esp_error error;
+    struct rig_call call = {.session = rig_session(1, 1), .n = N};
+    rig_call(&rig, &call, &answer);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answer.state, SESSION_RECEIVING);
+    const struct session_id receiving = call.session;
+    assert_int_equal(rig_put(&rig, receiving, RIG_X, 0, x, 8000, &error), ESP_OK);
+    call = (struct rig_call){.session = rig_session(2, 1), .n = N, .patience_ms = 60000};
+    waits = (struct answered){0};
+    rig_call(&rig, &call, &waits);
+    rig_run(&rig, 0.1);
+    assert_int_equal(rig_counts(&rig).waiting, 1);
+    server_drain(rig.server, false);
+    rig_run(&rig, 0.1);
+    assert_int_equal(waits.state, SESSION_UNKNOWN);
+    assert_true(waits.unbegun && !waits.awaited);
+    assert_int_equal(rig_put(&rig, receiving, RIG_X, 8000, x, 8000, &error), ESP_NOT_FOUND);
+    assert_non_null(strstr(error.text, "shutting down"));
+    assert_int_equal(rig_counts(&rig).memory_used, 0);
+}
+
 int main(void)
 {
 #define CLOSED(test) cmocka_unit_test_teardown(test, close_rig)
@@ -235,6 +301,8 @@ int main(void)
         CLOSED(forgetting_one_leaves_the_others),
         CLOSED(jobs_take_half_of_the_memory),
         CLOSED(a_client_that_is_killed_while_sending_leaves_nothing),
+        CLOSED(a_server_that_ends_begins_kept_jobs_only_that_may_be_repeated),
+        CLOSED(a_server_that_ends_hands_back_what_is_being_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -511,7 +511,7 @@ static void a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_sa
     assert_false(rig.record.draining);
 }
 
-static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
+static void ending_takes_nothing_new_and_finishes_what_runs(void **state)
 {
     (void)state;
     struct answered running, queued, refused;
@@ -521,9 +521,15 @@ static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
     call.session = rig_session(1, 2);
     rig_call(&rig, &call, &queued);
     rig_run(&rig, 1);
+    const uint64_t before = rig.pool.started;
     server_drain(rig.server, true);
     rig_run(&rig, 0.01);
     assert_true(rig.record.draining);
+    assert_false(running.done);
+    assert_int_equal(queued.state, SESSION_UNKNOWN); /* another one may have it at once */
+    assert_true(queued.unbegun && queued.awaited);
+    assert_int_equal(queued.outcome, ESP_UNREACHABLE);
+    assert_non_null(strstr(queued.why, "shutting down, and had not begun task"));
     call.session = rig_session(1, 3);
     rig_call(&rig, &call, &refused);
     rig_run(&rig, 0.01);
@@ -534,13 +540,13 @@ static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
     assert_int_equal(rig.n_servers, 0);
     rig_run(&rig, 8);
     assert_int_equal(running.state, SESSION_DONE);
-    assert_int_equal(queued.state, SESSION_DONE);
+    assert_int_equal(rig.pool.started, before);
     server_leave(rig.server);
     rig_run(&rig, 0.01);
     assert_int_equal(rig.goodbyes, 1);
 }
 
-static void leaving_stops_what_is_still_there(void **state)
+static void leaving_cuts_short_what_is_still_there(void **state)
 {
     (void)state;
     struct answered running, queued;
@@ -552,8 +558,12 @@ static void leaving_stops_what_is_still_there(void **state)
     rig_run(&rig, 1);
     server_leave(rig.server);
     rig_run(&rig, 0.01);
-    assert_int_equal(running.state, SESSION_CANCELLED);
-    assert_int_equal(queued.state, SESSION_CANCELLED);
+    assert_int_equal(running.state, SESSION_UNKNOWN);
+    assert_int_equal(running.outcome, ESP_MAYBE);
+    assert_false(running.unbegun || running.awaited);
+    assert_non_null(strstr(running.why, "shutting down, and has stopped task after"));
+    assert_int_equal(queued.state, SESSION_UNKNOWN);
+    assert_true(queued.unbegun);
     assert_int_equal(rig_counts(&rig).running, 0);
 }
 
@@ -713,8 +723,8 @@ int main(void)
         PLAIN(descriptions_can_change_while_sessions_run),
         PLAIN(a_server_tells_whether_it_starts_again),
         PLAIN(a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_says_it_once_more),
-        PLAIN(draining_takes_nothing_new_and_finishes_what_runs),
-        PLAIN(leaving_stops_what_is_still_there),
+        PLAIN(ending_takes_nothing_new_and_finishes_what_runs),
+        PLAIN(leaving_cuts_short_what_is_still_there),
         PLAIN(calls_teach_it_the_speed_of_their_problem),
         SPECIAL(the_speed_is_measured_through_the_workers),
         SPECIAL(ranks_are_not_asked_how_fast_a_worker_is),
