@@ -159,7 +159,7 @@ is_silent() {
     grep -q ' T .*unreachable since' "$log"
 }
 check "one that says nothing is seen" wait_until is_silent
-check_fails 1 "it cannot be removed" espalier admin remove T
+check_fails 3 "it cannot be removed" espalier admin remove T
 check_says "for that reason" '"T" was below "MA", and cannot be reached'
 check_fails 3 "nor is it left out of a restart without a word" espalier admin restart
 check_says "beside the others" '^S: restarted, ' 'T: cannot be reached, and was not restarted'
