@@ -90,7 +90,7 @@ static size_t take_own(struct agent *agent, const struct request *request, const
         if (!node || node->role != ROLE_SERVER || has_own(agent->own, n, &node->entry))
             continue;
         const struct path shortest = told_shortest(access, &node->access);
-        agent->own[n++] = (struct index_own){&node->entry, told_over(link.path, shortest)};
+        agent->own[n++] = (struct index_own){&node->entry, told_over(&link, shortest)};
     }
     return n;
 }

@@ -202,17 +202,31 @@ static enum esp_status ask(struct engine *engine, const struct message *submit, 
     return status;
 }
 
+/* Of a server of which the client does not know its own link. Over loopback nothing is measured but this
+ * host's memory, and without that only how far the agent is. */
+static enum fast_way way_of(const struct fast_server *server, const struct request *request, uint64_t bytes)
+{
+    if (!link_is_loopback(server->address))
+        return server->transfer_s > 0 ? FAST_WAY_SHORTEST : FAST_WAY_UNKNOWN;
+    if (told_access(&request->extensions).bandwidth_bps > 0)
+        return FAST_WAY_HOST;
+    return bytes < LINK_MANY_BYTES && server->transfer_s > 0 ? FAST_WAY_SHORTEST : FAST_WAY_UNKNOWN;
+}
+
 /* What their transfers stand on: the links that the agents were told of. */
-static void doubt_transfers(struct engine *engine, const struct extensions *told, struct fast_server *servers,
+static void doubt_transfers(struct engine *engine, const struct request *request, struct fast_server *servers,
                             size_t n)
 {
+    const struct request_bytes bytes = request_client_bytes(request);
     struct path own;
     for (size_t i = 0; i < n && !servers[i].excluded; i++) {
         struct fast_server *server = &servers[i];
-        const bool known = told_links_find(told, EXTENSION_CLIENT_LINKS, server->address, &own);
-        const double doubt = known ? links_doubt(engine, server->address) : LINK_STRANGE_DOUBT;
+        const bool known =
+            told_links_find(&request->extensions, EXTENSION_CLIENT_LINKS, server->address, &own);
+        const double doubt = known ? links_doubt(engine, server->address, bytes) : LINK_STRANGE_DOUBT;
         server->transfer_ground = known ? FAST_MEASURED : FAST_NOT_MEASURED;
         server->transfer_error_s = doubt * server->transfer_s;
+        server->transfer_way = known ? FAST_WAY_OWN : way_of(server, request, bytes.in + bytes.out);
     }
 }
 
@@ -238,7 +252,7 @@ enum esp_status forecast_ask(struct engine *engine, struct message *submit,
         status = error_no_memory(error, "the forecasts");
     *n = gathering.n;
     if (status == ESP_OK)
-        doubt_transfers(engine, &submit->submit.request.extensions, *servers, *n);
+        doubt_transfers(engine, &submit->submit.request, *servers, *n);
     free(gathering.servers);
     arena_clear(&gathering.arena);
     wishes_release(&wishes);

@@ -48,6 +48,14 @@ enum fast_by {
     FAST_BY_RANKS = 2 /* of MPI, on a process grid */
 };
 
+/* What a forecast of transfers stands on. */
+enum fast_way {
+    FAST_WAY_UNKNOWN = 0,  /* nothing: there is no measurement, and transfer_s is next to 0 */
+    FAST_WAY_OWN = 1,      /* the link there, by this user's own transfers from here, or greetings */
+    FAST_WAY_SHORTEST = 2, /* the shortest path over links that were measured, by whomever */
+    FAST_WAY_HOST = 3      /* the server is on this host: how fast data move within its memory */
+};
+
 /* What one server would take. Times in seconds. */
 struct fast_server {
     const char *server;
@@ -59,8 +67,7 @@ struct fast_server {
     enum fast_ground ground;
     const char *agent; /* the master agent that told it; "": one that does not say its name */
     /* Expected error of the transfers, and what they stand on. FAST_MEASURED: this user's own transfers from
-     * here (or greetings); FAST_NOT_MEASURED: the shortest path over links that were measured, or no link at
-     * all. */
+     * here (or greetings); FAST_NOT_MEASURED: something else, or nothing; see transfer_way. */
     double transfer_error_s;
     enum fast_ground transfer_ground;
     /* Who would compute it, and by ranks on which grid, with blocks of which size (all 0: that is not told).
@@ -70,6 +77,7 @@ struct fast_server {
     /* It is excluded because it cannot be reached: a server that was lost within the last ten minutes, or an
      * agent, of which the servers below are not known now. */
     int unreachable;
+    enum fast_way transfer_way;
 };
 
 /* All servers that the platform's master agents know: those that could take the call, then those that are

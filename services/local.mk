@@ -8,6 +8,8 @@ services_libservices_la_SOURCES = \
 	services/data/transfer.h \
 	services/node_name.c \
 	services/node_name.h \
+	services/nws/host_rate.c \
+	services/nws/host_rate.h \
 	services/hostfile.c \
 	services/hostfile.h \
 	services/scheduler_library.c \
@@ -114,8 +116,6 @@ services_libdirectory_la_LIBADD = core/libcore.la $(LDAP_LIBS)
 # Links to other daemons, measured by HTTP. Programs list it before services/libdaemon, whose sockets it uses.
 noinst_LTLIBRARIES += services/liblinks.la
 services_liblinks_la_SOURCES = \
-	services/nws/host_rate.c \
-	services/nws/host_rate.h \
 	services/nws/links.c \
 	services/nws/links.h \
 	services/nws/probe.c \

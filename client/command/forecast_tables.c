@@ -24,11 +24,32 @@ static const struct ground *ground_of(const struct fast_server *server)
     return (size_t)server->ground < GROUNDS ? &grounds[server->ground] : &unknown;
 }
 
-/* Over links that nobody has measured from here, so that it matters to what the call takes. */
+/* Over links of which no transfers of many bytes from here have told, so that it matters to what the call
+ * takes. */
 static bool is_rough(const struct fast_server *server)
 {
-    return !server->excluded && server->transfer_ground == FAST_NOT_MEASURED &&
+    return !server->excluded && server->transfer_error_s > 0.4 * server->transfer_s &&
            server->transfer_error_s > server->total_s / 20;
+}
+
+static bool any_is_unknown(const struct fast_server *servers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!servers[i].excluded && servers[i].transfer_way == FAST_WAY_UNKNOWN)
+            return true;
+    return false;
+}
+
+static const char *transfer_text(const struct fast_server *server, char text[QUANTITY_TEXT])
+{
+    return server->transfer_way == FAST_WAY_UNKNOWN ? "?" : quantity_seconds(server->transfer_s, text);
+}
+
+static const char *way_text(const struct fast_server *server)
+{
+    static const char *const texts[] = {"not measured", "own link", "shortest path", "memory of this host"};
+    const size_t way = (size_t)server->transfer_way;
+    return way < sizeof texts / sizeof *texts ? texts[way] : "";
 }
 
 static bool any_is_rough(const struct fast_server *servers, size_t n)
@@ -93,7 +114,7 @@ static void server_row(struct table *table, const struct fast_server *server, bo
     table_text_cell(table, server->server);
     table_cell(table, "%s", quantity_seconds(server->compute_s, text));
     table_cell(table, "%s", quantity_seconds(server->error_s, text));
-    table_cell(table, "%s%s", is_rough(server) ? "~" : "", quantity_seconds(server->transfer_s, text));
+    table_cell(table, "%s%s", is_rough(server) ? "~" : "", transfer_text(server, text));
     table_cell(table, "%s", quantity_seconds(server->queue_s, text));
     table_cell(table, "%s", quantity_seconds(server->total_s, text));
     table_cell(table, "%s", quantity_bytes(server->memory_bytes, text));
@@ -135,8 +156,9 @@ static enum exit_code print_servers(const struct fast_server *servers, size_t n)
         if (*grounds[k].text && occurs(servers, n, k))
             printf("%s: %s\n", grounds[k].word, grounds[k].text);
     if (any_is_rough(servers, n))
-        printf("~: over the shortest path of links that were measured; calls from here with 32 kB and more "
-               "will tell\n");
+        printf("~: may be off by half; calls from here with 256 kB and more will tell\n");
+    if (any_is_unknown(servers, n))
+        printf("?: no link there was measured; calls from here will tell\n");
     print_excluded(servers, n, agents);
     return command_flush();
 }
@@ -146,13 +168,12 @@ static json_t *server_json(const struct fast_server *server)
     if (server->excluded)
         return json_pack("{s:s, s:s, s:s, s:b}", "server", server->server, "agent", server->agent, "excluded",
                          server->excluded, "unreachable", server->unreachable);
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s}", "server", server->server,
-                  "agent", server->agent, "address", server->address, "compute_s", server->compute_s,
-                  "error_s", server->error_s, "transfer_s", server->transfer_s, "transfer_error_s",
-                  server->transfer_error_s, "queue_s", server->queue_s, "total_s", server->total_s,
-                  "memory_bytes", (json_int_t)server->memory_bytes, "by", ground_of(server)->word,
-                  "transfer_by", server->transfer_ground == FAST_MEASURED ? "own link" : "shortest path");
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:s}", "server", server->server, "agent",
+        server->agent, "address", server->address, "compute_s", server->compute_s, "error_s", server->error_s,
+        "transfer_s", server->transfer_s, "transfer_error_s", server->transfer_error_s, "queue_s",
+        server->queue_s, "total_s", server->total_s, "memory_bytes", (json_int_t)server->memory_bytes, "by",
+        ground_of(server)->word, "transfer_by", way_text(server));
     if (server->by != FAST_BY_UNKNOWN)
         json_object_set_new(object, "computed_by", by_json(server));
     return object;

@@ -6,6 +6,7 @@
 #include "core/choice/aggregate.h"
 #include "core/forecast/path.h"
 #include "core/forecast/told_links.h"
+#include "services/nws/host_rate.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,13 +42,14 @@ struct path access_path(struct engine *engine)
     return path;
 }
 
-bool access_tell(struct engine *engine, struct request *request, struct arena *arena)
+bool access_tell(struct engine *engine, struct request *request, bool compared, struct arena *arena)
 {
     const struct request_bytes bytes = request_client_bytes(request);
-    if (bytes.in + bytes.out < FEW_BYTES && route_trip_s(engine->route) < WORTH_TELLING_S)
+    if (!compared && bytes.in + bytes.out < FEW_BYTES && route_trip_s(engine->route) < WORTH_TELLING_S)
         return true;
     const struct path path = access_path(engine);
-    if (path_seconds(&path, bytes.in) + path_seconds(&path, bytes.out) < WORTH_TELLING_S)
+    if (!path.known ||
+        (!compared && path_seconds(&path, bytes.in) + path_seconds(&path, bytes.out) < WORTH_TELLING_S))
         return true;
     return told_access_add(&request->extensions, &path, arena);
 }
@@ -70,8 +72,11 @@ void access_sound(struct engine *engine)
 {
     char address[CAP_ADDRESS + 1];
     double trip_s, rate_bps;
-    if (!route_first(engine->route, address) || link_is_loopback(address) || !is_due(engine, address) ||
-        !link_glance(engine, address, ACCESS_SOUND_MOST_S, &trip_s, &rate_bps))
+    if (!route_first(engine->route, address) || !is_due(engine, address))
+        return;
+    if (link_is_loopback(address))
+        rate_bps = host_rate_measure();
+    else if (!link_glance(engine, address, ACCESS_SOUND_MOST_S, &trip_s, &rate_bps))
         return;
     pthread_mutex_lock(&engine->links_lock);
     if (strcmp(engine->access.address, address) == 0)

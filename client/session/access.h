@@ -13,11 +13,13 @@
 struct path access_path(struct engine *engine);
 
 /* Tells it in a request of so many bytes there and back (core/forecast/told_links.h), where it adds anything
- * to them. False without memory. Costs a small call of a client that is near nothing. Any thread. */
-bool access_tell(struct engine *engine, struct request *request, struct arena *arena);
+ * to them, or where that is compared with links that are told (`compared`). False without memory. Costs a
+ * small call of a client that is near nothing. Any thread. */
+bool access_tell(struct engine *engine, struct request *request, bool compared, struct arena *arena);
 
-/* Looks for the rate, if it is not known and the agent is not on loopback: in ACCESS_SOUND_MOST_S about, or
- * as long as one greeting takes on a slow way; once in ACCESS_SOUND_AGAIN_S. Any thread. */
+/* Looks for the rate, if it is not known: in ACCESS_SOUND_MOST_S about, or as long as one greeting takes on a
+ * slow way; once in ACCESS_SOUND_AGAIN_S. On loopback that is the rate at which this host moves data within
+ * its memory (services/nws/host_rate.h). Any thread. */
 #define ACCESS_SOUND_MOST_S  0.3
 #define ACCESS_SOUND_AGAIN_S 60
 void access_sound(struct engine *engine);

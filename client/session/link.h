@@ -12,6 +12,7 @@
 #define CLIENT_LINK_H
 
 #include "client/session/session.h"
+#include "core/choice/aggregate.h"
 #include "core/forecast/sharing.h"
 #include "core/forecast/surprise.h"
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
@@ -30,11 +31,14 @@ struct link {
     unsigned n_rates[2];       /* ever; */
     struct sharing sharing[2]; /* by those that are under way */
     struct surprise surprise[2];
-    double sounded_bps;            /* what greetings found, until there are transfers; 0: nothing */
-    int64_t sounded_s;             /* when that was, since 1970 */
-    double called_bps[LINK_RATES]; /* what short ones, and calls with all in them, tell */
-    unsigned n_called;             /* ever */
-    double trip_s;                 /* shortest of a small message there and back; 0: not known */
+    double sounded_bps; /* what greetings found, until there are transfers; 0: nothing */
+    int64_t sounded_s;  /* when that was, since 1970 */
+    struct {
+        double bps;
+        uint64_t bytes;
+    } called[LINK_RATES]; /* what short ones, and calls with all in them, tell, by so many bytes */
+    unsigned n_called;    /* ever */
+    double trip_s;        /* shortest of a small message there and back; 0: not known */
     pthread_cond_t news;
     struct session *parked;
     unsigned n_parked, n_parked_async;
@@ -143,9 +147,9 @@ const struct link_memory *links_memory(struct engine *engine);
  * which the others are: of a forecast whatever it is of, of a call if links matter, by its bytes, or as one
  * that is known is slow for them. False without memory. */
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
-/* What part of a transfer's time a forecast may be off by over a link that is known: more where transfers
- * differed. */
-double links_doubt(struct engine *engine, const char *address);
+/* What part of the time of so many bytes there and back a forecast may be off by over a link that is known:
+ * more where transfers differed, and half of it where only greetings or short transfers have told. */
+double links_doubt(struct engine *engine, const char *address, struct request_bytes bytes);
 #define LINK_STRANGE_DOUBT 0.5 /* and over one that is not: the shortest path over others */
 /* Keeps what was learned for the next process (client/session/link_memory.h). Nobody uses the links any more.
  */

@@ -21,6 +21,9 @@
 #define TELLING_BYTES (256 << 10)
 /* Shorter ones, and calls with their arguments in them, tell something for as long as nothing else does. */
 #define CALLED_BYTES (32 << 10)
+/* They tell of requests of so many times their bytes; of longer ones, the least that the rate may be: a part
+ * of what they took was none of the link. */
+#define SHORT_REACH 4
 /* Links are told with calls that take so long on their way over one that is known, or where the agent is so
  * far: what is shorter is chosen by what servers compute, not by what else a machine did while a link was
  * learned. */
@@ -57,7 +60,8 @@ void link_called(struct link *link, uint64_t bytes, double seconds, double there
         return;
     pthread_mutex_lock(&link->lock);
     const double rate_bps = rate_of(link, bytes, way_s);
-    link->called_bps[link->n_called++ % LINK_RATES] = rate_bps;
+    link->called[link->n_called % LINK_RATES].bps = rate_bps;
+    link->called[link->n_called++ % LINK_RATES].bytes = bytes;
     note_slow(link, rate_bps);
     pthread_mutex_unlock(&link->lock);
 }
@@ -107,12 +111,15 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The quickest of the last calls: whatever else happened meanwhile made them longer. With the lock. */
-static double rate_of_calls(const struct link *link)
+/* The quickest of the last calls: whatever else happened meanwhile made them longer; and the bytes of the
+ * longest. With the lock. */
+static double rate_of_calls(const struct link *link, uint64_t *bytes)
 {
     double most_bps = 0;
-    for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++)
-        most_bps = fmax(most_bps, link->called_bps[i]);
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++) {
+        most_bps = fmax(most_bps, link->called[i].bps);
+        *bytes = link->called[i].bytes > *bytes ? link->called[i].bytes : *bytes;
+    }
     return most_bps;
 }
 
@@ -129,24 +136,40 @@ static double rate_of_transfers(const struct link *link, bool there)
     return rates[n / 2];
 }
 
+/* What is known of a link, and by what. */
+struct known {
+    struct path path;     /* known: it has a rate */
+    int64_t sounded_s;    /* since 1970, when greetings told that; 0: they did not */
+    uint64_t short_bytes; /* short transfers and calls did, the longest of so many bytes; 0: they did not */
+};
+
 /* As transfers tell it. What was never sent there takes what a sounding found, and else what came from there;
- * *sounded_s (may be NULL) tells when a sounding was that is all that is known, 0: it is not. Where that is
- * not asked for, and there is neither, what shorter ones tell. */
-static struct path path_of(struct link *link, int64_t *sounded_s)
+ * where there is neither, what shorter ones tell. */
+static struct known know(struct link *link)
 {
+    struct known known = {.sounded_s = 0};
     pthread_mutex_lock(&link->lock);
     const double back_bps = rate_of_transfers(link, false);
-    const double trip_s = link->trip_s, sounded_bps = link->sounded_bps;
     double there_bps = rate_of_transfers(link, true);
-    const bool is_told = there_bps > 0 || back_bps > 0;
+    if (there_bps <= 0 && back_bps <= 0)
+        known.sounded_s = link->sounded_s;
     if (there_bps <= 0)
-        there_bps = sounded_bps > 0 ? sounded_bps : back_bps;
-    if (sounded_s)
-        *sounded_s = is_told ? 0 : link->sounded_s;
-    else if (there_bps <= 0)
-        there_bps = rate_of_calls(link);
+        there_bps = link->sounded_bps > 0 ? link->sounded_bps : back_bps;
+    if (there_bps <= 0)
+        there_bps = rate_of_calls(link, &known.short_bytes);
+    known.path = (struct path){there_bps > 0, link->trip_s / 2, there_bps, back_bps};
     pthread_mutex_unlock(&link->lock);
-    return (struct path){there_bps > 0, trip_s / 2, there_bps, back_bps};
+    return known;
+}
+
+static struct known as_remembered(const struct remembered_link *link)
+{
+    struct known known = {link->path, link->sounded ? link->used_s : 0, 0};
+    if (link->is_short) /* earlier versions did not note by how many bytes */
+        known.short_bytes = link->short_bytes > CALLED_BYTES ? link->short_bytes : CALLED_BYTES;
+    if (known.short_bytes > TELLING_BYTES)
+        known.short_bytes = TELLING_BYTES;
+    return known;
 }
 
 const struct link_memory *links_memory(struct engine *engine)
@@ -218,18 +241,21 @@ void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
 bool links_know(struct engine *engine, const char *address)
 {
     struct link *link;
-    int64_t sounded_s = 0;
+    struct known known = {.sounded_s = 0};
     pthread_mutex_lock(&engine->links_lock);
     HASH_FIND_STR(engine->links, address, link);
-    bool known = link && path_of(link, &sounded_s).known;
-    if (!known) {
+    if (link)
+        known = know(link);
+    bool is_known = known.path.known && known.short_bytes == 0; /* greetings tell more than short transfers */
+    if (!is_known) {
         const struct remembered_link *remembered = link_memory_find(links_memory(engine), address);
-        known = remembered && !remembered->is_short; /* greetings tell more than short transfers */
-        sounded_s = remembered && remembered->sounded ? remembered->used_s : 0;
+        is_known = remembered && !remembered->is_short;
+        if (is_known)
+            known = as_remembered(remembered);
     }
     pthread_mutex_unlock(&engine->links_lock);
-    const int64_t age_s = time(NULL) - sounded_s; /* below 0: the clock was set back */
-    return known && (sounded_s == 0 || (age_s >= 0 && age_s < LINK_MEMORY_SOUNDED_S));
+    const int64_t age_s = time(NULL) - known.sounded_s; /* below 0: the clock was set back */
+    return is_known && (known.sounded_s == 0 || (age_s >= 0 && age_s < LINK_MEMORY_SOUNDED_S));
 }
 
 struct telling {
@@ -239,26 +265,33 @@ struct telling {
     struct request_bytes bytes;
 };
 
-static void add(struct telling *telling, const char *address, const struct path *path)
+static void add(struct telling *telling, const char *address, const struct known *known)
 {
     if (telling->n == CAP_TOLD_LINKS)
         return;
-    const struct path back = path_turned(*path), known = {true, path->latency_s, path->bandwidth_bps, 0};
-    const double seconds = path_seconds(&known, telling->bytes.in) + path_seconds(&back, telling->bytes.out);
+    const struct path back = path_turned(known->path),
+                      there = {true, known->path.latency_s, known->path.bandwidth_bps, 0};
+    const double seconds = path_seconds(&there, telling->bytes.in) + path_seconds(&back, telling->bytes.out);
+    struct told_link told = {address, known->path, 0};
+    if (known->short_bytes > 0 && telling->bytes.in + telling->bytes.out > SHORT_REACH * known->short_bytes) {
+        told.least_bps = told.path.bandwidth_bps;
+        told.path.bandwidth_bps = 0;
+    }
     telling->longest_s = fmax(telling->longest_s, seconds);
-    telling->links[telling->n++] = (struct told_link){address, *path};
+    telling->links[telling->n++] = told;
 }
 
 /* What this process has learned, what earlier ones have where it has not, and at least how far a server is.
  */
 static void add_link(struct telling *telling, struct link *link, const struct link_memory *memory)
 {
-    const struct path path = path_of(link, NULL);
-    const struct remembered_link *remembered = path.known ? NULL : link_memory_find(memory, link->address);
+    struct known known = know(link);
+    const struct remembered_link *remembered =
+        known.path.known ? NULL : link_memory_find(memory, link->address);
     if (remembered)
-        add(telling, link->address, &remembered->path);
-    else if (path.known || path.latency_s > 0)
-        add(telling, link->address, &path); /* links live as long as the engine, and so does their memory */
+        known = as_remembered(remembered);
+    if (known.path.known || known.path.latency_s > 0)
+        add(telling, link->address, &known); /* links live as long as the engine, and so does their memory */
 }
 
 static void add_all(struct telling *telling, struct engine *engine)
@@ -270,8 +303,10 @@ static void add_all(struct telling *telling, struct engine *engine)
     for (size_t i = 0; i < memory->n; i++) {
         struct link *link;
         HASH_FIND_STR(engine->links, memory->links[i].address, link);
-        if (!link)
-            add(telling, memory->links[i].address, &memory->links[i].path);
+        if (!link) {
+            const struct known known = as_remembered(&memory->links[i]);
+            add(telling, memory->links[i].address, &known);
+        }
     }
     pthread_mutex_unlock(&engine->links_lock);
 }
@@ -293,33 +328,56 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
     struct telling telling = {.bytes = request_client_bytes(request)};
     const uint64_t bytes = telling.bytes.in + telling.bytes.out;
     const bool forecast = extension_find(&request->extensions, EXTENSION_FORECAST) != NULL;
-    if (!access_tell(engine, request, arena))
-        return false;
     /* Of an agent that is far the ways that it knows say little of those from here. */
     const bool far = route_trip_s(engine->route) >= LONG_S;
-    if (!forecast && bytes < TELLING_BYTES && !far && !knows_slow(engine))
-        return true;
-    add_all(&telling, engine);
-    const bool matters = forecast || far || telling.longest_s >= LONG_S || bytes >= LINK_GREAT_BYTES;
-    return !matters || told_own_add(&request->extensions, telling.links, telling.n, arena);
+    bool matters = forecast || far || bytes >= LINK_GREAT_BYTES;
+    if (matters || bytes >= TELLING_BYTES || knows_slow(engine))
+        add_all(&telling, engine);
+    matters |= telling.longest_s >= LONG_S;
+    return access_tell(engine, request, matters, arena) &&
+           (!matters || told_own_add(&request->extensions, telling.links, telling.n, arena));
 }
 
-double links_doubt(struct engine *engine, const char *address)
+/* By the transfers in that direction. With the lock. */
+static double doubt_of(const struct link *link, bool there)
 {
-    struct link *link;
     double least = HUGE_VAL, most = 0;
-    pthread_mutex_lock(&engine->links_lock);
-    HASH_FIND_STR(engine->links, address, link);
-    pthread_mutex_unlock(&engine->links_lock);
-    if (!link) /* an earlier process knew it */
-        return KNOWN_DOUBT;
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_rates[there]; i++) {
+        least = fmin(least, link->rates[there][i]);
+        most = fmax(most, link->rates[there][i]);
+    }
+    if (most <= 0)
+        return LINK_STRANGE_DOUBT;
+    return most > least ? fmax(KNOWN_DOUBT, (most - least) / (most + least)) : KNOWN_DOUBT;
+}
+
+/* By transfers of this process; 0: it has made none. */
+static double doubt_by_transfers(struct link *link, struct request_bytes bytes)
+{
+    double doubt = 0;
     pthread_mutex_lock(&link->lock);
-    for (unsigned i = 0; i < LINK_RATES && i < link->n_rates[true]; i++) {
-        least = fmin(least, link->rates[true][i]);
-        most = fmax(most, link->rates[true][i]);
+    if (link->n_rates[true] + link->n_rates[false] > 0) {
+        const double in = 1 + (double)bytes.in, out = 1 + (double)bytes.out;
+        doubt = (in * doubt_of(link, true) + out * doubt_of(link, false)) / (in + out);
     }
     pthread_mutex_unlock(&link->lock);
-    return most > least ? fmax(KNOWN_DOUBT, (most - least) / (most + least)) : KNOWN_DOUBT;
+    return doubt;
+}
+
+double links_doubt(struct engine *engine, const char *address, struct request_bytes bytes)
+{
+    struct link *link;
+    pthread_mutex_lock(&engine->links_lock);
+    HASH_FIND_STR(engine->links, address, link);
+    double doubt = link ? doubt_by_transfers(link, bytes) : 0;
+    if (doubt <= 0) {
+        const struct remembered_link *remembered =
+            link && know(link).path.known ? NULL : link_memory_find(links_memory(engine), address);
+        doubt =
+            remembered && !remembered->sounded && !remembered->is_short ? KNOWN_DOUBT : LINK_STRANGE_DOUBT;
+    }
+    pthread_mutex_unlock(&engine->links_lock);
+    return doubt;
 }
 
 /* Other processes may have written meanwhile: what they wrote is read before something is put in. */
@@ -355,20 +413,18 @@ void links_remember(struct engine *engine)
     if (!engine->remembers)
         return;
     for (struct link *link = engine->links; link; link = link->hh.next) {
-        int64_t sounded_s;
-        const struct path known = path_of(link, &sounded_s);
-        const struct path briefly = known.known ? known : path_of(link, NULL);
-        if (!briefly.known && !is_surprised(link) && !is_new_length(engine, link->address, &briefly))
+        const struct known known = know(link);
+        if (!known.path.known && !is_surprised(link) && !is_new_length(engine, link->address, &known.path))
             continue;
         open_memory(&memory, path, sizeof path);
         if (is_surprised(link))
             link_memory_doubt(&memory, link->address);
-        else if (!known.known)
-            link_memory_set_short(&memory, link->address, &briefly, time(NULL));
-        else if (sounded_s)
-            link_memory_set_sounded(&memory, link->address, &known, sounded_s);
+        else if (!known.path.known || known.short_bytes > 0)
+            link_memory_set_short(&memory, link->address, &known.path, known.short_bytes, time(NULL));
+        else if (known.sounded_s)
+            link_memory_set_sounded(&memory, link->address, &known.path, known.sounded_s);
         else
-            link_memory_set(&memory, link->address, &known, time(NULL));
+            link_memory_set(&memory, link->address, &known.path, time(NULL));
     }
     if (engine->access.rate_bps > 0) {
         const struct path access = {true, route_trip_s(engine->route) / 2, engine->access.rate_bps, 0};

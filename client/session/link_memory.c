@@ -57,7 +57,7 @@ static struct remembered_link *oldest(const struct link_memory *memory)
 }
 
 static void set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s,
-                bool sounded, bool is_short)
+                bool sounded, bool is_short, uint64_t short_bytes)
 {
     if (!*address || strlen(address) > CAP_ADDRESS || strpbrk(address, " \n"))
         return;
@@ -71,6 +71,7 @@ static void set(struct link_memory *memory, const char *address, const struct pa
     link->used_s = now_s;
     link->sounded = sounded;
     link->is_short = is_short;
+    link->short_bytes = short_bytes;
     link->doubted = false;
 }
 
@@ -83,7 +84,7 @@ void link_memory_doubt(struct link_memory *memory, const char *address)
 
 void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s)
 {
-    set(memory, address, path, now_s, false, false);
+    set(memory, address, path, now_s, false, false, 0);
 }
 
 void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
@@ -91,15 +92,15 @@ void link_memory_set_sounded(struct link_memory *memory, const char *address, co
 {
     const struct remembered_link *known = link_memory_find(memory, address);
     if (!known || known->sounded || known->is_short)
-        set(memory, address, path, now_s, true, false);
+        set(memory, address, path, now_s, true, false, 0);
 }
 
 void link_memory_set_short(struct link_memory *memory, const char *address, const struct path *path,
-                           int64_t now_s)
+                           uint64_t bytes, int64_t now_s)
 {
     const struct remembered_link *known = link_memory_find(memory, address);
     if (!known || (known->is_short && (path->bandwidth_bps > 0 || known->path.bandwidth_bps <= 0)))
-        set(memory, address, path, now_s, false, true);
+        set(memory, address, path, now_s, false, true, bytes);
 }
 
 /* ---- reading ---- */
@@ -136,7 +137,7 @@ static char *body_of(char *text, size_t length)
 
 static void take_line(struct link_memory *memory, const char *line, int64_t now_s)
 {
-    char address[CAP_ADDRESS + 1], how[16] = "", doubt[16] = "";
+    char address[CAP_ADDRESS + 1], how[16] = "", last[16] = "";
     double back_bps = 0;
     int64_t used_s;
     struct path path = {.known = true};
@@ -145,7 +146,7 @@ static void take_line(struct link_memory *memory, const char *line, int64_t now_
     if (is_short)
         line += sizeof SHORT;
     if (sscanf(line, "%" SCNd64 " %lf %lf %255s %15s %lf %15s", &used_s, &path.latency_s, &path.bandwidth_bps,
-               address, how, &back_bps, doubt) < 4)
+               address, how, &back_bps, last) < 4)
         return;
     path.back_bps = isfinite(back_bps) && back_bps > 0 ? back_bps : 0;
     const bool sounded = strcmp(how, SOUNDED) == 0;
@@ -158,8 +159,9 @@ static void take_line(struct link_memory *memory, const char *line, int64_t now_
         used_s = now_s;
     if (now_s - used_s <= most_s && isfinite(path.latency_s) && path.latency_s >= 0 &&
         isfinite(path.bandwidth_bps) && (path.bandwidth_bps > 0 || is_length))
-        set(memory, address, &path, used_s, sounded && !is_short, is_short);
-    if (strcmp(doubt, DOUBTED) == 0)
+        set(memory, address, &path, used_s, sounded && !is_short, is_short,
+            is_short && !is_length ? strtoull(last, NULL, 10) : 0);
+    if (strcmp(last, DOUBTED) == 0)
         link_memory_doubt(memory, address);
 }
 
@@ -199,17 +201,20 @@ static bool make_folders(const char *path)
     return access(folder, W_OK) == 0;
 }
 
-/* How, "-" for transfers, is left out where nothing follows. */
+/* How, "-" for transfers, is left out where nothing follows. Short ones end with their bytes. */
 static void put_line(FILE *file, const struct remembered_link *link)
 {
     fprintf(file, "%s%" PRId64 " %.9g %.9g %s", link->is_short ? SHORT " " : "", link->used_s,
             link->path.latency_s, link->path.bandwidth_bps, link->address);
-    if (link->sounded || link->path.back_bps > 0 || link->doubted)
+    const bool has_last = link->doubted || link->short_bytes > 0;
+    if (link->sounded || link->path.back_bps > 0 || has_last)
         fprintf(file, " %s", link->sounded ? SOUNDED : "-");
-    if (link->path.back_bps > 0 || link->doubted)
+    if (link->path.back_bps > 0 || has_last)
         fprintf(file, " %.9g", link->path.back_bps);
     if (link->doubted)
         fputs(" " DOUBTED, file);
+    else if (link->short_bytes > 0)
+        fprintf(file, " %" PRIu64, link->short_bytes);
     fputc('\n', file);
 }
 

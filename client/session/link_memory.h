@@ -25,6 +25,7 @@ struct remembered_link {
     int64_t used_s;                /* since 1970, when a transfer (or greetings) told of it last */
     bool sounded;                  /* by greetings only */
     bool is_short;                 /* by short transfers and calls only; not `sounded`; the rate may be 0 */
+    uint64_t short_bytes;          /* the longest of those; 0 of others */
     bool doubted; /* the last process found that it takes much longer; neither `sounded` nor `is_short` */
     struct path path;
 };
@@ -51,10 +52,10 @@ void link_memory_set(struct link_memory *memory, const char *address, const stru
 void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
                              int64_t now_s);
 
-/* The same, as short transfers and calls told it, or, with a rate of 0, only small ones; nothing happens
- * where longer ones or greetings are known. */
+/* The same, as short transfers and calls of `bytes` at most told it, or, with a rate of 0, only small ones;
+ * nothing happens where longer ones or greetings are known. */
 void link_memory_set_short(struct link_memory *memory, const char *address, const struct path *path,
-                           int64_t now_s);
+                           uint64_t bytes, int64_t now_s);
 
 /* Transfers took much longer than is known of that link, if something is known by longer ones
  * (core/forecast/surprise.h): it stands until the next process finds the same. */

@@ -81,6 +81,13 @@ static bool is_due(struct engine *engine)
            atomic_compare_exchange_strong(&engine->sounded_ns, &last, now_ns);
 }
 
+/* Then a glance at the way to the agent would take longer than what it may tell. */
+static bool is_near(struct engine *engine)
+{
+    char address[CAP_ADDRESS + 1];
+    return route_first(engine->route, address) && link_is_loopback(address);
+}
+
 static void sound_candidates(struct engine *engine, const struct submit_reply *reply)
 {
     const double until_s = now_s(engine) + LINK_SOUND_MOST_S;
@@ -104,10 +111,12 @@ void links_sound(struct engine *engine, const struct message *submit)
     struct extension forecast = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
     struct message asked = *submit, reply = {0};
     struct esp_error error;
+    const bool great = bytes.in + bytes.out >= LINK_GREAT_BYTES;
     if (!engine->sounds || bytes.in + bytes.out < LINK_MANY_BYTES || *request->server)
         return;
-    access_sound(engine);
-    if (bytes.in + bytes.out < LINK_GREAT_BYTES || !is_due(engine))
+    if (great || !is_near(engine) || extension_find(&request->extensions, EXTENSION_FORECAST))
+        access_sound(engine);
+    if (!great || !is_due(engine))
         return;
     asked.submit.request.extensions = (struct extensions){&forecast, 1};
     if (route_ask(engine->route, &asked, engine->call_timeout_ms, &reply, &error) == ESP_OK)

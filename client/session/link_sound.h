@@ -16,7 +16,8 @@
 /* Before a great request (a MESSAGE_SUBMIT, whose extensions stay as they are): measures what is not known of
  * the links to the best servers for it, as the agents forecast it; at most LINK_SOUND_MOST of them, in
  * LINK_SOUND_MOST_S about, and once in LINK_SOUND_AGAIN_S. Nothing happens for small requests, for one server
- * that is named, and on loopback. What cannot be measured stays unknown. Any thread. */
+ * that is named; on loopback the rate of this host's memory is enough, which calls of fewer bytes than that
+ * do without. What cannot be measured stays unknown. Any thread. */
 #define LINK_SOUND_MOST    8
 #define LINK_SOUND_MOST_S  2
 #define LINK_SOUND_AGAIN_S 60

@@ -59,6 +59,7 @@ bool told_links_next(const struct extensions *extensions, uint32_t tag, struct t
     const double latency_s = get_real(nul + 1), bandwidth = get_real(nul + 9);
     link->peer = (const char *)at;
     link->path = (struct path){true, latency_s, bandwidth, 0};
+    link->least_bps = 0;
     link->path.known = isfinite(latency_s) && latency_s >= 0 && isfinite(bandwidth) && bandwidth > 0;
     return true;
 }
@@ -76,30 +77,39 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
 
 bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n, struct arena *arena)
 {
-    struct told_link back[CAP_TOLD_LINKS];
-    size_t n_back = 0;
-    for (size_t i = 0; i < n && n_back < CAP_TOLD_LINKS; i++)
+    struct told_link back[CAP_TOLD_LINKS], least[CAP_TOLD_LINKS];
+    size_t n_back = 0, n_least = 0;
+    for (size_t i = 0; i < n && i < CAP_TOLD_LINKS; i++) {
         if (links[i].path.back_bps > 0)
-            back[n_back++] = (struct told_link){links[i].peer, path_turned(links[i].path)};
+            back[n_back++] = (struct told_link){links[i].peer, path_turned(links[i].path), 0};
+        if (links[i].path.bandwidth_bps <= 0 && links[i].least_bps > 0)
+            least[n_least++] =
+                (struct told_link){links[i].peer, {true, links[i].path.latency_s, links[i].least_bps, 0}, 0};
+    }
     return told_links_add(extensions, EXTENSION_CLIENT_LINKS, links, n, arena) &&
-           told_links_add(extensions, EXTENSION_CLIENT_LINKS_BACK, back, n_back, arena);
+           told_links_add(extensions, EXTENSION_CLIENT_LINKS_BACK, back, n_back, arena) &&
+           told_links_add(extensions, EXTENSION_CLIENT_LINKS_LEAST, least, n_least, arena);
 }
 
-static bool is_length(const struct path *path)
+/* A rate is not known, but something else is. */
+static bool is_without_rate(const struct told_link *link)
 {
-    return path->bandwidth_bps == 0 && isfinite(path->latency_s) && path->latency_s > 0;
+    const struct path *path = &link->path;
+    return path->bandwidth_bps == 0 && isfinite(path->latency_s) && path->latency_s >= 0 &&
+           (path->latency_s > 0 || link->least_bps > 0);
 }
 
-/* The rate back of the link that was read last; 0: it has none of its own. */
-static double back_of(const struct extensions *extensions, struct told_reader *reader)
+/* The rate that the list of that tag has for the link that was read last; 0: it has none. */
+static double beside(const struct extensions *extensions, uint32_t tag, struct told_beside *list,
+                     const char *peer)
 {
-    if (!reader->is_back_read && !told_links_next(extensions, EXTENSION_CLIENT_LINKS_BACK, &reader->back))
-        reader->back.peer = NULL;
-    reader->is_back_read = true;
-    if (!reader->back.peer || strcmp(reader->back.peer, reader->there.peer) != 0)
+    if (!list->is_read && !told_links_next(extensions, tag, &list->link))
+        list->link.peer = NULL;
+    list->is_read = true;
+    if (!list->link.peer || strcmp(list->link.peer, peer) != 0)
         return 0;
-    reader->is_back_read = false;
-    return reader->back.path.known ? reader->back.path.bandwidth_bps : 0;
+    list->is_read = false;
+    return list->link.path.known ? list->link.path.bandwidth_bps : 0;
 }
 
 bool told_own_next(const struct extensions *extensions, struct told_reader *reader, struct told_link *link)
@@ -107,8 +117,9 @@ bool told_own_next(const struct extensions *extensions, struct told_reader *read
     while (reader->n++ < CAP_TOLD_LINKS &&
            told_links_next(extensions, EXTENSION_CLIENT_LINKS, &reader->there)) {
         *link = reader->there;
-        link->path.back_bps = back_of(extensions, reader);
-        if (!link->path.known && !is_length(&link->path))
+        link->path.back_bps = beside(extensions, EXTENSION_CLIENT_LINKS_BACK, &reader->back, link->peer);
+        link->least_bps = beside(extensions, EXTENSION_CLIENT_LINKS_LEAST, &reader->least, link->peer);
+        if (!link->path.known && !is_without_rate(link))
             continue;
         link->path.known = true;
         return true;
@@ -116,15 +127,12 @@ bool told_own_next(const struct extensions *extensions, struct told_reader *read
     return false;
 }
 
-bool told_own(const struct extensions *extensions, const char *address, struct path *path)
+bool told_own(const struct extensions *extensions, const char *address, struct told_link *link)
 {
     struct told_reader reader = {.n = 0};
-    struct told_link link;
-    while (told_own_next(extensions, &reader, &link))
-        if (strcmp(link.peer, address) == 0) {
-            *path = link.path;
+    while (told_own_next(extensions, &reader, link))
+        if (strcmp(link->peer, address) == 0)
             return true;
-        }
     return false;
 }
 
@@ -136,12 +144,17 @@ struct path told_shortest(const struct path *access, const struct path *agents)
     return agents->known ? path_join(*access, *agents) : *access;
 }
 
-struct path told_over(struct path own, struct path shortest)
+struct path told_over(const struct told_link *own, struct path shortest)
 {
-    if (own.bandwidth_bps > 0 || !shortest.known)
-        return own;
-    shortest.latency_s = own.latency_s;
-    return shortest;
+    if (own->path.bandwidth_bps > 0)
+        return own->path;
+    struct path way = shortest.known ? shortest : own->path;
+    if (own->path.latency_s > 0)
+        way.latency_s = own->path.latency_s;
+    way.bandwidth_bps = fmax(way.bandwidth_bps, own->least_bps);
+    if (way.back_bps > 0)
+        way.back_bps = fmax(way.back_bps, own->least_bps);
+    return way;
 }
 
 bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena)
@@ -165,7 +178,7 @@ struct path told_access(const struct extensions *extensions)
 
 struct path told_way(const struct extensions *extensions, const char *address, struct path agents)
 {
-    struct path own;
+    struct told_link own;
     const struct path access = told_access(extensions), shortest = told_shortest(&access, &agents);
-    return told_own(extensions, address, &own) ? told_over(own, shortest) : shortest;
+    return told_own(extensions, address, &own) ? told_over(&own, shortest) : shortest;
 }

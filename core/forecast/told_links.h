@@ -18,6 +18,10 @@
 #define CAP_TOLD_LINKS          64 /* in one message; more are left out */
 /* Of those of a client's links whose way back has a rate of its own: the same with that, in their order. */
 #define EXTENSION_CLIENT_LINKS_BACK 36
+/* Of those of a client's links of which only short transfers have told: the same with the rate that these
+ * had, in their order. That is the least that it may be, and for the request the link has no rate of its own.
+ */
+#define EXTENSION_CLIENT_LINKS_LEAST 118
 
 /* Of a client's request: its way to the agent that it asks, as two such doubles; a rate of 0 is not known.
  * What is not known of its way to a server is the shortest path over what was measured: this way, and on
@@ -27,6 +31,7 @@
 struct told_link {
     const char *peer;
     struct path path;
+    double least_bps; /* of a client's link without a rate: at least this; 0: nothing is known of it */
 };
 
 /* Appends the extension; false without memory. None is nothing to do. */
@@ -38,24 +43,28 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
  * last, or behind what is whole. */
 bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link);
 
-/* Appends a client's links, with their ways back. False without memory. */
+/* Appends a client's links, with their ways back and least rates. False without memory. */
 bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n,
                   struct arena *arena);
-/* A client's links with their ways back, one after the other, from an all-zero reader on; those that are
- * nonsense are left out. A rate of 0 is not known. False behind the last. */
+/* A client's links with their ways back and least rates, one after the other, from an all-zero reader on;
+ * those that are nonsense are left out. A rate of 0 is not known. False behind the last. */
+struct told_beside { /* of a list with some of the links */
+    struct told_link link;
+    bool is_read;
+};
 struct told_reader {
-    struct told_link there, back;
-    bool is_back_read;
+    struct told_link there;
+    struct told_beside back, least;
     unsigned n;
 };
 bool told_own_next(const struct extensions *extensions, struct told_reader *reader, struct told_link *link);
 /* A client's link to the server at that address, as the client told it. */
-bool told_own(const struct extensions *extensions, const char *address, struct path *path);
+bool told_own(const struct extensions *extensions, const char *address, struct told_link *link);
 /* The shortest path over what was measured: the client's way to the agent, and on through the agents. */
 struct path told_shortest(const struct path *access, const struct path *agents);
 /* What such a link makes of the shortest path over what was measured: it counts in its place, or, where it
- * has no rate, says how long that is. */
-struct path told_over(struct path own, struct path shortest);
+ * has no rate, says how long that is, and the least that its rate may be. */
+struct path told_over(const struct told_link *own, struct path shortest);
 /* Appends the client's way to the agent; false without memory. */
 bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena);
 /* Unknown when it is not told, or is nonsense. */

@@ -73,6 +73,20 @@ check "a misspelt size is told with the one that was meant, and with all" \
 check "so it is for an abstract problem" \
     fails 2 "solve has no argument 'nrsh': did you mean 'nrhs'?" espalier forecast solve m=3 n=3 nrsh=4
 check "an array is no size" fails 2 'ddot: x: expected a scalar input (n)' espalier forecast ddot n=3 x=4
+# Before anything has been sent: on one host data move within its memory, and where that was not measured the forecast says so.
+unknown_links() {
+    espalier forecast --json dgemm m=1000 n=1000 k=1000 | tr -d '\n' >out
+    cat out
+    sed -n 's/.*"transfer_s": \([0-9.e+-]*\).*"transfer_error_s": \([0-9.e+-]*\).*"transfer_by": "memory of this host".*/\1 \2/p' out |
+        awk '{ good = $1 > 0.001 && $1 < 1 && $2 > 0.4 * $1 } END { exit !good }' || return 1
+    grep -q '^[0-9]* .* sounded$' "$HOME/.cache/espalier/links" || return 1
+    { cat client.conf && echo 'sound_links = no' && echo 'remember_links = no'; } >deaf.conf
+    ESPALIER_CONFIG=deaf.conf espalier forecast --json dgemm m=1000 n=1000 k=1000 >out && cat out &&
+        grep -q '"transfer_by": "not measured"' out || return 1
+    ESPALIER_CONFIG=deaf.conf espalier forecast dgemm m=1000 n=1000 k=1000 >out && cat out &&
+        awk '$1 == "here" { found = $0 ~ / [?] / } END { exit !found }' out && grep -q '^[?]: no link there was measured' out
+}
+check "an unknown link on this host is forecast by its memory, or told to be unknown" unknown_links
 espalier calibrate --sed sed.conf --budget 3s --longest 10ms ddot >calibrate.out 2>&1
 # shellcheck disable=SC2154
 kill -HUP "$pid_sed"
@@ -138,7 +152,7 @@ in_80_columns() {
 }
 check "the table has room on a terminal" in_80_columns
 nothing_queued() { # 0 is shown as 0
-    espalier forecast dgemm m=500 n=500 k=500 | grep -Eq '^here +[0-9.]+ .?s +[0-9.]+ .?s +[0-9.]+( .?s)? +0 +[0-9.]+ .?s'
+    espalier forecast dgemm m=500 n=500 k=500 | grep -Eq '^here +[0-9.]+ .?s +[0-9.]+ .?s +~?[0-9.]+( .?s)? +0 +[0-9.]+ .?s'
 }
 check "with 0 for a queue that is empty" wait_until nothing_queued
 check "a constraint that is none is told" fails 2 '--deadline: expected a time' espalier forecast ddot n=1000 --deadline soon

@@ -365,7 +365,7 @@ static void a_client_s_own_link_counts(void **state)
     struct argument_attribute argument = {
         .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
-    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}}, {"h:1", {true, 0.001, 20e6, 0}}};
+    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}, 0}, {"h:1", {true, 0.001, 20e6, 0}, 0}};
     struct aggregate_input input = {&b, {true, 0.01, 1e6, 0}, NULL, NULL};
     struct response merged;
     struct esp_error error;
@@ -388,7 +388,7 @@ static void a_client_s_own_link_counts(void **state)
     assert_string_equal(next.peer, "h:1");
     assert_float_equal(next.path.bandwidth_bps, 20e6, 1);
     assert_false(told_links_next(&request.extensions, EXTENSION_CLIENT_LINKS, &next));
-    const struct told_link nonsense = {"n:1", {true, -1, 1e6, 0}};
+    const struct told_link nonsense = {"n:1", {true, -1, 1e6, 0}, 0};
     assert_true(told_links_add(&(struct extensions){0}, EXTENSION_CLIENT_LINKS, NULL, 0, &arena));
     request.extensions = (struct extensions){0};
     assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &nonsense, 1, &arena));
@@ -409,7 +409,7 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
     const struct path access = {true, 0.02, 4e6, 0}, near = {true, 0.02, 0, 0},
                       agents = {true, 0.01, 20e6, 0};
-    const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}};
+    const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}, 0};
     struct aggregate_input inputs[] = {{&b, agents, NULL, NULL}, {&b, {0}, NULL, NULL}};
     struct response merged;
     struct esp_error error;
@@ -430,14 +430,14 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
         assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s < 0.3);
     }
     /* Results go back at a rate of their own, where the client knows that. */
-    const struct told_link uneven = {"h:1", {true, 0.001, 4e6, 20e6}};
+    const struct told_link uneven = {"h:1", {true, 0.001, 4e6, 20e6}, 0};
     argument.mode = MODE_INOUT;
     request.extensions = (struct extensions){0};
     assert_true(told_own_add(&request.extensions, &uneven, 1, &arena));
     const struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
     assert_true(times.in_s > 5 && times.in_s < 5.5 && times.out_s > 1 && times.out_s < 1.1);
     /* A client that has only made small calls knows how far the server is: the rest is as it was measured. */
-    const struct told_link lengths[] = {{"g:1", {true, 0.001, 1e6, 2e6}}, {"h:1", {true, 0.3, 0, 0}}};
+    const struct told_link lengths[] = {{"g:1", {true, 0.001, 1e6, 2e6}, 0}, {"h:1", {true, 0.3, 0, 0}, 0}};
     argument.mode = MODE_IN;
     request.extensions = (struct extensions){0};
     assert_true(told_own_add(&request.extensions, lengths, 2, &arena));
@@ -448,6 +448,20 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     way = told_way(&request.extensions, "g:1", agents);
     assert_true(way.latency_s == 0.001 && way.bandwidth_bps == 1e6 && way.back_bps == 2e6);
     assert_true(told_way(&request.extensions, "i:1", agents).latency_s == agents.latency_s);
+    /* One that has made short transfers knows the least that the rate may be. */
+    const struct told_link least[] = {{"g:1", {true, 0.3, 0, 0}, 0},
+                                      {"h:1", {true, 0.001, 0, 0}, 4e6},
+                                      {"i:1", {true, 0, 0, 0}, 90e6},
+                                      {"j:1", {true, 0.001, 5e6, 0}, 90e6}};
+    request.extensions = (struct extensions){0};
+    assert_true(told_own_add(&request.extensions, least, 4, &arena));
+    assert_true(told_way(&request.extensions, "g:1", agents).bandwidth_bps == agents.bandwidth_bps);
+    way = told_way(&request.extensions, "h:1", agents);
+    assert_true(way.latency_s == 0.001 && way.bandwidth_bps == agents.bandwidth_bps);
+    assert_true(told_way(&request.extensions, "h:1", (struct path){0}).bandwidth_bps == 4e6);
+    way = told_way(&request.extensions, "i:1", agents);
+    assert_true(way.latency_s == agents.latency_s && way.bandwidth_bps == 90e6);
+    assert_true(told_way(&request.extensions, "j:1", agents).bandwidth_bps == 5e6);
     const struct path nonsense[] = {{true, -1, 1e6, 0}, {true, 0, -1, 0}, {true, HUGE_VAL, 0, 0}};
     for (size_t i = 0; i < 3; i++) {
         request.extensions = (struct extensions){0};

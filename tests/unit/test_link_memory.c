@@ -4,9 +4,12 @@
  */
 #include "client/session/link.h"
 #include "client/session/link_memory.h"
+#include "client/session/route_internal.h"
 #include "client/session/sounding.h"
+#include "core/choice/estimate.h"
 #include "core/forecast/sharing.h"
 #include "core/forecast/surprise.h"
+#include "core/forecast/told_links.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"
 
@@ -234,11 +237,11 @@ static void what_short_transfers_told_is_kept(void **state)
     (void)state;
     struct link_memory memory = {0};
     const struct path slow = {true, 0.5, 1e4, 0}, quick = {true, 0.001, 20e6, 0};
-    link_memory_set_short(&memory, "b:1", &slow, NOW);
+    link_memory_set_short(&memory, "b:1", &slow, 100000, NOW);
     link_memory_set_sounded(&memory, "s:1", &quick, NOW);
-    link_memory_set_short(&memory, "s:1", &slow, NOW);
+    link_memory_set_short(&memory, "s:1", &slow, 100000, NOW);
     link_memory_set(&memory, "t:1", &quick, NOW);
-    link_memory_set_short(&memory, "t:1", &slow, NOW);
+    link_memory_set_short(&memory, "t:1", &slow, 100000, NOW);
     assert_true(link_memory_save(&memory, path));
     link_memory_clear(&memory);
     link_memory_load(&memory, path, NOW + 3000);
@@ -261,9 +264,9 @@ static void how_far_a_server_is_is_kept(void **state)
     (void)state;
     struct link_memory memory = {0};
     const struct path length = {true, 0.02, 0, 0}, rated = {true, 0.5, 1e4, 0};
-    link_memory_set_short(&memory, "l:1", &length, NOW);
-    link_memory_set_short(&memory, "r:1", &rated, NOW);
-    link_memory_set_short(&memory, "r:1", &length, NOW);
+    link_memory_set_short(&memory, "l:1", &length, 100000, NOW);
+    link_memory_set_short(&memory, "r:1", &rated, 100000, NOW);
+    link_memory_set_short(&memory, "r:1", &length, 100000, NOW);
     assert_true(link_memory_save(&memory, path));
     link_memory_clear(&memory);
     link_memory_load(&memory, path, NOW);
@@ -271,9 +274,126 @@ static void how_far_a_server_is_is_kept(void **state)
     assert_float_equal(link_memory_find(&memory, "l:1")->path.latency_s, 0.02, 1e-9);
     assert_true(link_memory_find(&memory, "l:1")->path.bandwidth_bps == 0);
     assert_float_equal(link_memory_find(&memory, "r:1")->path.bandwidth_bps, 1e4, 1);
-    link_memory_set_short(&memory, "l:1", &rated, NOW);
+    link_memory_set_short(&memory, "l:1", &rated, 100000, NOW);
     assert_float_equal(link_memory_find(&memory, "l:1")->path.bandwidth_bps, 1e4, 1);
     link_memory_clear(&memory);
+}
+
+/* How long they were is kept with them, and a line of an earlier version does without. */
+static void how_long_short_transfers_were_is_kept(void **state)
+{
+    (void)state;
+    struct link_memory memory = {0};
+    link_memory_set_short(&memory, "b:1", &(struct path){true, 0.001, 1e4, 0}, 70000, NOW);
+    assert_true(link_memory_save(&memory, path));
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW);
+    assert_int_equal(link_memory_find(&memory, "b:1")->short_bytes, 70000);
+    link_memory_set(&memory, "b:1", &(struct path){true, 0.001, 1e4, 0}, NOW);
+    assert_int_equal(link_memory_find(&memory, "b:1")->short_bytes, 0);
+    link_memory_clear(&memory);
+}
+
+/* ---- what is told of links, and how far it is believed ---- */
+
+static struct engine *make_engine(void)
+{
+    static struct route route;
+    struct engine *engine = calloc(1, sizeof *engine);
+    assert_non_null(engine);
+    *engine = (struct engine){.clock = &clock_system, .route = &route, .remembers = true, .remembered = true};
+    pthread_mutex_init(&engine->links_lock, NULL);
+    return engine;
+}
+
+static struct link *add_link(struct engine *engine, const char *address)
+{
+    struct link *link = make_link(engine, address);
+    HASH_ADD_KEYPTR(hh, engine->links, link->address, strlen(address), link);
+    return link;
+}
+
+static void drop_engine(struct engine *engine)
+{
+    struct link *link, *next;
+    HASH_ITER(hh, engine->links, link, next)
+    {
+        HASH_DEL(engine->links, link);
+        pthread_mutex_destroy(&link->lock);
+        free(link);
+    }
+    link_memory_clear(&engine->memory);
+    pthread_mutex_destroy(&engine->links_lock);
+    free(engine);
+}
+
+/* Of a link, with a forecast of a request of so many bytes. */
+static struct told_link told_with(struct engine *engine, const char *address, uint64_t bytes)
+{
+    struct argument_attribute argument = {.mode = MODE_IN, .bytes = bytes, .datum = "", .holder = ""};
+    struct extension forecast = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
+    struct request request = {
+        .arguments = &argument, .n_arguments = 1, .server = "", .extensions = {&forecast, 1}};
+    struct arena arena = {0};
+    struct told_link link = {.peer = NULL};
+    assert_true(links_tell(engine, &request, &arena));
+    assert_true(told_own(&request.extensions, address, &link));
+    link.peer = NULL;
+    arena_clear(&arena);
+    return link;
+}
+
+/* A call with 40 kB that a busy machine held up for a millisecond tells of its like, and of longer ones the
+ * least that the link may do. */
+static void short_transfers_tell_of_short_requests(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct link *link = add_link(engine, "t:1");
+    link_answered(link, 0.0002);
+    link_called(link, 40000, 0.0018, 0);
+    link_memory_set_short(&engine->memory, "r:1", &(struct path){true, 0.0001, 25e6, 0}, 40000, NOW);
+    link_memory_set_short(&engine->memory, "o:1", &(struct path){true, 0.0001, 25e6, 0}, 0, NOW);
+    link_memory_set(&engine->memory, "k:1", &(struct path){true, 0.0001, 25e6, 0}, NOW);
+    const char *const addresses[] = {"t:1", "r:1", "o:1"};
+    for (int i = 0; i < 3; i++) {
+        const struct told_link like = told_with(engine, addresses[i], 100000),
+                               longer = told_with(engine, addresses[i], 24000000);
+        assert_true(like.path.bandwidth_bps > 20e6 && like.path.bandwidth_bps < 30e6);
+        assert_true(like.least_bps == 0);
+        assert_true(longer.path.bandwidth_bps == 0 && longer.path.latency_s == 0.0001);
+        assert_true(longer.least_bps == like.path.bandwidth_bps);
+    }
+    assert_true(told_with(engine, "k:1", 24000000).path.bandwidth_bps == 25e6);
+    link_learn(link, true, 300000, 0.003); /* longer ones know better */
+    assert_true(told_with(engine, "t:1", 24000000).path.bandwidth_bps > 50e6);
+    drop_engine(engine);
+}
+
+static void what_only_greetings_or_short_transfers_told_is_doubted(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct link *link = add_link(engine, "t:1");
+    const struct path known = {true, 0.01, 5e6, 0};
+    const struct request_bytes in = {16000000, 8}, out = {8, 16000000};
+    link_memory_set(&engine->memory, "k:1", &known, NOW);
+    link_memory_set_sounded(&engine->memory, "s:1", &known, NOW);
+    link_memory_set_short(&engine->memory, "b:1", &known, 40000, NOW);
+    assert_true(links_doubt(engine, "k:1", in) < 0.2);
+    assert_true(links_doubt(engine, "s:1", in) == LINK_STRANGE_DOUBT);
+    assert_true(links_doubt(engine, "b:1", in) == LINK_STRANGE_DOUBT);
+    link_memory_set(&engine->memory, "t:1", &known, NOW);
+    assert_true(links_doubt(engine, "t:1", in) < 0.2); /* this process has only been there */
+    link_sounded(link, 0.02, 5e6);
+    assert_true(links_doubt(engine, "t:1", in) == LINK_STRANGE_DOUBT);
+    link_learn(link, true, 5000000, 1);
+    link_learn(link, true, 5000000, 1.1);
+    assert_true(links_doubt(engine, "t:1", in) < 0.2);
+    assert_true(links_doubt(engine, "t:1", out) > 0.4); /* nothing has come from there */
+    link_learn(link, true, 5000000, 3);
+    assert_true(links_doubt(engine, "t:1", in) > 0.4); /* they differ */
+    drop_engine(engine);
 }
 
 /* ---- sharing ---- */
@@ -455,6 +575,9 @@ int main(void)
         cmocka_unit_test(what_surprises_counts_when_it_is_said_again),
         cmocka_unit_test_setup_teardown(what_short_transfers_told_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(how_far_a_server_is_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(how_long_short_transfers_were_is_kept, set_up, tear_down),
+        cmocka_unit_test(short_transfers_tell_of_short_requests),
+        cmocka_unit_test(what_only_greetings_or_short_transfers_told_is_doubted),
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
         cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),
         cmocka_unit_test(a_long_way_does_not_hide_the_rate),
