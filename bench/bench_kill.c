@@ -202,7 +202,7 @@ static enum esp_status get(struct client *client, const struct item *item)
     for (uint64_t at = 0, moved = 0; status == ESP_OK && at < item->bytes; at += moved) {
         struct message header = piece(MESSAGE_GET, item, ticket, at, PIECE);
         struct esp_error error;
-        status = transport_get(transport, address, &header, client->data + at, &moved, TIMEOUT_MS, &error);
+        status = transport_get(transport, address, &header, client->data + at, &moved, TIMEOUT_MS, 0, &error);
         if (status == ESP_OK && moved == 0)
             status = ESP_FAILED;
     }

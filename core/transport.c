@@ -75,9 +75,10 @@ enum esp_status transport_put(struct transport *transport, const char *address, 
 }
 
 enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,
-                              void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error)
+                              void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
+                              struct esp_error *error)
 {
-    return transport->ops->get(transport, address, header, data, moved, timeout_ms, error);
+    return transport->ops->get(transport, address, header, data, moved, timeout_ms, silence_ms, error);
 }
 
 enum esp_status transport_lend(struct transport *transport, const char *address, const struct message *header,

@@ -129,11 +129,13 @@ enum esp_status transport_call(struct transport *transport, const char *address,
                                struct esp_error *error);
 
 /* Moves a piece of a large argument or result; `header` is a MESSAGE_PUT or MESSAGE_GET with the length set.
- * get: *moved tells how many bytes came (at most the length). The data are not copied on the way. */
+ * get: *moved tells how many bytes came (at most the length). ESP_TIMEOUT also when for `silence_ms` nothing
+ * has come of it (0: that does not matter). The data are not copied on the way. */
 enum esp_status transport_put(struct transport *transport, const char *address, const struct message *header,
                               const void *data, int64_t timeout_ms, struct esp_error *error);
 enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,
-                              void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
+                              void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
+                              struct esp_error *error);
 
 /* Offers all of a value, the `header`'s bytes of the memory file `file` from `offset` on, to a node on this
  * host that serves the same user, so that it uses them where they are and nothing is moved. The file is
@@ -174,7 +176,8 @@ struct transport_ops {
     enum esp_status (*put)(struct transport *transport, const char *address, const struct message *header,
                            const void *data, int64_t timeout_ms, struct esp_error *error);
     enum esp_status (*get)(struct transport *transport, const char *address, const struct message *header,
-                           void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
+                           void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
+                           struct esp_error *error);
     void (*destroy)(struct transport *transport);
     void (*interrupt)(struct transport *transport); /* NULL: nothing lasts here */
     enum esp_status (*lend)(struct transport *transport, const char *address, const struct message *header,

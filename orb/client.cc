@@ -15,6 +15,7 @@ extern "C" {
 #include "util/crc32c.h"
 }
 
+#include <algorithm>
 #include <string.h>
 
 namespace
@@ -43,8 +44,9 @@ class Body
 class Asking : public Invocation
 {
   public:
-    Asking(enum message_kind kind, const Body &request, int64_t deadline_ns, struct message *into)
-        : Invocation(message_operation(kind), false, deadline_ns), body(request), reply(into)
+    Asking(enum message_kind kind, const Body &request, int64_t deadline_ns, struct message *into,
+           int64_t silence_ns = 0)
+        : Invocation(message_operation(kind), false, deadline_ns, silence_ns), body(request), reply(into)
     {
         wrong.status = ESP_OK;
     }
@@ -97,8 +99,10 @@ class Putting : public Asking
 class Getting : public Asking
 {
   public:
-    Getting(const Body &request, int64_t deadline_ns, struct message *into, void *to, uint64_t length)
-        : Asking(MESSAGE_GET, request, deadline_ns, into), data(to), most(length)
+    Getting(const Body &request, int64_t deadline_ns, int64_t silence_ns, struct message *into, void *to,
+            uint64_t length)
+        : Asking(MESSAGE_GET, request, deadline_ns, into, silence_ns), data(to), most(length),
+          minds_silence(silence_ns > 0)
     {
     }
     void unmarshalReturnedValues(cdrStream &stream) override
@@ -116,7 +120,10 @@ class Getting : public Asking
         }
         if (!stream.checkInputOverrun(1, bytes))
             throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_YES);
-        found_crc = stream_get_bytes(stream, data, bytes, reply->chunk_reply.flags & CHUNK_HAS_CRC);
+        std::function<void()> came;
+        if (minds_silence)
+            came = [this] { note_life(); };
+        found_crc = stream_get_bytes(stream, data, bytes, reply->chunk_reply.flags & CHUNK_HAS_CRC, came);
     }
 
     uint32_t found_crc = 0; /* of what came, when the reply has one */
@@ -124,6 +131,7 @@ class Getting : public Asking
   private:
     void *data;
     uint64_t most;
+    const bool minds_silence;
 };
 
 } // namespace
@@ -251,14 +259,17 @@ static enum esp_status check_moved(const struct message *reply, uint32_t found, 
 }
 
 enum esp_status orb_get(struct transport *transport, const char *address, const struct message *header,
-                        void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error)
+                        void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
+                        struct esp_error *error)
 {
     OrbTransport *self = static_cast<OrbTransport *>(transport);
+    /* Who reaches into this memory says nothing before all of the chunk is there. */
+    const int64_t near_ms = silence_ms > 0 ? std::min(silence_ms, timeout_ms) : timeout_ms;
     *moved = 0;
     enum esp_status status = check_chunk(header, MESSAGE_GET, error);
     if (status != ESP_OK)
         return status;
-    if (reach_get(self, address, header->chunk, data, moved, timeout_ms, &status, error))
+    if (reach_get(self, address, header->chunk, data, moved, near_ms, &status, error))
         return status;
     struct message request = {};
     request.kind = MESSAGE_GET;
@@ -271,7 +282,8 @@ enum esp_status orb_get(struct transport *transport, const char *address, const 
         return status;
     struct message reply = {};
     reply.kind = MESSAGE_CHUNK_REPLY;
-    Getting getting(body, deadline_from(timeout_ms), &reply, data, request.chunk.length);
+    Getting getting(body, deadline_from(timeout_ms), silence_ms * NS_PER_MS, &reply, data,
+                    request.chunk.length);
     status = perform(self, address, getting, &reply, error);
     if (status == ESP_OK)
         status = check_moved(&reply, getting.found_crc, error);

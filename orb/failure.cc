@@ -26,7 +26,7 @@ static bool only_asks(const char *operation)
 {
     if (!operation)
         return false;
-    static const char *const names[] = {"greet", "locate", "describe", "list", "tree", "data"};
+    static const char *const names[] = {"greet", "locate", "describe", "list", "tree", "data", "get"};
     for (const char *name : names)
         if (!strcmp(operation, name))
             return true;

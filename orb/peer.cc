@@ -127,9 +127,9 @@ class Connecting
 
 } // namespace
 
-Invocation::Invocation(const char *operation, bool oneway, int64_t deadline)
+Invocation::Invocation(const char *operation, bool oneway, int64_t deadline, int64_t silence)
     : omniCallDescriptor(nullptr, operation, strlen(operation) + 1, oneway, nullptr, 0, false),
-      deadline_ns(deadline)
+      deadline_ns(deadline), silence_ns(silence)
 {
 }
 
@@ -149,6 +149,17 @@ void Invocation::limit(omni::giopStream &giop, int64_t most_ns)
     giop.setDeadline(absolute);
 }
 
+int64_t Invocation::silent_until_ns() const
+{
+    return silence_ns > 0 ? std::min(deadline_ns, clock_now_ns(&clock_system) + silence_ns) : deadline_ns;
+}
+
+void Invocation::note_life()
+{
+    if (watched && silence_ns > 0)
+        watchdog->extend(watch, silent_until_ns());
+}
+
 void Invocation::connected(omni::giopStream &giop)
 {
     if (deadline_ns - clock_now_ns(&clock_system) < 1000 || !watchdog) {
@@ -158,7 +169,7 @@ void Invocation::connected(omni::giopStream &giop)
     giop.clearDeadline();
     watch.strand = &giop.strand();
     watch.connection = giop.strand().connection;
-    watch.deadline_ns = deadline_ns;
+    watch.deadline_ns = silent_until_ns();
     watchdog->add(watch);
     watched = true;
 }

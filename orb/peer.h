@@ -78,7 +78,9 @@ class Peers
 class Invocation : public omniCallDescriptor
 {
   public:
-    Invocation(const char *operation, bool oneway, int64_t deadline_ns);
+    /* `silence_ns`: also that nothing may come for, as long as note_life() is called for what comes; 0: that
+     * does not matter. */
+    Invocation(const char *operation, bool oneway, int64_t deadline_ns, int64_t silence_ns = 0);
     ~Invocation() override;
 
     /* Throws what the ORB throws; CORBA::TIMEOUT also when no connection became free. */
@@ -87,11 +89,15 @@ class Invocation : public omniCallDescriptor
     void initialiseCall(cdrStream &stream) override;
     /* The connection that it has been waiting for stands. */
     void connected(omni::giopStream &giop);
+    /* Something has come. The invocation's own thread. */
+    void note_life();
 
   private:
     void limit(omni::giopStream &giop, int64_t most_ns);
+    int64_t silent_until_ns() const;
 
     const int64_t deadline_ns; /* CLOCK_MONOTONIC */
+    const int64_t silence_ns;
     Watchdog *watchdog = nullptr;
     int64_t connect_ns = 0;
     Watch watch;
@@ -112,6 +118,7 @@ enum esp_status orb_call(struct transport *transport, const char *address, const
 enum esp_status orb_put(struct transport *transport, const char *address, const struct message *header,
                         const void *data, int64_t timeout_ms, struct esp_error *error);
 enum esp_status orb_get(struct transport *transport, const char *address, const struct message *header,
-                        void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
+                        void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
+                        struct esp_error *error);
 
 #endif

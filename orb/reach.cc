@@ -125,13 +125,15 @@ void ReachUpcall::move(const NearProcess &asker)
         return;
     const uint64_t bytes = area.length;
     bool moved = false;
+    /* Who has given this up (it took too long) has closed the connection, and uses that memory otherwise. */
     if (write) {
-        moved = asker.take(area.data, reach.place, bytes);
+        moved = asker.take(area.data, reach.place, bytes) && !connection_is_gone(handle.connection());
         if (moved)
             work_on_area();
     } else {
         work_on_area();
-        moved = area_open && asker.fill(area.data, reach.place, bytes);
+        moved = area_open && !connection_is_gone(handle.connection()) &&
+                asker.fill(area.data, reach.place, bytes);
     }
     if (!area_open)
         return;

@@ -2,6 +2,7 @@
 #include "orb/stream.h"
 
 extern "C" {
+#include "util/clock.h"
 #include "util/crc32c.h"
 }
 
@@ -115,16 +116,27 @@ bool stream_put_body(cdrStream &stream, const struct memory_wire &body)
     return true;
 }
 
-uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc)
+static const size_t PIECE = 128 * 1024, FIRST_PIECE = 16 * 1024;
+/* Pieces that take longer are not made longer. */
+static const int64_t PIECE_NS = 100 * NS_PER_MS;
+
+uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc,
+                          const std::function<void()> &came)
 {
-    const size_t piece = crc ? 128 * 1024 : bytes;
+    size_t piece = came ? FIRST_PIECE : crc ? PIECE : bytes;
     CORBA::Octet *at = static_cast<CORBA::Octet *>(data);
     uint32_t sum = 0;
     while (bytes > 0) {
         const size_t n = bytes < piece ? bytes : piece;
+        const int64_t begun_ns = came ? clock_now_ns(&clock_system) : 0;
         stream.get_octet_array(at, (int)n);
         if (crc)
             sum = crc32c(sum, at, n);
+        if (came) {
+            came();
+            if (piece < PIECE && clock_now_ns(&clock_system) - begun_ns < PIECE_NS)
+                piece *= 2;
+        }
         at += n;
         bytes -= n;
     }

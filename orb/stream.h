@@ -7,6 +7,7 @@
 
 #include "orb/corba.h"
 #include <exception>
+#include <functional>
 
 /* Over a stream of a request or a reply, in the byte order that the stream has. Exceptions must not cross
  * the codec, which is C: they are kept here and thrown again by check(). */
@@ -67,7 +68,9 @@ void stream_decode(cdrStream &stream, struct arena *arena, struct esp_error *wro
 bool stream_put_body(cdrStream &stream, const struct memory_wire &body);
 
 /* Takes so many bytes off the stream straight to where they belong. Returns their CRC32C when it is wanted,
- * else 0: made piece by piece, while each is still in the processor's cache. */
-uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc);
+ * else 0: made piece by piece, while each is still in the processor's cache. `came` (may be null) is called
+ * behind each piece; the first ones are short then, so that slow links have it called in time, too. */
+uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc,
+                          const std::function<void()> &came = nullptr);
 
 #endif

@@ -517,7 +517,7 @@ static void typed_server(struct transport *transport, const std::string &address
     chunk.kind = MESSAGE_GET;
     if (!put)
         std::cout << "# " << error.text << std::endl;
-    check(put && transport_get(transport, at, &chunk, &back[0], &moved, 10000, &error) == ESP_OK &&
+    check(put && transport_get(transport, at, &chunk, &back[0], &moved, 10000, 0, &error) == ESP_OK &&
               moved == data.size() && back == data,
           "chunks go to a typed server and come back");
 

@@ -47,6 +47,13 @@ void Watchdog::add(Watch &watch)
         changed.notify_one();
 }
 
+/* It wakes at the earlier one, once, and sees then that there is time. */
+void Watchdog::extend(Watch &watch, int64_t deadline_ns)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    watch.deadline_ns = deadline_ns;
+}
+
 void Watchdog::remove(Watch &watch)
 {
     std::lock_guard<std::mutex> lock(mutex);

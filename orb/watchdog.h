@@ -39,6 +39,8 @@ class Watchdog
     /* From now on the connection is shut down at the deadline. The thread starts with the first; throws
      * std::system_error when it cannot. */
     void add(Watch &watch);
+    /* A later deadline, of one that has been added. */
+    void extend(Watch &watch, int64_t deadline_ns);
     /* Afterwards it is not looked at any more. One that was not added is left alone. */
     void remove(Watch &watch);
     /* Shuts down the connections of all invocations that are under way. */

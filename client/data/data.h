@@ -170,5 +170,8 @@ enum esp_status data_drop_at(struct engine *engine, const char *id, const struct
  * within the thread's deadline. The caller clears *reply in every case. */
 enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
                          struct message *reply, struct esp_error *error);
+/* The same, for at most so long. */
+enum esp_status data_ask_within(struct engine *engine, const char *address, const struct message *request,
+                                int64_t most_ms, struct message *reply, struct esp_error *error);
 
 #endif

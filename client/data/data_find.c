@@ -11,6 +11,8 @@
 
 /* Who is asked while others are left has this share of the time: one that is stopped leaves them some. */
 #define SHARE 3
+/* And at first no more than this; longer when the others have been asked. */
+#define SILENCE_MS 2000
 
 /* What one question may take. */
 static int64_t time_ms(const struct engine *engine, bool others)
@@ -20,13 +22,14 @@ static int64_t time_ms(const struct engine *engine, bool others)
     return own_ms < engine->call_timeout_ms ? own_ms : engine->call_timeout_ms;
 }
 
+/* `each_ms`: for one answer; `all_ms`: while the store is busy. */
 static enum esp_status ask_within(struct engine *engine, const char *address, const struct message *request,
-                                  int64_t timeout_ms, struct message *reply, struct esp_error *error)
+                                  int64_t each_ms, int64_t all_ms, struct message *reply,
+                                  struct esp_error *error)
 {
-    const int64_t until_ns = clock_now_ns(&clock_system) + timeout_ms * NS_PER_MS;
+    const int64_t until_ns = clock_now_ns(&clock_system) + all_ms * NS_PER_MS;
     for (;;) {
-        enum esp_status status =
-            transport_call(engine->transport, address, request, timeout_ms, reply, error);
+        enum esp_status status = transport_call(engine->transport, address, request, each_ms, reply, error);
         if (status != ESP_BUSY || clock_now_ns(&clock_system) >= until_ns || atomic_load(&engine->closing))
             return status;
         message_clear(reply);
@@ -37,7 +40,15 @@ static enum esp_status ask_within(struct engine *engine, const char *address, co
 enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
                          struct message *reply, struct esp_error *error)
 {
-    return ask_within(engine, address, request, time_ms(engine, false), reply, error);
+    const int64_t all_ms = time_ms(engine, false);
+    return ask_within(engine, address, request, all_ms, all_ms, reply, error);
+}
+
+enum esp_status data_ask_within(struct engine *engine, const char *address, const struct message *request,
+                                int64_t most_ms, struct message *reply, struct esp_error *error)
+{
+    const int64_t all_ms = time_ms(engine, false);
+    return ask_within(engine, address, request, most_ms < all_ms ? most_ms : all_ms, all_ms, reply, error);
 }
 
 static enum esp_status each_server(struct engine *engine, const char *only, int64_t timeout_ms,
@@ -114,6 +125,7 @@ struct search {
     size_t n;
     struct data_holder asked[MOST_ASKED]; /* or to be asked, from `next` on: what others have told */
     size_t n_asked, next;
+    bool timed_out[MOST_ASKED];             /* did not answer as soon as others do */
     char places[MOST_PLACES][CAP_NAME + 1]; /* where it should be, whether that is reached or not */
     size_t n_places;
     struct esp_error *why;            /* what the origin says */
@@ -157,6 +169,17 @@ static void note_place(void *arg, const char *name)
         snprintf(search->places[search->n_places++], sizeof search->places[0], "%s", name);
 }
 
+static void forget_silence(struct search *search, const char *name)
+{
+    struct data_witnesses *witnesses = search->witnesses;
+    for (size_t i = 0; witnesses && i < witnesses->n_silent; i++)
+        if (strcmp(witnesses->silent[i], name) == 0) {
+            memmove(witnesses->silent[i], witnesses->silent[i + 1],
+                    (--witnesses->n_silent - i) * sizeof witnesses->silent[0]);
+            return;
+        }
+}
+
 static bool is_silence(enum esp_status status)
 {
     return status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
@@ -164,13 +187,13 @@ static bool is_silence(enum esp_status status)
 
 /* Whether that one has it. A server that cannot be reached, or keeps no data, has nothing for us. Copies that
  * it has given away are noted. */
-static void look(struct search *search, const struct data_holder *server)
+static enum esp_status look(struct search *search, const struct data_holder *server, int64_t most_ms)
 {
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = search->id, .after = ""}}, reply = {0};
     struct esp_error said;
     bool is_origin = !strcmp(server->server, search->origin);
     enum esp_status status =
-        ask_within(search->engine, server->address, &request, time_ms(search->engine, true), &reply, &said);
+        data_ask_within(search->engine, server->address, &request, most_ms, &reply, &said);
     if (is_silence(status)) {
         error_prefix_at(&said, server->server, server->address);
         note_silent(search, server->server);
@@ -190,13 +213,32 @@ static void look(struct search *search, const struct data_holder *server)
         data_read_places(&reply.data_reply.extensions, note_place, search);
     }
     message_clear(&reply);
+    return status;
 }
 
-/* All that were named, and whom they name. */
+/* All that were named, and whom they name. One that is stopped does not keep the search from the others. */
 static void look_at_noted(struct search *search)
 {
-    while (search->next < search->n_asked && search->n < DATA_MOST_HOLDERS && (search->all || search->n == 0))
-        look(search, &search->asked[search->next++]);
+    const int64_t own_ms = time_ms(search->engine, true);
+    while (search->next < search->n_asked && search->n < DATA_MOST_HOLDERS &&
+           (search->all || search->n == 0)) {
+        const size_t i = search->next++;
+        search->timed_out[i] =
+            look(search, &search->asked[i], own_ms < SILENCE_MS ? own_ms : SILENCE_MS) == ESP_TIMEOUT;
+    }
+}
+
+/* Those that did not answer then have all the time there is, where they are the only ones that may have it,
+ * or who asks has to know what all of them say. */
+static void look_at_silent(struct search *search)
+{
+    for (size_t i = 0; i < search->next && search->n < DATA_MOST_HOLDERS; i++) {
+        if (!search->timed_out[i] || (search->n > 0 && !search->witnesses))
+            continue;
+        forget_silence(search, search->asked[i].server);
+        look(search, &search->asked[i], time_ms(search->engine, true));
+    }
+    look_at_noted(search);
 }
 
 static enum esp_status note_origin(void *arg, const struct data_holder *server, struct esp_error *error)
@@ -210,7 +252,7 @@ static bool is_reached(struct search *search, const char *address)
 {
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = search->id, .after = ""}}, reply = {0};
     enum esp_status status =
-        ask_within(search->engine, address, &request, time_ms(search->engine, true), &reply, NULL);
+        data_ask_within(search->engine, address, &request, time_ms(search->engine, true), &reply, NULL);
     message_clear(&reply);
     return !is_silence(status);
 }
@@ -372,6 +414,7 @@ static enum esp_status find(struct engine *engine, const char *id, bool all, str
     look_at_noted(&search);
     if (search.n == 0 || all)
         status = ask_agents(&search, error);
+    look_at_silent(&search);
     if (!is_found(&search))
         look_at_places(&search);
     if (search.n == 0 && status == ESP_OK && is_silence(why.status))

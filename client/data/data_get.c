@@ -88,9 +88,22 @@ static enum esp_status move(const struct transfer_options *options, const struct
     return status;
 }
 
+/* Whose bytes stay away for so long is left for another holder; where all are silent they are asked again,
+ * each time for twice as long. */
+#define SILENCE_MS 2000
+
+static int64_t silence_ms(const struct data_progress *progress, unsigned round)
+{
+    int64_t most_ms = SILENCE_MS;
+    const int64_t left_ms = data_left_ms(progress);
+    while (round-- > 0 && most_ms < left_ms)
+        most_ms *= 2;
+    return most_ms < left_ms ? most_ms : left_ms;
+}
+
 static enum esp_status get_once(struct engine *engine, const char *address, const char *id,
-                                struct wanted *wanted, struct data_progress *progress, struct ranges *done,
-                                struct esp_error *error)
+                                struct wanted *wanted, struct data_progress *progress, int64_t most_silent_ms,
+                                struct ranges *done, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_OPEN, .open = {.datum = id}}, reply = {0};
     uint64_t client[2];
@@ -99,7 +112,7 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
     struct datum_id parsed;
     enum esp_status status = datum_id_parse(id, &parsed, error);
     if (status == ESP_OK)
-        status = data_ask(engine, address, &request, &reply, error);
+        status = data_ask_within(engine, address, &request, most_silent_ms, &reply, error);
     uint64_t from = 0, to = 0;
     if (status == ESP_OK)
         status = find_range(&reply.open_reply.datum, wanted, &from, &to, error);
@@ -109,14 +122,16 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
                                                  .key = parsed.key,
                                                  .ticket = reply.open_reply.ticket,
                                                  .bytes = reply.open_reply.datum.bytes,
-                                                 .timeout_ms = engine->call_timeout_ms,
+                                                 .timeout_ms = data_chunk_ms(progress),
+                                                 .silence_ms = most_silent_ms,
                                                  .memory = wanted->memory,
                                                  .moved = data_moved,
                                                  .is_late = is_late,
                                                  .arg = progress,
                                                  .helpers = engine->runners};
         status = move(&options, wanted, done, from, to, error);
-        data_finish(engine, address, id, reply.open_reply.ticket, NULL);
+        if (status != ESP_TIMEOUT) /* who is silent closes it by itself, in a minute */
+            data_finish(engine, address, id, reply.open_reply.ticket, NULL);
         if (status == ESP_OK && wanted->piece == ALL_PIECES)
             status = data_join(&reply.open_reply.datum, wanted->memory, error);
     }
@@ -125,29 +140,41 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
 }
 
 /* What has come from one holder need not come from the next, for they are the same. */
+static enum esp_status get_from_any(struct engine *engine, const char *id, struct wanted *wanted,
+                                    struct data_progress *progress, unsigned round, struct ranges *done,
+                                    bool *found, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0;
+    /* The second time all are looked for who have it. */
+    enum esp_status status = data_find(engine, id, round > 0, holders, &n, error);
+    *found = n > 0;
+    for (size_t h = 0; status == ESP_OK && h < n; h++) {
+        status = get_once(engine, holders[h].address, id, wanted, progress, silence_ms(progress, round), done,
+                          error);
+        if (!transfer_may_go_on(status) || h + 1 == n)
+            break;
+        status = ESP_OK; /* the next one */
+    }
+    return status;
+}
+
 static enum esp_status get(struct engine *engine, const char *id, struct wanted *wanted,
                            struct data_told told, struct esp_error *error)
 {
     struct data_progress progress = {.told = told, .bytes = wanted->bytes};
-    struct data_holder holders[DATA_MOST_HOLDERS];
     struct ranges done = {0};
-    size_t n = 0;
     enum esp_status status = ESP_OK;
+    bool found = true;
+    unsigned failures = 0;
     data_progress_begin(&progress, engine);
-    for (unsigned i = 1;; i++) {
-        status = data_find(engine, id, i > 1, holders, &n, error);
-        for (size_t h = 0; status == ESP_OK && h < n; h++) {
-            status = get_once(engine, holders[h].address, id, wanted, &progress, &done, error);
-            if (transfer_may_go_on(status) && h + 1 < n)
-                status = ESP_OK; /* the next one */
-            else
-                break;
-        }
-        /* The second time all are looked for who have it. */
-        if (!transfer_may_go_on(status) || n == 0 || i == DATA_MOST_RESUMED ||
-            (i > 1 && data_is_late(&progress)))
+    for (unsigned round = 0; failures < DATA_MOST_RESUMED; round++) {
+        status = get_from_any(engine, id, wanted, &progress, round, &done, &found, error);
+        if (!transfer_may_go_on(status) || !found || atomic_load(&engine->closing) ||
+            ((round > 0 || status == ESP_TIMEOUT) && data_is_late(&progress)))
             break;
-        engine_pause(&engine->closing, INT64_C(50) << i);
+        failures += status != ESP_TIMEOUT; /* who is silent may be waited for as long as there is patience */
+        engine_pause(&engine->closing, INT64_C(100) << failures);
     }
     ranges_clear(&done);
     return status;

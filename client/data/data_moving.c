@@ -1,16 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/data_moving.h"
+#include "client/session/deadline.h"
 #include "util/clock.h"
+
+#define LEAST_MS 200
 
 void data_progress_begin(struct data_progress *progress, const struct engine *engine)
 {
+    const int64_t left_ms = deadline_left_ms(engine->clock, INT64_MAX);
     progress->since_ns = clock_now_ns(&clock_system);
     progress->patience_ns = engine->call_timeout_ms * NS_PER_MS;
+    progress->until_ns =
+        left_ms < CLOCK_NEVER / NS_PER_MS / 2 ? progress->since_ns + left_ms * NS_PER_MS : CLOCK_NEVER;
 }
 
 bool data_is_late(const struct data_progress *progress)
 {
-    return clock_now_ns(&clock_system) - progress->since_ns > progress->patience_ns;
+    const int64_t now_ns = clock_now_ns(&clock_system);
+    return now_ns - progress->since_ns > progress->patience_ns || now_ns > progress->until_ns;
+}
+
+static int64_t until_ms(const struct data_progress *progress, int64_t then_ns)
+{
+    const int64_t end_ns = then_ns < progress->until_ns ? then_ns : progress->until_ns,
+                  left_ms = (end_ns - clock_now_ns(&clock_system)) / NS_PER_MS;
+    return left_ms > LEAST_MS ? left_ms : LEAST_MS;
+}
+
+int64_t data_left_ms(const struct data_progress *progress)
+{
+    return until_ms(progress, progress->since_ns + progress->patience_ns);
+}
+
+int64_t data_chunk_ms(const struct data_progress *progress)
+{
+    return until_ms(progress, clock_now_ns(&clock_system) + progress->patience_ns);
 }
 
 void data_moved(void *arg, uint64_t bytes)

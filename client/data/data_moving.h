@@ -15,10 +15,15 @@ struct data_progress {
     uint64_t bytes, moved;
     _Atomic int64_t since_ns; /* when something moved last, or it began */
     int64_t patience_ns;      /* that nothing may move for: as long as an answer may take */
+    int64_t until_ns;         /* when all of it has to be over (client/session/deadline.h) */
 };
 void data_progress_begin(struct data_progress *progress, const struct engine *engine);
-/* Whether nothing has moved for longer. */
+/* Whether nothing has moved for longer, or the time is over. */
 bool data_is_late(const struct data_progress *progress);
+/* How much longer nothing may move; never less than a moment. */
+int64_t data_left_ms(const struct data_progress *progress);
+/* What a chunk that begins now may take. */
+int64_t data_chunk_ms(const struct data_progress *progress);
 /* Of a transfer whose `arg` is a struct data_progress. */
 void data_moved(void *arg, uint64_t bytes);
 

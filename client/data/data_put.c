@@ -113,7 +113,7 @@ static enum esp_status send_all(struct putting *putting, const struct offer_repl
                                              .ticket = offer->ticket,
                                              .put = true,
                                              .bytes = putting->datum.bytes,
-                                             .timeout_ms = engine->call_timeout_ms,
+                                             .timeout_ms = data_chunk_ms(&putting->progress),
                                              .memory = (uint8_t *)(uintptr_t)putting->data,
                                              .area = make_part,
                                              .area_done = part_sent,

@@ -84,7 +84,7 @@ static enum esp_status move_once(struct transfer *transfer, struct piece *piece,
         header.chunk.offset = piece->offset;
         header.chunk.length = piece->length;
         enum esp_status status = transport_get(session->engine->transport, address, &header,
-                                               memory + piece->offset, &moved, timeout_ms, error);
+                                               memory + piece->offset, &moved, timeout_ms, 0, error);
         if (status == ESP_OK && (moved == 0 || moved > piece->length))
             status = error_set(error, ESP_PROTOCOL, "a result ended early");
         if (status != ESP_OK)

@@ -469,10 +469,12 @@ enum esp_status inproc_put(struct transport *transport, const char *address, con
 }
 
 enum esp_status inproc_get(struct transport *transport, const char *address, const struct message *header,
-                           void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error)
+                           void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
+                           struct esp_error *error)
 {
-    *moved = 0;
-    return move(transport, address, header, MESSAGE_GET, NULL, data, moved, timeout_ms, error);
+    const int64_t most_ms = silence_ms > 0 && silence_ms < timeout_ms ? silence_ms : timeout_ms;
+    *moved = 0; /* chunks come here as a whole */
+    return move(transport, address, header, MESSAGE_GET, NULL, data, moved, most_ms, error);
 }
 
 /* ---- ends of endpoints ---- */

@@ -136,7 +136,7 @@ static bool is_stopped(void *arg)
         struct message header = transfer_header(false, pull->id.key, carrying->ticket, 0, 1);
         uint64_t got = 0;
         transport_get(pull->server->endpoint->transport, carrying->address, &header, &byte, &got, PULL_ASK_MS,
-                      NULL);
+                      0, NULL);
         carrying->said_ns = clock_now_ns(&clock_system);
     }
     return atomic_load(&pull->stop);

@@ -23,7 +23,11 @@
 #define PULL_ASK_MS   10000
 #define PULL_CHUNK_MS 30000
 #define PULL_LEAST_MS 200 /* that anything is waited for, whatever the patience */
-#define PULL_BUSY_MS  50  /* before asking a store again that has no room now */
+/* Whose bytes stay away for so long, and for several times what his answers took, is left for another one
+ * that has the datum; where all are silent they are asked again, each time for twice as long. */
+#define PULL_SILENCE_MS      2000
+#define PULL_SILENCE_ANSWERS 4
+#define PULL_BUSY_MS         50 /* before asking a store again that has no room now */
 
 struct pull {
     struct thread_job job;
@@ -38,6 +42,7 @@ struct pull {
     char here[CAP_ADDRESS + 1]; /* this server's address */
     struct pull_layout layout;
     char addresses[CAP_SOURCES][CAP_ADDRESS + 1];
+    bool silent[CAP_SOURCES]; /* was reached, or waited for, in vain */
     uint32_t n_addresses;
     struct holders known; /* agents that may know more holders, and those that were named */
     uint32_t n_asked;     /* of them: the agents have been asked */
@@ -50,12 +55,14 @@ struct pull {
     bool forbidden; /* with the lock: it was deleted meanwhile */
     _Atomic uint64_t arrived, bytes;
     /* The thread's own: */
-    bool begun;                  /* the store has room for it */
-    bool asked;                  /* a holder has answered */
-    bool opened;                 /* the one that is asked now has let this server in */
-    bool stays;                  /* as a replica: somebody asked for one, or the source permits it */
-    bool stuck;                  /* somebody may write to its memory for ever */
-    bool promotes;               /* a replica that is here becomes the original */
+    bool begun;         /* the store has room for it */
+    bool asked;         /* a holder has answered */
+    bool opened;        /* the one that is asked now has let this server in */
+    bool stays;         /* as a replica: somebody asked for one, or the source permits it */
+    bool stuck;         /* somebody may write to its memory for ever */
+    int64_t answer_ms;  /* the longest that a holder has taken to let this server in */
+    int64_t silence_ms; /* that nothing may come for from who is asked now; 0: nothing is fetched now */
+    bool promotes;      /* a replica that is here becomes the original */
     char giver[CAP_ADDRESS + 1]; /* who lets this server have the original, "": nobody */
     uint64_t ticket;             /* with which he has done so */
     struct ranges done;
@@ -88,6 +95,8 @@ void pull_nap(void);
 /* For one question, or for a chunk, of those that take at most so long. */
 int64_t pull_ask_ms(const struct pull *pull);
 int64_t pull_chunk_ms(const struct pull *pull);
+/* That nothing may come for from the one that is asked now. The next round takes more. */
+int64_t pull_silence_ms(const struct pull *pull);
 /* Something has come, or somebody else is asked. */
 void pull_note_life(struct pull *pull);
 /* Nobody wants it any more, or nothing has come for longer than those who wait are ready to wait. */

@@ -35,6 +35,14 @@ int64_t pull_chunk_ms(const struct pull *pull)
     return at_most(atomic_load(&pull->patience_ns), PULL_CHUNK_MS);
 }
 
+int64_t pull_silence_ms(const struct pull *pull)
+{
+    const int64_t answers_ms = PULL_SILENCE_ANSWERS * pull->answer_ms;
+    const int64_t left_ns =
+        atomic_load(&pull->since_ns) + atomic_load(&pull->patience_ns) - clock_now_ns(&clock_system);
+    return at_most(left_ns, pull->silence_ms > answers_ms ? pull->silence_ms : answers_ms);
+}
+
 void pull_note_life(struct pull *pull)
 {
     atomic_store(&pull->since_ns, clock_now_ns(&clock_system));
@@ -77,8 +85,14 @@ enum esp_status pull_open(struct pull *pull, const char *address, struct message
     request.open.datum = datum_id_text(&pull->id, text);
     request.open.extensions = introduce(pull, extensions, who);
     for (;;) {
-        enum esp_status status =
-            transport_call(transport_of(pull), address, &request, pull_ask_ms(pull), reply, error);
+        const int64_t begun_ns = clock_now_ns(&clock_system), ask_ms = pull_ask_ms(pull);
+        /* Porters take their time; and where a move ends nobody else can be asked. */
+        const bool minds_silence = !pull->laid && pull->silence_ms > 0;
+        const int64_t most_ms = minds_silence ? pull_silence_ms(pull) : ask_ms;
+        enum esp_status status = transport_call(transport_of(pull), address, &request, most_ms, reply, error);
+        const int64_t took_ms = (clock_now_ns(&clock_system) - begun_ns) / NS_PER_MS;
+        if (status == ESP_OK && took_ms > pull->answer_ms)
+            pull->answer_ms = took_ms;
         if (status != ESP_BUSY || pull_is_over(pull))
             return status;
         message_clear(reply);

@@ -82,9 +82,10 @@ static enum esp_status begin(struct pull *pull, const struct datum_info *record,
             datum_may_leave((enum datum_mode)record->mode, record->flags, pull->kind == PULL_MOVED, error);
     if (status == ESP_OK)
         status = pull_lay(pull, &fresh.shape, error);
-    if (status == ESP_OK && !pull->begun)
+    if (status == ESP_OK && !pull->begun) {
         status = wait_for_room(pull, &fresh, error);
-    pull_note_life(pull);
+        pull_note_life(pull);
+    }
     return status;
 }
 
@@ -137,6 +138,7 @@ static enum esp_status move(struct pull *pull, const char *address, uint64_t tic
                                              .ticket = ticket,
                                              .bytes = bytes,
                                              .timeout_ms = pull_chunk_ms(pull),
+                                             .silence_ms = pull_silence_ms(pull),
                                              .area = area,
                                              .area_done = area_done,
                                              .moved = moved,
@@ -208,7 +210,7 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
         if (status == ESP_OK && gives) { /* it stays let in until the datum is here for good */
             snprintf(pull->giver, sizeof pull->giver, "%s", address);
             pull->ticket = opened->ticket;
-        } else {
+        } else if (status != ESP_TIMEOUT) { /* who is silent closes it by itself, in a minute */
             pull_close(pull, address, opened->ticket);
         }
     }
@@ -238,7 +240,7 @@ static enum esp_status fetch_from(struct pull *pull, const char *address, struct
         if (i == 0 || pull->opened)
             *error = why;
         const bool lost_porter = has_lost_porter(pull, status, until_ns);
-        if (!transfer_may_go_on(status) || pull->stuck || atomic_load(&pull->stop) ||
+        if (!transfer_may_go_on(status) || pull->stuck || atomic_load(&pull->stop) || status == ESP_TIMEOUT ||
             (atomic_load(&pull->arrived) == before && !lost_porter))
             break;
         log_notice("%s: is tried again: %s", datum_id_short(&pull->id, text), why.text);
@@ -255,29 +257,80 @@ static int weight(enum esp_status status)
     return status == ESP_NOT_FOUND ? 0 : transfer_may_go_on(status) ? 1 : 2;
 }
 
+/* A host that is cut off lets who connects wait; one whose server is gone refuses at once. */
+static bool is_silence(enum esp_status status, int64_t took_ns)
+{
+    return status == ESP_TIMEOUT || (status == ESP_UNREACHABLE && took_ns >= PULL_SILENCE_MS / 2 * NS_PER_MS);
+}
+
+/* Asks that one. True: that is the end, *error has the outcome; else why it is not. */
+static bool try_source(struct pull *pull, uint32_t i, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct esp_error why = {0};
+    const char *address = pull->addresses[i];
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    const enum esp_status tried = fetch_from(pull, address, &why);
+    if (tried == ESP_OK || pull->stuck) {
+        *error = why;
+        error->status = tried;
+        return true;
+    }
+    pull->silent[i] = !pull->laid && is_silence(tried, clock_now_ns(&clock_system) - begun_ns);
+    if (tried == ESP_NOT_FOUND)
+        pull_look_behind(pull, address);
+    if (weight(tried) >= weight(error->status))
+        error_set(error, tried, "%s from %s: %s", datum_id_short(&pull->id, text), address, why.text);
+    return atomic_load(&pull->stop);
+}
+
+/* All that are known from `next` on, and those that agents name. */
+static bool try_new(struct pull *pull, uint32_t *next, struct esp_error *error)
+{
+    do {
+        while (*next < pull->n_addresses && !atomic_load(&pull->stop)) {
+            pull_note_life(pull);
+            if (try_source(pull, (*next)++, error))
+                return true;
+        }
+    } while (!atomic_load(&pull->stop) && pull_look_up(pull));
+    return atomic_load(&pull->stop);
+}
+
+/* Those that have been silent, once more: the first one that gives anything goes on where it was. */
+static bool try_silent(struct pull *pull, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    bool again = false;
+    for (uint32_t i = 0; i < pull->n_addresses; i++) {
+        if (!pull->silent[i])
+            continue;
+        if (pull_is_over(pull))
+            return true;
+        log_notice("%s: nothing has come from %s for a while: it is asked again",
+                   datum_id_short(&pull->id, text), pull->addresses[i]);
+        if (try_source(pull, i, error))
+            return true;
+        again |= pull->silent[i];
+    }
+    return !again;
+}
+
 static enum esp_status fetch(struct pull *pull, struct esp_error *error)
 {
     char text[DATUM_TEXT];
-    enum esp_status status =
-        error_set(error, ESP_NOT_FOUND, "%s: no server is known to hold it", datum_id_short(&pull->id, text));
     uint32_t next = 0;
-    for (;;) {
-        while (next < pull->n_addresses && !atomic_load(&pull->stop)) {
-            struct esp_error why = {0};
-            const char *address = pull->addresses[next++];
-            pull_note_life(pull);
-            enum esp_status tried = fetch_from(pull, address, &why);
-            if (tried == ESP_OK || pull->stuck)
-                return tried == ESP_OK ? ESP_OK : error_set(error, tried, "%s", why.text);
-            if (tried == ESP_NOT_FOUND)
-                pull_look_behind(pull, address);
-            if (weight(tried) >= weight(status))
-                status = error_set(error, tried, "%s from %s: %s", datum_id_short(&pull->id, text), address,
-                                   why.text);
-        }
-        if (atomic_load(&pull->stop) || !pull_look_up(pull))
-            return status;
+    memset(pull->silent, 0, sizeof pull->silent);
+    pull->silence_ms = PULL_SILENCE_MS;
+    error_set(error, ESP_NOT_FOUND, "%s: no server is known to hold it", datum_id_short(&pull->id, text));
+    while (!try_new(pull, &next, error)) {
+        if (pull->silence_ms < PULL_CHUNK_MS)
+            pull->silence_ms *= 2;
+        if (try_silent(pull, error))
+            break;
     }
+    pull->silence_ms = 0;
+    return error->status;
 }
 
 static enum esp_status commit(struct pull *pull, struct esp_error *error)

@@ -98,10 +98,11 @@ static enum esp_status move_once(const struct transfer_options *options, const s
         uint64_t length = piece->to - offset, moved = length;
         struct message header = transfer_header(options->put, options->key, options->ticket, offset, length);
         uint8_t *at = memory + (offset - piece->from);
-        enum esp_status status = options->put ? transport_put(options->transport, options->address, &header,
-                                                              at, options->timeout_ms, error)
-                                              : transport_get(options->transport, options->address, &header,
-                                                              at, &moved, options->timeout_ms, error);
+        enum esp_status status =
+            options->put
+                ? transport_put(options->transport, options->address, &header, at, options->timeout_ms, error)
+                : transport_get(options->transport, options->address, &header, at, &moved,
+                                options->timeout_ms, options->silence_ms, error);
         if (status == ESP_OK && (moved == 0 || moved > length))
             status =
                 error_set(error, ESP_PROTOCOL, "%s: a datum of %llu bytes ends at byte %llu",
@@ -114,9 +115,13 @@ static enum esp_status move_once(const struct transfer_options *options, const s
 }
 
 /* A chunk that was damaged on the way is a violation of the protocol. */
-static bool may_be_tried_again(enum esp_status status)
+static bool may_be_tried_again(const struct transfer_options *options, enum esp_status status)
 {
-    return status != ESP_NOT_FOUND && transfer_may_go_on(status);
+    if ((options->cancelled && options->cancelled(options->arg)) ||
+        (options->is_late && options->is_late(options->arg)))
+        return false;
+    return status != ESP_NOT_FOUND && transfer_may_go_on(status) &&
+           !(status == ESP_TIMEOUT && options->silence_ms > 0);
 }
 
 static enum esp_status move_piece(const struct transfer_options *options, const struct range *piece,
@@ -134,8 +139,7 @@ static enum esp_status move_piece(const struct transfer_options *options, const 
         if (attempt > 0)
             pause_ms((int64_t)PAUSE_MS << (2 * (attempt - 1)));
         status = move_once(options, piece, part.memory, error);
-        if (!may_be_tried_again(status) || (options->cancelled && options->cancelled(options->arg)) ||
-            (options->is_late && options->is_late(options->arg)))
+        if (!may_be_tried_again(options, status))
             break;
     }
     if (options->memory)

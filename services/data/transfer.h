@@ -26,6 +26,9 @@ struct transfer_options {
     bool put;           /* else get */
     uint64_t bytes;     /* of the datum */
     int64_t timeout_ms; /* of one chunk */
+    /* Of a get: that nothing may come of a chunk for. Who is silent for longer is not asked for it again, as
+     * somebody else may have it: ESP_TIMEOUT at once. 0: chunks are tried again whyever they failed. */
+    int64_t silence_ms;
     /* The memory of all of it; or NULL and the functions: where a piece lies, and that it has moved (`whole`)
      * or has not. Any thread of the transfer. ESP_OK, or why it must end. */
     uint8_t *memory;

@@ -368,7 +368,7 @@ static void chunks_go_straight_to_their_place(void **state)
     assert_int_equal(a->memory[OFFSET + BYTES], 0);
     struct message get = {.kind = MESSAGE_GET, .chunk = {.offset = OFFSET, .length = BYTES + 1000}};
     uint64_t moved;
-    assert_int_equal(transport_get(net, a->address, &get, back, &moved, 5000, &error), ESP_OK);
+    assert_int_equal(transport_get(net, a->address, &get, back, &moved, 5000, 0, &error), ESP_OK);
     assert_int_equal(moved, BYTES + 77); /* the end came first */
     assert_memory_equal(back, data, BYTES);
     endpoint_enter(a->endpoint);
@@ -409,7 +409,7 @@ static void a_chunk_may_be_refused(void **state)
     assert_int_equal(transport_put(net, a->address, &put, data, 5000, &error), ESP_LIMIT);
     assert_non_null(strstr(error.text, "beyond the end"));
     struct message get = {.kind = MESSAGE_GET, .chunk = {.offset = 101, .length = 1}};
-    assert_int_equal(transport_get(net, a->address, &get, data, &moved, 5000, &error), ESP_LIMIT);
+    assert_int_equal(transport_get(net, a->address, &get, data, &moved, 5000, 0, &error), ESP_LIMIT);
     assert_int_equal(moved, 0);
     put.chunk.offset = 0;
     put.chunk.length = (uint64_t)CAP_CHUNK + 1;

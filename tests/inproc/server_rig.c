@@ -608,5 +608,5 @@ enum esp_status rig_get(struct rig *rig, struct session_id session, uint32_t arg
     struct message header = {.kind = MESSAGE_GET};
     header.chunk =
         (struct chunk){.session = session, .argument = argument, .offset = offset, .length = *length};
-    return transport_get(rig->transport, rig->options.name, &header, data, length, 1000, error);
+    return transport_get(rig->transport, rig->options.name, &header, data, length, 1000, 0, error);
 }

@@ -132,7 +132,7 @@ static bool reads_back(const char *server, const struct datum_id *id)
     enum esp_status status = ask(server, &request, &reply);
     if (status == ESP_OK) {
         struct message header = transfer_header(false, id->key, reply.open_reply.ticket, 0, sizeof back);
-        status = transport_get(base.transport, server, &header, back, &moved, 5000, NULL);
+        status = transport_get(base.transport, server, &header, back, &moved, 5000, 0, NULL);
     }
     message_clear(&reply);
     return status == ESP_OK && moved == sizeof x && memcmp(back, x, sizeof x) == 0;

@@ -5,8 +5,10 @@
  */
 #include "tests/inproc/server_rig.h"
 
+#include "sed/server/server_pull.h"
 #include "services/data/transfer.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -586,11 +588,8 @@ static void a_server_is_told_to_fetch(void **state)
     struct answered answered = {0};
     rig_open(&other, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
     struct datum_id id = put("far");
-    request.pull = (struct pull_request){.datum = datum_id_text(&id, text),
-                                         .sources = sources,
-                                         .n_sources = 1,
-                                         .mode = DATUM_VOLATILE,
-                                         .patience_ms = 5000};
+    request.pull = (struct pull_request){
+        .datum = datum_id_text(&id, text), .sources = sources, .n_sources = 1, .patience_ms = 5000};
     rig_send(&rig, &request, 10, &answered);
     rig_run(&rig, 8);
     assert_true(answered.done);
@@ -623,17 +622,27 @@ enum { LARGE = 1 << 21 }; /* doubles: 16 MiB, in chunks of at most four (core/me
 static double large[LARGE];
 static struct transport_ops dying; /* the transport's own, but: */
 static const struct transport_ops *living;
-static unsigned left;     /* chunks that "far" still gives before it dies */
-static uint64_t given[2]; /* bytes, by "far", by "near" */
+static unsigned left; /* chunks that "far" still gives before it dies, or falls silent: */
+static bool falls_silent;
+static unsigned silences, waits; /* times that it is yet to be asked in vain; that it was */
+static uint64_t given[2];        /* bytes, by "far", by "near" */
 
 static enum esp_status get_from_dying(struct transport *transport, const char *address,
                                       const struct message *header, void *data, uint64_t *moved,
-                                      int64_t timeout_ms, struct esp_error *error)
+                                      int64_t timeout_ms, int64_t silence_ms, struct esp_error *error)
 {
     const bool is_far = strcmp(address, "far") == 0;
-    if (is_far && left == 0)
+    if (is_far && left == 0 && falls_silent && silences > 0) {
+        assert_in_range(silence_ms, 1, PULL_SILENCE_MS << waits);
+        *moved = 0;
+        silences--;
+        waits++;
+        return error_set(error, ESP_TIMEOUT, "far: silent");
+    }
+    if (is_far && left == 0 && !falls_silent)
         inproc_kill(transport, "far");
-    enum esp_status status = living->get(transport, address, header, data, moved, timeout_ms, error);
+    enum esp_status status =
+        living->get(transport, address, header, data, moved, timeout_ms, silence_ms, error);
     given[is_far ? 0 : 1] += status == ESP_OK ? *moved : 0;
     left -= is_far && left > 0;
     return status;
@@ -670,6 +679,18 @@ static struct answered fetch(struct rig *to, const struct datum_id *id, const ch
     return answered;
 }
 
+/* One that "far" has, and "near" a copy of it, if there is to be one. */
+static struct datum_id put_far(struct rig *far, struct rig *near)
+{
+    rig_open(far, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
+    struct datum_id id = put_large("far");
+    if (near) {
+        rig_open(near, &(struct rig_options){.store_memory = 64u << 20, .name = "near", .beside = &rig});
+        assert_int_equal(fetch(near, &id, (const char *[]){"far"}, 1).status, ESP_OK);
+    }
+    return id;
+}
+
 static void far_dies_after(unsigned chunks)
 {
     living = rig.transport->ops;
@@ -677,7 +698,30 @@ static void far_dies_after(unsigned chunks)
     dying.get = get_from_dying;
     rig.transport->ops = &dying;
     left = chunks;
-    given[0] = given[1] = 0;
+    falls_silent = false;
+    given[0] = given[1] = waits = 0;
+}
+
+/* And, where it is the only one, asked again. */
+static void a_source_that_falls_silent_is_left_for_another_holder(void **state)
+{
+    (void)state;
+    static struct rig far, near;
+    const char *sources[] = {"far", "near"};
+    for (unsigned others = 0; others < 2; others++) {
+        struct datum_id id = put_far(&far, others ? &near : NULL);
+        far_dies_after(2);
+        falls_silent = true;
+        silences = others ? UINT_MAX : 3;
+        assert_int_equal(fetch(&rig, &id, sources, 1 + others).status, ESP_OK);
+        rig.transport->ops = living;
+        assert_int_equal(waits, others ? 1 : 3);
+        assert_int_equal(given[1] > 0, others);
+        assert_int_equal(given[0] + given[1], sizeof large); /* it went on where it was */
+        if (others)
+            rig_close(&near);
+        rig_close(&far);
+    }
 }
 
 static void a_transfer_whose_source_dies_goes_on_with_another_holder(void **state)
@@ -688,10 +732,7 @@ static void a_transfer_whose_source_dies_goes_on_with_another_holder(void **stat
     struct message reply = {0};
     char text[DATUM_TEXT];
     double *back = calloc(LARGE, sizeof *back);
-    rig_open(&far, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
-    rig_open(&near, &(struct rig_options){.store_memory = 64u << 20, .name = "near", .beside = &rig});
-    struct datum_id id = put_large("far");
-    assert_int_equal(fetch(&near, &id, sources, 1).status, ESP_OK);
+    struct datum_id id = put_far(&far, &near);
     far_dies_after(2);
     assert_int_equal(fetch(&rig, &id, sources, 2).status, ESP_OK);
     rig.transport->ops = living;
@@ -712,8 +753,7 @@ static void without_another_holder_it_ends_and_leaves_no_half_datum(void **state
     (void)state;
     static struct rig far;
     const char *sources[] = {"far"};
-    rig_open(&far, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
-    struct datum_id id = put_large("far");
+    struct datum_id id = put_far(&far, NULL);
     far_dies_after(2);
     struct answered answered = fetch(&rig, &id, sources, 1);
     rig.transport->ops = living;
@@ -751,6 +791,7 @@ int main(void)
         TEST(a_server_is_told_to_fetch),
         TEST(a_source_that_does_not_have_it_leaves_no_half_datum),
         TEST(a_transfer_whose_source_dies_goes_on_with_another_holder),
+        TEST(a_source_that_falls_silent_is_left_for_another_holder),
         TEST(without_another_holder_it_ends_and_leaves_no_half_datum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

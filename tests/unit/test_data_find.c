@@ -147,13 +147,35 @@ static void when_all_are_stopped_the_time_is_kept(void **state)
     assert_int_not_equal(look(true), ESP_OK);
 }
 
-static void without_a_limit_each_has_the_time_of_a_call(void **state)
+static void without_a_limit_a_stopped_one_is_left_for_others(void **state)
 {
     (void)state;
     const int64_t begun_ns = now.time_ns;
     stopped[MAKER] = has[OTHER] = true;
     assert_int_equal(data_find(engine, DATUM, true, holders, &n, &error), ESP_OK);
-    assert_int_equal(now.time_ns - begun_ns, 3600 * NS_PER_S);
+    assert_string_equal(holders[0].server, "s2");
+    assert_in_range(now.time_ns - begun_ns, 1, 10 * NS_PER_S);
+}
+
+static void where_there_are_none_it_has_the_time_of_a_call(void **state)
+{
+    (void)state;
+    const int64_t begun_ns = now.time_ns;
+    stopped[MAKER] = true;
+    assert_int_equal(data_find(engine, DATUM, true, holders, &n, &error), ESP_TIMEOUT);
+    assert_true(now.time_ns - begun_ns >= 3600 * NS_PER_S);
+}
+
+static void so_it_has_where_all_have_to_say_what_they_know(void **state)
+{
+    (void)state;
+    struct data_witnesses witnesses;
+    const int64_t begun_ns = now.time_ns;
+    stopped[MAKER] = has[OTHER] = true;
+    assert_int_equal(data_find_told(engine, DATUM, holders, &n, &witnesses, &error), ESP_OK);
+    assert_true(now.time_ns - begun_ns >= 3600 * NS_PER_S);
+    assert_int_equal(witnesses.n_silent, 1);
+    assert_string_equal(witnesses.silent[0], "s1");
 }
 
 int main(void)
@@ -164,7 +186,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stopped_maker_leaves_others_time_to_tell, setup, teardown),
         cmocka_unit_test_setup_teardown(beside_a_stopped_master_the_time_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(when_all_are_stopped_the_time_is_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_limit_each_has_the_time_of_a_call, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_limit_a_stopped_one_is_left_for_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(where_there_are_none_it_has_the_time_of_a_call, setup, teardown),
+        cmocka_unit_test_setup_teardown(so_it_has_where_all_have_to_say_what_they_know, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,7 +357,7 @@ static void a_damaged_chunk_is_noticed_where_it_arrives(void **state)
     assert_int_equal(transport_put(net, "b", &put, data, 1000, &error), ESP_PROTOCOL);
     assert_non_null(strstr(error.text, "damaged"));
     assert_int_equal(n_broken, 1);
-    assert_int_equal(transport_get(net, "b", &get, data, &moved, 1000, &error), ESP_PROTOCOL);
+    assert_int_equal(transport_get(net, "b", &get, data, &moved, 1000, 0, &error), ESP_PROTOCOL);
     assert_int_equal(moved, 0);
     assert_int_equal(n_broken, 1); /* it left in order */
     inproc_set_faults(net, &(struct inproc_faults){0});

@@ -299,6 +299,64 @@ static void interrupting_ends_calls_under_way(void **state)
     transport_destroy(transport);
 }
 
+static atomic_bool speaks;
+
+static enum esp_status speak_later(struct chunk_area *area, struct esp_error *error)
+{
+    (void)area, (void)error;
+    while (!atomic_load(&speaks))
+        usleep(1000);
+    return ESP_OK;
+}
+
+static void give_late(void *self, const struct message *header, bool write, struct chunk_area *area)
+{
+    static char memory[4096];
+    (void)self, (void)header, (void)write;
+    *area = (struct chunk_area){.data = memory, .length = sizeof memory, .work = speak_later};
+}
+
+static atomic_uint done;
+
+static void count_chunks(void *self, const struct message *header, bool write, struct chunk_area *area,
+                         bool complete)
+{
+    (void)self, (void)header, (void)write, (void)area, (void)complete;
+    atomic_fetch_add(&done, 1);
+}
+
+/* By both ways: into this process's memory, and over a connection. */
+static void a_chunk_of_who_is_silent_is_given_up(void **state)
+{
+    (void)state;
+    static const struct endpoint_ops late = {.chunk = give_late, .chunk_done = count_chunks};
+    for (int far = 0; far < 2; far++) {
+        struct transport *transport = open_with(&(struct orb_options){.ports_only = far});
+        struct endpoint_options options = {.name = "late", .incarnation = 1, .listen = "127.0.0.1:0"};
+        struct endpoint *endpoint;
+        struct message get = {.kind = MESSAGE_GET, .chunk = {.length = 4096}};
+        char back[4096];
+        uint64_t moved;
+        atomic_store(&speaks, false);
+        assert_int_equal(transport_serve(transport, &options, &late, NULL, &endpoint, NULL), ESP_OK);
+        const char *address = endpoint_address(endpoint);
+        assert_int_equal(transport_get(transport, address, &get, back, &moved, 3600000, 100, NULL),
+                         ESP_TIMEOUT);
+        assert_int_equal(moved, 0);
+        memset(back, 1, sizeof back);
+        atomic_store(&done, 0);
+        atomic_store(&speaks, true);
+        while (atomic_load(&done) == 0)
+            usleep(1000);
+        for (size_t i = 0; i < sizeof back; i++)
+            assert_int_equal(back[i], 1); /* it is not written to any more */
+        assert_int_equal(transport_get(transport, address, &get, back, &moved, 60000, 60000, NULL), ESP_OK);
+        assert_int_equal(moved, sizeof back);
+        endpoint_close(endpoint);
+        transport_destroy(transport);
+    }
+}
+
 /* The kernel takes connections for who is stopped. Each call after the first needs a new one, as that of the
  * call before was given up. */
 static void what_is_left_for_connecting_does_not_prolong_a_call(void **state)
@@ -590,6 +648,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_begins_to_listen_removes_what_killed_daemons_left),
         cmocka_unit_test(a_socket_of_somebody_else_is_not_trusted),
         cmocka_unit_test(interrupting_ends_calls_under_way),
+        cmocka_unit_test(a_chunk_of_who_is_silent_is_given_up),
         cmocka_unit_test(what_is_left_for_connecting_does_not_prolong_a_call),
         cmocka_unit_test(a_reply_that_is_cut_off_is_a_lost_connection),
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
