@@ -13,6 +13,7 @@
 
 extern "C" {
 #include "util/crc32c.h"
+#include "util/pages.h"
 }
 
 #include <algorithm>
@@ -217,6 +218,38 @@ static enum esp_status check_chunk(const struct message *header, enum message_ki
                      (unsigned long long)header->chunk.length);
 }
 
+/* What is shorter the ORB copies itself, instead of having the kernel take it from where it is; and of the
+ * rest some bytes at both ends. */
+static const uint64_t SHORT = 64 * 1024;
+
+static bool has_ends(const void *data, uint64_t bytes, bool write)
+{
+    char *begin = static_cast<char *>(const_cast<void *>(data));
+    return pages_reachable(begin, 1, write) == 1 && pages_reachable(begin + bytes - 1, 1, write) == 1;
+}
+
+/* Before the processor reads or writes it: that would end the program. */
+static enum esp_status check_before(const void *data, uint64_t bytes, bool write, bool crc,
+                                    struct esp_error *error)
+{
+    const bool reads_all = crc && !write;
+    if (bytes > SHORT && has_ends(data, bytes, write) && (!reads_all || pages_are_mapped(data, bytes)))
+        return ESP_OK;
+    const size_t good = pages_reachable(const_cast<void *>(data), bytes, write);
+    return good == bytes ? ESP_OK : reach_tell_memory(data, bytes, good, write, error);
+}
+
+/* The kernel refuses to send what cannot be read, and to receive where nothing can be written: the ORB takes
+ * that for a broken connection. */
+static enum esp_status check_behind(const void *data, uint64_t bytes, bool write, enum esp_status status,
+                                    struct esp_error *error)
+{
+    if (status != ESP_UNREACHABLE && status != ESP_MAYBE)
+        return status;
+    const size_t good = pages_reachable(const_cast<void *>(data), bytes, write);
+    return good == bytes ? status : reach_tell_memory(data, bytes, good, write, error);
+}
+
 enum esp_status orb_put(struct transport *transport, const char *address, const struct message *header,
                         const void *data, int64_t timeout_ms, struct esp_error *error)
 {
@@ -229,6 +262,9 @@ enum esp_status orb_put(struct transport *transport, const char *address, const 
     struct message request = {};
     request.kind = MESSAGE_PUT;
     request.chunk = header->chunk;
+    status = check_before(data, header->chunk.length, false, wants_crc(self, address), error);
+    if (status != ESP_OK)
+        return status;
     if (!(request.chunk.flags & CHUNK_HAS_CRC) && wants_crc(self, address)) {
         request.chunk.flags |= CHUNK_HAS_CRC;
         request.chunk.crc32c = crc32c(0, data, request.chunk.length);
@@ -241,6 +277,7 @@ enum esp_status orb_put(struct transport *transport, const char *address, const 
     reply.kind = MESSAGE_CHUNK_REPLY;
     Putting putting(body, deadline_from(timeout_ms), &reply, data, (uint32_t)request.chunk.length);
     status = perform(self, address, putting, &reply, error);
+    status = check_behind(data, request.chunk.length, false, status, error);
     if (status == ESP_OK)
         status = message_outcome(&reply, error);
     message_clear(&reply);
@@ -274,6 +311,9 @@ enum esp_status orb_get(struct transport *transport, const char *address, const 
     struct message request = {};
     request.kind = MESSAGE_GET;
     request.chunk = header->chunk;
+    status = check_before(data, header->chunk.length, true, false, error);
+    if (status != ESP_OK)
+        return status;
     if (wants_crc(self, address))
         request.chunk.flags |= CHUNK_HAS_CRC; /* "send one" */
     Body body(&request, self->message_bytes);
@@ -285,6 +325,7 @@ enum esp_status orb_get(struct transport *transport, const char *address, const 
     Getting getting(body, deadline_from(timeout_ms), silence_ms * NS_PER_MS, &reply, data,
                     request.chunk.length);
     status = perform(self, address, getting, &reply, error);
+    status = check_behind(data, request.chunk.length, true, status, error);
     if (status == ESP_OK)
         status = check_moved(&reply, getting.found_crc, error);
     if (status == ESP_OK)

@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "core/reply.h"
+#include "util/pages.h"
 }
 
 #include <string.h>
@@ -20,6 +21,17 @@ static std::shared_ptr<Peer> near_peer(OrbTransport *self, const char *address, 
     } catch (...) {
         return nullptr; /* whoever asks the ordinary way hears why */
     }
+}
+
+enum esp_status reach_tell_memory(const void *data, uint64_t bytes, uint64_t good, bool write,
+                                  struct esp_error *error)
+{
+    return error_set(
+        error, ESP_INVALID,
+        "the program's own memory cannot be %s: expected %llu bytes of an array at %p, found %llu; "
+        "look whether the array's pointer is right, whether it is as long as its dimensions say, and whether "
+        "it, or the file that is mapped there, is still there",
+        write ? "written" : "read", (unsigned long long)bytes, data, (unsigned long long)good);
 }
 
 /* Whether it came about. A node of an earlier version knows no such operation. */
@@ -41,7 +53,10 @@ static bool ask(OrbTransport *self, const char *address, struct reach_request re
                                                             reply.outcome.status == ESP_OK &&
                                                             (reply.chunk_reply.flags & CHUNK_NOT_REACHED);
     /* One value may not be lent where others may. */
-    if (unknown || (refused && reach.way != REACH_LEND))
+    /* Nor memory that is not there, where other memory is. */
+    if (unknown || (refused && reach.way != REACH_LEND &&
+                    pages_reachable(reinterpret_cast<void *>(reach.place), reach.chunk.length,
+                                    reach.way == REACH_FILL) == reach.chunk.length))
         peer->near = false;
     if (*status == ESP_OK)
         *status = message_outcome(&reply, error);

@@ -10,6 +10,10 @@
 #include "orb/call.h"
 #include "orb/near.h"
 
+/* This process's memory is not what the caller takes it for: ESP_INVALID, with where it ends. */
+enum esp_status reach_tell_memory(const void *data, uint64_t bytes, uint64_t good, bool write,
+                                  struct esp_error *error);
+
 /* transport_put() and transport_get(), the near way. False: it did not come about, and nothing was moved. */
 bool reach_put(OrbTransport *self, const char *address, const struct chunk &chunk, const void *data,
                int64_t timeout_ms, enum esp_status *status, struct esp_error *error);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/pages.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Below this a thread costs more than it saves. */
@@ -99,4 +101,44 @@ bool pages_make_large(void *data, size_t bytes)
     for (size_t at = first; at < bytes && PAGES_LARGE <= bytes - at; at += PAGES_LARGE)
         all = madvise((char *)data + at, PAGES_LARGE, MADV_COLLAPSE) == 0 && all;
     return all;
+}
+
+/* ---- whether there are any ---- */
+
+static uintptr_t page_of(const void *data)
+{
+    return (uintptr_t)data & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+bool pages_are_mapped(const void *data, size_t bytes)
+{
+    enum { AT_A_TIME = 1024 };
+    unsigned char present[AT_A_TIME];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t end = (uintptr_t)data + bytes;
+    for (uintptr_t at = page_of(data); at < end; at += AT_A_TIME * page) {
+        const size_t left = end - at, most = AT_A_TIME * page;
+        if (mincore((void *)at, left < most ? left : most, present) != 0 && errno == ENOMEM)
+            return false;
+    }
+    return true;
+}
+
+/* The kernel reaches it as it would another process's: what is not there is an error and no signal. */
+static bool is_reachable(uintptr_t at, bool write)
+{
+    char byte;
+    struct iovec here = {&byte, 1}, there = {(void *)at, 1};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 &&
+           (!write || process_vm_writev(getpid(), &here, 1, &there, 1, 0) == 1);
+}
+
+size_t pages_reachable(void *data, size_t bytes, bool write)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = (uintptr_t)data, end = begin + bytes;
+    for (uintptr_t at = begin; at < end; at = (at & ~(page - 1)) + page)
+        if (!is_reachable(at, write))
+            return at - begin;
+    return bytes;
 }

@@ -33,6 +33,14 @@ char *pages_reserve(size_t bytes, uint64_t offset, size_t guard);
 bool pages_make_large(void *data, size_t bytes);
 #define PAGES_LARGE (2u << 20)
 
+/* Whether something is mapped at all of these addresses. It may be of no use all the same (of a file that is
+ * shorter). Takes some microseconds per MiB. Any thread. */
+bool pages_are_mapped(const void *data, size_t bytes);
+
+/* How many bytes from `data` on can be read, or written; the bytes stay as they are. Slow: for who wants to
+ * know why it failed. Any thread; no other one writes there meanwhile. */
+size_t pages_reachable(void *data, size_t bytes, bool write);
+
 /* Takes the pages of a shared mapping out of it, by two threads where it is much: unmapping it is then quick.
  * What the file holds stays. */
 void pages_leave_by_two(void *data, size_t bytes);

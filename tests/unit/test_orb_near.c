@@ -6,6 +6,7 @@
 #include "orb/orb.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -167,6 +168,44 @@ static void nobody_is_believed_without_the_proof(void **state)
     assert_int_equal(node.memory[0], 7);
 }
 
+/* Its second half may not be touched. */
+static void tells_what_is_not_there(size_t half)
+{
+    const char *address = endpoint_address(endpoint);
+    struct message put = {.kind = MESSAGE_PUT, .chunk = {.length = 2 * half}},
+                   get = {.kind = MESSAGE_GET, .chunk = {.length = 2 * half}};
+    struct esp_error error;
+    uint64_t moved;
+    char found[32];
+    char *memory = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_int_equal(mprotect(memory + half, half, PROT_NONE), 0);
+    snprintf(found, sizeof found, "found %zu;", half);
+    assert_int_equal(transport_put(transport, address, &put, memory, 10000, &error), ESP_INVALID);
+    assert_non_null(strstr(error.text, "memory cannot be read: expected"));
+    assert_non_null(strstr(error.text, found));
+    assert_int_equal(transport_get(transport, address, &get, memory, &moved, 10000, 0, &error), ESP_INVALID);
+    assert_non_null(strstr(error.text, "memory cannot be written: expected"));
+    assert_non_null(strstr(error.text, found));
+    put.chunk.length = get.chunk.length = half;
+    assert_int_equal(transport_put(transport, address, &put, memory + half, 10000, &error), ESP_INVALID);
+    assert_int_equal(transport_get(transport, address, &get, memory + half, &moved, 10000, 0, &error),
+                     ESP_INVALID);
+    assert_int_equal(transport_put(transport, address, &put, memory, 10000, &error), ESP_OK);
+    assert_int_equal(transport_get(transport, address, &get, memory, &moved, 10000, 0, &error), ESP_OK);
+    munmap(memory, 2 * half);
+}
+
+static void memory_that_is_not_there_is_told_as_such(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    tells_what_is_not_there(page);
+    tells_what_is_not_there(BYTES / 4);
+    tear_down(state);
+    open_node(true);
+    tells_what_is_not_there(page);
+    tells_what_is_not_there(BYTES / 4);
+}
+
 static void over_a_port_nothing_is_lent(void **state)
 {
     tear_down(state);
@@ -183,6 +222,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_is_used_where_it_is, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_may_become_shorter_is_not_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_is_believed_without_the_proof, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_that_is_not_there_is_told_as_such, set_up, tear_down),
         cmocka_unit_test_setup_teardown(over_a_port_nothing_is_lent, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
