@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/arguments/invocation_data.h"
 #include "client/data/data.h"
+#include "client/data/grid_data.h"
 #include "client/data/data_strings.h"
 #include "client/data/distant.h"
 #include "client/data/holding.h"
@@ -135,6 +136,32 @@ static bool may_send(struct value *value, enum esp_status status)
     return true;
 }
 
+/* The memory that a grpc_data_t was sent from has its value still: it is sent again, as for the first time.
+ */
+static enum esp_status send_grid_again(struct value *value, struct engine *engine, enum esp_status status,
+                                       struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    bool changed = false;
+    if (!invocation_lost_datum(status) || !value->grid || !value->datum ||
+        !holding_datum(value->grid->holding, datum))
+        return status;
+    if (grid_send_again(value->grid, datum, &changed)) {
+        free(value->datum);
+        value->datum = NULL;
+        return hold_input(value, engine, error);
+    }
+    if (!changed)
+        return status;
+    char why[sizeof error->text];
+    snprintf(why, sizeof why, "%s", error->text);
+    return error_set(
+        error, status,
+        "its value is on no server any more, and the program has written over the memory that it was "
+        "sent from: transfer the data with that input again (%s)",
+        why);
+}
+
 /* A result of a sequence that is lost is computed again. */
 static enum esp_status restore(struct value *value, struct engine *engine, struct esp_error *error)
 {
@@ -210,6 +237,8 @@ static enum esp_status find_all(struct invocation *invocation, struct engine *en
             status = invocation_find_datum(engine, value, error);
         if (status != ESP_OK && may_send(value, status))
             status = ESP_OK;
+        if (status != ESP_OK)
+            status = send_grid_again(value, engine, status, error);
         if (invocation_lost_datum(status) && value->held && !value->grid)
             status = restore(value, engine, error);
         if (status != ESP_OK)

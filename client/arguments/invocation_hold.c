@@ -199,6 +199,11 @@ static enum esp_status prepare_input(struct value *value, struct engine *engine,
     return ESP_OK;
 }
 
+enum esp_status hold_input(struct value *value, struct engine *engine, struct esp_error *error)
+{
+    return prepare_input(value, engine, error);
+}
+
 enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;

@@ -32,6 +32,8 @@ enum esp_status hold_array(struct value *value, struct holding *holding, const s
 enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *error);
 /* Before the call: values of data that nobody has looked for yet. May block. */
 enum esp_status hold_prepare(struct invocation *invocation, struct engine *engine, struct esp_error *error);
+/* The same for one of them. */
+enum esp_status hold_input(struct value *value, struct engine *engine, struct esp_error *error);
 
 /* A server takes the call next: what is to stay there is put there, unless it is on servers already.
  * ESP_REFUSED and others: it is no server for this call. `server` may be an address. */

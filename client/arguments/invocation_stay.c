@@ -70,6 +70,8 @@ static enum esp_status leave(struct value *value, struct engine *engine, const c
     bool put_now = holding_claim(value->held, datum);
     if (put_now) {
         enum esp_status status = put(value, engine, server, address, datum, error);
+        if (status == ESP_OK && value->grid)
+            grid_note_sent(value->grid);
         holding_put_done(value->held, status == ESP_OK ? datum : NULL);
         if (status != ESP_OK)
             return status;

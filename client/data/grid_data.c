@@ -3,6 +3,7 @@
  * Which data there are: by number, and by the address of the struct that was made.
  */
 #include "client/data/grid_data.h"
+#include "util/fingerprint.h"
 #include "util/random.h"
 
 #include <pthread.h>
@@ -272,7 +273,37 @@ void grid_set_memory(struct grid_data *grid, void *memory, bool owned)
     free(grid->owned);
     grid->owned = owned ? memory : NULL;
     grid->memory = memory;
+    grid->sent = 0;
     pthread_mutex_unlock(&lock);
+}
+
+static bool may_be_dropped(const struct grid_data *grid)
+{
+    return grid->holding->mode == DATUM_VOLATILE;
+}
+
+void grid_note_sent(struct grid_data *grid)
+{
+    const void *memory = grid_memory(grid);
+    const uint64_t sent = memory && may_be_dropped(grid) ? fingerprint(memory, grid->shape.bytes) : 0;
+    pthread_mutex_lock(&lock);
+    grid->sent = sent;
+    pthread_mutex_unlock(&lock);
+}
+
+bool grid_send_again(struct grid_data *grid, const char *datum, bool *changed)
+{
+    const void *memory = grid_memory(grid);
+    pthread_mutex_lock(&lock);
+    const uint64_t sent = grid->sent;
+    pthread_mutex_unlock(&lock);
+    *changed = false;
+    if (!memory || !may_be_dropped(grid) || sent == 0)
+        return false;
+    *changed = fingerprint(memory, grid->shape.bytes) != sent;
+    if (!*changed)
+        holding_unset(grid->holding, datum);
+    return !*changed;
 }
 
 void *grid_mapping(const char *key)

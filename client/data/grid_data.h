@@ -22,6 +22,7 @@ struct grid_data {
     /* Under the registry's lock: */
     unsigned users;
     void *memory;    /* that has the value; NULL: none has */
+    uint64_t sent;   /* fingerprint of what was sent from there last; 0: none has been made */
     void *owned;     /* for free(): memory of ours, for what comes from a file */
     uint64_t *items; /* of a container: numbers, 0: none */
     size_t n_items;
@@ -61,6 +62,13 @@ grpc_data_mode_t grid_mode(const struct grid_data *grid);
 void *grid_memory(struct grid_data *grid);
 /* `owned`: for free() when there is another one. */
 void grid_set_memory(struct grid_data *grid, void *memory, bool owned);
+
+/* All of its memory has been sent to a server that may let go of it again: should that do so,
+ * grid_send_again() knows whether the memory is as it was. */
+void grid_note_sent(struct grid_data *grid);
+/* Servers have lost `datum`, its value. True: the memory from which that was sent has it still, and the value
+ * is nowhere but there now. False: there is none, or (*changed) it has been written over. */
+bool grid_send_again(struct grid_data *grid, const char *datum, bool *changed);
 
 /* The memory behind "memory:KEY"; NULL: none. */
 void *grid_mapping(const char *key);

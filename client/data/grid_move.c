@@ -180,6 +180,8 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
     if (status == ESP_OK)
         status =
             data_put(engine, server, address, &info, grid_memory(grid), (struct data_told){0}, datum, error);
+    if (status == ESP_OK)
+        grid_note_sent(grid);
     holding_put_done(grid->holding, status == ESP_OK ? datum : NULL);
     return status;
 }
@@ -223,6 +225,8 @@ static enum esp_status put_somewhere(struct grid_data *grid, grpc_data_mode_t mo
         if (status == ESP_OK)
             break;
     }
+    if (status == ESP_OK)
+        grid_note_sent(grid);
     holding_put_done(grid->holding, status == ESP_OK ? datum : NULL);
     return status;
 }
