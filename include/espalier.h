@@ -242,6 +242,7 @@ struct esp_data_info {
     enum esp_data_storage storage;
     int64_t below, above, front; /* ESP_DATA_BANDED: diagonals, and rows in front of them */
     int by_rows;                 /* by rows, else by columns */
+    int unique;                  /* no copies of it may be made on other servers (GRPC_UNIQUE_STICKY) */
 };
 
 struct esp_argument;

@@ -71,14 +71,14 @@ json_t *data_info_json(const struct esp_data_info *info)
     json_t *dims = json_array();
     for (unsigned i = 0; i < info->n_dims; i++)
         json_array_append_new(dims, json_integer(info->dims[i]));
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:b, s:b, s:b, s:i, s:I, s:I, s:I, s:f, s:f}",
-                  "id", info->id, "server", info->server, "address", info->address, "owner", info->owner,
-                  "type", esp_type_name(info->type), "dims", dims, "bytes", (json_int_t)info->bytes, "mode",
-                  datum_mode_name((enum datum_mode)info->mode), "replica", info->replica, "in_memory",
-                  info->in_memory, "on_disk", info->on_disk, "users", (int)info->users, "gets",
-                  (json_int_t)info->gets, "bytes_in", (json_int_t)info->bytes_in, "bytes_out",
-                  (json_int_t)info->bytes_out, "created", info->created_s, "idle_s", info->idle_s);
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:b, s:b, s:b, s:b, s:i, s:I, s:I, s:I, s:f, s:f}", "id",
+        info->id, "server", info->server, "address", info->address, "owner", info->owner, "type",
+        esp_type_name(info->type), "dims", dims, "bytes", (json_int_t)info->bytes, "mode",
+        datum_mode_name((enum datum_mode)info->mode), "replica", info->replica, "unique", info->unique,
+        "in_memory", info->in_memory, "on_disk", info->on_disk, "users", (int)info->users, "gets",
+        (json_int_t)info->gets, "bytes_in", (json_int_t)info->bytes_in, "bytes_out",
+        (json_int_t)info->bytes_out, "created", info->created_s, "idle_s", info->idle_s);
     storage_json(info, json);
     return json;
 }
@@ -101,8 +101,8 @@ static enum exit_code print_list(const struct esp_data_info *infos, size_t n)
         table_cell(&table, "%s", infos[i].id);
         table_cell(&table, "%s", shape_text(&infos[i], shape, sizeof shape));
         table_cell(&table, "%s", quantity_bytes(infos[i].bytes, bytes));
-        table_cell(&table, "%s%s", datum_mode_name((enum datum_mode)infos[i].mode),
-                   infos[i].replica ? ", replica" : "");
+        table_cell(&table, "%s%s%s", datum_mode_name((enum datum_mode)infos[i].mode),
+                   infos[i].unique ? ", unique" : "", infos[i].replica ? ", replica" : "");
         table_cell(&table, "%s", infos[i].server);
         table_cell(&table, "%s", place_text(&infos[i]));
         table_cell(&table, "%s", quantity_seconds(infos[i].idle_s, idle));
@@ -120,7 +120,8 @@ static void print_info(const struct esp_data_info *info)
     printf("  on         %s (%s), %s%s\n", info->server, info->address, place_text(info),
            info->replica ? ", a replica" : "");
     printf("  what       %s, %s\n", shape_text(info, shape, sizeof shape), quantity_bytes(info->bytes, text));
-    printf("  mode       %s\n", datum_mode_name((enum datum_mode)info->mode));
+    printf("  mode       %s%s\n", datum_mode_name((enum datum_mode)info->mode),
+           info->unique ? ", unique (no copies on other servers)" : "");
     if (*info->owner)
         printf("  owner      %s\n", info->owner);
     if (localtime_r(&created, &local) && strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local))

@@ -68,6 +68,7 @@ static bool unpack(void *package, const struct datum_info *from, bool is_damaged
                                  .bytes = from->bytes,
                                  .mode = (enum esp_data_mode)from->mode,
                                  .replica = (from->flags & DATUM_REPLICA) != 0,
+                                 .unique = (from->flags & DATUM_UNIQUE) != 0,
                                  .in_memory = from->in_memory,
                                  .on_disk = from->on_disk,
                                  .users = from->users,

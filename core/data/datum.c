@@ -129,6 +129,12 @@ enum esp_status datum_mode_parse(const char *name, enum datum_mode *mode, struct
 
 enum esp_status datum_may_leave(enum datum_mode mode, uint32_t flags, bool move, struct esp_error *error)
 {
+    if (flags & DATUM_UNIQUE && move)
+        return error_set(
+            error, ESP_REFUSED,
+            "the datum is %s and unique: it stays on its server (put it again on the one where it is "
+            "to be, and delete it here)",
+            datum_mode_name(mode));
     if (flags & DATUM_UNIQUE)
         return error_set(error, ESP_REFUSED,
                          "the datum is unique: no copy may be made on another server (put it again with "

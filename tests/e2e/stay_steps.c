@@ -5,12 +5,14 @@
  *     stay_steps overwritten  own values that calls write over
  *     stay_steps unique       data that may be on one server only, in calls that any server could take
  *     stay_steps strict       strictly volatile data, used on another server
+ *     stay_steps dropped      volatile data that a server has dropped
  *     stay_steps both         one struct is an input and the result of the same call
  *     stay_steps together     calls of several threads whose inputs are each other's results
  *     stay_steps second       first on A, then on B
  *     stay_steps somewhere    on a server that is not named
  *     stay_steps twice        durable on A and B, with the identity in the file twice.id
  *     stay_steps wrong        wrong uses, which change nothing
+ *     stay_steps shorter      memory that is not there
  *     stay_steps misdescribed data on servers, taken for others of as many bytes
  *     stay_steps misspelt     durable on A, and to be so on a server that there is not
  *     stay_steps several      to A, to a server that there is not, to B and to memory
@@ -23,6 +25,7 @@
 #include "tests/e2e/data_arrays.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -95,7 +98,52 @@ static int strict(void)
     multiply(a, b, expected);
     HOLDS(near(c, expected));
     HOLDS(becomes(before)); /* B has told A */
+    memset(c, 0, sizeof c);
+    MUST(grpc_call(&mul, N, &da, b, c)); /* the program's memory has it still */
+    HOLDS(near(c, expected));
+    HOLDS(becomes(before));
     MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
+static int lose(const grpc_data_t *data)
+{
+    char *identity = NULL;
+    MUST(grpc_data_getinfo(data, GRPC_INFO_IDENTITY, NULL, &identity));
+    MUST(esp_data_drop(identity));
+    free(identity);
+    return 0;
+}
+
+/* As when a server has dropped it for want of memory. */
+static int dropped(void)
+{
+    grpc_function_handle_t mul;
+    grpc_data_t da;
+    const char *from[] = {"memory:a", NULL};
+    int before = count();
+    fill(a, 1);
+    fill(b, 2);
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", "server:A", GRPC_VOLATILE));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    HOLDS(wait_for(&da) == 0 && lose(&da) == 0);
+    MUST(grpc_call(&mul, N, &da, b, c));
+    multiply(a, b, expected);
+    HOLDS(near(c, expected));
+    MUST(grpc_data_transfer(&da, from, NULL, NULL));
+    HOLDS(wait_for(&da) == 0 && lose(&da) == 0);
+    a[0] += 1;
+    HOLDS(grpc_call(&mul, N, &da, b, c) != GRPC_NO_ERROR);
+    HOLDS(strstr(esp_last_error()->text, "has written over the memory that it was sent from") != NULL);
+    MUST(grpc_data_transfer(&da, from, NULL, NULL));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_call(&mul, N, &da, b, c));
+    multiply(a, b, expected);
+    HOLDS(near(c, expected));
+    MUST(grpc_data_free(&da, NULL));
+    HOLDS(becomes(before));
     return 0;
 }
 
@@ -314,6 +362,16 @@ static int unique(void)
     HOLDS(grpc_call(&mul, N, &da, &db, c) != GRPC_NO_ERROR);
     HOLDS(strstr(esp_last_error()->text, "unique and on server B") != NULL);
     HOLDS(strstr(esp_last_error()->text, "cannot leave server A") != NULL);
+    char *identity = NULL;
+    struct esp_data_info *infos;
+    size_t n;
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &identity));
+    MUST(esp_data_look(identity, &infos, &n));
+    HOLDS(n == 1 && infos[0].unique);
+    esp_data_free(infos);
+    HOLDS(esp_data_copy(identity, "B", 1, NULL, NULL) == ESP_REFUSED);
+    HOLDS(strstr(esp_last_error()->text, "sticky and unique: it stays on its server") != NULL);
+    free(identity);
     MUST(grpc_data_free(&da, NULL));
     MUST(grpc_data_free(&db, NULL));
     return 0;
@@ -344,6 +402,33 @@ static int wrong(void)
     MUST(grpc_data_load(&da, "file:kept"));
     HOLDS(says(&da, GRPC_INFO_PLACES, "A"));
     MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
+/* An array that is shorter than the program says, in a call and as a datum. */
+static int shorter(void)
+{
+    enum { MUCH = 512, BYTES = MUCH * MUCH * sizeof(double) };
+    grpc_function_handle_t mul;
+    grpc_data_t da;
+    const size_t extents[] = {MUCH, MUCH, 0};
+    const char *from[] = {"memory:short", NULL}, *to[] = {"server:A", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_VOLATILE, GRPC_END_LIST};
+    double *whole = calloc(3, BYTES);
+    char *half = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    HOLDS(whole && mprotect(half + BYTES / 2, BYTES / 2, PROT_NONE) == 0);
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    HOLDS(grpc_call(&mul, MUCH, whole, half, whole + MUCH * MUCH) != GRPC_NO_ERROR);
+    HOLDS(strstr(esp_last_error()->text, "memory cannot be read: expected") != NULL);
+    MUST(grpc_data_memory_mapping_set("short", half));
+    MUST(grpc_data_init(&da, from, to, GRPC_DOUBLE, extents, modes));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    HOLDS(wait_for(&da) != 0);
+    HOLDS(strstr(esp_last_error()->text, "memory cannot be read: expected") != NULL);
+    MUST(grpc_data_free(&da, NULL));
+    MUST(grpc_call(&mul, MUCH, whole, whole, whole + MUCH * MUCH));
+    munmap(half, BYTES);
+    free(whole);
     return 0;
 }
 
@@ -535,6 +620,7 @@ int main(int argc, char **argv)
     int failed = strcmp(what, "overwritten") == 0    ? overwritten()
                  : strcmp(what, "unique") == 0       ? unique()
                  : strcmp(what, "strict") == 0       ? strict()
+                 : strcmp(what, "dropped") == 0      ? dropped()
                  : strcmp(what, "both") == 0         ? both()
                  : strcmp(what, "together") == 0     ? together()
                  : strcmp(what, "twice") == 0        ? twice()
@@ -542,6 +628,7 @@ int main(int argc, char **argv)
                  : strcmp(what, "somewhere") == 0    ? somewhere()
                  : strcmp(what, "durable") == 0      ? durable()
                  : strcmp(what, "wrong") == 0        ? wrong()
+                 : strcmp(what, "shorter") == 0      ? shorter()
                  : strcmp(what, "misdescribed") == 0 ? misdescribed()
                  : strcmp(what, "misspelt") == 0     ? misspelt()
                  : strcmp(what, "several") == 0      ? several()

@@ -21,11 +21,13 @@ check "data go into calls of all kinds, come out, and stay" "$steps" grid A
 check "what is overwritten goes, unless somebody else has a name for it" "${steps%data_steps}stay_steps" overwritten
 check "unique data have calls go to where they are" "${steps%data_steps}stay_steps" unique
 check "strict data go with their first session, wherever it was" "${steps%data_steps}stay_steps" strict
+check "what a server has dropped is sent again, if the program's memory has it still" "${steps%data_steps}stay_steps" dropped
 check "what goes in and comes out under one name does not wait for itself" timeout 20 "${steps%data_steps}stay_steps" both
 check "nor do calls of two threads that take what the other one makes" timeout 60 "${steps%data_steps}stay_steps" together
 check "what is sent to one server, and then to another, is one datum, and goes" "${steps%data_steps}stay_steps" second
 check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" somewhere
 check "wrong uses are told, and change nothing" "${steps%data_steps}stay_steps" wrong
+check "so is memory that is not there" "${steps%data_steps}stay_steps" shorter
 check "data that are not what the program says are told" "${steps%data_steps}stay_steps" misdescribed
 check "what was to go to a server that there is not can be deleted" "${steps%data_steps}stay_steps" misspelt
 check "what cannot go to one place goes to the others" "${steps%data_steps}stay_steps" several
