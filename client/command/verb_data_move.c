@@ -234,8 +234,9 @@ static enum exit_code copy(const struct command_line *command, bool move)
         return code;
     const char *to = command->operands[command->n_operands - 1];
     if (in_pieces) {
-        layout_remark(command, &layout, to);
         code = redistribute_meant(command, to, &layout, move);
+        if (code == EXIT_DONE) /* who does not answer is told by the order itself, and not asked twice */
+            layout_remark(command, &layout, to);
     } else {
         code = from ? copy_all(command, from, to, move) : copy_each(command, to, move);
     }
