@@ -204,10 +204,13 @@ static void pieces_without_order_are_refused(void **state)
     struct cost_piece pieces[] = {{.shape = 2, .until = HUGE_VAL, .n_terms = 1, .terms = &term},
                                   {.shape = 1, .until = HUGE_VAL, .n_terms = 1, .terms = &term},
                                   {.shape = 0, .until = HUGE_VAL, .n_terms = 1, .terms = &term}};
+    struct cost_measurement measurement = {.x = {1}, .seconds = 1, .repetitions = 1};
     struct cost_model model = {.problem = "p",
                                .implementation = "i",
                                .machine = "m",
                                .digest = 1,
+                               .n_measurements = 1,
+                               .measurements = &measurement,
                                .threads = 1,
                                .n_variables = 1,
                                .variables = {{.argument = COST_BYTES, .name = "bytes", .most = 1}},
