@@ -190,6 +190,16 @@ enum esp_status job_explain(struct engine *engine, const struct job_record *reco
     return explain(engine, record, fate, error);
 }
 
+/* Its server ends, and has cut it short. */
+static enum esp_status is_given_up(const struct job_record *record, const struct session_report *report,
+                                   enum job_fate *fate, struct esp_error *error)
+{
+    char id[SESSION_TEXT];
+    *fate = JOB_LOST;
+    return error_set(error, ESP_NOT_FOUND, "job %s is lost: server %s: %s; submit it again",
+                     job_id(record, id), record->server, report->outcome.text);
+}
+
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
                         struct message *reply, enum job_fate *fate, struct esp_error *error)
 {
@@ -204,6 +214,9 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
         message_clear(reply);
         status = ask_server(engine, record, &request, timeout_ms, reply, &found);
     }
+    const struct session_report *report = &reply->follow_reply.session;
+    if (status == ESP_OK && report->state == SESSION_UNKNOWN)
+        return is_given_up(record, report, fate, error);
     if (status == ESP_OK)
         return status;
     status = job_explain(engine, record, fate, &found);

@@ -97,7 +97,7 @@ enum job_fate {
     JOB_SILENT, /* its server may still have it */
     JOB_OVER,   /* it was fetched or forgotten, or waited too long */
     JOB_GONE,   /* its server cannot be reached, and is not in the tree any more: it may come back with it */
-    JOB_LOST    /* its server was restarted since */
+    JOB_LOST    /* its server was restarted since, or is ending and has cut it short */
 };
 
 /* Asks its server how it stands: a follow_reply. */

@@ -196,14 +196,16 @@ mkdir far
     routine stay 'spin_for_ever(n)'
     routine stay_once 'spin_for_ever(n)' 'idempotent no'
 } >far/far.esp
-server_below_agent other T 'slots = 2' "problems = { \"$work/far\" }"
+server_below_agent other T 'slots = 3' "problems = { \"$work/far\" }"
 wait_until espalier problems stay_once
 start runs espalier call stay n=1
 start runs_once espalier call stay_once n=1
+job=$(espalier submit stay n=1)
+start waiter espalier wait "$job"
 other_has() {
     tree_has "\"name\": \"T\".*\"$1\": $2"
 }
-check "calls run there" wait_until other_has running 2
+check "calls run there" wait_until other_has running 3
 start waits espalier call stay n=1
 start waits_once espalier call stay_once n=1
 check "and others wait" wait_until other_has queued 2
@@ -214,7 +216,7 @@ check "and others wait" wait_until other_has queued 2
 kill -HUP "$sed_pid"
 check "another server solves that, too" wait_until espalier call stay n=1 --server S
 check "the first one is stopped" stop other TERM
-for name in waits waits_once runs; do
+for name in waits waits_once runs waiter; do
     eval "wait \$pid_$name"
     check "a call goes on elsewhere: $name" test $? -eq 0
 done
