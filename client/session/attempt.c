@@ -6,6 +6,7 @@
 #include "client/arguments/invocation_hold.h"
 #include "client/jobs/job.h"
 #include "client/data/lend.h"
+#include "client/session/keepers.h"
 #include "client/session/link.h"
 #include "core/choice/terms.h"
 #include "util/clock.h"
@@ -69,29 +70,6 @@ static void tell_open(struct session *session, struct link *link, struct message
     open_clear(&open);
 }
 
-static bool is_keeper(const char *keepers, const char *address)
-{
-    const char *at = strstr(keepers, address);
-    return at && at > keepers && at[-1] == ' ' && at[strlen(address)] == ' ';
-}
-
-/* Candidates, the next ones first, join those that earlier calls named; who is called now is one, too, but
- * only for others. */
-static void note_keepers(struct session *session)
-{
-    if (!session->keepers && !(session->keepers = calloc(1, KEEPERS_BYTES)))
-        return;
-    char *keepers = session->keepers;
-    for (uint32_t i = 0; i < session->n_candidates; i++) {
-        const struct session_candidate *candidate =
-            &session->candidates[(session->next_candidate + i) % session->n_candidates];
-        size_t used = strlen(keepers);
-        if (!is_keeper(keepers, candidate->address) && !strchr(candidate->server, ' ') &&
-            used + strlen(candidate->server) + strlen(candidate->address) + 3 <= KEEPERS_BYTES)
-            sprintf(keepers + used, "%s %s ", candidate->server, candidate->address);
-    }
-}
-
 /* Of problems that save their state: what the call was first, and who may have something of it. Best effort:
  * without, it begins at the beginning. */
 static void tell_checkpoints(struct session *session, struct message *request)
@@ -99,7 +77,7 @@ static void tell_checkpoints(struct session *session, struct message *request)
     uint8_t *origin = arena_alloc(&request->arena, ORIGIN_BYTES);
     if (!session->invocation.function->problem->checkpoint || session->bound || !origin)
         return;
-    note_keepers(session);
+    keepers_note(session);
     const char *keepers = session->keepers ? arena_strdup(&request->arena, session->keepers) : NULL;
     origin_put(&session->origin, origin);
     add_extension(request, EXTENSION_ORIGIN, origin, ORIGIN_BYTES);

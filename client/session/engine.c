@@ -231,6 +231,7 @@ void engine_destroy(struct engine *engine)
     thread_pool_destroy(engine->pollers);
     thread_pool_destroy(engine->runners);
     ahead_destroy(engine->ahead);
+    free(engine->keepers.text);
     links_destroy(engine);
     functions_destroy(engine->functions);
     route_destroy(engine->route);

@@ -85,6 +85,11 @@ struct engine {
     uint64_t secrets[64]; /* drawn in one go */
     unsigned n_secrets;
     struct session *unsettled; /* not yet accepted by any server, in the order of their numbers */
+    struct { /* servers below other master agents for calls of that problem: client/session/keepers.h */
+        char problem[PROBLEM_MAX_NAME + 1];
+        char *text; /* NULL: none were looked for */
+        int64_t until_ns;
+    } keepers;
 };
 
 enum esp_status engine_create(const struct engine_options *options, struct engine **engine,

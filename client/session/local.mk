@@ -30,6 +30,8 @@ client_libclient_la_SOURCES += \
 	client/session/function.h \
 	client/session/handle.c \
 	client/session/handle.h \
+	client/session/keepers.c \
+	client/session/keepers.h \
 	client/session/left.c \
 	client/session/left.h \
 	client/session/link.c \

@@ -57,6 +57,13 @@ typedef void route_take(void *arg, const char *address, const struct message *re
 enum esp_status route_ask_all(struct route *route, const struct message *request, int64_t timeout_ms,
                               route_take *take, void *arg, struct esp_error *error);
 
+/* Asks the master agents that are known but for the one that route_ask() would ask first, one after the other
+ * as long as take(arg, reply) wants more. They share the time: one that is silent leaves the others theirs.
+ * Any thread. */
+typedef bool route_take_more(void *arg, const struct message *reply);
+void route_ask_others(struct route *route, const struct message *request, int64_t timeout_ms,
+                      route_take_more *take, void *arg);
+
 /* Asks who is at an address, before it is asked for more: one that is awake answers at once.
  * ESP_UNREACHABLE: nobody is, or no Espalier; the text says so of `who`. *silent (or NULL): something takes
  * connections there, and says nothing. The reply's role goes to *role (or NULL). Any thread. */

@@ -59,3 +59,21 @@ enum esp_status route_ask_all(struct route *route, const struct message *request
     message_clear(&reply);
     return status;
 }
+
+void route_ask_others(struct route *route, const struct message *request, int64_t timeout_ms,
+                      route_take_more *take, void *arg)
+{
+    const struct clock *clock = transport_clock(route->transport);
+    const int64_t until_ns = clock_now_ns(clock) + timeout_ms * NS_PER_MS;
+    struct masters masters;
+    bool more = true;
+    route_copy_masters(route, &masters);
+    for (size_t i = 1; i < masters.n && more; i++) {
+        struct message reply = {0};
+        struct esp_error unread;
+        const int64_t now_ns = clock_now_ns(clock), share_ns = (until_ns - now_ns) / (int64_t)(masters.n - i);
+        if (ask_one(route, masters.addresses[i], request, now_ns + share_ns, &reply, &unread) == ESP_OK)
+            more = take(arg, &reply);
+        message_clear(&reply);
+    }
+}

@@ -78,6 +78,7 @@ struct session {
     struct session_id log_id; /* stays */
     struct session_id origin; /* the first one of all: what was saved of the call is known by it */
     char *keepers;            /* who may have that: EXTENSION_KEEPERS; NULL: nobody yet */
+    bool sought_keepers;      /* below other master agents */
     char problem[PROBLEM_MAX_NAME + 1];
     bool bound;
     struct wishes wishes; /* which servers may take it */

@@ -116,8 +116,31 @@ stop "$first" TERM
 check "the server that computes is stopped in good order, and the call succeeds" wait $call
 check "with the same result, and from where it was" same keeper
 
+# ---- the only other server is below another master agent ----
+near=$agent
+printf 'name = "MB"\nlisten = "127.0.0.1:0"\naddress_file = "%s/far.address"\n' "$work" >far.conf
+start far espalier-agent --foreground far.conf
+agent=$(address_of far.address)
+server V
+agent=$near
+cp client.conf near.conf
+printf 'agents = { "%s", "%s" }\n' "$near" "$(cat far.address)" >client.conf
+far_solves() { espalier call poisson n=4 f=@small.mtx every=0 --server V; }
+printf '%%%%MatrixMarket matrix array real general\n4 4\n' >small.mtx
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo 1; done >>small.mtx
+check "a server below another master agent" wait_until far_solves
+solve far &
+call=$!
+check "a call's state goes there" wait_until kept_by V
+check "from the only server of the first one" saved "$other"
+stop "$other" KILL
+check "which is killed, and the call succeeds" wait $call
+check "with the same result, and from where it was" same far
+stop V
+stop far
+cp near.conf client.conf
+
 # ---- nobody comes back ----
-stop "$other"
 for name in S T; do
     printf 'data_lease = "1 s"\norphan_lease = "1 s"\njob_lease = "1 s"\n' >>$name.conf
     start_server $name
