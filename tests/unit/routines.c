@@ -75,13 +75,13 @@ ROUTINE void fill(int n, double value, double *x)
         x[i] = value;
 }
 
-/* Works on up to 3000 numbers, and crashes on more. */
+/* Works on up to 10000 numbers, and crashes on more. */
 ROUTINE void rough(int n, double *x)
 {
     for (int round = 0; round < 20; round++)
         for (int i = 0; i < n; i++)
             x[i] = 0.5 * x[i] + round;
-    if (n > 3000)
+    if (n > 10000)
         raise(SIGSEGV);
 }
 
