@@ -60,12 +60,15 @@ static void share_folder(void)
 }
 
 /* Nobody wants the results when the daemon is gone or has given the job up: the rank ends at once, also out
- * of a routine that waits for a dead rank in MPI. */
+ * of a routine that waits for a dead rank in MPI. Until then it shows a daemon on another host that it lives.
+ */
 static void *watch(void *arg)
 {
-    struct pollfd closed = {.fd = *(int *)arg, .events = POLLRDHUP};
-    while (poll(&closed, 1, -1) != 1)
-        ;
+    const struct far_lines *lines = arg;
+    struct pollfd fds[] = {{.fd = lines->calls, .events = POLLRDHUP}, {.fd = lines->pulse, .events = POLLIN}};
+    while (!fds[0].revents)
+        if (poll(fds, 2, -1) > 0 && fds[1].revents && !far_beat(lines->pulse))
+            fds[1].fd = -1;
     end();
 }
 
@@ -154,10 +157,10 @@ static void serve(struct link *link, uint32_t rank)
     }
 }
 
-static void start_watch(int *socket)
+static void start_watch(struct far_lines *lines)
 {
     pthread_t watcher;
-    if (pthread_create(&watcher, NULL, watch, socket) == 0)
+    if (pthread_create(&watcher, NULL, watch, lines) == 0)
         return;
     fputs("espalier-prd: cannot start a thread\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -166,16 +169,15 @@ static void start_watch(int *socket)
 /* Until the daemon, which is on another host, closes the connection. */
 static void be_far(const char *at, uint32_t rank, uint32_t size)
 {
-    static int socket;
+    static struct far_lines lines;
     struct esp_error error;
-    socket = far_connect(at, rank, size, &error);
-    if (socket < 0) {
+    if (!far_connect(at, rank, size, &lines, &error)) {
         fprintf(stderr, "espalier-prd: rank %u cannot reach its server at %s: %s\n", rank, at, error.text);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    rank_tells_its_end(socket, true);
-    start_watch(&socket);
-    far_serve(socket, rank);
+    rank_tells_its_end(lines.calls, true);
+    start_watch(&lines);
+    far_serve(lines.calls, rank);
 }
 
 /* What it carries has nothing to do with calls: without it they go on. */
@@ -192,6 +194,7 @@ static void start_porter(const char *path, uint32_t rank)
 static int run(const char *path)
 {
     static struct link link;
+    static struct far_lines lines = {.pulse = -1}; /* none: the daemon sees its processes */
     const char *at = getenv(RANK_AT_VARIABLE);
     int rank, size, level;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -216,7 +219,8 @@ static int run(const char *path)
         fprintf(stderr, "espalier-prd: rank %d and its server do not understand each other\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    start_watch(&link.socket);
+    lines.calls = link.socket;
+    start_watch(&lines);
     rank_memory_begin();
     serve(&link, (uint32_t)rank);
     end();

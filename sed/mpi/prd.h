@@ -110,8 +110,16 @@ bool far_give_back(const struct rank_state *state, int socket, bool returned);
 
 /* ---- a daemon on another host (prd_far.c) ---- */
 
-/* Connects to it, and each proves to the other that it belongs there. -1: *error says why not. */
-int far_connect(const char *at, uint32_t rank, uint32_t size, struct esp_error *error);
+/* Its connections: of the envoy, and of the rank's pulse, or -1. */
+struct far_lines {
+    int calls, pulse;
+};
+
+/* Connects to it, and each proves to the other that it belongs there. False: *error says why not. */
+bool far_connect(const char *at, uint32_t rank, uint32_t size, struct far_lines *lines,
+                 struct esp_error *error);
+/* Sends back what came over the connection of the pulse. False: it is lost. */
+bool far_beat(int pulse);
 /* Measures how fast the rank is, then serves calls until the connection ends. */
 void far_serve(int socket, uint32_t rank);
 /* All of these bytes to the envoy. Several belong together from far_hold() to far_let(). False: it is lost.

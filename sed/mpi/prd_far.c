@@ -105,29 +105,37 @@ static int connect_to(const char *at, struct esp_error *error)
 
 /* ---- who is there ---- */
 
-static enum esp_status say_hello(int socket, uint32_t rank, uint32_t size, struct far_signed *both,
+struct caller {
+    const char *at;
+    char secret[RANK_SECRET_TEXT];
+    uint32_t rank, size;
+    enum far_purpose purpose;
+};
+
+static enum esp_status say_hello(int socket, const struct caller *caller, struct far_signed *both,
                                  struct esp_error *error)
 {
     struct far_hello *hello = &both->hello;
     *both = (struct far_signed){.hello = {.magic = FAR_MAGIC,
                                           .version = RANK_LINK_VERSION,
                                           .ring_bytes = sizeof(struct ring),
-                                          .rank = rank,
-                                          .size = size,
+                                          .rank = caller->rank,
+                                          .size = caller->size,
+                                          .purpose = caller->purpose,
                                           .pid = getpid()}};
     gethostname(hello->host, sizeof hello->host - 1);
     enum esp_status status = random_bytes(hello->nonce, sizeof hello->nonce, error);
     return status == ESP_OK ? porter_say(socket, hello, sizeof *hello, &nobody, error) : status;
 }
 
-static enum esp_status meet(int socket, const char *secret, uint32_t rank, uint32_t size,
-                            struct esp_error *error)
+static enum esp_status meet(int socket, const struct caller *caller, struct esp_error *error)
 {
+    const char *secret = caller->secret;
     struct far_signed both;
     struct far_challenge challenge;
     struct far_proof expected, mine;
     struct far_message welcome;
-    enum esp_status status = say_hello(socket, rank, size, &both, error);
+    enum esp_status status = say_hello(socket, caller, &both, error);
     if (status == ESP_OK)
         status = porter_hear(socket, &challenge, sizeof challenge, &nobody, error);
     if (status != ESP_OK)
@@ -145,28 +153,50 @@ static enum esp_status meet(int socket, const char *secret, uint32_t rank, uint3
     return status;
 }
 
-static int try_once(const char *at, const char *secret, uint32_t rank, uint32_t size, struct esp_error *error)
+static int try_once(const struct caller *caller, struct esp_error *error)
 {
-    int fd = connect_to(at, error);
-    if (fd < 0 || meet(fd, secret, rank, size, error) == ESP_OK)
+    int fd = connect_to(caller->at, error);
+    if (fd < 0 || meet(fd, caller, error) == ESP_OK)
         return fd;
     close(fd);
     return -1;
 }
 
-int far_connect(const char *at, uint32_t rank, uint32_t size, struct esp_error *error)
+static int try_for_a_while(const struct caller *caller, struct esp_error *error)
 {
-    char secret[RANK_SECRET_TEXT] = "";
-    const char *told = getenv(RANK_SECRET_VARIABLE);
     const int64_t until = clock_now_ns(&clock_system) + TRY_NS;
-    snprintf(secret, sizeof secret, "%s", told ? told : "");
-    unsetenv(RANK_SECRET_VARIABLE); /* what routines start has no use for it */
-    int fd = try_once(at, secret, rank, size, error);
+    int fd = try_once(caller, error);
     while (fd < 0 && error->status != ESP_SECURITY && clock_now_ns(&clock_system) < until) {
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-        fd = try_once(at, secret, rank, size, error);
+        fd = try_once(caller, error);
     }
     return fd;
+}
+
+bool far_connect(const char *at, uint32_t rank, uint32_t size, struct far_lines *lines,
+                 struct esp_error *error)
+{
+    struct caller caller = {.at = at, .rank = rank, .size = size, .purpose = FAR_CALLS};
+    const char *told = getenv(RANK_SECRET_VARIABLE);
+    snprintf(caller.secret, sizeof caller.secret, "%s", told ? told : "");
+    unsetenv(RANK_SECRET_VARIABLE); /* what routines start has no use for it */
+    *lines = (struct far_lines){.calls = try_for_a_while(&caller, error), .pulse = -1};
+    if (lines->calls < 0)
+        return false;
+    caller.purpose = FAR_PULSE;
+    lines->pulse = try_for_a_while(&caller, error);
+    if (lines->pulse < 0)
+        close(lines->calls);
+    return lines->pulse >= 0;
+}
+
+bool far_beat(int pulse)
+{
+    char bytes[64];
+    const ssize_t n = recv(pulse, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR;
+    return n > 0 && send(pulse, bytes, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n;
 }
 
 /* ---- calls ---- */

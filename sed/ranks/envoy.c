@@ -55,6 +55,8 @@ static enum esp_status check_hello(const struct envoy *envoy, struct esp_error *
     if (hello->size != envoy->envoys->options.ranks || hello->rank >= hello->size)
         return error_set(error, ESP_PROTOCOL, "it says it is rank %u of %u: expected one of %u", hello->rank,
                          hello->size, envoy->envoys->options.ranks);
+    if (hello->purpose != FAR_CALLS && hello->purpose != FAR_PULSE)
+        return error_set(error, ESP_PROTOCOL, "its connection is for something unknown (%u)", hello->purpose);
     return ESP_OK;
 }
 
@@ -84,21 +86,37 @@ static enum esp_status prove(struct envoy *envoy, struct esp_error *error)
     return status;
 }
 
+static enum esp_status welcome(const struct envoy *envoy, struct esp_error *error)
+{
+    const struct far_message message = {.kind = FAR_WELCOME};
+    return porter_say(envoy->socket, &message, sizeof message, &envoy->end, error);
+}
+
+static enum esp_status give_pulse(struct envoy *envoy, struct esp_error *error)
+{
+    const struct envoys_options *options = &envoy->envoys->options;
+    const enum esp_status status = welcome(envoy, error);
+    if (status != ESP_OK)
+        return status;
+    if (!options->pulse(options->arg, &envoy->hello, envoy->socket))
+        return error_set(error, ESP_REFUSED, "the pulse of rank %u is not waited for", envoy->hello.rank);
+    envoy->socket = -1;
+    return ESP_OK;
+}
+
 /* From here on the pool knows of it. */
 static enum esp_status arrive(struct envoy *envoy, struct esp_error *error)
 {
-    const struct far_message welcome = {.kind = FAR_WELCOME};
     const struct envoys_options *options = &envoy->envoys->options;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return error_errno(error, "cannot make a channel for a rank");
     envoy->channel = envoy->end.order = ends[0];
-    envoy->hello.host[sizeof envoy->hello.host - 1] = 0;
     if (!options->arrived(options->arg, &envoy->hello, ends[1])) {
         close(ends[1]);
         return error_set(error, ESP_REFUSED, "rank %u is not waited for", envoy->hello.rank);
     }
-    return porter_say(envoy->socket, &welcome, sizeof welcome, &envoy->end, error);
+    return welcome(envoy, error);
 }
 
 enum esp_status envoy_meet(struct envoy *envoy, struct esp_error *error)
@@ -109,7 +127,11 @@ enum esp_status envoy_meet(struct envoy *envoy, struct esp_error *error)
         status = check_hello(envoy, error);
     if (status == ESP_OK)
         status = prove(envoy, error);
-    return status == ESP_OK ? arrive(envoy, error) : status;
+    if (status == ESP_OK)
+        envoy->hello.host[sizeof envoy->hello.host - 1] = 0;
+    if (status == ESP_OK)
+        status = envoy->hello.purpose == FAR_PULSE ? give_pulse(envoy, error) : arrive(envoy, error);
+    return status;
 }
 
 /* ---- what it says ---- */

@@ -26,6 +26,9 @@ struct envoys_options {
     /* A rank has proved that it belongs to the job: `socket` is the pool's end of its envoy's channel, and
      * the pool's when it takes it (true). Any thread. */
     bool (*arrived)(void *arg, const struct far_hello *hello, int socket);
+    /* The connection of the pulse of a rank that has arrived, which is the pool's when it takes it (true).
+     * Any thread. */
+    bool (*pulse)(void *arg, const struct far_hello *hello, int socket);
     void *arg;
 };
 

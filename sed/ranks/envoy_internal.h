@@ -28,8 +28,8 @@ struct envoys {
 
 struct envoy {
     struct envoys *envoys;
-    int socket;  /* to the rank */
-    int channel; /* to the pool, or -1 */
+    int socket;  /* to the rank; -1: it was given to the pool */
+    int channel; /* to the pool; -1: there is none, and nothing to serve */
     struct far_hello hello;
     struct porter_end end;
 };

@@ -45,10 +45,11 @@ static void *live(void *arg)
     pthread_mutex_unlock(&envoys->lock);
     if (!met && error.status != ESP_CANCELLED)
         tell_of_stranger(envoys, &error);
-    if (met && envoy_serve(&envoy, &error) != ESP_CANCELLED)
+    if (met && envoy.channel >= 0 && envoy_serve(&envoy, &error) != ESP_CANCELLED)
         log_warning("rank %u (process %d on %s): %s", envoy.hello.rank, envoy.hello.pid, envoy.hello.host,
                     error.text);
-    close(envoy.socket);
+    if (envoy.socket >= 0)
+        close(envoy.socket);
     if (envoy.channel >= 0)
         close(envoy.channel);
     pthread_mutex_lock(&envoys->lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a rank on another host and its envoy, a thread of the server daemon (sed/ranks/envoy.h), say to each
- * other over TCP, one connection a rank. Structs travel as they lie in memory: both ends are the same build,
- * which the hello makes sure of.
+ * other over TCP, one connection a rank, and one for its pulse. Structs travel as they lie in memory: both
+ * ends are the same build, which the hello makes sure of.
  *
  *     rank                             envoy
  *     hello: its number in the job  ->
@@ -20,6 +20,9 @@
  *
  * The connection proves who is at its ends when it begins, and protects nothing that follows: as MPI's own,
  * it belongs on a network of the site. When one end closes, the other gives up, as with rank_link.h.
+ *
+ * The connection of its pulse is made, by the same first messages, when the rank has been let in: each byte
+ * that the pool sends there comes back, also while the rank computes, unless it is stopped.
  */
 #ifndef SED_RANK_FAR_H
 #define SED_RANK_FAR_H
@@ -36,12 +39,14 @@
 /* What of a job travels: parallel calls are no commands. */
 #define FAR_JOB_BYTES offsetof(struct ring_job, command)
 
+enum far_purpose { FAR_CALLS, FAR_PULSE };
+
 struct far_hello {
     uint64_t magic;
     uint32_t version, ring_bytes; /* RANK_LINK_VERSION, sizeof(struct ring) */
     uint32_t rank, size;
     int32_t pid;
-    uint32_t unused;
+    uint32_t purpose; /* enum far_purpose: of the connection */
     char host[64];
     unsigned char nonce[RANK_NONCE_BYTES];
 };

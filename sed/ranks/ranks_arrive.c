@@ -62,7 +62,7 @@ void ranks_on_hello(struct rank_pool *pool, int socket)
         return;
     }
     struct rank *rank = &pool->ranks[hello.rank];
-    *rank = (struct rank){.socket = socket, .process = pidfd_open(peer.pid, 0), .pid = peer.pid};
+    *rank = (struct rank){.socket = socket, .process = pidfd_open(peer.pid, 0), .pid = peer.pid, .pulse = -1};
     memcpy(rank->host, hello.host, sizeof rank->host - 1);
 }
 
@@ -73,7 +73,7 @@ bool ranks_on_arrival(void *arg, const struct far_hello *hello, int socket)
     struct rank *rank = &pool->ranks[hello->rank];
     bool wanted = pool->state == JOB_STARTING && rank->socket < 0 && ranks_watch(pool, socket, hello->rank);
     if (wanted) {
-        *rank = (struct rank){.socket = socket, .process = -1, .pid = hello->pid, .far = true};
+        *rank = (struct rank){.socket = socket, .process = -1, .pid = hello->pid, .pulse = -1, .far = true};
         memcpy(rank->host, hello->host, sizeof rank->host - 1);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -96,4 +96,16 @@ void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct para
         pool->pause_ns = 1; /* attempts that failed before say nothing of a job that is there */
     pool->failed = false;
     pool->trouble[0] = 0;
+}
+
+bool ranks_on_pulse(void *arg, const struct far_hello *hello, int socket)
+{
+    struct rank_pool *pool = arg;
+    pthread_mutex_lock(&pool->lock);
+    struct rank *rank = &pool->ranks[hello->rank];
+    const bool wanted = rank->socket >= 0 && rank->far && rank->pid == hello->pid && rank->pulse < 0;
+    if (wanted)
+        rank->pulse = socket;
+    pthread_mutex_unlock(&pool->lock);
+    return wanted;
 }

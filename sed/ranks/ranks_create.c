@@ -34,7 +34,7 @@ static enum esp_status take_options(struct rank_pool *pool, const struct ranks_o
         (options->hostfile && !pool->hostfile))
         return error_no_memory(error, "the pool of ranks");
     for (uint32_t i = 0; i < options->ranks; i++)
-        pool->ranks[i].socket = pool->ranks[i].process = -1;
+        pool->ranks[i] = RANK_NOT_THERE;
     pool->profile_path = options->profile ? strdup(options->profile) : NULL;
     if (options->profile && !pool->profile_path)
         return error_no_memory(error, "the pool of ranks");
@@ -124,6 +124,7 @@ static enum esp_status send_envoys(struct rank_pool *pool, struct esp_error *err
                                            .bell = pool->bell,
                                            .ring = ring_of,
                                            .arrived = ranks_on_arrival,
+                                           .pulse = ranks_on_pulse,
                                            .arg = pool};
     return envoys_create(&options, &pool->envoys, error);
 }

@@ -118,8 +118,10 @@ static void forget(struct rank_pool *pool, struct rank *rank)
     close(rank->socket);
     if (rank->process >= 0)
         close(rank->process);
+    if (rank->pulse >= 0)
+        close(rank->pulse);
     pool->n_ready -= rank->ready;
-    *rank = (struct rank){.socket = -1, .process = -1};
+    *rank = RANK_NOT_THERE;
 }
 
 /* By its own words. */
@@ -210,6 +212,8 @@ static void on_silent_end(struct rank_pool *pool, uint32_t number)
     const struct rank *rank = &pool->ranks[number];
     char how[80] = "ended, or its host cannot be reached any more";
     bool outside = true;
+    if (rank->far && rank->still_ns != 0 && pool->busy[number])
+        snprintf(how, sizeof how, RANKS_SILENT, (double)(ranks_now_ns() - rank->still_ns) / NS_PER_S);
     if (!rank->far)
         end_text(rank->pid, how, sizeof how, &outside);
     if (!rank->far && outside)

@@ -29,11 +29,15 @@ struct rank {
     int process; /* pidfd of its process, by which it is killed when it does not end; -1: none */
     int32_t pid;
     int64_t still_ns; /* since when it was seen stopped, with a call; 0: it is not */
+    int pulse;        /* far: the connection of its pulse, or -1 */
+    int64_t asked_ns; /* when it was sent what it has not answered yet; 0: nothing */
     bool ready;
     bool explained; /* it has said how it ends */
     bool far;       /* on another host: its socket leads to its envoy */
     char host[64];
 };
+
+#define RANK_NOT_THERE ((struct rank){.socket = -1, .process = -1, .pulse = -1})
 
 /* A call under way, or the place for one. */
 struct gang {
@@ -159,6 +163,8 @@ void ranks_on_connection(struct rank_pool *pool);
 void ranks_on_hello(struct rank_pool *pool, int socket);
 /* A rank on another host has come to its envoy, at the other end of the socket. Takes the lock itself. */
 bool ranks_on_arrival(void *pool, const struct far_hello *hello, int socket);
+/* The connection of its pulse. Takes the lock itself. */
+bool ranks_on_pulse(void *pool, const struct far_hello *hello, int socket);
 /* It has measured. */
 void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed);
 
@@ -183,8 +189,11 @@ bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
 
 /* ---- ranks_still.c: with the lock ---- */
 
-/* While the job is up, at most once a second: warns of ranks of this host that are stopped while calls wait
- * for them, and ends the job when one has been so for options.still_ns. */
+/* What is said of a rank on another host: for so many seconds. */
+#define RANKS_SILENT "has not answered for %.3g s: it is stopped, or its host is"
+
+/* While the job is up, at most once a second: warns of ranks that are stopped while calls wait for them, and
+ * ends the job when one has been so for options.still_ns. */
 void ranks_look_for_stopped(struct rank_pool *pool, int64_t now);
 
 /* ---- ranks_profile.c ---- */

@@ -106,6 +106,18 @@ no_list_shows_it() {
 }
 check "no list of processes shows the secret of the job" no_list_shows_it
 
+# All that runs on a host stands still: its connections live, so that only questions show it.
+calls_meanwhile() {
+    multiplies @a.csv "data:$B" >called.out 2>&1 &
+    calling=$!
+    wait_until grep "rank [23] of 4 (process [0-9]* on far2) has not answered for .* and a call waits for it" sed.log
+}
+ip netns pids "esp-far2-$$" | xargs -r kill -STOP
+check "a host that stands still while a call waits for it is told" calls_meanwhile
+ip netns pids "esp-far2-$$" | xargs -r kill -CONT
+check "and the call ends well when it goes on" wait "$calling"
+check "with the same ranks" [ "$(grep -c "4 ranks are ready" sed.log)" -eq 1 ]
+
 ip netns pids "esp-far2-$$" | xargs -r kill -9
 wait_until ready 2
 told() { grep "ended and started again: rank [23] of 4 (process [0-9]* on far2) ended, or its host cannot be reached" sed.log; }

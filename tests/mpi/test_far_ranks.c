@@ -51,7 +51,7 @@ static void write_agent(void)
     write_file("agent", text, 0700);
 }
 
-static void open_hosts(struct rig *to, const char *hosts, uint32_t ranks, int64_t start_ns)
+static void open_hosts(struct rig *to, const char *hosts, struct ranks_options options)
 {
     static char paths[3][PATH_MAX]; /* as long as the pools that borrow them */
     snprintf(paths[0], PATH_MAX, "%s/hosts", folder);
@@ -60,11 +60,10 @@ static void open_hosts(struct rig *to, const char *hosts, uint32_t ranks, int64_
         write_file("hosts", hosts, 0600);
     else
         unlink(paths[0]);
-    open_ranks(to, &(struct ranks_options){.ranks = ranks,
-                                           .hostfile = paths[0],
-                                           .folder = paths[1],
-                                           .host = "127.0.0.1",
-                                           .start_ns = start_ns});
+    options.hostfile = paths[0];
+    options.folder = paths[1];
+    options.host = "127.0.0.1";
+    open_ranks(to, &options);
 }
 
 static int set_up(void **state)
@@ -79,7 +78,7 @@ static int set_up(void **state)
     setenv("OMPI_MCA_plm_rsh_agent", path, 1);
     setenv("OMPI_MCA_oob_tcp_if_include", "lo", 1);
     setenv("OMPI_MCA_btl_tcp_if_include", "lo", 1);
-    open_hosts(&rig, "far1 slots=2\nfar2 slots=2\n", 4, 0);
+    open_hosts(&rig, "far1 slots=2\nfar2 slots=2\n", (struct ranks_options){.ranks = 4});
     await_ranks(&rig, 1);
     return 0;
 }
@@ -260,6 +259,32 @@ static void a_rank_there_killed_by_somebody_is_no_crash_of_the_call(void **state
     }
 }
 
+/* It lives, and so does its connection: only that it answers nothing shows it. One that computes answers. */
+static void a_rank_there_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void **state)
+{
+    (void)state;
+    static struct rig own;
+    int n = 0, works = 0;
+    double fraction = 0.5, seconds = 6;
+    open_hosts(&own, "far1 slots=1\nfar2 slots=1\n",
+               (struct ranks_options){.ranks = 2, .still_ns = 4 * NS_PER_S});
+    await_ranks(&own, 1);
+    own.grid = (struct process_grid){1, 2, 1};
+    assert_string_equal(rig_call(&own, "tell", (void *[]){&fraction, &seconds}, false).text, "");
+    assert_int_equal(kill(ranks_pid(own.workers, 1), SIGSTOP), 0);
+    struct rig_job *job = rig_prepare(&own, "count", (void *[]){&n, &works}, false);
+    rig_start(&own, job);
+    const struct job_end end = *rig_wait(&own, job, true);
+    rig_finish(job);
+    assert_non_null(strstr(end.error.text, "was lost: rank 1 of 2 (process "));
+    assert_non_null(strstr(end.error.text, " on far2) has not answered for "));
+    assert_true(end.lost);
+    await_ranks(&own, 2);
+    assert_int_equal(rig_call(&own, "count", (void *[]){&n, &works}, false).status, ESP_OK);
+    assert_int_equal(n, 2);
+    rig_close(&own);
+}
+
 /* Also with those of MPI that would tidy up. */
 static void what_a_job_shared_there_is_gone_when_the_next_one_has_started(void **state)
 {
@@ -308,7 +333,7 @@ static void ranks_here_and_there_compute_together(void **state)
     struct esp_error error;
     int which = 0, n = 3;
     double x[3] = {0};
-    open_hosts(&mixed, "localhost slots=2\nfar1 slots=2\n", 4, 0);
+    open_hosts(&mixed, "localhost slots=2\nfar1 slots=2\n", (struct ranks_options){.ranks = 4});
     await_ranks(&mixed, 1);
     for (int i = 0; i < 3; i++) {
         multiplies(&mixed, (struct process_grid){2, 2, 7}, 37, 23, 41, true);
@@ -332,7 +357,7 @@ static void refuses(const char *hosts, int64_t start_ns, const char *const *word
     struct ranks_counts counts;
     struct esp_error error;
     int n, works;
-    open_hosts(&own, hosts, 2, start_ns);
+    open_hosts(&own, hosts, (struct ranks_options){.ranks = 2, .start_ns = start_ns});
     own.grid = (struct process_grid){1, 1, 1};
     const int64_t begun = clock_now_ns(&clock_system);
     do {
@@ -422,6 +447,7 @@ int main(void)
         cmocka_unit_test(a_rank_killed_there_fails_the_call_and_is_replaced),
         cmocka_unit_test(how_a_rank_there_ends_is_told),
         cmocka_unit_test(a_rank_there_killed_by_somebody_is_no_crash_of_the_call),
+        cmocka_unit_test(a_rank_there_that_is_stopped_in_a_call_counts_as_dead_after_a_while),
         cmocka_unit_test(what_a_job_shared_there_is_gone_when_the_next_one_has_started),
         cmocka_unit_test(a_time_limit_stops_a_call_on_several_hosts),
         cmocka_unit_test(a_first_rank_there_tells_how_far_it_is),

@@ -24,6 +24,7 @@ static char secret[RANK_SECRET_TEXT];
 static _Atomic int arrivals;
 static int channels[8]; /* the pool's ends */
 static bool wanted;
+static int pulse; /* that the pool was given, or -1 */
 
 static struct ring *no_ring(void *arg, uint32_t number)
 {
@@ -43,6 +44,16 @@ static bool arrived(void *arg, const struct far_hello *hello, int socket)
     return true;
 }
 
+static bool took_pulse(void *arg, const struct far_hello *hello, int socket)
+{
+    (void)arg;
+    if (!wanted || hello->rank != 1)
+        return false;
+    pulse = socket;
+    atomic_fetch_add(&arrivals, 1);
+    return true;
+}
+
 static int open_gate(int hello_ms)
 {
     struct esp_error error;
@@ -51,8 +62,10 @@ static int open_gate(int hello_ms)
                                            .hello_ms = hello_ms,
                                            .bell = -1,
                                            .ring = no_ring,
-                                           .arrived = arrived};
+                                           .arrived = arrived,
+                                           .pulse = took_pulse};
     arrivals = 0;
+    pulse = -1;
     wanted = true;
     if (envoys_create(&options, &envoys, &error) != ESP_OK || envoys_expect(envoys, secret, &error) != ESP_OK)
         fail_msg("%s", error.text);
@@ -74,8 +87,10 @@ static int set_up_patient(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    for (int i = 0; i < arrivals; i++)
+    for (int i = 0; i < arrivals - (pulse >= 0); i++)
         close(channels[i]);
+    if (pulse >= 0)
+        close(pulse);
     envoys_destroy(envoys);
     return 0;
 }
@@ -159,6 +174,30 @@ static void who_knows_the_secret_is_let_in_and_its_end_is_told(void **state)
     assert_int_equal(poll(&gone, 1, 5000), 1);
 }
 
+/* By the same proofs; then it is the pool's alone. */
+static void the_connection_of_a_pulse_is_given_to_the_pool(void **state)
+{
+    (void)state;
+    struct far_signed both = hello_of(1);
+    char byte = 0;
+    both.hello.purpose = FAR_PULSE;
+    is_sent_away(both, "");
+    int fd = knock();
+    assert_true(is_let_in(fd, both, secret));
+    for (int i = 0; i < 500 && arrivals == 0; i++) /* it is welcomed before */
+        usleep(10000);
+    assert_int_equal(arrivals, 1);
+    assert_int_equal(send(pulse, "x", 1, MSG_NOSIGNAL), 1);
+    assert_true(hear(fd, &byte, 1));
+    assert_int_equal(byte, 'x');
+    close(fd);
+    both.hello.rank = 0; /* of a rank that the pool does not know */
+    fd = knock();
+    assert_true(is_let_in(fd, both, secret));
+    assert_true(closed_after_s(fd) < 10);
+    assert_int_equal(arrivals, 1);
+}
+
 static void a_rank_ends_when_the_pool_closes_its_channel(void **state)
 {
     (void)state;
@@ -212,16 +251,19 @@ static void what_is_no_rank_of_this_build_and_job_is_sent_away(void **state)
 {
     (void)state;
     struct far_signed other = hello_of(0), version = other, layout = other, size = other, rank = other;
+    struct far_signed purpose = other;
     other.hello.magic++;
     version.hello.version++;
     layout.hello.ring_bytes += 64;
     size.hello.size++;
     rank.hello.rank = RANKS;
+    purpose.hello.purpose = FAR_PULSE + 1;
     is_sent_away(other, secret);
     is_sent_away(version, secret);
     is_sent_away(layout, secret);
     is_sent_away(size, secret);
     is_sent_away(rank, secret);
+    is_sent_away(purpose, secret);
 }
 
 static void a_rank_that_nobody_waits_for_is_sent_away(void **state)
@@ -278,6 +320,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_knows_the_secret_is_let_in_and_its_end_is_told, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(the_connection_of_a_pulse_is_given_to_the_pool, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_rank_ends_when_the_pool_closes_its_channel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_does_not_know_the_secret_is_sent_away, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_secret_of_an_earlier_job_is_worth_nothing, set_up, tear_down),
