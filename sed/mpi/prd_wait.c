@@ -27,16 +27,26 @@ static bool has_call(const struct rank_post *post)
     return board_has_call(post->board, post->rank, post->taken);
 }
 
+/* Others, in the last call, while there is no next one. */
+static bool are_in_it(const struct rank_post *post)
+{
+    return post->last && atomic_load(&post->last->request) == post->last_request &&
+           atomic_load(&post->last->gang.left) > 0 && !has_call(post);
+}
+
 /* The BLACS return before a long message has left, and it leaves only while its sender is in MPI: who went to
- * sleep before all are through could leave another rank waiting for it for ever. */
+ * sleep before all are through could leave another rank waiting for it for ever. Where ranks are more than
+ * processors MPI gives way too, so that each of the two is followed by a look: they are often through by
+ * then.
+ */
 static void see_the_others_through(const struct rank_post *post)
 {
     int any;
-    while (post->last && atomic_load(&post->last->request) == post->last_request &&
-           atomic_load(&post->last->gang.left) > 0 && !has_call(post)) {
-        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &any, MPI_STATUS_IGNORE);
-        sched_yield();
-    }
+    for (bool probes = false; are_in_it(post); probes = !probes)
+        if (probes)
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &any, MPI_STATUS_IGNORE);
+        else
+            sched_yield();
 }
 
 static void be_shy(struct rank_post *post)
