@@ -74,6 +74,8 @@ unit_tests += tests/unit/test_fetchers
 tests_unit_test_fetchers_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_namesakes
 tests_unit_test_namesakes_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_children
+tests_unit_test_children_LDADD = $(UNIT_LIBS)
 
 unit_tests += tests/unit/test_membership
 tests_unit_test_membership_LDADD = $(UNIT_LIBS)

@@ -302,6 +302,7 @@ void children_tick(struct children *c)
 void children_dismiss(struct children *c, const char *reason)
 {
     struct message message = {.kind = MESSAGE_REJOIN, .rejoin = {.reason = reason}};
+    c->dismissed = true;
     for (struct child *child = c->by_name; child; child = child->hh.next)
         children_post_to(c, child, &message);
 }

@@ -128,7 +128,7 @@ void children_refuse(struct children *children, const struct namesake *namesake)
 /* The same of somebody below that child, which is to see to it. */
 void children_refuse_below(struct children *children, const struct child *child,
                            const struct namesake *namesake);
-/* This node stops: every child may look for another parent at once. */
+/* This node stops: every child may look for another parent at once, and this one takes none in any more. */
 void children_dismiss(struct children *children, const char *reason);
 
 struct child *children_find(const struct children *children, const char *name);

@@ -218,6 +218,8 @@ static bool settle_namesake(struct children *c, struct child *child, const struc
 void children_on_hello(struct children *c, const struct envelope *envelope, const struct hello *hello)
 {
     struct esp_error error = {0};
+    if (c->dismissed)
+        return; /* as if it had gone already: who is refused tries again later than who is not answered */
     if (check_hello(c, envelope, hello, &error) != ESP_OK) {
         refuse(c, envelope, hello, error.status, error.text);
         return;

@@ -16,6 +16,7 @@ struct children {
     struct child *by_name, *by_address;
     struct child *by_age; /* not heard of for longest first: shortest leases end in this order */
     int64_t spared_ns;    /* until then nobody is taken for dead: this node itself was held up */
+    bool dismissed;       /* this node stops */
     struct refusals refusals;
 };
 
