@@ -42,8 +42,12 @@ shows() { # TEXT COMMAND...
 serves() {
     espalier forecast ddot n=1000 >out 2>&1 && grep -q '^here' out
 }
+# A size that was measured, however far a calibration comes on a busy machine.
+measured_n() {
+    sed -n 's/^measured .* \([0-9]*\) [0-9.e+]*$/\1/p' state/models/ddot-*-1-0.model | sort -n | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }'
+}
 forecasts_measured() {
-    espalier forecast ddot n=50000 >out 2>&1 && grep -q '^here.*measured$' out && ! grep -q 'not measured' out
+    espalier forecast ddot n="$measured_n" >out 2>&1 && grep -q '^here.*measured$' out && ! grep -q 'not measured' out
 }
 drawn() {
     model=$(echo state/models/ddot-*-1-0.model)
@@ -88,6 +92,7 @@ unknown_links() {
 }
 check "an unknown link on this host is forecast by its memory, or told to be unknown" unknown_links
 espalier calibrate --sed sed.conf --budget 3s --longest 10ms ddot >calibrate.out 2>&1
+measured_n=$(measured_n)
 # shellcheck disable=SC2154
 kill -HUP "$pid_sed"
 check "models are found at SIGHUP, and agents forecast by them" wait_until forecasts_measured
@@ -165,7 +170,8 @@ long_enough() {
     espalier calibrate --sed sed.conf --budget 3s --longest 30ms dgemm || return 1
     kill -HUP "$pid_sed"
     awk 'BEGIN { print "%%MatrixMarket matrix array real general\n250 250"; for (i = 0; i < 62500; i++) print 1 }' >v.mtx
-    wait_until sh -c 'espalier forecast dgemm m=250 n=250 k=250 | grep -q " measured$"' || return 1
+    # As a busy machine may not have come to this size.
+    wait_until sh -c 'espalier forecast dgemm m=250 n=250 k=250 | grep -Eq "[^t] (measured|extrapolated)$"' || return 1
     for _ in 1 2 3 4; do espalier call dgemm m=250 n=250 k=250 A=@v.mtx B=@v.mtx -o C=c.npy || return 1; done
 }
 goes_on() {
