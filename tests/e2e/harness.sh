@@ -182,6 +182,7 @@ address_of() {
 
 # agent_for_clients LINE...: an agent "MA" with these further lines in its file (agent.conf, agent.address). $agent is
 # its address; the clients of the test ask it (client.conf).
+# shellcheck disable=SC2120 # tests pass lines
 agent_for_clients() {
     {
         printf 'name = "MA"\nlisten = "127.0.0.1:0"\naddress_file = "%s/agent.address"\n' "$work"
@@ -224,6 +225,21 @@ platform_of_all_problems() {
     check "a platform with every shipped problem" espalier up small.conf
     ESPALIER_CONFIG=$work/espalier/small/client.conf
     export ESPALIER_CONFIG
+}
+
+# two_servers_with_data [FILE]: an agent and servers "A" and "B" below it, which keep data and solve product, systems of
+# equations and abstract problems, and those of a file of descriptions.
+two_servers_with_data() {
+    agent_for_clients
+    for tap_name in A B; do
+        server_below_agent "$tap_name" "$tap_name" "state_dir = \"$work/state-$tap_name\"" 'slots = 1' 'store_memory = "64 MiB"' \
+            "problems = { \"$top_srcdir/tests/e2e/product.esp\", ${1:+\"$1\", }\"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/abstract\" }"
+    done
+    check "two servers are there" wait_until servers 2
+}
+# servers N: so many multiply matrices.
+servers() {
+    espalier problems | grep -Eq "^product .* $1 "
 }
 
 # skip_all REASON: this machine cannot run the test at all.

@@ -6,17 +6,7 @@ needs espalier espalier-agent espalier-sed
 steps=$top_builddir/tests/e2e/data_steps
 [ -x "$steps" ] || skip_all "built without the ORB"
 
-agent_for_clients
-for name in A B; do
-    server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
-        'slots = 1' \
-        'store_memory = "64 MiB"' \
-        "problems = { \"$top_srcdir/tests/e2e/product.esp\", \"$top_srcdir/tests/e2e/kinds.esp\", \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/abstract\" }"
-done
-servers() { # servers N: so many multiply matrices
-    espalier problems | grep -Eq "^product .* $1 "
-}
-check "two servers are there" wait_until servers 2
+two_servers_with_data "$top_srcdir/tests/e2e/kinds.esp"
 check "data go into calls of all kinds, come out, and stay" "$steps" grid A
 check "what is overwritten goes, unless somebody else has a name for it" "${steps%data_steps}stay_steps" overwritten
 check "unique data have calls go to where they are" "${steps%data_steps}stay_steps" unique

@@ -6,20 +6,10 @@ needs espalier espalier-agent espalier-sed
 steps=$top_builddir/tests/e2e/sequence_steps
 [ -x "$steps" ] || skip_all "built without the ORB"
 
-agent_for_clients
-for name in A B; do
-    server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
-        'slots = 1' \
-        'store_memory = "64 MiB"' \
-        "problems = { \"$top_srcdir/tests/e2e/product.esp\", \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/abstract\" }"
-done
-servers() { # servers N: so many multiply matrices
-    espalier problems | grep -Eq "^product .* $1 "
-}
 nothing_left() {
     espalier data ls >left && ! grep ':' left
 }
-check "two servers are there" wait_until servers 2
+two_servers_with_data
 check "a sequence sends nothing twice, and gives what the program gives without" timeout 120 "$steps" same
 check "what is only passed on stays where it is" timeout 120 "$steps" stays
 check "who looks, writes, overlaps or frees between the calls sees the results" timeout 120 "$steps" looks

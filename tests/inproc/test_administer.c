@@ -320,10 +320,9 @@ static void orders_survive_a_network_that_loses_and_reorders(void **state)
     assert_int_equal(order("ma", "la-1", "look", NULL).status, ESP_OK);
 }
 
-static void the_new_shape_survives_a_restart(void **state)
+/* Makes the folder, for what la-1 has to remember. */
+static void tree_with_folder(char *folder)
 {
-    (void)state;
-    char folder[] = "/tmp/test_administer.XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     platform_tree(&platform, 2, 1);
     platform.agent_options.state_dir = folder;
@@ -331,6 +330,13 @@ static void the_new_shape_survives_a_restart(void **state)
     platform_agent_kill(&platform, 2);
     platform_agent_start(&platform, 2); /* la-1, with a folder now */
     platform_run_ms(&platform, 5000);
+}
+
+static void the_new_shape_survives_a_restart(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_administer.XXXXXX", path[64];
+    tree_with_folder(folder);
     assert_int_equal(order("ma", "la-1", "move", "la-0").status, ESP_OK);
     struct node_place place;
     struct esp_error error;
@@ -362,15 +368,9 @@ static void what_cannot_be_written_counts_and_is_written_later(void **state)
     char folder[] = "/tmp/test_administer.XXXXXX", path[64], full[64], health[400] = "";
     struct node_place place;
     struct esp_error error;
-    assert_non_null(mkdtemp(folder));
+    tree_with_folder(folder);
     snprintf(path, sizeof path, "%s/place", folder);
     snprintf(full, sizeof full, "%s/place.new", folder);
-    platform_tree(&platform, 2, 1);
-    platform.agent_options.state_dir = folder;
-    platform.agent_options.file_parent = "ma";
-    platform_agent_kill(&platform, 2);
-    platform_agent_start(&platform, 2); /* la-1, with a folder now */
-    platform_run_ms(&platform, 5000);
     assert_int_equal(mkdir(full, 0700), 0);
     const char *const verbs[] = {"drain", "move"};
     for (int i = 0; i < 2; i++) {

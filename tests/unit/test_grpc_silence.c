@@ -228,19 +228,25 @@ static void *let_answer(void *unused)
     return go_on("s1:1");
 }
 
-/* Patience with each of them is longer than the test may take. */
-static void servers_that_fell_silent_together_are_not_waited_for_one_after_the_other(void **state)
+/* A call while two servers are stopped and something is done about it. Patience with each of them is longer
+ * than the test may take. */
+static void call_beside_two_stopped(void *(*meanwhile)(void *))
 {
-    (void)state;
     pthread_t thread;
     int waited = 0;
     initialize_with("answer_patience = \"10 min\"\nsilence_patience = \"10 min\"\n");
     grpc_function_handle_t sleep = make_handle("sleep");
     stop("s1:1");
     stop("s2:1");
-    pthread_create(&thread, NULL, let_die, NULL);
+    pthread_create(&thread, NULL, meanwhile, NULL);
     assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
     pthread_join(thread, NULL);
+}
+
+static void servers_that_fell_silent_together_are_not_waited_for_one_after_the_other(void **state)
+{
+    (void)state;
+    call_beside_two_stopped(let_die);
     assert_string_equal(last_server(), "s3");
 }
 
@@ -248,15 +254,7 @@ static void servers_that_fell_silent_together_are_not_waited_for_one_after_the_o
 static void a_greeting_beside_a_call_ends_with_the_library(void **state)
 {
     (void)state;
-    pthread_t thread;
-    int waited = 0;
-    initialize_with("answer_patience = \"10 min\"\nsilence_patience = \"10 min\"\n");
-    grpc_function_handle_t sleep = make_handle("sleep");
-    stop("s1:1");
-    stop("s2:1");
-    pthread_create(&thread, NULL, let_answer, NULL);
-    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
-    pthread_join(thread, NULL);
+    call_beside_two_stopped(let_answer);
     assert_string_equal(last_server(), "s1");
     assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
 }

@@ -384,49 +384,65 @@ static void on_measured(void *self, const char *child, const char *peer,
     heard->measurement = *measurement;
 }
 
+/* A port on this host, what it heard, and what a look at it found. */
+struct probing {
+    struct heard heard;
+    struct probe_port *port;
+    struct link_measurement measurement;
+    double busy_s;
+    struct esp_error error;
+};
+
+static enum esp_status open_port(struct probing *p, const struct probe_tls *tls)
+{
+    const struct probe_port_ops ops = {&p->heard, on_measured};
+    return probe_port_open("127.0.0.1:0", tls, &ops, &p->port, &p->error);
+}
+
+static enum esp_status probe(struct probing *p, const char *url, const struct probe_tls *tls,
+                             int64_t timeout_ms)
+{
+    return probe_link(url, tls, timeout_ms, NULL, &p->measurement, &p->busy_s, &p->error);
+}
+
 static void a_port_serves_those_who_know_it(void **state)
 {
     (void)state;
-    struct heard heard = {0};
-    const struct probe_port_ops ops = {&heard, on_measured};
-    struct probe_port *port;
-    struct esp_error error;
-    struct link_measurement measurement;
-    double busy_s;
+    struct probing p = {0};
     char url[PROBE_MOST_URL + 1], answer[512];
-    assert_int_equal(probe_port_open("127.0.0.1:0", NULL, &ops, &port, &error), ESP_OK);
-    snprintf(url, sizeof url, "%s", probe_port_url(port));
-    assert_int_equal(probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error), ESP_OK);
-    assert_true(measurement.latency_ms > 0 && measurement.connect_ms > 0 && measurement.bandwidth > 10);
+    assert_int_equal(open_port(&p, NULL), ESP_OK);
+    snprintf(url, sizeof url, "%s", probe_port_url(p.port));
+    assert_int_equal(probe(&p, url, NULL, 5000), ESP_OK);
+    assert_true(p.measurement.latency_ms > 0 && p.measurement.connect_ms > 0 && p.measurement.bandwidth > 10);
     double back;
-    assert_int_equal(probe_back(url, NULL, 5000, NULL, measurement.latency_ms, &back, &busy_s, &error),
+    assert_int_equal(probe_back(url, NULL, 5000, NULL, p.measurement.latency_ms, &back, &p.busy_s, &p.error),
                      ESP_OK);
     assert_true(back > 10);
     /* Turns: one at a time; the second child is the first one's brother. */
-    assert_int_equal(probe_post(url, NULL, "turn", "a http://x/1", 5000, answer, sizeof answer, &error),
+    assert_int_equal(probe_post(url, NULL, "turn", "a http://x/1", 5000, answer, sizeof answer, &p.error),
                      ESP_OK);
     assert_string_equal(answer, "");
-    assert_int_equal(probe_post(url, NULL, "turn", "b http://y/2", 5000, answer, sizeof answer, &error),
+    assert_int_equal(probe_post(url, NULL, "turn", "b http://y/2", 5000, answer, sizeof answer, &p.error),
                      ESP_BUSY);
-    assert_int_equal(probe_post(url, NULL, "done", "a\nMA 1 2 3\n", 5000, answer, sizeof answer, &error),
+    assert_int_equal(probe_post(url, NULL, "done", "a\nMA 1 2 3\n", 5000, answer, sizeof answer, &p.error),
                      ESP_OK);
-    assert_int_equal(heard.n, 1);
-    assert_string_equal(heard.child, "a");
-    assert_string_equal(heard.peer, "MA");
-    assert_true(heard.measurement.connect_ms == 1 && heard.measurement.bandwidth == 3);
-    assert_int_equal(probe_post(url, NULL, "turn", "b http://y/2", 5000, answer, sizeof answer, &error),
+    assert_int_equal(p.heard.n, 1);
+    assert_string_equal(p.heard.child, "a");
+    assert_string_equal(p.heard.peer, "MA");
+    assert_true(p.heard.measurement.connect_ms == 1 && p.heard.measurement.bandwidth == 3);
+    assert_int_equal(probe_post(url, NULL, "turn", "b http://y/2", 5000, answer, sizeof answer, &p.error),
                      ESP_OK);
     assert_string_equal(answer, "a http://x/1\n");
     /* Nonsense. */
-    assert_int_equal(probe_post(url, NULL, "turn", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
-    assert_int_equal(probe_post(url, NULL, "done", "b\nMA fast", 5000, answer, sizeof answer, &error),
+    assert_int_equal(probe_post(url, NULL, "turn", "b", 5000, answer, sizeof answer, &p.error), ESP_REFUSED);
+    assert_int_equal(probe_post(url, NULL, "done", "b\nMA fast", 5000, answer, sizeof answer, &p.error),
                      ESP_REFUSED);
-    assert_int_equal(probe_post(url, NULL, "what", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
+    assert_int_equal(probe_post(url, NULL, "what", "b", 5000, answer, sizeof answer, &p.error), ESP_REFUSED);
     url[strlen(url) - 1] ^= 1; /* another secret */
-    assert_int_equal(probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error), ESP_REFUSED);
-    assert_null(strstr(error.text, strrchr(url, '/') + 1));
-    probe_port_close(port);
-    assert_int_equal(probe_link(url, NULL, 500, NULL, &measurement, &busy_s, &error), ESP_UNREACHABLE);
+    assert_int_equal(probe(&p, url, NULL, 5000), ESP_REFUSED);
+    assert_null(strstr(p.error.text, strrchr(url, '/') + 1));
+    probe_port_close(p.port);
+    assert_int_equal(probe(&p, url, NULL, 500), ESP_UNREACHABLE);
 }
 
 /* A request of the port's smallest page on an open connection, there and back; as the probe makes them. */
@@ -468,13 +484,8 @@ static double least_raw_s(const char *url)
 static void a_latency_is_what_a_small_message_takes_there_and_back(void **state)
 {
     (void)state;
-    struct heard heard = {0};
-    const struct probe_port_ops ops = {&heard, on_measured};
-    struct probe_port *port;
-    struct esp_error error;
-    struct link_measurement measurement;
+    struct probing p = {0};
     cpu_set_t all, one;
-    double busy_s;
     unsigned whole = 0;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&one);
@@ -482,15 +493,14 @@ static void a_latency_is_what_a_small_message_takes_there_and_back(void **state)
         if (CPU_ISSET(i, &all))
             CPU_SET(i, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(probe_port_open("127.0.0.1:0", NULL, &ops, &port, &error), ESP_OK);
-    const double raw_s = least_raw_s(probe_port_url(port));
+    assert_int_equal(open_port(&p, NULL), ESP_OK);
+    const double raw_s = least_raw_s(probe_port_url(p.port));
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(probe_link(probe_port_url(port), NULL, 5000, NULL, &measurement, &busy_s, &error),
-                         ESP_OK);
-        whole += measurement.latency_ms / 1e3 >= raw_s / 2;
+        assert_int_equal(probe(&p, probe_port_url(p.port), NULL, 5000), ESP_OK);
+        whole += p.measurement.latency_ms / 1e3 >= raw_s / 2;
     }
     assert_true(whole >= 2);
-    probe_port_close(port);
+    probe_port_close(p.port);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
@@ -560,12 +570,7 @@ static void a_port_with_tls_is_vouched_for(void **state)
 {
     (void)state;
     char folder[] = "/tmp/espalier-probe-XXXXXX", own[64], key[64], other[64], nowhere[64], command[64];
-    struct heard heard = {0};
-    const struct probe_port_ops ops = {&heard, on_measured};
-    struct probe_port *port;
-    struct esp_error error;
-    struct link_measurement measurement;
-    double busy_s;
+    struct probing p = {0};
     assert_non_null(mkdtemp(folder));
     assert_true(make_certificate(folder, "own") && make_certificate(folder, "other"));
     snprintf(own, sizeof own, "%s/own.pem", folder);
@@ -573,21 +578,21 @@ static void a_port_with_tls_is_vouched_for(void **state)
     snprintf(other, sizeof other, "%s/other.pem", folder);
     snprintf(nowhere, sizeof nowhere, "%s/nowhere.pem", folder);
     const struct probe_tls tls = {own, own, key}, stranger = {other, other, key}, none = {own, nowhere, key};
-    assert_int_equal(probe_port_open("127.0.0.1:0", &stranger, &ops, &port, &error), ESP_SECURITY);
-    assert_int_not_equal(probe_port_open("127.0.0.1:0", &none, &ops, &port, &error), ESP_OK);
-    assert_non_null(strstr(error.text, "nowhere.pem"));
-    assert_int_equal(probe_port_open("127.0.0.1:0", &tls, &ops, &port, &error), ESP_OK);
-    const char *url = probe_port_url(port);
+    assert_int_equal(open_port(&p, &stranger), ESP_SECURITY);
+    assert_int_not_equal(open_port(&p, &none), ESP_OK);
+    assert_non_null(strstr(p.error.text, "nowhere.pem"));
+    assert_int_equal(open_port(&p, &tls), ESP_OK);
+    const char *url = probe_port_url(p.port);
     assert_int_equal(strncmp(url, "https://", 8), 0);
-    assert_int_equal(probe_link(url, &tls, 5000, NULL, &measurement, &busy_s, &error), ESP_OK);
-    assert_true(measurement.latency_ms > 0 && measurement.connect_ms > 0 && measurement.bandwidth > 10);
-    assert_int_equal(probe_post(url, &tls, "done", "a\nMA 1 2 3\n", 5000, NULL, 0, &error), ESP_OK);
-    assert_int_equal(heard.n, 1);
-    assert_int_equal(probe_link(url, &stranger, 5000, NULL, &measurement, &busy_s, &error), ESP_SECURITY);
+    assert_int_equal(probe(&p, url, &tls, 5000), ESP_OK);
+    assert_true(p.measurement.latency_ms > 0 && p.measurement.connect_ms > 0 && p.measurement.bandwidth > 10);
+    assert_int_equal(probe_post(url, &tls, "done", "a\nMA 1 2 3\n", 5000, NULL, 0, &p.error), ESP_OK);
+    assert_int_equal(p.heard.n, 1);
+    assert_int_equal(probe(&p, url, &stranger, 5000), ESP_SECURITY);
     char plain[PROBE_MOST_URL + 1];
     snprintf(plain, sizeof plain, "http%s", url + strlen("https"));
-    assert_int_not_equal(probe_link(plain, NULL, 2000, NULL, &measurement, &busy_s, &error), ESP_OK);
-    probe_port_close(port);
+    assert_int_not_equal(probe(&p, plain, NULL, 2000), ESP_OK);
+    probe_port_close(p.port);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }
@@ -595,22 +600,17 @@ static void a_port_with_tls_is_vouched_for(void **state)
 static void a_port_serves_only_so_much(void **state)
 {
     (void)state;
-    struct heard heard = {0};
-    const struct probe_port_ops ops = {&heard, on_measured};
-    struct probe_port *port;
-    struct esp_error error;
+    struct probing p = {0};
     unsigned served = 0;
-    assert_int_equal(probe_port_open("127.0.0.1:0", NULL, &ops, &port, &error), ESP_OK);
-    const char *url = probe_port_url(port);
+    assert_int_equal(open_port(&p, NULL), ESP_OK);
+    const char *url = probe_port_url(p.port);
     for (unsigned i = 0; i < 30; i++) {
-        struct link_measurement measurement;
-        double busy_s;
-        served += probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error) == ESP_OK;
-        if (error.status == ESP_REFUSED && served < i + 1)
+        served += probe(&p, url, NULL, 5000) == ESP_OK;
+        if (p.error.status == ESP_REFUSED && served < i + 1)
             break;
     }
     assert_true(served < 30);
-    probe_port_close(port);
+    probe_port_close(p.port);
 }
 
 int main(void)
