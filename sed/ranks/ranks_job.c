@@ -57,7 +57,9 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
     snprintf(pool->trouble, sizeof pool->trouble, "%s%s%s", trouble,
              pool->failed && pool->words[0] ? "; mpirun said: " : "", pool->failed ? pool->words : "");
     bool steady = pool->state == JOB_UP && ranks_now_ns() - pool->since_ns >= STEADY_NS;
-    pool->pause_ns = steady ? 0 : pool->pause_ns ? pool->pause_ns * 2 : pool->failed ? PAUSE_NS : 1;
+    pool->pause_ns = steady ? 0 : pool->pause_ns ? pool->pause_ns * 2 : 1;
+    if (pool->failed && pool->pause_ns < PAUSE_NS)
+        pool->pause_ns = PAUSE_NS;
     if (pool->pause_ns > LONGEST_NS)
         pool->pause_ns = LONGEST_NS;
     char pause[40] = "";
@@ -210,7 +212,7 @@ static void look_at_mpirun(struct rank_pool *pool)
 static void on_silent_end(struct rank_pool *pool, uint32_t number)
 {
     const struct rank *rank = &pool->ranks[number];
-    char how[80] = "ended, or its host cannot be reached any more";
+    char how[120] = "ended, or its host cannot be reached any more";
     bool outside = true;
     if (rank->far && rank->still_ns != 0 && pool->busy[number])
         snprintf(how, sizeof how, RANKS_SILENT, (double)(ranks_now_ns() - rank->still_ns) / NS_PER_S);

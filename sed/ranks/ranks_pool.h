@@ -190,7 +190,7 @@ bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
 /* ---- ranks_still.c: with the lock ---- */
 
 /* What is said of a rank on another host: for so many seconds. */
-#define RANKS_SILENT "has not answered for %.3g s: it is stopped, or its host is"
+#define RANKS_SILENT "has not answered for %.3g s: it is stopped, or its host is, or cannot be reached"
 
 /* While the job is up, at most once a second: warns of ranks that are stopped while calls wait for them, and
  * ends the job when one has been so for options.still_ns. */

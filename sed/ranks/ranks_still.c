@@ -51,7 +51,7 @@ static void describe_still(const struct rank *rank, int64_t now, char *text, siz
 static void warn(const struct rank_pool *pool, uint32_t number, int64_t now, int64_t patience)
 {
     const struct rank *rank = &pool->ranks[number];
-    char how[80] = "is stopped";
+    char how[120] = "is stopped";
     if (rank->far)
         describe_still(rank, now, how, sizeof how);
     log_warning(
@@ -78,7 +78,7 @@ static bool look_at(struct rank_pool *pool, uint32_t number, int64_t now)
 
 void ranks_look_for_stopped(struct rank_pool *pool, int64_t now)
 {
-    char text[300], how[80];
+    char text[300], how[120];
     if (now < pool->looked_ns + LOOK_NS)
         return;
     pool->looked_ns = now;

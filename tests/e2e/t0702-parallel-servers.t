@@ -280,9 +280,10 @@ check "what is not idempotent is not begun again, and its caller is told why" is
 
 # Ranks that do not come back: the call goes to another server, which was not there when it began.
 wait_until espalier call tells fraction=1 seconds=0 --server two
-espalier call -v --follow tells fraction=0.25 seconds=3 >followed.out 2>&1 &
+begun=$(starts gated)
+espalier call -v gated >followed.out 2>&1 &
 called=$!
-wait_until grep -q '^25 % done' followed.out
+wait_until has_started gated $((begun + 1))
 sed -e 's/^name.*/name = "three"/' -e 's|two\.address|three.address|' -e 's|two\.log|three.log|' -e 's|/two"|/three"|' \
     -e '/^mpirun/d' two.conf >three.conf
 start three espalier-sed --foreground "$work/three.conf"
@@ -290,12 +291,16 @@ wait_until test -s three.address
 wait_until grep -q 'ranks are ready' three.log
 touch broken
 kill_of_two espalier-prd
+touch gate
 check "ranks are killed and cannot be started again: the call ends well" ends_well
 check "on another server" grep -q '^Server  *three,' followed.out
 stop three
 
-# The longer pauses between attempts that fail are over with one that does not.
+# Attempts that fail come after pauses, from the first one on, although the ranks had just been there.
 wait_until grep -q 'the ranks are ended and started again in .*no slots are left today' two.log
+check "what cannot be started is not tried again at once" [ "$(grep -c 'started again: .*no slots are left today' two.log)" = 0 ]
+
+# The longer pauses between attempts that fail are over with one that does not.
 rm broken
 wait_until espalier call tells fraction=1 seconds=0 --server two
 kill_of_two espalier-prd
