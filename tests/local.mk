@@ -655,6 +655,7 @@ shell_tests += tests/e2e/t0704-server-to-server.t
 shell_tests += tests/e2e/t0707-encrypted-pieces.t
 shell_tests += tests/e2e/t0706-faster-of-two.t
 shell_tests += tests/e2e/t0708-limits-of-ranks.t
+shell_tests += tests/e2e/t0709-aligned-operands.t
 unit_tests += tests/unit/test_pages
 tests_unit_test_pages_SOURCES = tests/unit/test_pages.c sed/crd/crd_recurring.c
 tests_unit_test_pages_LDADD = $(UNIT_LIBS)
