@@ -2,6 +2,7 @@
 #include "client/jobs/job.h"
 #include "client/session/backlog.h"
 #include "client/session/deadline.h"
+#include "client/session/given_up.h"
 #include "client/session/link.h"
 #include "util/clock.h"
 
@@ -10,7 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#define TELL_MS 5000 /* for a server that is told to stop or forget */
+#define TELL_MS    5000 /* for a server that is told to stop or forget */
+#define MOST_LOOKS 5    /* at a server that is silent */
 
 /* ---- submitting ---- */
 
@@ -200,13 +202,39 @@ static enum esp_status is_given_up(const struct job_record *record, const struct
                      job_id(record, id), record->server, report->outcome.text);
 }
 
+/* The server of a job that is waited for did not answer in time: asked anew, which is answered at once, until
+ * it answers, or agents have lost it and the job can be called again. Then, or when it took too long, the
+ * last try is the one that counts. */
+static enum esp_status watch(struct engine *engine, const struct job_record *record, struct message *request,
+                             struct message *reply, struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    const bool kept = job_is_kept(record);
+    enum esp_status status = error->status;
+    request->follow.patience_ms = 0;
+    for (unsigned unanswered = 1; kept && unanswered <= MOST_LOOKS && status == ESP_TIMEOUT; unanswered++) {
+        if (deadline_left_ms(engine->clock, TELL_MS) == 0)
+            return status;
+        message_clear(reply);
+        status = ask_server(engine, record, request, given_up_answer_ms(engine, unanswered, 0), reply, error);
+        if (status == ESP_TIMEOUT && fate_of_silent(engine, record, address) == JOB_GONE)
+            return status;
+    }
+    if (status != ESP_TIMEOUT)
+        return status;
+    message_clear(reply);
+    return ask_server(engine, record, request, engine->call_timeout_ms, reply, error);
+}
+
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
                         struct message *reply, enum job_fate *fate, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_FOLLOW, .follow = *follow};
     struct esp_error found = {0};
     request.follow.session = record->session;
-    int64_t timeout_ms = engine->call_timeout_ms + (int64_t)follow->patience_ms;
+    const bool waits = follow->patience_ms > 0;
+    int64_t timeout_ms =
+        waits ? given_up_answer_ms(engine, 0, (int64_t)follow->patience_ms) : engine->call_timeout_ms;
     enum esp_status status = ESP_UNREACHABLE;
     *fate = JOB_THERE;
     /* One that has said nothing for so long would say nothing again. */
@@ -214,6 +242,8 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
         message_clear(reply);
         status = ask_server(engine, record, &request, timeout_ms, reply, &found);
     }
+    if (status == ESP_TIMEOUT && waits)
+        status = watch(engine, record, &request, reply, &found);
     const struct session_report *report = &reply->follow_reply.session;
     if (status == ESP_OK && report->state == SESSION_UNKNOWN)
         return is_given_up(record, report, fate, error);

@@ -8,6 +8,8 @@
 #include "client/jobs/job_call.h"
 #include "client/jobs/job_end.h"
 #include "client/session/attempt_parts.h"
+#include "client/session/given_up.h"
+#include "client/session/link.h"
 #include "client/session/session.h"
 
 #include <fcntl.h>
@@ -172,6 +174,9 @@ static enum esp_status call_again(struct engine *engine, const char *id, const c
     if (status == ESP_OK) {
         inherit(&fresh, record);
         note_loss(&fresh, record, fate);
+        struct link *link = fate == JOB_GONE ? link_find(engine, record->address) : NULL;
+        if (link)
+            given_up_note(engine, link, &record->session);
         status = note(engine, id, &fresh, error);
     }
     if (status == ESP_OK)

@@ -82,6 +82,7 @@ void job_recover(struct session *session)
     enum job_fate fate = JOB_THERE;
     struct job_end end;
     char address[CAP_ADDRESS + 1];
+    const bool silent = error->status == ESP_TIMEOUT;
     if (job_find_moved(engine, session->record, error->status, address)) {
         strcpy(session->record->address, address);
         go_on(session);
@@ -101,7 +102,7 @@ void job_recover(struct session *session)
     }
     if (session->absence.begun_ns == 0)
         session->absence = engine_patience(engine);
-    if (!again || status != ESP_UNREACHABLE || !patience_lasts(&session->absence, false, now_ns)) {
+    if (!again || status != ESP_UNREACHABLE || !patience_lasts(&session->absence, silent, now_ns)) {
         session_end(session, status);
         return;
     }

@@ -7,6 +7,7 @@
 #include "client/session/excluded.h"
 #include "client/session/link.h"
 #include "client/session/link_sound.h"
+#include "core/choice/estimate.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -35,6 +36,20 @@ static void take_choice(struct session *session, const struct choice *choice)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
+/* The request for servers that may take it. */
+static enum esp_status build_request(const struct session *session, int64_t timeout_ms,
+                                     struct message *request, struct esp_error *error)
+{
+    request->submit.time_left_ms = (uint64_t)timeout_ms;
+    request->submit.request = (struct request){.session = session->id,
+                                               .server = session->invocation.home,
+                                               .excluded = (const char **)session->excluded,
+                                               .n_excluded = session->n_excluded};
+    enum esp_status status = invocation_request(&session->invocation, request, error);
+    const double passed_s = (double)(clock_now_ns(session->engine->clock) - session->started_ns) / NS_PER_S;
+    return status == ESP_OK ? wishes_tell(&session->wishes, passed_s, request, error) : status;
+}
+
 static enum esp_status submit_once(struct session *session, struct route_hope *hope, struct esp_error *error)
 {
     struct engine *engine = session->engine;
@@ -42,15 +57,7 @@ static enum esp_status submit_once(struct session *session, struct route_hope *h
     struct choice choice;
     int64_t timeout_ms = session_left_ms(session);
     *hope = (struct route_hope){false};
-    request.submit.time_left_ms = (uint64_t)timeout_ms;
-    request.submit.request = (struct request){.session = session->id,
-                                              .server = session->invocation.home,
-                                              .excluded = (const char **)session->excluded,
-                                              .n_excluded = session->n_excluded};
-    enum esp_status status = invocation_request(&session->invocation, &request, error);
-    const double passed_s = (double)(clock_now_ns(engine->clock) - session->started_ns) / NS_PER_S;
-    if (status == ESP_OK)
-        status = wishes_tell(&session->wishes, passed_s, &request, error);
+    enum esp_status status = build_request(session, timeout_ms, &request, error);
     if (status == ESP_OK)
         links_sound(engine, &request);
     if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
@@ -75,6 +82,25 @@ static enum esp_status submit_once(struct session *session, struct route_hope *h
     message_clear(&request);
     message_clear(&reply);
     return status;
+}
+
+bool attempt_knows_other(struct session *session)
+{
+    struct engine *engine = session->engine;
+    struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
+    struct esp_error unread;
+    const int64_t left_ms = session_left_ms(session),
+                  timeout_ms = left_ms < engine->call_timeout_ms ? left_ms : engine->call_timeout_ms;
+    bool found = false;
+    if (build_request(session, timeout_ms, &request, &unread) == ESP_OK &&
+        extension_add(&request.submit.request.extensions, EXTENSION_FORECAST, "", 0, &request.arena) &&
+        route_ask(engine->route, &request, timeout_ms, &reply, &unread) == ESP_OK)
+        for (uint32_t i = 0; i < reply.submit_reply.n_candidates && !found; i++)
+            found = strcmp(reply.submit_reply.candidates[i].server, session->server) != 0 &&
+                    !excluded_has(session, reply.submit_reply.candidates[i].server);
+    message_clear(&request);
+    message_clear(&reply);
+    return found;
 }
 
 /* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a

@@ -15,6 +15,9 @@
  * it may be stopped. */
 bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status);
 
+/* Whether agents know another server that would take the session. Nothing is placed. May block. */
+bool attempt_knows_other(struct session *session);
+
 /* Before the attempt of that number: 0, 20, 80, 320, then 1280 ms each. A server that is being restarted, a
  * router that hiccups. */
 void attempt_pause(const struct session *session, unsigned attempt);

@@ -5,6 +5,7 @@
 #include "client/session/attempt_parts.h"
 #include "client/session/backlog.h"
 #include "client/session/excluded.h"
+#include "client/session/given_up.h"
 #include "client/jobs/job.h"
 #include "client/data/lend.h"
 #include "client/session/link.h"
@@ -187,7 +188,13 @@ void attempt_recover(struct session *session)
     if (!session->bound)
         exclude(session, session->server, error->status);
     note_loss(session);
-    attempt_note_again(session, session->server, session->unbegun ? " gave it back" : " was lost");
+    const bool silent = error->status == ESP_TIMEOUT;
+    attempt_note_again(session, session->server,
+                       session->unbegun ? " gave it back"
+                       : silent         ? " fell silent"
+                                        : " was lost");
+    if (silent && session->link)
+        given_up_note(session->engine, session->link, &session->id);
     if (session->bound)
         await_again(session);
     if (!attempt_begin_again(session))
@@ -265,13 +272,19 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
         attempt_pause(session, attempt);
         message_clear(reply);
         const int64_t most_ms = session_left_ms(session) + GRACE_MS,
-                      timeout_ms = patience_ms + engine->call_timeout_ms;
+                      timeout_ms = attempt == 0 ? given_up_answer_ms(engine, 0, patience_ms)
+                                                : patience_ms + engine->call_timeout_ms;
         status = transport_call(engine->transport, session->link->address, request,
                                 timeout_ms < most_ms ? timeout_ms : most_ms, reply, error);
         if (!attempt_is_uncertain(status) && status != ESP_UNREACHABLE)
             break;
         if (session_is_cancelled(session) || session_left_ms(session) <= 1)
             break;
+        if (status == ESP_TIMEOUT && given_up_watch(session)) {
+            if (session->lost && error)
+                *error = session->remote_error;
+            break;
+        }
     }
     if (status == ESP_OK)
         link_heard(session->link);

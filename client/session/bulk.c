@@ -2,6 +2,7 @@
 #include "client/session/bulk.h"
 #include "client/session/attempt_parts.h"
 #include "client/data/lend.h"
+#include "client/session/given_up.h"
 #include "client/session/link.h"
 #include "core/message/chunk.h"
 #include "util/clock.h"
@@ -111,6 +112,8 @@ static enum esp_status move(struct transfer *transfer, struct piece *piece, stru
         status = move_once(transfer, piece, error);
         /* A chunk that was damaged on the way is a violation of the protocol. */
         if ((!is_broken(status) && status != ESP_PROTOCOL) || session_left_ms(session) <= 1)
+            break;
+        if (status == ESP_TIMEOUT && given_up_in_transfer(transfer->session))
             break;
     }
     return status;

@@ -2,6 +2,7 @@
 #include "client/session/engine.h"
 #include "client/session/ahead.h"
 #include "client/session/backlog.h"
+#include "client/session/given_up.h"
 #include "client/session/link.h"
 #include "client/session/session.h"
 #include "core/hierarchy/returning.h"
@@ -232,6 +233,7 @@ void engine_destroy(struct engine *engine)
     thread_pool_destroy(engine->runners);
     ahead_destroy(engine->ahead);
     free(engine->keepers.text);
+    given_up_clear(engine);
     links_destroy(engine);
     functions_destroy(engine->functions);
     route_destroy(engine->route);

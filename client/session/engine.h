@@ -40,6 +40,7 @@ struct engine_options {
 
 struct ahead;
 struct backlog;
+struct given_up;
 struct link;
 struct session;
 
@@ -85,6 +86,10 @@ struct engine {
     uint64_t secrets[64]; /* drawn in one go */
     unsigned n_secrets;
     struct session *unsettled; /* not yet accepted by any server, in the order of their numbers */
+    struct given_up
+        *given_up; /* whom a server is to be told of when it answers (client/session/given_up.h), */
+    bool tells;    /* and `telling` is at it */
+    struct thread_job telling;
     struct { /* servers below other master agents for calls of that problem: client/session/keepers.h */
         char problem[PROBLEM_MAX_NAME + 1];
         char *text; /* NULL: none were looked for */

@@ -6,15 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool excluded_has(const struct session *session, const char *server)
+{
+    for (uint32_t i = 0; i < session->n_excluded; i++)
+        if (strcmp(session->excluded[i], server) == 0)
+            return true;
+    return false;
+}
+
 void exclude(struct session *session, const char *server, enum esp_status why)
 {
     if (!session->excluded)
         session->excluded = calloc(MOST_EXCLUDED, sizeof *session->excluded);
     if (!session->excluded || session->n_excluded == MOST_EXCLUDED)
         return; /* it may be offered again, nothing worse */
-    for (uint32_t i = 0; i < session->n_excluded; i++)
-        if (strcmp(session->excluded[i], server) == 0)
-            return;
+    if (excluded_has(session, server))
+        return;
     if ((session->excluded[session->n_excluded] = strdup(server)))
         session->why[session->n_excluded++] = why;
 }

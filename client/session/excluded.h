@@ -13,6 +13,9 @@ void exclude(struct session *session, const char *server, enum esp_status why);
 /* Whether there are some and all of them were gone when they were tried, and none declined. */
 bool excluded_are_absent(const struct session *session);
 
+/* Whether that server is among them. */
+bool excluded_has(const struct session *session, const char *server);
+
 /* Whether one of them declined it for that reason. */
 bool excluded_for(const struct session *session, enum esp_status why);
 

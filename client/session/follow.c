@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS     20000
+#define POLL_MS     2500 /* who is silent is noticed after that */
 #define JOB_POLL_MS 1000 /* nobody tells the server when this process stops waiting for a job */
 #define MOST_KEPT   CAP_PRINTED
 

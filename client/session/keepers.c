@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/keepers.h"
+#include "client/session/excluded.h"
 #include "core/choice/estimate.h"
 #include "util/clock.h"
 
@@ -36,20 +37,12 @@ static unsigned count(const char *keepers)
     return blanks / 2;
 }
 
-static bool is_excluded(const struct session *session, const char *server)
-{
-    for (uint32_t i = 0; i < session->n_excluded; i++)
-        if (strcmp(session->excluded[i], server) == 0)
-            return true;
-    return false;
-}
-
 static void add_all(const struct session *session, char *keepers, const char *others)
 {
     char text[KEEPERS_BYTES], *rest = text, *server, *address;
     strcpy(text, others);
     while ((server = strsep(&rest, " ")) && *server && (address = strsep(&rest, " ")))
-        if (!is_excluded(session, server))
+        if (!excluded_has(session, server))
             add(keepers, server, address);
 }
 

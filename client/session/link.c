@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/attempt.h"
+#include "client/session/given_up.h"
 #include "client/session/link.h"
 #include "util/clock.h"
 
@@ -8,13 +9,14 @@
 #include <time.h>
 #include <utlist.h>
 
-#define POLL_MS        10000 /* one poll */
-#define SHARED_POLL_MS 250   /* one poll when more servers than threads wait for one */
-#define MOST_IN_FLIGHT 3     /* polls at one server; more than one only while a newer takes over */
-#define GATHER_MS      2     /* sessions that come in a burst share a poll */
-#define MOST_FAILURES  4     /* polls in a row until the server is given up, */
-#define MOST_REFUSED   6     /* for sessions that no other may have, when its port is closed */
-#define GRACE_MS       500   /* after its deadline a session gets so long to hear it from the server */
+#define POLL_MS        2500 /* one poll: who is silent is noticed after that */
+#define SHARED_POLL_MS 250  /* one poll when more servers than threads wait for one */
+#define MOST_IN_FLIGHT 3    /* polls at one server; more than one only while a newer takes over */
+#define GATHER_MS      2    /* sessions that come in a burst share a poll */
+#define MOST_FAILURES  4    /* polls in a row until the server is given up, */
+#define MOST_REFUSED   6    /* for sessions that no other may have, when its port is closed */
+#define MOST_SCOUTS    16   /* problems of which one session each looks for another server */
+#define GRACE_MS       500  /* after its deadline a session gets so long to hear it from the server */
 
 static struct link *link_create(struct engine *engine, const char *address);
 
@@ -110,23 +112,29 @@ static void expire(struct link *link)
     }
 }
 
-static bool build(struct link *link, struct message *request)
+/* A server that was late is asked how all stand now: that is answered at once. */
+static bool build(struct link *link, struct message *request, int64_t *timeout_ms)
 {
     struct await_entry *entries = arena_alloc(&request->arena, link->n_parked * sizeof *entries);
     uint32_t n = 0;
     struct session *session;
     if (!entries)
         return false;
-    int64_t patience_ms = thread_pool_waiting(link->engine->pollers) > 0 ? SHARED_POLL_MS : POLL_MS;
+    int64_t patience_ms = thread_pool_waiting(link->engine->pollers) > 0 ? SHARED_POLL_MS : POLL_MS,
+            most_ms = INT64_MAX;
     DL_FOREACH2(link->parked, session, park_next)
     {
         if (n == CAP_SESSIONS)
             break;
         entries[n++] = (struct await_entry){.sequence = session->id.sequence, .secret = session->id.secret};
         int64_t left_ms = session_left_ms(session) + GRACE_MS;
-        if (left_ms < patience_ms)
-            patience_ms = left_ms;
+        if (left_ms < most_ms)
+            most_ms = left_ms;
     }
+    patience_ms = link->unanswered > 0 ? 0 : patience_ms < most_ms ? patience_ms : most_ms;
+    *timeout_ms = given_up_answer_ms(link->engine, link->unanswered, patience_ms);
+    if (*timeout_ms > most_ms)
+        *timeout_ms = most_ms + 1; /* expire() ends it then */
     request->await = (struct await){.client_high = link->engine->client_high,
                                     .client_low = link->engine->client_low,
                                     .oldest_unacknowledged = engine_oldest(link->engine, link),
@@ -147,12 +155,13 @@ static void take_reports(struct link *link, const struct await_reply *reply)
     }
 }
 
-/* Whether a server that did not answer a poll may still be stopped. */
-static bool may_go_on(const struct link *link, enum esp_status status)
+/* Whether a server that did not answer in time may still be stopped. */
+static bool may_go_on(const struct link *link)
 {
     const struct engine *engine = link->engine;
-    return status == ESP_TIMEOUT && clock_now_ns(engine->clock) - atomic_load(&link->heard_ns) <
-                                        engine->silence_patience_ms * NS_PER_MS;
+    const int64_t least_ms = POLL_MS + engine->call_timeout_ms,
+                  most_ms = engine->silence_patience_ms > least_ms ? engine->silence_patience_ms : least_ms;
+    return clock_now_ns(engine->clock) - atomic_load(&link->heard_ns) < most_ms * NS_PER_MS;
 }
 
 int64_t link_pause_ms(unsigned failures, bool refused)
@@ -168,6 +177,7 @@ static void failed(struct link *link, uint64_t poll, enum esp_status status, con
 {
     const bool refused = status == ESP_UNREACHABLE;
     const unsigned failures = ++link->failures, n = link->n_parked;
+    link->unanswered = 0;
     if (refused && failures >= MOST_FAILURES)
         give_up(link, poll, false, why);
     if (link->n_parked == 0) {
@@ -176,9 +186,81 @@ static void failed(struct link *link, uint64_t poll, enum esp_status status, con
         return; /* the session of this thread may be one of those that go */
     } else if (failures < (refused ? MOST_REFUSED : MOST_FAILURES)) {
         wait_news(link, link_pause_ms(failures, refused));
-    } else if (!may_go_on(link, status)) {
+    } else {
         give_up(link, poll, true, why);
         link->failures = 0;
+    }
+}
+
+/* ---- a silent server ---- */
+
+/* That is no failure of its connection: it goes on where it was. */
+static void not_answered(struct link *link, uint64_t poll, const struct esp_error *why)
+{
+    link->failures = 0;
+    if (++link->unanswered >= MOST_FAILURES && !may_go_on(link))
+        give_up(link, poll, true, why);
+}
+
+static void doubt(struct link *link, struct session *session)
+{
+    session->doubted = true;
+    deliver(link, session);
+}
+
+/* Whether one of these is a session of the same problem; if not, it is added. */
+static bool is_scouted(char (*problems)[PROBLEM_MAX_NAME + 1], unsigned *n, const char *problem)
+{
+    for (unsigned i = 0; i < *n; i++)
+        if (strcmp(problems[i], problem) == 0)
+            return true;
+    if (*n == MOST_SCOUTS)
+        return true;
+    strcpy(problems[(*n)++], problem);
+    return false;
+}
+
+/* Agents have lost the server: of each problem one session looks whether another one takes it, and goes to
+ * the end if none does. */
+static void send_scouts(struct link *link, uint64_t poll)
+{
+    char problems[MOST_SCOUTS][PROBLEM_MAX_NAME + 1];
+    unsigned n = 0;
+    struct session *session, *next;
+    DL_FOREACH_SAFE2(link->parked, session, next, park_next)
+    {
+        if (session->parked_after < poll && attempt_may_move(session) &&
+            !is_scouted(problems, &n, session->problem))
+            doubt(link, session);
+    }
+}
+
+void link_doubt(struct link *link, const char *problem)
+{
+    struct session *session, *next;
+    pthread_mutex_lock(&link->lock);
+    DL_FOREACH_SAFE2(link->parked, session, next, park_next)
+    {
+        if (attempt_may_move(session) && strcmp(session->problem, problem) == 0)
+            doubt(link, session);
+    }
+    pthread_cond_broadcast(&link->news);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* The server's name, where it did not answer at once and one of those that wait may go elsewhere; else "". */
+static void name_silent(const struct link *link, char server[CAP_NAME + 1])
+{
+    const struct session *session;
+    *server = 0;
+    if (link->unanswered == 0)
+        return;
+    DL_FOREACH2(link->parked, session, park_next)
+    {
+        if (!attempt_may_move(session))
+            continue;
+        strcpy(server, session->server);
+        return;
     }
 }
 
@@ -192,22 +274,30 @@ static void poll_once(struct link *link)
     if (link->n_parked == 0)
         return;
     enum esp_status status = ESP_NO_MEMORY;
+    char server[CAP_NAME + 1];
+    int64_t timeout_ms;
+    bool lost = false;
     uint64_t number = link->active = ++link->polls;
     link->in_flight++;
-    if (build(link, &request)) {
-        int64_t timeout_ms = (int64_t)request.await.patience_ms + link->engine->call_timeout_ms;
+    name_silent(link, server);
+    if (build(link, &request, &timeout_ms)) {
         pthread_mutex_unlock(&link->lock);
         status = transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, &error);
+        lost = status == ESP_TIMEOUT && *server && given_up_is_lost(link->engine, server, link->address);
         pthread_mutex_lock(&link->lock);
     }
     link->in_flight--;
     bool newest = link->active == number;
     if (newest)
         link->active = 0;
+    if (lost)
+        send_scouts(link, number);
     if (status == ESP_OK) {
         link_heard(link);
-        link->failures = 0;
+        link->failures = link->unanswered = 0;
         take_reports(link, &reply.await_reply);
+    } else if (newest && status == ESP_TIMEOUT) {
+        not_answered(link, number, &error);
     } else if (newest) {
         failed(link, number, status, &error);
     }

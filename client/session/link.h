@@ -42,12 +42,13 @@ struct link {
     pthread_cond_t news;
     struct session *parked;
     unsigned n_parked, n_parked_async;
-    uint64_t polls;     /* number of the newest */
-    uint64_t active;    /* the newest poll if it is under way, else 0 */
-    uint64_t newcomer;  /* `parked_after` of the session that was parked last */
-    unsigned in_flight; /* polls */
-    unsigned failures;  /* of polls in a row */
-    bool queued;        /* `job` waits for a thread */
+    uint64_t polls;      /* number of the newest */
+    uint64_t active;     /* the newest poll if it is under way, else 0 */
+    uint64_t newcomer;   /* `parked_after` of the session that was parked last */
+    unsigned in_flight;  /* polls */
+    unsigned failures;   /* of polls in a row, */
+    unsigned unanswered; /* and of those that the newest ones were not answered in time */
+    bool queued;         /* `job` waits for a thread */
     struct thread_job job;
 
     /* For client/session/backlog.h: sessions that the server has of this client, when that number changed
@@ -83,6 +84,10 @@ int64_t link_pause_ms(unsigned failures, bool refused);
 
 /* Takes the session of that number out, if it is parked, and lets its owner go on with it. */
 void link_release(struct link *link, uint64_t sequence);
+
+/* Its server is silent, and another one takes what a session of that problem wants: so it may take those that
+ * wait here, which look themselves. */
+void link_doubt(struct link *link, const char *problem);
 
 /* All that wait here. */
 void link_release_all(struct link *link);

@@ -28,6 +28,8 @@ client_libclient_la_SOURCES += \
 	client/session/follow.c \
 	client/session/function.c \
 	client/session/function.h \
+	client/session/given_up.c \
+	client/session/given_up.h \
 	client/session/handle.c \
 	client/session/handle.h \
 	client/session/keepers.c \

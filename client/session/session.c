@@ -9,6 +9,7 @@
 #include "client/session/attempt.h"
 #include "client/session/backlog.h"
 #include "client/session/bulk.h"
+#include "client/session/given_up.h"
 #include "client/jobs/job_end.h"
 #include "client/data/lend.h"
 #include "client/session/link.h"
@@ -279,6 +280,10 @@ static void finish(struct session *session)
 /* Goes on with a session that a server has. False: the server computes. */
 static bool remote(struct session *session)
 {
+    const bool doubted = session->doubted;
+    session->doubted = false;
+    if (doubted && !session->lost && atomic_load(&session->remote) < SESSION_DONE && given_up_leaves(session))
+        link_doubt(session->link, session->problem);
     if (session->lost) {
         attempt_recover(session);
         return true;

@@ -113,6 +113,7 @@ struct session {
     bool heavy;        /* chunks have moved: the server holds much memory for it */
     bool lost;         /* the server is gone or has forgotten it, */
     bool unbegun;      /* and had surely not begun it */
+    bool doubted;      /* the server is silent, and agents have lost it: client/session/given_up.h */
     struct esp_error remote_error;
     struct session_timings timings;
     struct session_ranks ranks; /* that have computed it; rows 0: a worker, or nobody has */

@@ -45,6 +45,29 @@ void server_on_parted(void *self, const struct session_id *id)
     }
 }
 
+void server_give_up_session(struct server *server, struct session *session)
+{
+    char text[SESSION_TEXT];
+    if (session->given_up)
+        return; /* said again */
+    session->given_up = true;
+    server->totals.extra_runs += session->begun;
+    log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text),
+              "%s: %s, as its client has called it elsewhere while this server said nothing",
+              session->problem->name,
+              session_has_ended(session) ? "its result is dropped"
+              : session->begun           ? "it is stopped"
+                                         : "it is not begun");
+    if (session->job_counted) { /* nobody comes for it, and no number says so */
+        server_forget_session(server, session);
+    } else if (session_has_ended(session)) {
+        server_kept_give_up(server, session);
+        server_drop_result(server, session);
+    } else {
+        server_stop_session(server, session, ESP_CANCELLED);
+    }
+}
+
 static bool outlives(const struct session *session)
 {
     /* What has not got all its arguments will not get them any more. */

@@ -152,6 +152,8 @@ void server_metrics(void *self, struct metrics *metrics)
                      "Sessions that ended otherwise, by why.");
     metrics_statuses(metrics, "espalier_server_calls_refused_total", &totals->refusals,
                      "Calls that were not let in, by why.");
+    metrics_counter(metrics, "espalier_server_extra_runs_total", (double)totals->extra_runs,
+                    "Sessions begun here that clients have called elsewhere as this server was silent.");
     metrics_counter(metrics, "espalier_server_argument_bytes_total", (double)totals->bytes_in,
                     "Arguments of the sessions that ended well.");
     metrics_counter(metrics, "espalier_server_result_bytes_total", (double)totals->bytes_out,

@@ -171,6 +171,11 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
         call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
         return;
     }
+    if (extension_find(&follow->extensions, EXTENSION_GIVEN_UP)) {
+        server_give_up_session(server, session);
+        call_reply(call, message_create(MESSAGE_FOLLOW_REPLY));
+        return;
+    }
     take_answer(server, session, follow);
     uint64_t answering = follow->answer_status == ESP_PENDING ? follow->answered : 0;
     uint64_t patience_ms = follow->patience_ms < MOST_PATIENCE_MS ? follow->patience_ms : MOST_PATIENCE_MS;

@@ -117,6 +117,7 @@ struct server_totals {
     struct histogram ratio;                        /* time computed by time forecast */
     struct status_counts failures, refusals;       /* sessions that ended; calls that were not let in */
     uint64_t bytes_in, bytes_out;                  /* of arguments and results */
+    uint64_t extra_runs; /* begun here, and called elsewhere by clients to whom this server was silent */
 };
 
 struct server {
@@ -403,6 +404,8 @@ enum esp_status server_kept_after(struct server *server, struct session *session
 /* The workers' report that the worker with that state has died. Takes the lock. */
 void server_kept_lost(void *arg, uint64_t job_id);
 /* The client of a session that has ended never got the result: the state that it has opened is closed. */
+/* Its client has called it elsewhere. */
+void server_give_up_session(struct server *server, struct session *session);
 void server_kept_give_up(struct server *server, const struct session *session);
 /* The same of a job that ends, or whose result goes, without anybody having come for it. */
 void server_kept_uncollected(struct server *server, const struct session *session);

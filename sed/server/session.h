@@ -115,6 +115,7 @@ struct session {
     bool collected;           /* of a job: somebody has come for its result and has it */
     bool told;                /* its client has heard how it ended */
     bool stored;              /* its result has a file (server_results.c) that goes with it */
+    bool given_up;            /* its client has called it elsewhere */
     bool begun;               /* its routine has been started, at least once */
     bool cut_short;           /* ended as the server shuts down: that is no end of it */
     bool dropped;             /* its result waited too long: only its end is remembered */

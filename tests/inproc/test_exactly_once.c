@@ -27,12 +27,14 @@ struct world {
     struct agent *agent;
     struct endpoint *fate;
     int64_t fate_ns;
-    double kills_per_s;
+    int64_t heard_ns[SERVERS]; /* it is silent until then; 0: it is not */
+    double kills_per_s, silences_per_s;
     struct random random;
     struct engine *engine;
     struct function *copy;
     unsigned executed[CALLS]; /* by the call's number, which is its first value */
-    unsigned kills, extra, maybe, done;
+    unsigned kills, silences, extra, maybe, done;
+    int64_t longest_ns; /* of a call */
 };
 
 static struct world world;
@@ -85,6 +87,38 @@ static void count_start(void *arg, const struct job *job)
 
 /* ---- the fate of servers: a node that ends their jobs, kills them, and starts them again ---- */
 
+/* Less than the orphan lease: this network tells servers also over what is cut that a call was given up. */
+#define LONGEST_SILENCE_MS 12000
+
+/* As if it were stopped, but for what lies in its sockets: nobody hears of it. */
+static void silence(struct world *w, int i, bool silent)
+{
+    struct transport *transport = w->rigs[0].transport;
+    static const char *const others[] = {"client", "MA", "A", "B"};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (strcmp(others[k], names[i]) != 0)
+            inproc_partition(transport, others[k], names[i], silent);
+}
+
+/* One at a time: there is always another one. */
+static void silence_one(struct world *w, int64_t now_ns)
+{
+    bool any = false;
+    for (int i = 0; i < SERVERS; i++) {
+        if (w->heard_ns[i] != 0 && now_ns >= w->heard_ns[i]) {
+            silence(w, i, false);
+            w->heard_ns[i] = 0;
+        }
+        any = any || w->heard_ns[i] != 0;
+    }
+    if (any || random_real(&w->random) >= w->silences_per_s / 1000)
+        return;
+    const int i = (int)random_below(&w->random, SERVERS);
+    silence(w, i, true);
+    w->silences++;
+    w->heard_ns[i] = now_ns + (int64_t)random_below(&w->random, LONGEST_SILENCE_MS) * NS_PER_MS;
+}
+
 static int64_t fate_due(void *self)
 {
     return ((struct world *)self)->fate_ns;
@@ -95,6 +129,7 @@ static void fate_tick(void *self)
     struct world *w = self;
     const int64_t now_ns = inproc_now_ns(w->rigs[0].transport);
     w->fate_ns = now_ns + NS_PER_MS;
+    silence_one(w, now_ns);
     for (int i = 0; i < SERVERS; i++) {
         if (!w->rigs[i].server && now_ns >= w->back_ns[i]) {
             rig_restart(&w->rigs[i]);
@@ -134,6 +169,7 @@ static void open_engine(struct world *w)
                                            .inline_bytes = 64 << 10,
                                            .agent_patience_ms = 20000,
                                            .answer_patience_ms = 2000,
+                                           .silence_patience_ms = 60000,
                                            .call_timeout_ms = 3000};
     struct esp_error error;
     assert_int_equal(engine_create(&options, &w->engine, &error), ESP_OK);
@@ -167,7 +203,9 @@ static void open_world(struct world *w, uint64_t seed, const char *problems)
 static void close_world(struct world *w)
 {
     inproc_set_faults(w->rigs[0].transport, &(struct inproc_faults){0});
-    w->kills_per_s = 0;
+    w->kills_per_s = w->silences_per_s = 0;
+    for (int i = 0; i < SERVERS; i++)
+        w->heard_ns[i] = w->heard_ns[i] ? 1 : 0;
     rig_run(&w->rigs[0], 2); /* those that are dead come back */
     function_release(w->copy);
     engine_destroy(w->engine);
@@ -207,7 +245,7 @@ struct way {
     const char *name;
     const char *problems;
     bool idempotent, bound;
-    double kills_per_s;
+    double kills_per_s, silences_per_s;
 };
 
 /* A session that has lost so many servers is given up: it may be what ends them. */
@@ -246,10 +284,14 @@ static void run_once(const struct way *way, uint64_t seed, struct world *sum)
                                                                        .ghost = 0.2,
                                                                        .ghost_ns = 3 * NS_PER_S});
     world.kills_per_s = way->kills_per_s;
+    world.silences_per_s = way->silences_per_s;
     for (int i = 0; i < CALLS; i++) {
         const int n = sizes[random_below(&world.random, sizeof sizes / sizeof *sizes)];
         const unsigned before = world.kills;
+        const int64_t begun_ns = inproc_now_ns(world.rigs[0].transport);
         const enum esp_status status = call_copy(&world, i, n, way->bound ? names[i % SERVERS] : NULL);
+        const int64_t took_ns = inproc_now_ns(world.rigs[0].transport) - begun_ns;
+        sum->longest_ns = took_ns > sum->longest_ns ? took_ns : sum->longest_ns;
         check(&world, way, i, status, world.kills - before);
     }
     rig_run(&world.rigs[0], 4); /* ghosts may still come */
@@ -258,6 +300,7 @@ static void run_once(const struct way *way, uint64_t seed, struct world *sum)
             fail_msg("seed %llu: call %d was executed %u times, the last of them late", running, i,
                      world.executed[i]);
     sum->kills += world.kills;
+    sum->silences += world.silences;
     sum->maybe += world.maybe;
     sum->done += world.done;
     sum->extra += world.extra;
@@ -274,33 +317,46 @@ static void run_way(const struct way *way)
         running = i;
         run_once(way, i, &sum);
     }
-    print_message("# %s: %u kills, %u results, %u perhaps, %u extra runs\n", way->name, sum.kills, sum.done,
-                  sum.maybe, sum.extra);
+    print_message("# %s: %u kills, %u silences, %u results, %u perhaps, %u extra runs, the longest %.3g s\n",
+                  way->name, sum.kills, sum.silences, sum.done, sum.maybe, sum.extra,
+                  (double)sum.longest_ns / NS_PER_S);
     assert_true(sum.done > sum.maybe);
 }
 
 static void without_deaths_every_call_is_executed_once(void **state)
 {
     (void)state;
-    run_way(&(struct way){"no deaths", COPY("    idempotent no\n"), false, false, 0});
+    run_way(&(struct way){"no deaths", COPY("    idempotent no\n"), false, false, 0, 0});
 }
 
 static void what_may_not_be_repeated_runs_once_at_most(void **state)
 {
     (void)state;
-    run_way(&(struct way){"not idempotent", COPY("    idempotent no\n"), false, false, 0.5});
+    run_way(&(struct way){"not idempotent", COPY("    idempotent no\n"), false, false, 0.5, 0});
 }
 
 static void a_server_that_was_named_is_no_exception(void **state)
 {
     (void)state;
-    run_way(&(struct way){"not idempotent, bound", COPY("    idempotent no\n"), false, true, 0.5});
+    run_way(&(struct way){"not idempotent, bound", COPY("    idempotent no\n"), false, true, 0.5, 0});
 }
 
 static void what_may_be_repeated_always_gives_its_result(void **state)
 {
     (void)state;
-    run_way(&(struct way){"idempotent", COPY("    idempotent yes\n"), true, false, 0.5});
+    run_way(&(struct way){"idempotent", COPY("    idempotent yes\n"), true, false, 0.5, 0});
+}
+
+static void who_falls_silent_is_left_for_another(void **state)
+{
+    (void)state;
+    run_way(&(struct way){"idempotent, silences", COPY("    idempotent yes\n"), true, false, 0, 0.2});
+}
+
+static void who_falls_silent_is_waited_for_where_no_other_may(void **state)
+{
+    (void)state;
+    run_way(&(struct way){"not idempotent, silences", COPY("    idempotent no\n"), false, false, 0, 0.2});
 }
 
 int main(void)
@@ -310,6 +366,8 @@ int main(void)
         cmocka_unit_test(what_may_not_be_repeated_runs_once_at_most),
         cmocka_unit_test(a_server_that_was_named_is_no_exception),
         cmocka_unit_test(what_may_be_repeated_always_gives_its_result),
+        cmocka_unit_test(who_falls_silent_is_left_for_another),
+        cmocka_unit_test(who_falls_silent_is_waited_for_where_no_other_may),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
