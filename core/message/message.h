@@ -377,9 +377,6 @@ struct call_argument {
 /* Tag in the answer to the follow of a job that is kept, as 8 bytes, little-endian: milliseconds for which
  * its result will still be kept; until it has ended: the whole lease. */
 #define EXTENSION_JOB_LEASE 27
-/* Tag in a follow, without a value: the client has called this session elsewhere, as the server said nothing
- * for too long. It ends here, and whatever came of it reaches nobody. */
-#define EXTENSION_GIVEN_UP 122
 
 /* Tag in a call of a problem with checkpoints, ORIGIN_BYTES: the first session in which the client wanted
  * this very call. States that were saved in it, or in later ones, are its own. */

@@ -15,6 +15,10 @@
 #define EXTENSION_OPEN 13
 #define CAP_OPEN       1024 /* ranges: as many as a server lets one client have sessions, about */
 
+/* Tag in a follow, without a value: the client has called this session elsewhere, as the server said nothing
+ * for too long. It ends here, and whatever came of it reaches nobody. */
+#define EXTENSION_GIVEN_UP 122
+
 struct open_range {
     uint64_t from, below;
 };
