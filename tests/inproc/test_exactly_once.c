@@ -246,6 +246,7 @@ struct way {
     const char *problems;
     bool idempotent, bound;
     double kills_per_s, silences_per_s;
+    double most_s; /* of a call; 0: any time */
 };
 
 /* A session that has lost so many servers is given up: it may be what ends them. */
@@ -321,42 +322,44 @@ static void run_way(const struct way *way)
                   way->name, sum.kills, sum.silences, sum.done, sum.maybe, sum.extra,
                   (double)sum.longest_ns / NS_PER_S);
     assert_true(sum.done > sum.maybe);
+    if (way->most_s > 0 && (double)sum.longest_ns > way->most_s * NS_PER_S)
+        fail_msg("expected no call to take longer than %g s", way->most_s);
 }
 
 static void without_deaths_every_call_is_executed_once(void **state)
 {
     (void)state;
-    run_way(&(struct way){"no deaths", COPY("    idempotent no\n"), false, false, 0, 0});
+    run_way(&(struct way){"no deaths", COPY("    idempotent no\n"), false, false, 0, 0, 0});
 }
 
 static void what_may_not_be_repeated_runs_once_at_most(void **state)
 {
     (void)state;
-    run_way(&(struct way){"not idempotent", COPY("    idempotent no\n"), false, false, 0.5, 0});
+    run_way(&(struct way){"not idempotent", COPY("    idempotent no\n"), false, false, 0.5, 0, 0});
 }
 
 static void a_server_that_was_named_is_no_exception(void **state)
 {
     (void)state;
-    run_way(&(struct way){"not idempotent, bound", COPY("    idempotent no\n"), false, true, 0.5, 0});
+    run_way(&(struct way){"not idempotent, bound", COPY("    idempotent no\n"), false, true, 0.5, 0, 0});
 }
 
 static void what_may_be_repeated_always_gives_its_result(void **state)
 {
     (void)state;
-    run_way(&(struct way){"idempotent", COPY("    idempotent yes\n"), true, false, 0.5, 0});
+    run_way(&(struct way){"idempotent", COPY("    idempotent yes\n"), true, false, 0.5, 0, 0});
 }
 
 static void who_falls_silent_is_left_for_another(void **state)
 {
     (void)state;
-    run_way(&(struct way){"idempotent, silences", COPY("    idempotent yes\n"), true, false, 0, 0.2});
+    run_way(&(struct way){"idempotent, silences", COPY("    idempotent yes\n"), true, false, 0, 0.2, 10});
 }
 
 static void who_falls_silent_is_waited_for_where_no_other_may(void **state)
 {
     (void)state;
-    run_way(&(struct way){"not idempotent, silences", COPY("    idempotent no\n"), false, false, 0, 0.2});
+    run_way(&(struct way){"not idempotent, silences", COPY("    idempotent no\n"), false, false, 0, 0.2, 0});
 }
 
 int main(void)
