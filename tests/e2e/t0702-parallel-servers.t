@@ -156,6 +156,11 @@ for pivot in 77 0 -5; do
 done
 check "and nothing has crashed" [ "$before" = "$(ended)" ]
 
+# A program has its matrices in pieces.
+cc -I"$top_srcdir/include" "$top_srcdir/examples/pieces.c" -L"$top_builddir/client/.libs" -lespalier -lm -o pieces >pieces.out 2>&1
+LD_LIBRARY_PATH=$top_builddir/client/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} check "the example pieces runs" ./pieces parallel
+check_says "what it takes back in pieces is the product" '^4 pieces, largest error 0$'
+
 # Parts are memory, too: of a matrix of 300 x 300 the server has one, and its ranks another.
 awk 'BEGIN { srand(3); n = 300; print "%%MatrixMarket matrix array real general\n" n, n
     for (i = 0; i < n * n; i++) print rand() }' >large.mtx
