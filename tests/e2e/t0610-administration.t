@@ -114,14 +114,14 @@ config LA2 "parent = \"$MA\"" && run LA2 agent
 listen=
 run Late sed
 check "the agent knows it when it was restarted" wait_until drained LA2 Late
+check "and has the server again, wherever that went meanwhile" wait_until below Late LA2
 check "the agent is undrained" espalier admin undrain LA2
 check_says "with those below it" '^LA2: servers that join below it take sessions$' '^Late: takes sessions again$'
 nobody_drained() { espalier tree >tree && ! grep -q draining tree; }
 check "nobody is drained any more" wait_until nobody_drained
 stop Late
 run Late sed
-below_LA2() { below Late LA2; }
-wait_until below_LA2
+wait_until below Late LA2
 sleep 1
 check "nor who joins then" nobody_drained
 stop Late KILL
