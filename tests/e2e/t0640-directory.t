@@ -226,7 +226,8 @@ check "an entry that is nonsense is told and left out" wait_until log_says 'odd-
 mkdir strange strange.esp
 for name in unknown nobody; do sed "s/problem scaled/problem $name/" problems/scaled.esp; done >strange.esp/strange.esp
 sed_conf strange 'parent = "127.0.0.1:1"' "problems = { \"$work/strange.esp\" }" >strange.conf
-check "other models are measured" espalier calibrate --sed strange.conf --budget 500ms --longest 5ms unknown nobody
+# (A busy machine measures too few sizes in that time now and then.)
+check "other models are measured" wait_until espalier calibrate --sed strange.conf --budget 500ms --longest 5ms unknown nobody
 check "and exported" espalier directory export --output strange.ldif strange.conf
 model_for() { # NAME MACHINE
     sed -n "/^dn: cn=$1-blas-1-0,/,/^\$/p" strange.ldif | sed "s/cn=strange/cn=$2/"
