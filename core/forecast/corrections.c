@@ -38,7 +38,8 @@ static void write_line(FILE *file, uint32_t print, const struct cost_correction 
     fputc('\n', file);
 }
 
-char *corrections_write(const struct cost_set *set, const struct cost_correction *corrections, size_t *length)
+char *corrections_write(const struct cost_set *set, const struct cost_correction *corrections,
+                        const struct corrections_beside *beside, size_t *length)
 {
     char *text = NULL;
     FILE *file = open_memstream(&text, length);
@@ -49,6 +50,8 @@ char *corrections_write(const struct cost_set *set, const struct cost_correction
     for (uint32_t i = 0; i < set->n; i++)
         if (corrections[i].n > 0 && fingerprint(&set->models[i], &print))
             write_line(file, print, &corrections[i]);
+    if (beside)
+        beside->write(beside->arg, file);
     fflush(file);
     fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
     if (fclose(file) == 0)
@@ -101,8 +104,8 @@ static bool take_line(char *line, struct cost_set *set, struct cost_correction *
 }
 
 enum esp_status corrections_read(const char *text, size_t length, struct cost_set *set,
-                                 struct cost_correction *corrections, uint32_t *taken,
-                                 struct esp_error *error)
+                                 struct cost_correction *corrections, const struct corrections_beside *beside,
+                                 uint32_t *taken, struct esp_error *error)
 {
     char *copy, *next;
     *taken = 0;
@@ -112,7 +115,10 @@ enum esp_status corrections_read(const char *text, size_t length, struct cost_se
         return error_no_memory(error, "the corrections of models");
     strtok_r(copy, "\n", &next);
     for (char *line = strtok_r(NULL, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
-        *taken += take_line(line, set, corrections);
+        if (take_line(line, set, corrections))
+            ++*taken;
+        else if (beside)
+            beside->take(beside->arg, line);
     free(copy);
     cost_set_bound(set);
     return ESP_OK;

@@ -135,7 +135,8 @@ void server_set_administrators(struct server *server, const struct config_string
  * lock. ESP_NO_MEMORY: all stays as it was. */
 struct cost_set;
 enum esp_status server_set_models(struct server *server, struct cost_set *models, struct esp_error *error);
-/* The corrections of its models as core/forecast/corrections.h writes them, for free(): NULL when nothing has
+/* The corrections of its models, and the speeds that calls of problems have reached, as
+ * core/forecast/corrections.h writes them, for free(): NULL when nothing has
  * changed since this was last asked, or without memory. Takes the endpoint's lock, if there is one yet. */
 char *server_corrections(struct server *server, size_t *length);
 /* Goes on with these. ESP_INVALID: they are damaged. Takes the endpoint's lock, if there is one yet. */

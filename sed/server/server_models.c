@@ -8,6 +8,7 @@
 #include "sed/server/accuracy.h"
 #include "sed/server/server_state.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,7 @@ void server_speed_measured(struct server *server, double flops)
 static void observe(struct server *server, const struct session *session, double taken_s)
 {
     const struct problem *problem = session->problem;
+    server->corrected = true;
     if (!speed_observe(&server->speed, problem->digest, session->job.implementation->name, session->work_flop,
                        taken_s))
         return;
@@ -225,12 +227,38 @@ static void leave(const struct server *server)
         endpoint_leave(server->endpoint);
 }
 
+static void write_speeds(void *arg, FILE *file)
+{
+    const struct server *server = arg;
+    speed_write(&server->speed, file);
+}
+
+/* Of a problem that is gone, or another one now, they would only be told to agents. */
+static bool has_problem(const struct server *server, uint64_t digest)
+{
+    const struct problem_set *set = server->shelf->set;
+    for (size_t i = 0; i < set->n_problems; i++)
+        if (set->problems[i]->digest == digest)
+            return true;
+    return false;
+}
+
+static void take_speed(void *arg, const char *line)
+{
+    struct server *server = arg;
+    uint64_t digest;
+    if (sscanf(line, "speed %16" SCNx64, &digest) == 1 && has_problem(server, digest) &&
+        speed_take(&server->speed, line))
+        server->speeds_told = false;
+}
+
 char *server_corrections(struct server *server, size_t *length)
 {
+    const struct corrections_beside speeds = {.write = write_speeds, .arg = server};
     char *text = NULL;
     enter(server);
-    if (server->corrected && server->models.n > 0)
-        text = corrections_write(&server->models, server->corrections, length);
+    if (server->corrected)
+        text = corrections_write(&server->models, server->corrections, &speeds, length);
     if (text)
         server->corrected = false;
     leave(server);
@@ -240,11 +268,12 @@ char *server_corrections(struct server *server, size_t *length)
 enum esp_status server_take_corrections(struct server *server, const char *text, size_t length,
                                         uint32_t *taken, struct esp_error *error)
 {
+    const struct corrections_beside speeds = {.take = take_speed, .arg = server};
     *taken = 0;
     enter(server);
     /* Also without models: what is damaged is told, and not found when there are some again. */
     const enum esp_status status =
-        corrections_read(text, length, &server->models, server->corrections, taken, error);
+        corrections_read(text, length, &server->models, server->corrections, &speeds, taken, error);
     server->models_told = false;
     leave(server);
     return status;

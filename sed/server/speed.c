@@ -3,6 +3,7 @@
 
 #include "util/clock.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,39 @@ bool speed_observe(struct speed *speed, uint64_t digest, const char *implementat
     if (calls->n < SPEED_OBSERVATIONS)
         calls->n++;
     return refresh(speed, (uint32_t)(calls - speed->calls));
+}
+
+/* ---- over the life of the server ---- */
+
+#define LINE "speed "
+
+void speed_write(const struct speed *speed, FILE *file)
+{
+    for (uint32_t i = 0; i < speed->called.n; i++) {
+        const struct speed_calls *calls = &speed->calls[i];
+        const uint32_t oldest = calls->n < SPEED_OBSERVATIONS ? 0 : calls->next;
+        fprintf(file, LINE "%016" PRIx64 " %s", calls->digest, calls->implementation);
+        for (uint32_t k = 0; k < calls->n; k++)
+            fprintf(file, " %.6g", calls->observed[(oldest + k) % SPEED_OBSERVATIONS]);
+        fputc('\n', file);
+    }
+}
+
+bool speed_take(struct speed *speed, const char *line)
+{
+    uint64_t digest;
+    char implementation[PROBLEM_MAX_NAME + 1], *end;
+    int length = 0;
+    _Static_assert(PROBLEM_MAX_NAME == 63, "the width below");
+    if (sscanf(line, LINE "%16" SCNx64 " %63s%n", &digest, implementation, &length) != 2)
+        return false;
+    const uint32_t at = place_of(speed, digest);
+    if (at < speed->called.n && speed->calls[at].digest == digest)
+        return false;
+    for (double flops = strtod(line += length, &end); end != line; flops = strtod(line = end, &end))
+        if (flops >= SPEED_LEAST_FLOP)
+            speed_observe(speed, digest, implementation, flops, 1);
+    return true;
 }
 
 static double seconds_of_thread(void)

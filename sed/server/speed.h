@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define SPEED_OBSERVATIONS 15
 #define SPEED_LEAST_S      0.010 /* calls shorter than this say more about overheads than about speed */
@@ -51,6 +52,12 @@ bool speed_measured(struct speed *speed, double flops);
  * of it; by less it is not changed. Without memory nothing is learned. */
 bool speed_observe(struct speed *speed, uint64_t digest, const char *implementation, double work_flop,
                    double seconds);
+
+/* What calls reached, as lines that a text may have among others, and back: one problem each, by its digest,
+ * with the implementation and the speeds, the oldest first. Returns whether the line was one, and of a
+ * problem of which nothing is known yet; what is nonsense in it is left out. */
+void speed_write(const struct speed *speed, FILE *file);
+bool speed_take(struct speed *speed, const char *line);
 
 /* A loop of multiplications and additions, run for about `seconds`: what it reaches in a second of processor
  * time, a lower bound for servers that have no

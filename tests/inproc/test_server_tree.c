@@ -587,6 +587,23 @@ static void calls_teach_it_the_speed_of_their_problem(void **state)
     assert_true(near(problem_speed(&rig.speeds, rig_digest(&rig, "copy"), 1e9) / 1e9, 1));
     assert_true(near(rig_counts(&rig).speed_flops / 1e9, 1));
     assert_true(near(rig.record.speed_flops / 1e9, 1));
+    /* And the next life of the server goes on with it, as does the parent. */
+    struct esp_error error;
+    uint32_t taken;
+    size_t length;
+    char *text = server_corrections(rig.server, &length);
+    assert_non_null(text);
+    rig_kill(&rig);
+    rig_restart(&rig);
+    rig_run(&rig, 1);
+    ask((struct request){.work_flop = 1e9});
+    assert_true(near(rig.estimate.compute_s, 1));
+    assert_int_equal(server_take_corrections(rig.server, text, length, &taken, &error), ESP_OK);
+    ask((struct request){.work_flop = 1e9});
+    assert_true(near(rig.estimate.compute_s, 4));
+    rig_run(&rig, 10);
+    assert_true(near(problem_speed(&rig.speeds, rig_digest(&rig, "task"), 0) / 1e9, 0.25));
+    free(text);
 }
 
 static const char with_dgemm[] = "problem dgemm \"C := A B\"\n"

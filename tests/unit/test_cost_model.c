@@ -589,20 +589,20 @@ static void corrections_outlive_the_server(void **state)
     double factor = 1;
     for (int i = 0; i < 40; i++)
         factor = cost_correct(&learned, i < 38 ? 1.5 : 1.2, 1);
-    char *text = corrections_write(&set, &learned, &length);
+    char *text = corrections_write(&set, &learned, NULL, &length);
     assert_non_null(text);
-    assert_int_equal(corrections_read(text, length, &again, &heard, &taken, &f.error), ESP_OK);
+    assert_int_equal(corrections_read(text, length, &again, &heard, NULL, &taken, &f.error), ESP_OK);
     assert_int_equal(taken, 1);
     assert_float_equal(again.models[0].factor, factor, 1e-9);
     for (int i = 0; i < 20; i++) /* goes on as it would have: the oldest leaves first */
         assert_float_equal(cost_correct(&heard, 0.9, 1), cost_correct(&learned, 0.9, 1), 1e-6);
-    assert_int_equal(corrections_read(text, length, &other, &heard, &taken, &f.error), ESP_OK);
+    assert_int_equal(corrections_read(text, length, &other, &heard, NULL, &taken, &f.error), ESP_OK);
     assert_int_equal(taken, 0); /* it was calibrated anew */
     assert_true(other.models[0].factor == 1);
     for (size_t cut = 0; cut < length; cut++)
-        assert_int_equal(corrections_read(text, cut, &again, &heard, &taken, &f.error), ESP_INVALID);
+        assert_int_equal(corrections_read(text, cut, &again, &heard, NULL, &taken, &f.error), ESP_INVALID);
     text[length / 2] ^= 1;
-    assert_int_equal(corrections_read(text, length, &again, &heard, &taken, &f.error), ESP_INVALID);
+    assert_int_equal(corrections_read(text, length, &again, &heard, NULL, &taken, &f.error), ESP_INVALID);
     free(text);
     cost_set_clear(&set);
     cost_set_clear(&again);

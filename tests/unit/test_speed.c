@@ -184,9 +184,50 @@ static void the_plain_loop_finds_some_speed(void **state)
     assert_true(flops > 1e5 && flops < 1e13);
 }
 
+static char *written(const struct speed *speed)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    assert_non_null(file);
+    speed_write(speed, file);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* As it would have without the end of the server: the oldest calls leave first. What is known already, and
+ * what is nonsense, is left alone. */
+static void what_calls_reached_outlives_the_server(void **state)
+{
+    (void)state;
+    struct speed before = {0}, after = {0};
+    speed_measured(&before, 10e9);
+    for (int i = 0; i < 20; i++)
+        speed_observe(&before, DSYEV, "lapack", i < 14 ? 3e9 : 4e9, 1);
+    char *text = written(&before);
+    assert_true(speed_take(&after, text));
+    assert_false(speed_take(&after, text));
+    speed_measured(&after, 10e9);
+    assert_true(near(speed_of(&after, DSYEV), speed_of(&before, DSYEV)));
+    for (int i = 0; i < 4; i++) {
+        speed_observe(&before, DSYEV, "lapack", 5e9, 1);
+        speed_observe(&after, DSYEV, "lapack", 5e9, 1);
+        assert_true(near(speed_of(&after, DSYEV), speed_of(&before, DSYEV)));
+    }
+    free(text);
+    const char *const nonsense[] = {"", "speed", "speed xyz lapack 1e9", "speed 07", "1234abcd 1 1 1"};
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+        assert_false(speed_take(&after, nonsense[i]));
+    assert_true(speed_take(&after, "speed 00000000000000ff blas -1 nan inf 0 1e-300 2e9 and more"));
+    assert_true(near(speed_of(&after, 255), 10e9)); /* one call is outvoted */
+    speed_release(&before);
+    speed_release(&after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_calls_reached_outlives_the_server),
         cmocka_unit_test(calls_move_the_speed_of_their_problem_to_what_they_reach),
         cmocka_unit_test(they_say_nothing_of_other_problems),
         cmocka_unit_test(a_single_slow_call_moves_nothing),
