@@ -254,7 +254,9 @@ double submit_queue_s(const struct esp_server_view *view);
  * returns the placement's number, 0 when it cannot be. */
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
                       double seconds);
-struct index_query submit_query(struct agent *agent, const struct request *request); /* until the next one */
+/* Until the next one. */
+struct index_query submit_query(struct agent *agent, const struct variant *variant,
+                                const struct request *request);
 /* The server as a candidate, and what it costs at `told`. False without memory. */
 bool submit_candidate(const struct request *request, const struct index_entry *entry,
                       const struct index_query *query, struct arena *arena, struct candidate *candidate,

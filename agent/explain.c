@@ -66,7 +66,7 @@ static void sift(struct sieve *sieve, const struct knowledge_node *node, const s
 static void sift_all(struct agent *agent, const struct variant *variant, const struct request *request,
                      struct sieve *sieve)
 {
-    const struct index_query query = submit_query(agent, request);
+    const struct index_query query = submit_query(agent, variant, request);
     *sieve = (struct sieve){.least_memory = UINT64_MAX, .soonest_s = HUGE_VAL};
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
         if (solves(node, variant) && (!*request->server || strcmp(request->server, node->name) == 0))

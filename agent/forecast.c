@@ -182,7 +182,7 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
     struct submit_reply *reply = &message->submit_reply;
     struct arena *arena = &message->arena;
     struct excluded excluded;
-    struct index_query query = submit_query(agent, request);
+    struct index_query query = submit_query(agent, variant, request);
     uint32_t n = 0, most = knowledge_servers(agent->knowledge);
     char why[400];
     if (most > CAP_CANDIDATES)

@@ -80,7 +80,8 @@ static bool has_own(const struct index_own *own, size_t n, const struct index_en
 }
 
 /* The servers to which the client knows its own ways. Returns how many. */
-static size_t take_own(struct agent *agent, const struct request *request, const struct path *access)
+static size_t take_own(struct agent *agent, const struct request *request, const struct path *access,
+                       bool has_others)
 {
     struct told_reader reader = {.n = 0};
     struct told_link link;
@@ -90,27 +91,31 @@ static size_t take_own(struct agent *agent, const struct request *request, const
         if (!node || node->role != ROLE_SERVER || has_own(agent->own, n, &node->entry))
             continue;
         const struct path shortest = told_shortest(access, &node->access);
-        agent->own[n++] = (struct index_own){&node->entry, told_over(&link, shortest)};
+        agent->own[n++] = (struct index_own){&node->entry, told_over(&link, shortest),
+                                             told_trips(link.opening, has_others)};
     }
     return n;
 }
 
-struct index_query submit_query(struct agent *agent, const struct request *request)
+struct index_query submit_query(struct agent *agent, const struct variant *variant,
+                                const struct request *request)
 {
     const struct request_bytes bytes = request_client_bytes(request);
     const struct path access = told_access(&request->extensions);
+    const bool has_others = extension_find(&request->extensions, EXTENSION_CLIENT_OPENING) &&
+                            !*request->server && submit_capable(variant, request) > 1;
     struct constraints constraints;
     constraints_get(&request->extensions, &constraints);
     return (struct index_query){
         .scheduler = agent->scheduler,
         .work_flop = request->work_flop > 0 ? request->work_flop : 0,
         .call_s = ESTIMATE_CALL_S,
-        .bytes_in = bytes.in,
-        .bytes_out = bytes.out,
+        .bytes = bytes,
+        .trips = told_other_trips(&request->extensions, has_others),
         .access_s = access.latency_s,
         .access_inverse = access.bandwidth_bps > 0 ? 1 / access.bandwidth_bps : 0,
         .own = agent->own,
-        .n_own = take_own(agent, request, &access),
+        .n_own = take_own(agent, request, &access, has_others),
         .finish_s = constraints.finish_s,
         .now_ns = agent_now(agent),
         .memory_bytes = request->memory_bytes,
@@ -126,7 +131,7 @@ struct index_query submit_query(struct agent *agent, const struct request *reque
 size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
                      struct index_entry **found, size_t most, struct index_query *query)
 {
-    *query = submit_query(agent, request);
+    *query = submit_query(agent, variant, request);
     if (*request->server) {
         struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
         if (!node || !takes(node, variant, request) ||

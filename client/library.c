@@ -169,6 +169,10 @@ static enum esp_status choose_way(const struct esp_options *options, struct engi
     return ESP_OK;
 }
 
+/* Round trips until a connection stands: of TCP, and with the handshake of TLS 1.3 besides. */
+#define TCP_TRIPS 1
+#define TLS_TRIPS 2
+
 static enum esp_status build(const struct esp_options *options, struct esp_error *error)
 {
     const struct settings_client *settings = &library.settings;
@@ -179,7 +183,8 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
                                     .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
                                     .inline_bytes = settings->inline_bytes,
                                     .remember_links = settings->remember_links,
-                                    .sound_links = settings->sound_links};
+                                    .sound_links = settings->sound_links,
+                                    .connection_trips = settings->tls.ca ? TLS_TRIPS : TCP_TRIPS};
     const double most_s = options->call_timeout_s;
     if (most_s > 0 && (options->call_timeout_wins || most_s * 1e3 < (double)engine.call_timeout_ms))
         engine.call_timeout_ms = most_s > 1e-3 ? (int64_t)(most_s * 1e3) : 1;

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-/* What the way adds to a request is told from here on. */
-#define WORTH_TELLING_S 1e-3
 /* Fewer bytes than this are as long on their way over any rate, where the agent is near. */
 #define FEW_BYTES (32 << 10)
 
@@ -45,11 +43,11 @@ struct path access_path(struct engine *engine)
 bool access_tell(struct engine *engine, struct request *request, bool compared, struct arena *arena)
 {
     const struct request_bytes bytes = request_client_bytes(request);
-    if (!compared && bytes.in + bytes.out < FEW_BYTES && route_trip_s(engine->route) < WORTH_TELLING_S)
+    if (!compared && bytes.in + bytes.out < FEW_BYTES && route_trip_s(engine->route) < ACCESS_WORTH_S)
         return true;
     const struct path path = access_path(engine);
     if (!path.known ||
-        (!compared && path_seconds(&path, bytes.in) + path_seconds(&path, bytes.out) < WORTH_TELLING_S))
+        (!compared && path_seconds(&path, bytes.in) + path_seconds(&path, bytes.out) < ACCESS_WORTH_S))
         return true;
     return told_access_add(&request->extensions, &path, arena);
 }

@@ -9,6 +9,9 @@
 
 #include "client/session/session.h"
 
+/* What the way adds to a request is told from here on. */
+#define ACCESS_WORTH_S 1e-3
+
 /* What is known of it; a rate of 0 is not. Unknown: the agent has not answered yet. Any thread. */
 struct path access_path(struct engine *engine);
 

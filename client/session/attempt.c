@@ -179,7 +179,7 @@ static uint64_t bytes_inside(const struct call_request *call, const struct sessi
 /* What a call with its arguments in it, answered at the first try, tells of the link. One that is not done
  * was answered when the server had waited as long as it was told to. */
 static void learn_link(struct link *link, const struct call_request *call,
-                       const struct session_report *report, double seconds)
+                       const struct session_report *report, double seconds, unsigned trips)
 {
     const struct session_timings *timings = &report->timings;
     const uint64_t bytes = bytes_inside(call, report);
@@ -189,8 +189,8 @@ static void learn_link(struct link *link, const struct call_request *call,
     else if (report->state == SESSION_RECEIVING)
         there_s = 0; /* it asks for the rest at once */
     if (bytes <= SMALL_BYTES && (report->state == SESSION_DONE || report->state == SESSION_RECEIVING))
-        link_answered(link, seconds - there_s);
-    link_called(link, bytes, seconds, there_s);
+        link_answered(link, seconds - there_s, trips);
+    link_called(link, bytes, seconds, there_s, trips);
 }
 
 /* Calls the server, again as long as it may have the session but did not say so: it knows what it has by the
@@ -205,11 +205,12 @@ static enum esp_status call_server(struct session *session, struct link *link, s
     for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
         attempt_pause(session, attempt);
         int64_t timeout_ms = acceptance_ms(session, request, attempt);
+        const unsigned trips = link_trips(link);
         const int64_t begun_ns = clock_now_ns(engine->clock);
         status = transport_call(engine->transport, link->address, request, timeout_ms, reply, error);
         if (status == ESP_OK && !*uncertain)
             learn_link(link, &request->call, &reply->call_reply.session,
-                       (double)(clock_now_ns(engine->clock) - begun_ns) / NS_PER_S);
+                       (double)(clock_now_ns(engine->clock) - begun_ns) / NS_PER_S, trips);
         *uncertain |= attempt_is_uncertain(status);
         bool again = attempt_is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
         if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1 ||
@@ -322,6 +323,7 @@ void attempt_offer(struct session *session)
     pthread_mutex_unlock(&session->engine->marks_lock);
     if (status == ESP_OK) {
         link_heard(link);
+        atomic_store(&session->engine->has_called, true);
         accepted(session, link, candidate, &reply.call_reply.session);
     } else {
         ahead_forget(session);

@@ -75,8 +75,10 @@ static enum esp_status submit_once(struct session *session, struct route_hope *h
         status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
     if (status == ESP_OK && !choice_of(&reply.submit_reply, &choice))
         status = error_no_memory(error, "candidates");
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
+        links_note_choice(engine, &request.submit.request, &reply.submit_reply);
         take_choice(session, &choice);
+    }
     if (ahead.n > 0)
         ahead_keep(session, status == ESP_OK ? &reply.submit_reply : NULL);
     message_clear(&request);

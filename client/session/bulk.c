@@ -178,7 +178,7 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
     transfer.total = bytes;
     pthread_mutex_init(&transfer.lock, NULL);
     pthread_cond_init(&transfer.left, NULL);
-    transfer.helping = bytes > BULK_SINGLE;
+    transfer.helping = bytes > CHUNK_SINGLE;
     if (transfer.helping && !thread_pool_submit(pool, &job))
         transfer.helping = false;
     bool submitted = transfer.helping;

@@ -8,8 +8,6 @@
 
 #include "client/session/session.h"
 
-#define BULK_SINGLE ((uint64_t)8 << 20) /* below, one stream does it, and no thread is needed */
-
 /* The server has reserved memory: sends all bulk arguments, then lets it run. On failure the session is lost,
  * called off or ended. */
 void bulk_send(struct session *session);

@@ -36,6 +36,7 @@ struct engine_options {
     uint64_t inline_bytes;       /* above, an argument travels in chunks; 0: 256 KiB */
     bool remember_links;         /* in the user's cache folder */
     bool sound_links;            /* before great requests (client/session/link_sound.h, access.h) */
+    unsigned connection_trips;   /* round trips that opening a connection takes; 0: nothing is opened */
 };
 
 struct ahead;
@@ -74,9 +75,12 @@ struct engine {
         double rate_bps;   /* 0: not known */
         int64_t sounded_s; /* since 1970, when it was looked for last */
     } access;
-    bool sounds;                     /* measures links that are not known before great requests; */
-    atomic_bool has_slow_link;       /* it matters to requests of few bytes, too; */
-    atomic_bool has_looked;          /* also of those that are remembered */
+    bool sounds;               /* measures links that are not known before great requests; */
+    atomic_bool has_slow_link; /* it matters to requests of few bytes, too; */
+    atomic_bool has_looked;    /* also of those that are remembered */
+    atomic_bool has_long_way;  /* or one that agents see there, as a call of few bytes was told */
+    atomic_bool has_called;    /* a server, which has answered: what is opened matters less from now on */
+    unsigned connection_trips;
     atomic_int_least64_t sounded_ns; /* last; 0: never */
 
     uint64_t open_version; /* of engine_open(), under marks_lock */

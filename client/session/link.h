@@ -36,6 +36,7 @@ struct link {
     struct {
         double bps;
         uint64_t bytes;
+        bool is_least;    /* slow start explains what it took: the link is at least as quick */
     } called[LINK_RATES]; /* what short ones, and calls with all in them, tell, by so many bytes */
     unsigned n_called;    /* ever */
     double trip_s;        /* shortest of a small message there and back; 0: not known */
@@ -95,6 +96,12 @@ void link_release_all(struct link *link);
 /* The server has said something. */
 void link_heard(struct link *link);
 
+/* Round trips that the next message there waits for a connection; 0: one is open. Any thread. */
+unsigned link_trips(const struct link *link);
+
+/* What a call there begins with, as it is told with requests (core/forecast/told_links.h). Any thread. */
+uint8_t link_opening(const struct link *link);
+
 /* What is done while an answer takes its time. May be NULL. */
 struct meanwhile {
     void (*act)(void *arg);
@@ -135,11 +142,11 @@ double link_ends(struct link *link, bool there, double begun_ns);
 /* A transfer of so many bytes went so: what is learned of the link. Short ones tell as much as calls do. */
 void link_learn(struct link *link, bool there, uint64_t bytes, double seconds);
 /* The same of a call that brought so many bytes in itself, and its answer, of which the server says that it
- * computed and waited in it for `there_s`. Until there is something better: what else happened in that time
- * counts as way. */
-void link_called(struct link *link, uint64_t bytes, double seconds, double there_s);
-/* A small message, and its answer, took so long there and back. */
-void link_answered(struct link *link, double trip_s);
+ * computed and waited in it for `there_s`; before it there were so many round trips. Until there is something
+ * better: what else happened in that time counts as way. */
+void link_called(struct link *link, uint64_t bytes, double seconds, double there_s, unsigned trips);
+/* A small message, and its answer, took so long there and back, with so many round trips before. */
+void link_answered(struct link *link, double seconds, unsigned trips);
 /* A greeting took so long there and back, and more bytes than that this many in a second (0: not known). */
 void link_sounded(struct link *link, double trip_s, double rate_bps);
 /* Whether something is known of the link to that address, from transfers of this process or an earlier one,
@@ -149,9 +156,13 @@ bool links_know(struct engine *engine, const char *address);
 /* What earlier processes of the user have learned, read when it is first needed. With the links' lock. */
 const struct link_memory *links_memory(struct engine *engine);
 /* Tells in a request what is known of all links (core/forecast/told_links.h), and the way to the agent, over
- * which the others are: of a forecast whatever it is of, of a call if links matter, by its bytes, or as one
- * that is known is slow for them. False without memory. */
+ * which the others are, where links matter: by its bytes, or as one that is known is slow for them; and what
+ * calls begin with, as long as none has been made. A forecast of a call tells what the call would, so that
+ * both are decided alike. False without memory. */
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
+/* A call went by this answer: whether ways that only agents know are long for few bytes. */
+void links_note_choice(struct engine *engine, const struct request *request,
+                       const struct submit_reply *reply);
 /* What part of the time of so many bytes there and back a forecast may be off by over a link that is known:
  * more where transfers differed, and half of it where only greetings or short transfers have told. */
 double links_doubt(struct engine *engine, const char *address, struct request_bytes bytes);

@@ -3,10 +3,12 @@
  * Whether the server at the other end is awake: a process that is stopped takes connections and says nothing.
  */
 #include "client/session/link.h"
+#include "core/forecast/told_links.h"
 #include "util/clock.h"
 
 #include <string.h>
 
+#define OPEN_MS        55000 /* a connection to it is open still: the ORB closes what is idle for a minute */
 #define AWAKE_MS       1000  /* who has spoken is taken for awake for so long */
 #define MUTE_MS        10000 /* and who did not answer for silent */
 #define SOON_MS        500   /* a greeting that takes longer is waited for beside something else */
@@ -20,12 +22,13 @@ enum esp_status link_acknowledge_within(struct link *link, int64_t timeout_ms, s
     request.await = (struct await){.client_high = link->engine->client_high,
                                    .client_low = link->engine->client_low,
                                    .oldest_unacknowledged = engine_oldest(link->engine, link)};
+    const unsigned trips = link_trips(link);
     const int64_t start_ns = clock_now_ns(link->engine->clock);
     enum esp_status status =
         transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, error);
     const double trip_s = (double)(clock_now_ns(link->engine->clock) - start_ns) / 1e9;
     if (status == ESP_OK)
-        link_answered(link, trip_s);
+        link_answered(link, trip_s, trips);
     message_clear(&reply);
     return status;
 }
@@ -39,6 +42,23 @@ void link_heard(struct link *link)
 {
     atomic_store(&link->heard_ns, clock_now_ns(link->engine->clock));
     atomic_store(&link->mute_ns, 0);
+}
+
+static bool heard_within(const struct link *link, int64_t ms)
+{
+    const int64_t heard_ns = atomic_load(&link->heard_ns);
+    return heard_ns != 0 && clock_now_ns(link->engine->clock) - heard_ns < ms * NS_PER_MS;
+}
+
+unsigned link_trips(const struct link *link)
+{
+    return heard_within(link, OPEN_MS) ? 0 : link->engine->connection_trips;
+}
+
+uint8_t link_opening(const struct link *link)
+{
+    const bool greets = link->engine->answer_patience_ms > 0 && !heard_within(link, AWAKE_MS);
+    return (uint8_t)(link_trips(link) | (greets ? TOLD_GREETS : 0));
 }
 
 static enum esp_status is_mute(int64_t patience_ms, struct esp_error *error)
@@ -88,10 +108,9 @@ static enum esp_status greet(struct link *link, int64_t patience_ms, const struc
 static bool is_strange(struct link *link, int64_t most_ms, int64_t *patience_ms)
 {
     const struct engine *engine = link->engine;
-    const int64_t now_ns = clock_now_ns(engine->clock), heard_ns = atomic_load(&link->heard_ns),
-                  greeted_ns = atomic_load(&link->greeted_ns);
+    const int64_t now_ns = clock_now_ns(engine->clock), greeted_ns = atomic_load(&link->greeted_ns);
     *patience_ms = engine->answer_patience_ms;
-    if (*patience_ms <= 0 || (heard_ns && now_ns - heard_ns < AWAKE_MS * NS_PER_MS))
+    if (*patience_ms <= 0 || heard_within(link, AWAKE_MS))
         return false;
     if (greeted_ns)
         *patience_ms -= (now_ns - greeted_ns) / NS_PER_MS;

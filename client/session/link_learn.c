@@ -24,21 +24,12 @@
 /* They tell of requests of so many times their bytes; of longer ones, the least that the rate may be: a part
  * of what they took was none of the link. */
 #define SHORT_REACH 4
-/* Links are told with calls that take so long on their way over one that is known, or where the agent is so
- * far: what is shorter is chosen by what servers compute, not by what else a machine did while a link was
- * learned. */
+/* Links are told with requests that take so long on their way over one that is known, or that agents see, or
+ * where the agent is not near: what is shorter is chosen by what servers compute, not by what else a machine
+ * did while a link was learned. */
 #define LONG_S 0.005
 /* Forecasts over links that were measured are off by so much (doc/forecast.md, the bench "links"). */
 #define KNOWN_DOUBT 0.1
-
-/* So many bytes, and an answer, took so long: the rate of the link, without what its length and TCP's slow
- * start made of it. Where that explains all of it the link is at least as quick as what passed. */
-static double rate_of(const struct link *link, uint64_t bytes, double seconds)
-{
-    const double inverse =
-        path_inverse_bandwidth(link->trip_s / 2, (double)bytes, fmax(seconds - link->trip_s, 0));
-    return inverse > 0 ? 1 / inverse : (double)bytes / seconds;
-}
 
 static bool is_slow(const struct path *path)
 {
@@ -53,21 +44,32 @@ static void note_slow(struct link *link, double rate_bps)
         atomic_store(&link->engine->has_slow_link, true);
 }
 
-void link_called(struct link *link, uint64_t bytes, double seconds, double there_s)
+/* Where an inverse rate of 0 is left, length and slow start explain all of it: the link is at least as quick
+ * as what passed. With the lock. */
+static void note_call(struct link *link, uint64_t bytes, double inverse, double seconds)
 {
-    const double way_s = seconds - there_s;
-    if (bytes < CALLED_BYTES || !(there_s >= 0) || !(way_s > 0))
+    const double rate_bps = inverse > 0 ? 1 / inverse : (double)bytes / seconds;
+    const unsigned i = link->n_called++ % LINK_RATES;
+    link->called[i].bps = rate_bps;
+    link->called[i].bytes = bytes;
+    link->called[i].is_least = !(inverse > 0);
+    note_slow(link, rate_bps);
+}
+
+void link_called(struct link *link, uint64_t bytes, double seconds, double there_s, unsigned trips)
+{
+    if (bytes < CALLED_BYTES || !(there_s >= 0))
         return;
     pthread_mutex_lock(&link->lock);
-    const double rate_bps = rate_of(link, bytes, way_s);
-    link->called[link->n_called % LINK_RATES].bps = rate_bps;
-    link->called[link->n_called++ % LINK_RATES].bytes = bytes;
-    note_slow(link, rate_bps);
+    const double way_s = seconds - there_s - trips * link->trip_s, bytes_s = fmax(way_s - link->trip_s, 0);
+    if (way_s > 0)
+        note_call(link, bytes, path_inverse_bandwidth(link->trip_s / 2, (double)bytes, bytes_s), way_s);
     pthread_mutex_unlock(&link->lock);
 }
 
-void link_answered(struct link *link, double trip_s)
+void link_answered(struct link *link, double seconds, unsigned trips)
 {
+    const double trip_s = seconds / (1 + trips);
     if (!(trip_s > 0))
         return;
     pthread_mutex_lock(&link->lock);
@@ -111,12 +113,14 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The quickest of the last calls: whatever else happened meanwhile made them longer; and the bytes of the
- * longest. With the lock. */
-static double rate_of_calls(const struct link *link, uint64_t *bytes)
+/* The quickest of the last calls: whatever else happened meanwhile made them longer; the bytes of the
+ * longest, and whether it is only the least. With the lock. */
+static double rate_of_calls(const struct link *link, uint64_t *bytes, bool *is_least)
 {
     double most_bps = 0;
     for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++) {
+        if (link->called[i].bps > most_bps)
+            *is_least = link->called[i].is_least;
         most_bps = fmax(most_bps, link->called[i].bps);
         *bytes = link->called[i].bytes > *bytes ? link->called[i].bytes : *bytes;
     }
@@ -140,7 +144,8 @@ static double rate_of_transfers(const struct link *link, bool there)
 struct known {
     struct path path;     /* known: it has a rate */
     int64_t sounded_s;    /* since 1970, when greetings told that; 0: they did not */
-    uint64_t short_bytes; /* short transfers and calls did, the longest of so many bytes; 0: they did not */
+    uint64_t short_bytes; /* short transfers and calls did, the longest of so many bytes; 0: they did not; */
+    bool is_least;        /* and what they told is the least that the rate may be */
 };
 
 /* As transfers tell it. What was never sent there takes what a sounding found, and else what came from there;
@@ -156,15 +161,18 @@ static struct known know(struct link *link)
     if (there_bps <= 0)
         there_bps = link->sounded_bps > 0 ? link->sounded_bps : back_bps;
     if (there_bps <= 0)
-        there_bps = rate_of_calls(link, &known.short_bytes);
+        there_bps = rate_of_calls(link, &known.short_bytes, &known.is_least);
     known.path = (struct path){there_bps > 0, link->trip_s / 2, there_bps, back_bps};
     pthread_mutex_unlock(&link->lock);
     return known;
 }
 
+/* Is remembered in the place of their bytes where they told the least rate only. */
+#define LEAST_KNOWN 1
+
 static struct known as_remembered(const struct remembered_link *link)
 {
-    struct known known = {link->path, link->sounded ? link->used_s : 0, 0};
+    struct known known = {link->path, link->sounded ? link->used_s : 0, 0, link->short_bytes == LEAST_KNOWN};
     if (link->is_short) /* earlier versions did not note by how many bytes */
         known.short_bytes = link->short_bytes > CALLED_BYTES ? link->short_bytes : CALLED_BYTES;
     if (known.short_bytes > TELLING_BYTES)
@@ -215,13 +223,13 @@ static double expected_s(struct link *link, bool there, uint64_t bytes, bool *do
     pthread_mutex_unlock(&link->lock);
     if (path.bandwidth_bps <= 0)
         path.bandwidth_bps = remembered_bps(link, there, doubted);
-    return path.bandwidth_bps > 0 ? path_seconds(&path, bytes) : 0;
+    return path.bandwidth_bps > 0 ? path_chunks_s(path.latency_s, 1 / path.bandwidth_bps, (double)bytes) : 0;
 }
 
 void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
 {
     if (bytes < TELLING_BYTES)
-        link_called(link, bytes, seconds, 0);
+        link_called(link, bytes, seconds, 0, 0);
     if (bytes < TELLING_BYTES || !(seconds > 0))
         return;
     bool doubted;
@@ -232,9 +240,13 @@ void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
         pthread_mutex_unlock(&link->lock);
         return;
     }
-    const double rate_bps = rate_of(link, bytes, seconds);
-    link->rates[there][link->n_rates[there]++ % LINK_RATES] = rate_bps;
-    note_slow(link, rate_bps);
+    const double inverse = path_chunks_inverse(link->trip_s / 2, (double)bytes, seconds);
+    if (inverse > 0) {
+        link->rates[there][link->n_rates[there]++ % LINK_RATES] = 1 / inverse;
+        note_slow(link, 1 / inverse);
+    } else {
+        note_call(link, bytes, inverse, seconds);
+    }
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -265,20 +277,25 @@ struct telling {
     struct request_bytes bytes;
 };
 
-static void add(struct telling *telling, const char *address, const struct known *known)
+static void add(struct telling *telling, const char *address, const struct known *known, uint8_t opening)
 {
     if (telling->n == CAP_TOLD_LINKS)
         return;
-    const struct path back = path_turned(known->path),
-                      there = {true, known->path.latency_s, known->path.bandwidth_bps, 0};
-    const double seconds = path_seconds(&there, telling->bytes.in) + path_seconds(&back, telling->bytes.out);
-    struct told_link told = {address, known->path, 0};
-    if (known->short_bytes > 0 && telling->bytes.in + telling->bytes.out > SHORT_REACH * known->short_bytes) {
+    const struct transfer_times times = request_path_times(&telling->bytes, &known->path, 0);
+    struct told_link told = {address, known->path, 0, opening};
+    const uint64_t bytes = telling->bytes.in + telling->bytes.out;
+    if (known->short_bytes > 0 && (known->is_least || bytes > SHORT_REACH * known->short_bytes)) {
         told.least_bps = told.path.bandwidth_bps;
         told.path.bandwidth_bps = 0;
     }
-    telling->longest_s = fmax(telling->longest_s, seconds);
+    telling->longest_s = fmax(telling->longest_s, times.in_s + times.out_s);
     telling->links[telling->n++] = told;
+}
+
+/* Servers that nothing was sent to. */
+static uint8_t opening_of_strangers(const struct engine *engine)
+{
+    return (uint8_t)(engine->connection_trips | (engine->answer_patience_ms > 0 ? TOLD_GREETS : 0));
 }
 
 /* What this process has learned, what earlier ones have where it has not, and at least how far a server is.
@@ -291,7 +308,8 @@ static void add_link(struct telling *telling, struct link *link, const struct li
     if (remembered)
         known = as_remembered(remembered);
     if (known.path.known || known.path.latency_s > 0)
-        add(telling, link->address, &known); /* links live as long as the engine, and so does their memory */
+        add(telling, link->address, &known,
+            link_opening(link)); /* links live as long as the engine, and so does their memory */
 }
 
 static void add_all(struct telling *telling, struct engine *engine)
@@ -305,7 +323,7 @@ static void add_all(struct telling *telling, struct engine *engine)
         HASH_FIND_STR(engine->links, memory->links[i].address, link);
         if (!link) {
             const struct known known = as_remembered(&memory->links[i]);
-            add(telling, memory->links[i].address, &known);
+            add(telling, memory->links[i].address, &known, opening_of_strangers(engine));
         }
     }
     pthread_mutex_unlock(&engine->links_lock);
@@ -327,15 +345,26 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
 {
     struct telling telling = {.bytes = request_client_bytes(request)};
     const uint64_t bytes = telling.bytes.in + telling.bytes.out;
-    const bool forecast = extension_find(&request->extensions, EXTENSION_FORECAST) != NULL;
     /* Of an agent that is far the ways that it knows say little of those from here. */
-    const bool far = route_trip_s(engine->route) >= LONG_S;
-    bool matters = forecast || far || bytes >= LINK_GREAT_BYTES;
+    const bool far = route_trip_s(engine->route) >= ACCESS_WORTH_S;
+    bool matters = far || bytes >= LINK_GREAT_BYTES || atomic_load(&engine->has_long_way);
     if (matters || bytes >= TELLING_BYTES || knows_slow(engine))
         add_all(&telling, engine);
     matters |= telling.longest_s >= LONG_S;
+    if (!matters)
+        telling.n = 0;
     return access_tell(engine, request, matters, arena) &&
-           (!matters || told_own_add(&request->extensions, telling.links, telling.n, arena));
+           ((!matters && atomic_load(&engine->has_called)) ||
+            told_own_add(&request->extensions, telling.links, telling.n, opening_of_strangers(engine),
+                         arena));
+}
+
+void links_note_choice(struct engine *engine, const struct request *request, const struct submit_reply *reply)
+{
+    const struct request_bytes bytes = request_client_bytes(request);
+    for (uint32_t i = 0; i < reply->n_candidates && bytes.in + bytes.out < TELLING_BYTES; i++)
+        if (reply->candidates[i].transfer_s >= LONG_S)
+            atomic_store(&engine->has_long_way, true);
 }
 
 /* By the transfers in that direction. With the lock. */
@@ -420,7 +449,8 @@ void links_remember(struct engine *engine)
         if (is_surprised(link))
             link_memory_doubt(&memory, link->address);
         else if (!known.path.known || known.short_bytes > 0)
-            link_memory_set_short(&memory, link->address, &known.path, known.short_bytes, time(NULL));
+            link_memory_set_short(&memory, link->address, &known.path,
+                                  known.is_least ? LEAST_KNOWN : known.short_bytes, time(NULL));
         else if (known.sounded_s)
             link_memory_set_sounded(&memory, link->address, &known.path, known.sounded_s);
         else

@@ -56,8 +56,10 @@ static void sound(struct link *link, double until_s)
 {
     struct greeted greeted = {link->engine, link->address, until_s};
     double trip_s, rate_bps;
-    if (sounding_measure(greet_with, &greeted, until_s - now_s(link->engine), &trip_s, &rate_bps))
-        link_sounded(link, trip_s, rate_bps);
+    if (!sounding_measure(greet_with, &greeted, until_s - now_s(link->engine), &trip_s, &rate_bps))
+        return;
+    link_heard(link);
+    link_sounded(link, trip_s, rate_bps);
 }
 
 bool link_glance(struct engine *engine, const char *address, double most_s, double *trip_s, double *rate_bps)

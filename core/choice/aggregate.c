@@ -33,10 +33,15 @@ struct request_bytes request_client_bytes(const struct request *request)
         const struct argument_attribute *argument = &request->arguments[i];
         if (argument_is_datum(argument) || argument->mode == MODE_WORK)
             continue;
-        if (argument->mode != MODE_OUT)
+        const uint64_t chunks = argument->bytes > INLINE_BYTES_USUAL ? argument->bytes : 0;
+        if (argument->mode != MODE_OUT) {
             bytes.in += argument->bytes;
-        if (argument->mode != MODE_IN)
+            bytes.chunks_in += chunks;
+        }
+        if (argument->mode != MODE_IN) {
             bytes.out += argument->bytes;
+            bytes.chunks_out += chunks;
+        }
     }
     return bytes;
 }
@@ -299,14 +304,33 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
 
 /* ---- use ---- */
 
+struct transfer_times request_way_times(const struct request_bytes *bytes, double latency_s,
+                                        double inverse_bandwidth, double inverse_back, unsigned trips)
+{
+    const struct path_load in = {(double)(bytes->in - bytes->chunks_in), (double)bytes->chunks_in},
+                           out = {(double)(bytes->out - bytes->chunks_out), (double)bytes->chunks_out};
+    return (struct transfer_times){path_call_s(latency_s, inverse_bandwidth, in, trips),
+                                   path_results_s(latency_s, inverse_back, out)};
+}
+
+struct transfer_times request_path_times(const struct request_bytes *bytes, const struct path *path,
+                                         unsigned trips)
+{
+    const struct path back = path_turned(*path);
+    if (!path->known)
+        return (struct transfer_times){0, 0};
+    return request_way_times(bytes, fmax(path->latency_s, 0), path_inverse(path), path_inverse(&back), trips);
+}
+
 struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
                                          const struct server_estimate *estimate)
 {
     const struct request_bytes bytes = request_client_bytes(request);
+    const bool has_others = response->n_servers > 1 && !*request->server;
+    unsigned trips;
     const struct path access = told_way(&request->extensions, estimate->address ? estimate->address : "",
-                                        access_path(response, estimate));
-    const struct path back = path_turned(access);
-    struct transfer_times times = {path_seconds(&access, bytes.in), path_seconds(&back, bytes.out)};
+                                        access_path(response, estimate), has_others, &trips);
+    struct transfer_times times = request_path_times(&bytes, &access, trips);
     for (uint32_t i = 0; i < request->n_arguments; i++) {
         const struct argument_attribute *argument = &request->arguments[i];
         if (!argument_is_datum(argument))

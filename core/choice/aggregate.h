@@ -59,6 +59,16 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
                                 const struct aggregate_across *across, struct arena *arena,
                                 struct response *merged, struct esp_error *error);
 
+/* Bytes of the arguments that travel from the client to the server, and of those that come back, in all, and
+ * of those that travel in chunks, as clients and servers have it that are not told otherwise (inline_bytes).
+ */
+struct request_bytes {
+    uint64_t in, out;
+    uint64_t chunks_in, chunks_out;
+};
+#define INLINE_BYTES_USUAL (64 << 10)
+struct request_bytes request_client_bytes(const struct request *request);
+
 /* tComm in seconds: to bring all that the server needs before it can start, and to bring the results back.
  * What comes from the client goes over the link that it knows (core/forecast/told_links.h), else over its way
  * to the agent and the one from the responder. Of what comes from the client a way that is not known counts
@@ -66,6 +76,13 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
 struct transfer_times {
     double in_s, out_s;
 };
+/* What comes from the client alone, over that way to the server and back, after so many round trips for
+ * connections and greetings. */
+struct transfer_times request_way_times(const struct request_bytes *bytes, double latency_s,
+                                        double inverse_bandwidth, double inverse_back, unsigned trips);
+/* The same of a path; nothing when it is not known. */
+struct transfer_times request_path_times(const struct request_bytes *bytes, const struct path *path,
+                                         unsigned trips);
 struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
                                          const struct server_estimate *estimate);
 
@@ -80,11 +97,6 @@ struct shut_out {
 bool aggregate_may_fetch(const struct request *request, const struct response *response,
                          const struct server_estimate *estimate, struct shut_out *why);
 
-/* Bytes of the arguments that travel from the client to the server, and of those that come back. */
-struct request_bytes {
-    uint64_t in, out;
-};
-struct request_bytes request_client_bytes(const struct request *request);
 /* Whether an argument lives on servers. */
 bool request_has_data(const struct request *request);
 /* An argument that lives on servers. */

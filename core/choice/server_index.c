@@ -204,44 +204,60 @@ static double seconds_until(int64_t then_ns, int64_t now_ns)
 }
 
 /* NULL: over the agents. */
-static const struct path *own_way(const struct index_entry *entry, const struct index_query *query)
+static const struct index_own *own_way(const struct index_entry *entry, const struct index_query *query)
 {
     for (size_t i = 0; i < query->n_own; i++)
         if (query->own[i].entry == entry)
-            return &query->own[i].way;
+            return &query->own[i];
     return NULL;
 }
 
-static void take_way(struct schedule_times *times, const struct index_bounds *bounds,
-                     const struct index_query *query, const struct path *own)
+#define LESS (1 - 1e-9) /* by what sums of many chunks may be rounded */
+
+/* What chunks take does not always grow with what a link takes for a byte, as they get longer: of a subtree
+ * counts what they take at least. */
+static struct transfer_times least_times(const struct index_bounds *bounds, const struct index_query *query)
 {
-    if (own) {
-        const struct path back = path_turned(*own);
-        times->in_s = path_seconds(own, query->bytes_in);
-        times->out_s = path_seconds(&back, query->bytes_out);
-        return;
-    }
-    const double latency_s = query->access_s + bounds->latency_s;
-    times->in_s = path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_bandwidth),
-                              (double)query->bytes_in);
-    times->out_s =
-        path_time_s(latency_s, fmax(query->access_inverse, bounds->inverse_back), (double)query->bytes_out);
+    const double latency_s = query->access_s + bounds->latency_s,
+                 inverse_bandwidth = fmax(query->access_inverse, bounds->inverse_bandwidth),
+                 inverse_back = fmax(query->access_inverse, bounds->inverse_back);
+    struct request_bytes inside = query->bytes;
+    inside.in -= inside.chunks_in;
+    inside.out -= inside.chunks_out;
+    inside.chunks_in = inside.chunks_out = 0;
+    struct transfer_times times =
+        request_way_times(&inside, latency_s, inverse_bandwidth, inverse_back, query->trips);
+    times.in_s += LESS * (double)query->bytes.chunks_in * inverse_bandwidth;
+    times.out_s += LESS * (double)query->bytes.chunks_out * inverse_back;
+    return times;
+}
+
+static struct transfer_times times_of(const struct index_entry *entry, const struct index_query *query)
+{
+    const struct index_own *own = own_way(entry, query);
+    const struct index_bounds *self = &entry->self;
+    if (own)
+        return request_path_times(&query->bytes, &own->way, own->trips);
+    return request_way_times(&query->bytes, query->access_s + self->latency_s,
+                             fmax(query->access_inverse, self->inverse_bandwidth),
+                             fmax(query->access_inverse, self->inverse_back), query->trips);
 }
 
 static struct esp_server_view view_of(const struct index_bounds *bounds, const struct index_query *query,
-                                      const struct path *own, double compute_s, uint64_t memory_bytes)
+                                      struct transfer_times transfer, double compute_s, uint64_t memory_bytes)
 {
     /* As load_start_s() has it. Of a subtree: where even the greatest free memory does not suffice, all wait.
      */
     bool fits = bounds->memory_free >= memory_bytes;
     int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
     double wait_s = seconds_until(start_ns, query->now_ns);
-    struct schedule_times times = {
+    const struct schedule_times times = {
         .wait_s = fits || wait_s > ESTIMATE_MEMORY_S ? wait_s : ESTIMATE_MEMORY_S,
         .link_wait_s = seconds_until(bounds->link_free_ns, query->now_ns),
         .compute_s = compute_s,
+        .in_s = transfer.in_s,
+        .out_s = transfer.out_s,
     };
-    take_way(&times, bounds, query, own);
     struct esp_server_view view = {
         .line = bounds->line,
         .price = bounds->price * compute_s / 3600,
@@ -271,14 +287,14 @@ struct esp_server_view index_view(const struct index_entry *entry, const struct 
     double compute_s;
     uint64_t memory_bytes;
     cost_of(entry, query, &compute_s, &memory_bytes);
-    return view_of(&entry->self, query, own_way(entry, query), compute_s, memory_bytes);
+    return view_of(&entry->self, query, times_of(entry, query), compute_s, memory_bytes);
 }
 
 /* No server of the subtree has a lower one. */
 static double least_score(const struct index_bounds *bounds, const struct index_query *query)
 {
-    const struct esp_server_view view =
-        view_of(bounds, query, NULL, least_compute_s(bounds, query), query->memory_bytes);
+    const struct esp_server_view view = view_of(bounds, query, least_times(bounds, query),
+                                                least_compute_s(bounds, query), query->memory_bytes);
     if (query->scheduler->flags & ESP_SCHEDULER_EVERY)
         return -HUGE_VAL;
     return scheduler_score(query->scheduler, &view);
@@ -354,7 +370,7 @@ static bool is_wanted(const struct index_entry *entry, const struct index_query 
     cost_of(entry, query, &compute_s, &memory_bytes);
     if (entry->self.memory < memory_bytes)
         return false;
-    return view_of(&entry->self, query, own_way(entry, query), compute_s, memory_bytes).complete_s <=
+    return view_of(&entry->self, query, times_of(entry, query), compute_s, memory_bytes).complete_s <=
            query->finish_s;
 }
 

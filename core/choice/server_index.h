@@ -8,6 +8,7 @@
 #ifndef CORE_SERVER_INDEX_H
 #define CORE_SERVER_INDEX_H
 
+#include "core/choice/aggregate.h"
 #include "core/choice/scheduler.h"
 #include "core/forecast/path.h"
 #include "util/random.h"
@@ -58,13 +59,15 @@ uint32_t index_count(const struct server_index *index);
 struct index_own {
     struct index_entry *entry;
     struct path way;
+    unsigned trips; /* that a call begins with (core/forecast/told_links.h) */
 };
 
 struct index_query {
     const struct esp_scheduler *scheduler;
     double work_flop;
-    double call_s;                /* of every call, whatever its work */
-    uint64_t bytes_in, bytes_out; /* that travel from the client to the server, and back */
+    double call_s;              /* of every call, whatever its work */
+    struct request_bytes bytes; /* that travel between the client and the server */
+    unsigned trips;             /* that a call begins with on all ways but the client's own */
     /* The client's way to where the ways of the entries begin: seconds, and seconds per byte. */
     double access_s, access_inverse;
     /* Those that it does not take, as the client has a way of its own there (the caller's; each once). */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/forecast/path.h"
 
+#include "core/message/chunk.h"
+
 #include <math.h>
 
 double path_time_s(double latency_s, double inverse_bandwidth, double bytes)
@@ -18,12 +20,14 @@ double path_time_s(double latency_s, double inverse_bandwidth, double bytes)
     return seconds + bytes * inverse_bandwidth;
 }
 
-double path_inverse_bandwidth(double latency_s, double bytes, double seconds)
+/* The seconds per byte that make `time` so long: all else only adds to bytes times that. */
+static double solve(double (*time)(double latency_s, double inverse_bandwidth, double bytes),
+                    double latency_s, double bytes, double seconds)
 {
-    double least = 0, most = bytes > 0 ? seconds / bytes : 0; /* slow start only adds to bytes * rate */
+    double least = 0, most = bytes > 0 ? seconds / bytes : 0;
     for (int i = 0; i < 60; i++) {
         const double middle = (least + most) / 2;
-        if (path_time_s(latency_s, middle, bytes) - latency_s > seconds)
+        if (time(latency_s, middle, bytes) > seconds)
             most = middle;
         else
             least = middle;
@@ -31,12 +35,94 @@ double path_inverse_bandwidth(double latency_s, double bytes, double seconds)
     return least;
 }
 
+double path_inverse_bandwidth(double latency_s, double bytes, double seconds)
+{
+    return solve(path_time_s, latency_s, bytes, seconds + latency_s);
+}
+
+/* ---- chunks ---- */
+
+struct stream {
+    double round_trip_s, inverse_bandwidth;
+    double share;  /* of the rate that it has at least, as others are under way */
+    double window; /* that its connection has grown to */
+};
+
+/* While one stream waits for an answer the other has the whole rate. */
+static double one_chunk_s(struct stream *stream, double bytes)
+{
+    const double least_s = bytes * stream->inverse_bandwidth / stream->share;
+    const double filled = stream->round_trip_s * stream->share;
+    double seconds = stream->round_trip_s;
+    while (bytes > stream->window && stream->window * stream->inverse_bandwidth < filled) {
+        seconds += stream->round_trip_s;
+        bytes -= stream->window;
+        stream->window *= 2;
+    }
+    stream->window += bytes;
+    return fmax(seconds + bytes * stream->inverse_bandwidth, least_s);
+}
+
+/* Bounds what chunks may take that never become alike. */
+#define MOST_CHUNKS 64
+
+double path_chunks_s(double latency_s, double inverse_bandwidth, double bytes)
+{
+    const unsigned streams = bytes > (double)CHUNK_SINGLE ? 2 : 1;
+    struct stream stream = {2 * latency_s, inverse_bandwidth, 1.0 / streams, PATH_FIRST_WINDOW};
+    double left = bytes / streams, seconds = 0, last_s = 0;
+    uint64_t length = 0;
+    bool is_grown = false; /* beyond what the last chunk needed: those of its length take as long */
+    if (!(inverse_bandwidth > 0))
+        return 2 * latency_s;
+    for (int i = 0; left > 0; i++) {
+        const uint64_t next = chunk_length(length, (int64_t)(1e9 * fmin(last_s, 1e6)));
+        const bool alike = (is_grown && next == length) || i == MOST_CHUNKS;
+        is_grown = stream.window >= (double)next;
+        length = next;
+        last_s = one_chunk_s(&stream, fmin((double)length, left));
+        const double n = alike ? fmax(floor(left / (double)length), 1) : 1;
+        seconds += n * last_s;
+        left -= n * (double)length;
+    }
+    return seconds;
+}
+
+double path_chunks_inverse(double latency_s, double bytes, double seconds)
+{
+    return solve(path_chunks_s, latency_s, bytes, seconds);
+}
+
+/* ---- calls ---- */
+
+double path_call_s(double latency_s, double inverse_bandwidth, struct path_load load, unsigned trips)
+{
+    const double before_s = 2 * latency_s * trips;
+    const double call_s = path_time_s(latency_s, inverse_bandwidth, load.inside);
+    if (load.chunks <= 0)
+        return before_s + call_s;
+    return before_s + call_s + latency_s + path_chunks_s(latency_s, inverse_bandwidth, load.chunks) +
+           latency_s;
+}
+
+double path_results_s(double latency_s, double inverse_bandwidth, struct path_load load)
+{
+    const double answer_s = path_time_s(latency_s, inverse_bandwidth, load.inside);
+    return load.chunks > 0 ? answer_s + path_chunks_s(latency_s, inverse_bandwidth, load.chunks) : answer_s;
+}
+
+/* ---- paths ---- */
+
+double path_inverse(const struct path *path)
+{
+    return path->bandwidth_bps > 0 ? 1 / path->bandwidth_bps : 0;
+}
+
 double path_seconds(const struct path *path, uint64_t bytes)
 {
     if (!path->known)
         return 0;
-    double inverse_bandwidth = path->bandwidth_bps > 0 ? 1 / path->bandwidth_bps : 0;
-    return path_time_s(path->latency_s > 0 ? path->latency_s : 0, inverse_bandwidth, (double)bytes);
+    return path_time_s(path->latency_s > 0 ? path->latency_s : 0, path_inverse(path), (double)bytes);
 }
 
 double path_datum_seconds(const struct path *path, uint64_t bytes)

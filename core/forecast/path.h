@@ -25,8 +25,29 @@ double path_time_s(double latency_s, double inverse_bandwidth, double bytes);
  * explains. */
 double path_inverse_bandwidth(double latency_s, double bytes, double seconds);
 
-/* The same of a path; 0 when nothing is known of it: an unknown link decides nothing. */
+/* Seconds for `bytes` in chunks as calls move them (core/message/chunk.h), each of which is answered, from
+ * the first one's beginning to the last one's answer: on one connection, or on two that share the rate. A
+ * connection begins slowly and goes on from chunk to chunk. A rate that is not known does not limit. Never
+ * less than what the rate lets through; it may fall a little where the link is slower, as chunks get longer.
+ */
+double path_chunks_s(double latency_s, double inverse_bandwidth, double bytes);
+/* The other way round, as path_inverse_bandwidth() is, but from all that path_chunks_s() counts. */
+double path_chunks_inverse(double latency_s, double bytes, double seconds);
+
+/* What a call is on its way: bytes within messages, and in chunks. */
+struct path_load {
+    double inside, chunks;
+};
+/* Seconds until a server has what it needs to begin, after so many round trips for connections and greetings:
+ * the call, and where there are chunks, the answer that asks for them, all of them, and the word to begin. */
+double path_call_s(double latency_s, double inverse_bandwidth, struct path_load load, unsigned trips);
+/* Seconds from the end of the computation until the client has all. */
+double path_results_s(double latency_s, double inverse_bandwidth, struct path_load load);
+
+/* The same as path_time_s() of a path; 0 when nothing is known of it: an unknown link decides nothing. */
 double path_seconds(const struct path *path, uint64_t bytes);
+/* Seconds for a byte; 0 when that is not known, or does not limit. */
+double path_inverse(const struct path *path);
 
 /* Seconds to bring a datum along a path between servers. What is not known of the path is taken as
  * PATH_LINK_LATENCY_S and PATH_LINK_BPS: were it nothing, who holds the datum would never be better than who

@@ -75,18 +75,53 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
     return false;
 }
 
-bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n, struct arena *arena)
+static bool add_opening(struct extensions *extensions, const struct told_link *links, size_t n,
+                        uint8_t others, struct arena *arena)
+{
+    uint8_t opening[1 + CAP_TOLD_LINKS] = {others}, any = others;
+    n = n < CAP_TOLD_LINKS ? n : CAP_TOLD_LINKS;
+    for (size_t i = 0; i < n; i++)
+        any |= opening[1 + i] = links[i].opening;
+    const void *value = any ? arena_memdup(arena, opening, 1 + n) : NULL;
+    return !any ||
+           (value && extension_add(extensions, EXTENSION_CLIENT_OPENING, value, (uint32_t)(1 + n), arena));
+}
+
+/* Of the links that are told from the i-th place on; place 0 is that of all others. */
+static uint8_t opening_at(const struct extensions *extensions, uint32_t i)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_CLIENT_OPENING);
+    return extension && i < extension->length ? extension->value[i] : 0;
+}
+
+/* More than connections of any kind take is nonsense. */
+#define MOST_TRIPS 8
+
+unsigned told_trips(uint8_t opening, bool has_others)
+{
+    const unsigned trips = opening & (TOLD_GREETS - 1u);
+    return (trips < MOST_TRIPS ? trips : MOST_TRIPS) + (has_others && (opening & TOLD_GREETS));
+}
+
+unsigned told_other_trips(const struct extensions *extensions, bool has_others)
+{
+    return told_trips(opening_at(extensions, 0), has_others);
+}
+
+bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n, uint8_t others,
+                  struct arena *arena)
 {
     struct told_link back[CAP_TOLD_LINKS], least[CAP_TOLD_LINKS];
     size_t n_back = 0, n_least = 0;
     for (size_t i = 0; i < n && i < CAP_TOLD_LINKS; i++) {
         if (links[i].path.back_bps > 0)
-            back[n_back++] = (struct told_link){links[i].peer, path_turned(links[i].path), 0};
+            back[n_back++] = (struct told_link){links[i].peer, path_turned(links[i].path), 0, 0};
         if (links[i].path.bandwidth_bps <= 0 && links[i].least_bps > 0)
-            least[n_least++] =
-                (struct told_link){links[i].peer, {true, links[i].path.latency_s, links[i].least_bps, 0}, 0};
+            least[n_least++] = (struct told_link){
+                links[i].peer, {true, links[i].path.latency_s, links[i].least_bps, 0}, 0, 0};
     }
-    return told_links_add(extensions, EXTENSION_CLIENT_LINKS, links, n, arena) &&
+    return add_opening(extensions, links, n, others, arena) &&
+           told_links_add(extensions, EXTENSION_CLIENT_LINKS, links, n, arena) &&
            told_links_add(extensions, EXTENSION_CLIENT_LINKS_BACK, back, n_back, arena) &&
            told_links_add(extensions, EXTENSION_CLIENT_LINKS_LEAST, least, n_least, arena);
 }
@@ -119,6 +154,7 @@ bool told_own_next(const struct extensions *extensions, struct told_reader *read
         *link = reader->there;
         link->path.back_bps = beside(extensions, EXTENSION_CLIENT_LINKS_BACK, &reader->back, link->peer);
         link->least_bps = beside(extensions, EXTENSION_CLIENT_LINKS_LEAST, &reader->least, link->peer);
+        link->opening = opening_at(extensions, reader->n);
         if (!link->path.known && !is_without_rate(link))
             continue;
         link->path.known = true;
@@ -176,9 +212,12 @@ struct path told_access(const struct extensions *extensions)
     return (struct path){true, latency_s, bandwidth, 0};
 }
 
-struct path told_way(const struct extensions *extensions, const char *address, struct path agents)
+struct path told_way(const struct extensions *extensions, const char *address, struct path agents,
+                     bool has_others, unsigned *trips)
 {
     struct told_link own;
     const struct path access = told_access(extensions), shortest = told_shortest(&access, &agents);
-    return told_own(extensions, address, &own) ? told_over(&own, shortest) : shortest;
+    const bool is_told = told_own(extensions, address, &own);
+    *trips = is_told ? told_trips(own.opening, has_others) : told_other_trips(extensions, has_others);
+    return is_told ? told_over(&own, shortest) : shortest;
 }

@@ -28,10 +28,17 @@
  * through the agents. */
 #define EXTENSION_CLIENT_ACCESS 35
 
+/* Of a client's request: what a call begins with there, a byte for all servers of whose links it does not
+ * tell, then one for each of those links, in their order: round trips for a connection (a client that has one
+ * needs none), and TOLD_GREETS, one more for a greeting where others could take the call as well. */
+#define EXTENSION_CLIENT_OPENING 130
+#define TOLD_GREETS              0x80
+
 struct told_link {
     const char *peer;
     struct path path;
     double least_bps; /* of a client's link without a rate: at least this; 0: nothing is known of it */
+    uint8_t opening;  /* of a client's link */
 };
 
 /* Appends the extension; false without memory. None is nothing to do. */
@@ -43,9 +50,13 @@ bool told_links_find(const struct extensions *extensions, uint32_t tag, const ch
  * last, or behind what is whole. */
 bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link);
 
-/* Appends a client's links, with their ways back and least rates. False without memory. */
-bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n,
+/* Appends a client's links, with their ways back and least rates, and how calls begin over them, and over
+ * all others. False without memory. */
+bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n, uint8_t others,
                   struct arena *arena);
+/* Round trips that a call begins with, by what is told of that; of those over links that are not told. */
+unsigned told_trips(uint8_t opening, bool has_others);
+unsigned told_other_trips(const struct extensions *extensions, bool has_others);
 /* A client's links with their ways back and least rates, one after the other, from an all-zero reader on;
  * those that are nonsense are left out. A rate of 0 is not known. False behind the last. */
 struct told_beside { /* of a list with some of the links */
@@ -70,7 +81,9 @@ bool told_access_add(struct extensions *extensions, const struct path *access, s
 /* Unknown when it is not told, or is nonsense. */
 struct path told_access(const struct extensions *extensions);
 /* The way from the client to the server at that address, where `agents` is the one from the agent: its own
- * link where it told that, else over the agent. */
-struct path told_way(const struct extensions *extensions, const char *address, struct path agents);
+ * link where it told that, else over the agent; and the round trips that a call begins with there, where
+ * others could take it, or not. */
+struct path told_way(const struct extensions *extensions, const char *address, struct path agents,
+                     bool has_others, unsigned *trips);
 
 #endif

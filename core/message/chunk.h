@@ -12,6 +12,9 @@
 #define CHUNK_LONG  ((uint64_t)4 << 20)
 #define CHUNK_LEAST ((uint64_t)64 << 10)
 
+/* Of so many bytes one stream moves all chunks, of more two, over connections of their own. */
+#define CHUNK_SINGLE ((uint64_t)8 << 20)
+
 /* A stream that is slower than this is held up by a link, not by the processors. */
 #define CHUNK_LINK_BYTES_PER_S 1e8
 /* So long a chunk may take over a link: well below what an answer is waited for, also where the streams share

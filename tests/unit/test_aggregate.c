@@ -113,15 +113,15 @@ static struct path way(const struct site *site, int a, int b)
     return path;
 }
 
-static double both_ways(const struct path *path, const struct request *request)
-{
-    const struct request_bytes bytes = request_client_bytes(request);
-    return path_seconds(path, bytes.in) + path_seconds(path, bytes.out);
-}
-
 static double sum(struct transfer_times times)
 {
     return times.in_s + times.out_s;
+}
+
+static double both_ways(const struct path *path, const struct request *request)
+{
+    const struct request_bytes bytes = request_client_bytes(request);
+    return sum(request_path_times(&bytes, path, 0));
 }
 
 /* The call itself comes through the root, however little it carries. */
@@ -365,7 +365,8 @@ static void a_client_s_own_link_counts(void **state)
     struct argument_attribute argument = {
         .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
-    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}, 0}, {"h:1", {true, 0.001, 20e6, 0}, 0}};
+    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}, 0, 0},
+                                      {"h:1", {true, 0.001, 20e6, 0}, 0, 0}};
     struct aggregate_input input = {&b, {true, 0.01, 1e6, 0}, NULL, NULL};
     struct response merged;
     struct esp_error error;
@@ -388,12 +389,24 @@ static void a_client_s_own_link_counts(void **state)
     assert_string_equal(next.peer, "h:1");
     assert_float_equal(next.path.bandwidth_bps, 20e6, 1);
     assert_false(told_links_next(&request.extensions, EXTENSION_CLIENT_LINKS, &next));
-    const struct told_link nonsense = {"n:1", {true, -1, 1e6, 0}, 0};
+    const struct told_link nonsense = {"n:1", {true, -1, 1e6, 0}, 0, 0};
     assert_true(told_links_add(&(struct extensions){0}, EXTENSION_CLIENT_LINKS, NULL, 0, &arena));
     request.extensions = (struct extensions){0};
     assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &nonsense, 1, &arena));
     assert_false(told_links_find(&request.extensions, EXTENSION_CLIENT_LINKS, "n:1", &path));
     arena_clear(&arena);
+}
+
+static struct path way_to(const struct request *request, const char *address, struct path agents)
+{
+    unsigned trips;
+    return told_way(&request->extensions, address, agents, true, &trips);
+}
+
+/* The call that announces them, its answer, and the word to begin. */
+static double in_chunks_s(const struct path *path, double bytes)
+{
+    return 3 * path->latency_s + path_chunks_s(path->latency_s, 1 / path->bandwidth_bps, bytes);
 }
 
 /* A link that the client does not know of is the shortest path over measured ones: its way to the agent, and
@@ -409,7 +422,7 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
     const struct path access = {true, 0.02, 4e6, 0}, near = {true, 0.02, 0, 0},
                       agents = {true, 0.01, 20e6, 0};
-    const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}, 0};
+    const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}, 0, 0};
     struct aggregate_input inputs[] = {{&b, agents, NULL, NULL}, {&b, {0}, NULL, NULL}};
     struct response merged;
     struct esp_error error;
@@ -421,47 +434,48 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
         assert_true(told_access_add(&request.extensions, &near, &arena)); /* nobody knows its rate */
         const struct path joined = path_join(near, agents);
         assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s,
-                           known ? path_seconds(&joined, 20000000) : 0.02, 1e-9);
+                           known ? in_chunks_s(&joined, 20000000) : 0.02 + 0.04 + 0.04, 1e-9);
         request.extensions = (struct extensions){0};
         assert_true(told_access_add(&request.extensions, &access, &arena));
         const double in_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
-        assert_true(in_s > 5 && in_s < 5.5);
+        assert_true(in_s > 5 && in_s < 5.8);
         assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &own, 1, &arena));
         assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s < 0.3);
     }
     /* Results go back at a rate of their own, where the client knows that. */
-    const struct told_link uneven = {"h:1", {true, 0.001, 4e6, 20e6}, 0};
+    const struct told_link uneven = {"h:1", {true, 0.001, 4e6, 20e6}, 0, 0};
     argument.mode = MODE_INOUT;
     request.extensions = (struct extensions){0};
-    assert_true(told_own_add(&request.extensions, &uneven, 1, &arena));
+    assert_true(told_own_add(&request.extensions, &uneven, 1, 0, &arena));
     const struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
     assert_true(times.in_s > 5 && times.in_s < 5.5 && times.out_s > 1 && times.out_s < 1.1);
     /* A client that has only made small calls knows how far the server is: the rest is as it was measured. */
-    const struct told_link lengths[] = {{"g:1", {true, 0.001, 1e6, 2e6}, 0}, {"h:1", {true, 0.3, 0, 0}, 0}};
+    const struct told_link lengths[] = {{"g:1", {true, 0.001, 1e6, 2e6}, 0, 0},
+                                        {"h:1", {true, 0.3, 0, 0}, 0, 0}};
     argument.mode = MODE_IN;
     request.extensions = (struct extensions){0};
-    assert_true(told_own_add(&request.extensions, lengths, 2, &arena));
-    struct path way = told_way(&request.extensions, "h:1", agents);
+    assert_true(told_own_add(&request.extensions, lengths, 2, 0, &arena));
+    struct path way = way_to(&request, "h:1", agents);
     assert_true(way.known && way.latency_s == 0.3 && way.bandwidth_bps == agents.bandwidth_bps);
-    way = told_way(&request.extensions, "h:1", (struct path){0});
+    way = way_to(&request, "h:1", (struct path){0});
     assert_true(way.known && way.latency_s == 0.3 && way.bandwidth_bps == 0);
-    way = told_way(&request.extensions, "g:1", agents);
+    way = way_to(&request, "g:1", agents);
     assert_true(way.latency_s == 0.001 && way.bandwidth_bps == 1e6 && way.back_bps == 2e6);
-    assert_true(told_way(&request.extensions, "i:1", agents).latency_s == agents.latency_s);
+    assert_true(way_to(&request, "i:1", agents).latency_s == agents.latency_s);
     /* One that has made short transfers knows the least that the rate may be. */
-    const struct told_link least[] = {{"g:1", {true, 0.3, 0, 0}, 0},
-                                      {"h:1", {true, 0.001, 0, 0}, 4e6},
-                                      {"i:1", {true, 0, 0, 0}, 90e6},
-                                      {"j:1", {true, 0.001, 5e6, 0}, 90e6}};
+    const struct told_link least[] = {{"g:1", {true, 0.3, 0, 0}, 0, 0},
+                                      {"h:1", {true, 0.001, 0, 0}, 4e6, 0},
+                                      {"i:1", {true, 0, 0, 0}, 90e6, 0},
+                                      {"j:1", {true, 0.001, 5e6, 0}, 90e6, 0}};
     request.extensions = (struct extensions){0};
-    assert_true(told_own_add(&request.extensions, least, 4, &arena));
-    assert_true(told_way(&request.extensions, "g:1", agents).bandwidth_bps == agents.bandwidth_bps);
-    way = told_way(&request.extensions, "h:1", agents);
+    assert_true(told_own_add(&request.extensions, least, 4, 0, &arena));
+    assert_true(way_to(&request, "g:1", agents).bandwidth_bps == agents.bandwidth_bps);
+    way = way_to(&request, "h:1", agents);
     assert_true(way.latency_s == 0.001 && way.bandwidth_bps == agents.bandwidth_bps);
-    assert_true(told_way(&request.extensions, "h:1", (struct path){0}).bandwidth_bps == 4e6);
-    way = told_way(&request.extensions, "i:1", agents);
+    assert_true(way_to(&request, "h:1", (struct path){0}).bandwidth_bps == 4e6);
+    way = way_to(&request, "i:1", agents);
     assert_true(way.latency_s == agents.latency_s && way.bandwidth_bps == 90e6);
-    assert_true(told_way(&request.extensions, "j:1", agents).bandwidth_bps == 5e6);
+    assert_true(way_to(&request, "j:1", agents).bandwidth_bps == 5e6);
     const struct path nonsense[] = {{true, -1, 1e6, 0}, {true, 0, -1, 0}, {true, HUGE_VAL, 0, 0}};
     for (size_t i = 0; i < 3; i++) {
         request.extensions = (struct extensions){0};
@@ -473,9 +487,47 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     arena_clear(&arena);
 }
 
+/* A client has a connection to h, has to greet it, and has none to others; it was told that others could take
+ * the call, or not. */
+static void a_call_begins_with_connections_and_greetings(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct server_estimate servers[] = {{.server = "g", .address = "g:1"}, {.server = "h", .address = "h:1"}};
+    struct response b = {.name = "b", .servers = servers, .n_servers = 2, .capable = 2};
+    struct argument_attribute argument = {.mode = MODE_IN, .bytes = 8, .datum = "", .holder = ""};
+    struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
+    const struct path agents = {true, 0.03, 1e8, 0};
+    const struct told_link own = {"h:1", {true, 0.03, 1e8, 0}, 0, TOLD_GREETS};
+    struct aggregate_input input = {&b, agents, NULL, NULL};
+    struct response merged;
+    struct esp_error error;
+    assert_int_equal(aggregate_merge("MA", &request, &input, 1, NULL, &arena, &merged, &error), ESP_OK);
+    const double once_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
+    assert_float_equal(once_s, 0.03, 1e-4);
+    assert_true(told_own_add(&request.extensions, &own, 1, 1 | TOLD_GREETS, &arena));
+    assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s, once_s + 4 * 0.03,
+                       1e-9);
+    assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[1]).in_s, once_s + 2 * 0.03,
+                       1e-9);
+    request.server = "g"; /* then nobody else could */
+    assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s, once_s + 2 * 0.03,
+                       1e-9);
+    assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[1]).in_s, once_s, 1e-9);
+    /* What is cut or absurd costs no more than connections can. */
+    uint8_t absurd[] = {0x7f};
+    struct extension nonsense = {EXTENSION_CLIENT_OPENING, absurd, 1};
+    request.extensions = (struct extensions){&nonsense, 1};
+    assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s < 1);
+    nonsense.length = 0;
+    assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s, once_s, 1e-9);
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_begins_with_connections_and_greetings),
         cmocka_unit_test(one_holder_each_gives_the_shortest_ways),
         cmocka_unit_test(the_best_replica_counts),
         cmocka_unit_test(what_the_client_has_comes_through_every_agent),

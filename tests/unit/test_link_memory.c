@@ -9,6 +9,7 @@
 #include "core/choice/estimate.h"
 #include "core/forecast/sharing.h"
 #include "core/forecast/surprise.h"
+#include "core/forecast/path.h"
 #include "core/forecast/told_links.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"
@@ -336,6 +337,7 @@ static struct told_link told_with(struct engine *engine, const char *address, ui
         .arguments = &argument, .n_arguments = 1, .server = "", .extensions = {&forecast, 1}};
     struct arena arena = {0};
     struct told_link link = {.peer = NULL};
+    atomic_store(&engine->has_long_way, true);
     assert_true(links_tell(engine, &request, &arena));
     assert_true(told_own(&request.extensions, address, &link));
     link.peer = NULL;
@@ -350,8 +352,8 @@ static void short_transfers_tell_of_short_requests(void **state)
     (void)state;
     struct engine *engine = make_engine();
     struct link *link = add_link(engine, "t:1");
-    link_answered(link, 0.0002);
-    link_called(link, 40000, 0.0018, 0);
+    link_answered(link, 0.0002, 0);
+    link_called(link, 40000, 0.0018, 0, 0);
     link_memory_set_short(&engine->memory, "r:1", &(struct path){true, 0.0001, 25e6, 0}, 40000, NOW);
     link_memory_set_short(&engine->memory, "o:1", &(struct path){true, 0.0001, 25e6, 0}, 0, NOW);
     link_memory_set(&engine->memory, "k:1", &(struct path){true, 0.0001, 25e6, 0}, NOW);
@@ -370,13 +372,97 @@ static void short_transfers_tell_of_short_requests(void **state)
     drop_engine(engine);
 }
 
+/* How many links, and bytes on what calls begin with, are told with a request of a kB. */
+static void tell_small(struct engine *engine, bool forecast, size_t *links, size_t *opening)
+{
+    struct argument_attribute argument = {.mode = MODE_IN, .bytes = 1000, .datum = "", .holder = ""};
+    struct extension asks = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
+    struct request request = {
+        .arguments = &argument, .n_arguments = 1, .server = "", .extensions = {&asks, forecast}};
+    struct arena arena = {0};
+    struct told_reader reader = {.n = 0};
+    struct told_link link;
+    assert_true(links_tell(engine, &request, &arena));
+    const struct extension *told = extension_find(&request.extensions, EXTENSION_CLIENT_OPENING);
+    for (*links = 0; told_own_next(&request.extensions, &reader, &link);)
+        ++*links;
+    *opening = told ? told->length : 0;
+    arena_clear(&arena);
+}
+
+/* Whatever is known, so that what is forecast is where the call goes. */
+static void a_forecast_tells_what_the_call_would(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct candidate near = {.transfer_s = 0.001}, far = {.transfer_s = 0.04};
+    const struct submit_reply by_agents[] = {{.candidates = &near, .n_candidates = 1},
+                                             {.candidates = &far, .n_candidates = 1}};
+    const struct request request = {.n_arguments = 0};
+    size_t links, opening;
+    engine->connection_trips = 1;
+    link_memory_set(&engine->memory, "k:1", &(struct path){true, 0.0005, 25e6, 0}, NOW);
+    const struct {
+        size_t links, opening;
+    } told[] = {{0, 1}, {0, 1}, {0, 0}, {1, 2}};
+    for (int step = 0; step < 4; step++) {
+        if (step == 1)
+            links_note_choice(engine, &request, &by_agents[0]);
+        if (step == 2)
+            atomic_store(&engine->has_called, true);
+        if (step == 3)
+            links_note_choice(engine, &request, &by_agents[1]);
+        for (int forecast = 0; forecast < 2; forecast++) {
+            tell_small(engine, forecast, &links, &opening);
+            assert_int_equal(links, told[step].links);
+            assert_int_equal(opening, told[step].opening);
+        }
+    }
+    drop_engine(engine);
+}
+
+/* The first answer of a server came over a connection that was opened for it: it is half as far as that took.
+ */
+static void a_connection_is_no_part_of_a_links_length(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct link *link = add_link(engine, "t:1");
+    engine->connection_trips = 1;
+    engine->answer_patience_ms = 1000;
+    assert_int_equal(link_opening(link), 1 | TOLD_GREETS);
+    link_answered(link, 0.1, link_trips(link));
+    assert_float_equal(told_with(engine, "t:1", 100).path.latency_s, 0.025, 1e-12);
+    link_heard(link);
+    assert_int_equal(link_opening(link), 0);
+    link_called(link, 1000000, 0.05 + path_time_s(0.025, 1e-6, 1e6) + 0.025, 0, 1);
+    assert_float_equal(told_with(engine, "t:1", 1000000).path.bandwidth_bps, 1e6, 1e3);
+    drop_engine(engine);
+}
+
+/* 300 kB in the time that slow start takes say nothing of a rate but its least. */
+static void what_slow_start_explains_is_no_rate(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct link *link = add_link(engine, "t:1");
+    link_answered(link, 0.05, 0);
+    link_learn(link, true, 300000, 0.2);
+    const struct told_link told = told_with(engine, "t:1", 300000);
+    assert_true(told.path.bandwidth_bps == 0 && told.least_bps > 1e6);
+    assert_false(links_know(engine, "t:1"));
+    link_learn(link, true, 3000000, 1.5);
+    assert_true(told_with(engine, "t:1", 300000).path.bandwidth_bps > 2e6);
+    drop_engine(engine);
+}
+
 static void what_only_greetings_or_short_transfers_told_is_doubted(void **state)
 {
     (void)state;
     struct engine *engine = make_engine();
     struct link *link = add_link(engine, "t:1");
     const struct path known = {true, 0.01, 5e6, 0};
-    const struct request_bytes in = {16000000, 8}, out = {8, 16000000};
+    const struct request_bytes in = {16000000, 8, 16000000, 0}, out = {8, 16000000, 0, 16000000};
     link_memory_set(&engine->memory, "k:1", &known, NOW);
     link_memory_set_sounded(&engine->memory, "s:1", &known, NOW);
     link_memory_set_short(&engine->memory, "b:1", &known, 40000, NOW);
@@ -577,6 +663,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(how_far_a_server_is_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(how_long_short_transfers_were_is_kept, set_up, tear_down),
         cmocka_unit_test(short_transfers_tell_of_short_requests),
+        cmocka_unit_test(a_forecast_tells_what_the_call_would),
+        cmocka_unit_test(a_connection_is_no_part_of_a_links_length),
+        cmocka_unit_test(what_slow_start_explains_is_no_rate),
         cmocka_unit_test(what_only_greetings_or_short_transfers_told_is_doubted),
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
         cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),

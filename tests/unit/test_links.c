@@ -220,6 +220,35 @@ static void a_rate_is_found_again_from_the_time_it_makes(void **state)
     assert_true(path_inverse_bandwidth(0.01, 1e6, 0.001) < 1e-9); /* quicker than latency lets it be */
 }
 
+/* Chunks that are answered one by one take round trips, on two connections fewer than on one; their rate is
+ * found again. */
+static void chunks_take_round_trips_and_slow_start(void **state)
+{
+    (void)state;
+    assert_float_equal(path_chunks_s(0, 1e-8, 5e6), 0.05, 1e-9);
+    assert_float_equal(path_chunks_s(0.01, 0, 5e6), 0.02, 1e-9); /* the rate is not known */
+    /* 100 kB over 50 ms there and back: 14, 29 and 58 kB in rounds, and the last word. */
+    assert_float_equal(path_chunks_s(0.025, 1e-7, 100e3), 3 * 0.05 + 0.01, 0.01);
+    assert_true(path_chunks_s(0.025, 1e-7, 7e6) > 0.7 + 4 * 0.05);
+    assert_true(path_chunks_s(0.025, 1e-7, 64e6) < 6.4 + 10 * 0.05);
+    for (double latency_s = 1e-5; latency_s < 0.2; latency_s *= 3)
+        for (double rate = 1e5; rate < 1e9; rate *= 5)
+            for (double bytes = 1e5; bytes < 1e8; bytes *= 4) {
+                const double seconds = path_chunks_s(latency_s, 1 / rate, bytes);
+                assert_true(seconds >= bytes / rate * (1 - 1e-9) && seconds >= 2 * latency_s);
+                if (rate < 5e7) { /* beyond, quick chunks are shorter */
+                    assert_true(path_chunks_s(latency_s * 1.1, 1 / rate, bytes) >= seconds);
+                    assert_true(path_chunks_s(latency_s, 1.1 / rate, bytes) >= seconds);
+                }
+                const double found = path_chunks_inverse(latency_s, bytes, seconds);
+                assert_true(fabs(path_chunks_s(latency_s, found, bytes) / seconds - 1) < 0.02);
+            }
+    const struct path_load small = {1000, 0}, mixed = {1000, 1e6};
+    assert_float_equal(path_call_s(0.01, 1e-8, small, 2), 0.01 + 1e-5 + 0.04, 1e-9);
+    assert_float_equal(path_call_s(0.01, 1e-8, mixed, 0), 0.03 + 1e-5 + path_chunks_s(0.01, 1e-8, 1e6), 1e-9);
+    assert_float_equal(path_results_s(0.01, 1e-8, mixed), 0.01 + 1e-5 + path_chunks_s(0.01, 1e-8, 1e6), 1e-9);
+}
+
 static struct path path_of(double latency_s, double bps)
 {
     return (struct path){true, latency_s, bps, 0};
@@ -623,6 +652,7 @@ int main(void)
                                         remove_files),
         cmocka_unit_test_setup_teardown(what_is_whole_is_used_whatever_is_not, make_name, remove_files),
         cmocka_unit_test(a_rate_is_found_again_from_the_time_it_makes),
+        cmocka_unit_test(chunks_take_round_trips_and_slow_start),
         cmocka_unit_test(ways_that_nobody_measured_are_the_shortest_over_links),
         cmocka_unit_test(transfers_count_as_measurements),
         cmocka_unit_test(a_transfer_in_which_an_end_was_stopped_does_not_count),

@@ -250,8 +250,18 @@ static size_t draw_own(struct pool *pool, struct index_own *own)
             own[n++] = (struct index_own){
                 &pool->entries[i],
                 {true, 1e-3 * random_real(&pool->random), 1e7 + 1e9 * random_real(&pool->random),
-                 random_below(&pool->random, 2) ? 0 : 1e8 * random_real(&pool->random)}};
+                 random_below(&pool->random, 2) ? 0 : 1e8 * random_real(&pool->random)},
+                (unsigned)random_below(&pool->random, 3)};
     return n;
+}
+
+/* Within messages, in chunks, or both. */
+static struct request_bytes draw_bytes(struct random *random)
+{
+    struct request_bytes bytes = {random_below(random, 1000000000), random_below(random, 1000000000), 0, 0};
+    bytes.chunks_in = random_below(random, 2) ? random_below(random, bytes.in + 1) : 0;
+    bytes.chunks_out = random_below(random, 2) ? random_below(random, bytes.out + 1) : 0;
+    return bytes;
 }
 
 static void the_index_finds_exactly_the_best(void **state)
@@ -274,8 +284,8 @@ static void the_index_finds_exactly_the_best(void **state)
                                                        : &slowest_first,
             .work_flop = 1e9 * random_real(&pool.random),
             .call_s = 1e-5,
-            .bytes_in = random_below(&pool.random, 1000000000),
-            .bytes_out = random_below(&pool.random, 1000000000),
+            .bytes = draw_bytes(&pool.random),
+            .trips = (unsigned)random_below(&pool.random, 3),
             .access_s = random_below(&pool.random, 2) ? 0 : 0.1 * random_real(&pool.random),
             .access_inverse = random_below(&pool.random, 2) ? 0 : 1e-7 * random_real(&pool.random),
             .own = own,
