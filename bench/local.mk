@@ -30,11 +30,6 @@ bench_programs += bench/bench_makespan
 bench_bench_makespan_SOURCES = bench/bench_makespan.c bench/list_schedule.c bench/list_schedule.h
 bench_bench_makespan_LDADD = bench/libbench.la tests/inproc/libplatform.la -lm
 
-bench_programs += bench/bench_links
-bench_bench_links_SOURCES = bench/bench_links.c
-bench_bench_links_LDADD = bench/libbench.la services/liblinks.la services/libdaemon.la services/libservices.la \
-	core/libcore.la util/libutil.la -lm
-
 bench_programs += bench/bench_sensors
 bench_bench_sensors_SOURCES = bench/bench_sensors.c
 bench_bench_sensors_LDADD = bench/libbench.la services/libnws.la core/libcore.la util/libutil.la -lm
@@ -101,6 +96,10 @@ bench_programs += bench/bench_namespaces
 bench_bench_namespaces_SOURCES = bench/bench_namespaces.c bench/list_schedule.c bench/list_schedule.h bench/site.c bench/site.h
 bench_bench_namespaces_LDADD = bench/libplatform.la client/libespalier.la core/libcore.la util/libutil.la -lm
 bench_bench_namespaces_DEPENDENCIES = $(BENCH_CALLS) tests/e2e/slow_link
+bench_programs += bench/bench_links
+bench_bench_links_SOURCES = bench/bench_links.c bench/site.c bench/site.h
+bench_bench_links_LDADD = bench/libbench.la client/libespalier.la -lm
+bench_bench_links_DEPENDENCIES = bench/libbench.la bench/libtiny.la client/libespalier.la tests/e2e/slow_link
 bench_programs += bench/bench_cities
 bench_bench_cities_SOURCES = bench/bench_cities.c bench/site.c bench/site.h
 bench_bench_cities_LDADD = bench/libbench.la client/libespalier.la -lm
