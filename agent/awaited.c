@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Servers that are being started again: they take no sessions any more, or have gone and are not back yet.
- * Who wants one of them, or what nobody else does, is told so, and waits.
+ * Servers that are being started again: they take no sessions any more, or have gone and are not back yet;
+ * and servers that end, until they have gone, as somebody may start them again. Who wants one of them, or
+ * what nobody else does, is told so, and waits.
  */
 #include "agent/agent_internal.h"
 
@@ -36,6 +37,11 @@ void awaited_gone(struct agent *agent, const struct knowledge_node *node)
     learning_expect_back(agent);
 }
 
+static bool is_ending(const struct knowledge_node *node)
+{
+    return extension_find(&node->extensions, EXTENSION_ENDING) != NULL;
+}
+
 /* If it took sessions. */
 static bool suits(const struct knowledge_node *node, const struct variant *variant,
                   const struct request *request)
@@ -56,7 +62,7 @@ static const char *find_present(const struct agent *agent, const struct variant 
             continue;
         if ((*answered = node->entry.in != NULL))
             return NULL;
-        if (node->draining && extension_find(&node->extensions, EXTENSION_BACK_SOON))
+        if (node->draining && (is_ending(node) || extension_find(&node->extensions, EXTENSION_BACK_SOON)))
             found = node->name;
     }
     return found;
@@ -84,10 +90,12 @@ bool awaited_explain(struct agent *agent, const struct request *request, struct 
     const char *server = awaited_server(agent, request);
     if (!server)
         return false;
-    error_set(error, ESP_UNREACHABLE,
-              *request->server
-                  ? "server \"%s\" takes no sessions until it is started again"
-                  : "server \"%s\", which solves %s, takes no sessions until it is started again",
-              server, request->problem);
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, server);
+    const char *until = node && is_ending(node) ? ": it is shutting down" : " until it is started again";
+    if (*request->server)
+        error_set(error, ESP_UNREACHABLE, "server \"%s\" takes no sessions%s", server, until);
+    else
+        error_set(error, ESP_UNREACHABLE, "server \"%s\", which solves %s, takes no sessions%s", server,
+                  request->problem, until);
     return true;
 }

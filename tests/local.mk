@@ -577,6 +577,7 @@ e2e_tests += tests/e2e/t0402-stopped-daemons.t
 e2e_tests += tests/e2e/t0403-stopped-for-half-a-minute.t
 e2e_tests += tests/e2e/t0404-one-deadline.t
 e2e_tests += tests/e2e/t0405-silent-servers.t
+e2e_tests += tests/e2e/t0406-started-again.t
 e2e_tests += tests/e2e/t0601-metrics.t
 e2e_tests += tests/e2e/t0610-administration.t tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t
 # Data and the store of a server.

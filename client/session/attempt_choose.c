@@ -153,8 +153,10 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
             return status;
         if (status == ESP_UNKNOWN_PROBLEM && has_changed(session))
             return status;
-        if (hope.awaited)
+        if (hope.awaited) {
             patience = engine_patience(engine);
+            session->absence.begun_ns = 0; /* nobody is gone yet */
+        }
         if (!patience_lasts(&patience, hope.silent || session->silent, clock_now_ns(engine->clock)) ||
             session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
             if (status == ESP_UNKNOWN_PROBLEM) {

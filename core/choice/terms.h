@@ -23,9 +23,12 @@
 #define EXTENSION_LINK_BACK 58 /* a double: bytes per second from the node to its parent, where measured */
 /* Empty: a server takes no new sessions until it is started again, which is what comes next. */
 #define EXTENSION_BACK_SOON 98
+/* Empty: a server takes no new sessions as it ends in good order, and has not said that it is not to come
+ * back. Who would be served by it waits until it is gone, and then as for one that died. */
+#define EXTENSION_ENDING 123
 /* Empty, in the reply to a request, or to the offer of a datum, that fails with ESP_UNREACHABLE, and in the
  * report of a call that fails so, or that its server ends with itself: who would take it is being started
- * again. For as long as this is told it is worth waiting. */
+ * again, or ends (in a reply). For as long as this is told it is worth waiting. */
 #define EXTENSION_AWAITED 100
 /* Empty, in the report of a session that its server does not have any more (SESSION_UNKNOWN): it was not
  * begun, and may be called elsewhere whatever it does. */

@@ -58,6 +58,7 @@ void server_drain(struct server *server, bool restarts)
 {
     endpoint_enter(server->endpoint);
     server->duty.restarts = restarts;
+    server->ending = !restarts && !server->duty.place.draining && !server->duty.retires;
     server->draining = true;
     membership_touch(server->membership, 0);
     hand_back_unbegun(server);

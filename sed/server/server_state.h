@@ -207,6 +207,7 @@ struct server {
     void *on_work_arg;
     int64_t idle_since_ns;
     bool beside;      /* something of its own computes outside of sessions, and ends when work comes */
+    bool ending;      /* it is to shut down, and nobody has said that it is not to come back */
     bool leaving;     /* it shuts down: sessions that it stops are not over */
     struct duty duty; /* on orders of administrators */
     struct log_quota done_lines; /* about small sessions, which come by the ten thousand */

@@ -46,6 +46,8 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
         return false;
     if (duty_is_back_soon(&server->duty) && !extension_add(extensions, EXTENSION_BACK_SOON, "", 0, arena))
         return false;
+    if (server->ending && !extension_add(extensions, EXTENSION_ENDING, "", 0, arena))
+        return false;
     char trouble[MOST_TROUBLE];
     const char *const texts[] = {trouble};
     if (server_lacks_ranks(server, trouble, sizeof trouble) &&
