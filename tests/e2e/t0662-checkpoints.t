@@ -28,6 +28,10 @@ number() { # number FILE
     grep -v '^%' "$1" | tail -n 1
 }
 check "runs through" test "$(number calm-from.csv)" -eq 0
+at_exit() { # who is stopped cannot be asked to end
+    # shellcheck disable=SC2086
+    kill -CONT ${stopped:-} 2>/dev/null
+}
 nothing_left() { [ -z "$(ls "$work"/state-*/checkpoints)" ]; }
 check "and leaves no state behind" nothing_left
 
@@ -92,13 +96,33 @@ pools() { # pools N: so many servers have folders of workers there
 }
 check "nor a folder of workers by the servers that were killed" wait_until pools 1
 
+# ---- a silent server ----
+rm -f "state-$first/checkpoints"/*
+start_server $first
+check "both servers again" wait_until two_servers
+kept_by() { [ -n "$(espalier data ls --server "$1" --json | tr -d '[] \n')" ]; }
+goes_on() { # $first computes, $last has a copy of its state
+    if saved S; then first=S last=T; else first=T last=S; fi
+    saved $first && kept_by $last
+}
+solve silent &
+call=$!
+check "a call's state goes to the other server" wait_until goes_on
+eval "stopped=\"\$pid_$first \$(worker_of \$pid_$first)\""
+# shellcheck disable=SC2086
+kill -STOP $stopped
+check "its server falls silent, and the call succeeds" wait $call
+check "with the same result, and from where it was" same silent
+# shellcheck disable=SC2086
+kill -CONT $stopped
+stop $first KILL
+
 # ---- who keeps the copy ----
 rm -f "state-$first/checkpoints"/* # of the call that ended elsewhere: it would stay for job_lease
 start_server $first
 server U
 three_servers() { [ "$(espalier tree | grep ' server ' | grep -vc unreachable)" -eq 3 ]; }
 check "a third server" wait_until three_servers
-kept_by() { [ -n "$(espalier data ls --server "$1" --json | tr -d '[] \n')" ]; }
 has_keeper() { # $first computes, $keeper has a copy of its state, $other nothing
     for first in S T U; do saved $first && break; done
     for keeper in S T U; do [ $keeper != $first ] && kept_by $keeper && break; done
