@@ -7,6 +7,22 @@ T_LOG_DRIVER = $(LOG_DRIVER)
 TEST_EXTENSIONS = .t
 UNIT_LIBS = core/libcore.la util/libutil.la $(CMOCKA_LIBS)
 
+# Begun first, as they take longest: most of that time they wait, and unit tests compute meanwhile.
+long_tests = tests/e2e/t0105-command-examples.t \
+	tests/e2e/t0610-administration.t \
+	tests/e2e/t0682-data-programs.t \
+	tests/e2e/t0641-links.t \
+	tests/e2e/t0640-directory.t \
+	tests/e2e/t0600-calibrate.t \
+	tests/e2e/t0510-abstract.t \
+	tests/e2e/t0631-rivals.t \
+	tests/e2e/t0642-directory-of-a-site.t \
+	tests/e2e/t0403-stopped-for-half-a-minute.t
+if WITH_OMNIORB
+TESTS += $(long_tests)
+endif
+EXTRA_DIST += $(long_tests)
+
 unit_tests =
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
@@ -31,8 +47,7 @@ tests_unit_test_matrix_LDADD = $(UNIT_LIBS) -lm
 
 unit_tests += tests/unit/test_matrix_formats
 tests_unit_test_matrix_formats_LDADD = $(UNIT_LIBS) -lm
-check_PROGRAMS += tests/fuzz/fuzz_matrix
-TESTS += tests/fuzz/fuzz_matrix
+unit_tests += tests/fuzz/fuzz_matrix
 tests_fuzz_fuzz_matrix_SOURCES = tests/fuzz/fuzz_matrix.c tests/fuzz/replay.c tests/fuzz/replay.h
 tests_fuzz_fuzz_matrix_LDADD = core/libcore.la util/libutil.la -lm
 EXTRA_DIST += tests/fuzz/corpus/matrix/a.npy tests/fuzz/corpus/matrix/a.npy.gz tests/fuzz/corpus/matrix/c.npy
@@ -74,9 +89,9 @@ unit_tests += tests/unit/test_fetchers
 tests_unit_test_fetchers_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_namesakes
 tests_unit_test_namesakes_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_children
 tests_unit_test_children_LDADD = $(UNIT_LIBS)
-
 unit_tests += tests/unit/test_membership
 tests_unit_test_membership_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_settings
@@ -107,10 +122,18 @@ shell_tests += tests/check-architecture.t
 unit_tests += tests/unit/test_problem
 tests_unit_test_problem_LDADD = util/libown.la $(UNIT_LIBS) -ldl
 
-# Unit tests alone: for builds in which shell tests would measure the sanitizer.
-.PHONY: check-unit check-further
-check-unit: $(check_PROGRAMS)
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)'
+# Unit tests alone, and of all programs only those that they are and that they start: for builds in which shell tests
+# would measure the sanitizer.
+unit_programs = $(unit_tests) sed/espalier-crd $(pkglib_LTLIBRARIES)
+if WITH_MPI
+unit_programs += sed/mpi/espalier-prd
+endif
+# Where tests compute most, which is worth some optimisation in builds that have none.
+computing-objects: $(services_libfit_la_OBJECTS) $(tests_problems_libmat_la_OBJECTS)
+.PHONY: computing-objects unit-programs check-unit check-further
+unit-programs: $(unit_programs) $(check_LTLIBRARIES)
+check-unit: unit-programs
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)' check_PROGRAMS='$(unit_tests)'
 
 # For a build with other options beside one that runs all: that everything is built and linked, and what the programs
 # do then. The unit tests, the problems and what ranks compute are the same objects in both.
@@ -145,8 +168,7 @@ unit_tests += tests/unit/test_expr
 tests_unit_test_expr_LDADD = $(UNIT_LIBS)
 
 # Fuzz targets as replays of their corpus (tests/fuzz/replay.h tells how to fuzz for real).
-check_PROGRAMS += tests/fuzz/fuzz_problem
-TESTS += tests/fuzz/fuzz_problem
+unit_tests += tests/fuzz/fuzz_problem
 tests_fuzz_fuzz_problem_SOURCES = tests/fuzz/fuzz_problem.c tests/fuzz/replay.c tests/fuzz/replay.h
 tests_fuzz_fuzz_problem_LDADD = core/libcore.la util/libutil.la
 EXTRA_DIST += tests/fuzz/corpus/problem/dgesvd.esp tests/fuzz/corpus/problem/everything.esp
@@ -323,14 +345,14 @@ tests_unit_test_holding_LDADD = client/libclient.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_guard
 tests_unit_test_guard_LDADD = client/libclient.la $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_deadline
+tests_unit_test_deadline_SOURCES = tests/unit/test_deadline.c tests/unit/engine_rig.c tests/unit/engine_rig.h
 tests_unit_test_deadline_LDADD = tests/unit/libgrpcfixture.la
 unit_tests += tests/unit/test_data_find
+tests_unit_test_data_find_SOURCES = tests/unit/test_data_find.c tests/unit/engine_rig.c tests/unit/engine_rig.h
 tests_unit_test_data_find_LDADD = tests/unit/libgrpcfixture.la
 unit_tests += tests/unit/test_backlog
-tests_unit_test_deadline_SOURCES = tests/unit/test_deadline.c tests/unit/engine_rig.c tests/unit/engine_rig.h
 tests_unit_test_backlog_LDADD = tests/unit/libgrpcfixture.la
 unit_tests += tests/unit/test_grpc_ahead
-tests_unit_test_data_find_SOURCES = tests/unit/test_data_find.c tests/unit/engine_rig.c tests/unit/engine_rig.h
 tests_unit_test_grpc_ahead_LDADD = tests/unit/libgrpcfixture.la
 unit_tests += tests/unit/test_grpc_faults tests/unit/test_grpc_vector
 tests_unit_test_grpc_faults_LDADD = tests/unit/libgrpcfixture.la
@@ -380,7 +402,6 @@ e2e_tests += tests/e2e/t0501-states.t
 e2e_tests += tests/e2e/t0503-commands.t
 e2e_tests += tests/e2e/t0680-data.t
 e2e_tests += tests/e2e/t0681-data-scheduling.t
-e2e_tests += tests/e2e/t0682-data-programs.t
 e2e_tests += tests/e2e/t0683-one-host.t
 e2e_tests += tests/e2e/t0684-large-data.t
 e2e_tests += tests/e2e/t0685-data-of-users.t
@@ -429,8 +450,7 @@ tests_e2e_sequence_steps_LDADD = client/libespalier.la -lm -lpthread
 endif
 e2e_tests += tests/e2e/t9000-install.t
 
-check_PROGRAMS += tests/fuzz/fuzz_message
-TESTS += tests/fuzz/fuzz_message
+unit_tests += tests/fuzz/fuzz_message
 tests_fuzz_fuzz_message_SOURCES = tests/fuzz/fuzz_message.c tests/fuzz/replay.c tests/fuzz/replay.h
 tests_fuzz_fuzz_message_LDADD = core/libcore.la util/libutil.la
 
@@ -546,7 +566,6 @@ e2e_tests += tests/e2e/t0662-checkpoints.t
 unit_tests += tests/unit/test_checkpoint
 tests_unit_test_checkpoint_LDADD = sed/libcheckpoint.la $(UNIT_LIBS)
 e2e_tests += tests/e2e/t0104-command-tls.t
-e2e_tests += tests/e2e/t0105-command-examples.t
 e2e_tests += tests/e2e/t0106-command-completion.t
 e2e_tests += tests/e2e/t0107-tls-refusals.t
 e2e_tests += tests/e2e/t0500-arguments.t
@@ -555,11 +574,9 @@ e2e_tests += tests/e2e/t0504-tutorial.t
 e2e_tests += tests/e2e/t0530-tutorial-more.t
 e2e_tests += tests/e2e/t0540-pasted-examples.t
 e2e_tests += tests/e2e/t0505-worker-limits.t
-e2e_tests += tests/e2e/t0510-abstract.t
-e2e_tests += tests/e2e/t0600-calibrate.t
 e2e_tests += tests/e2e/t0620-forecast.t
 e2e_tests += tests/e2e/t0621-trace.t
-e2e_tests += tests/e2e/t0630-choice.t tests/e2e/t0631-rivals.t tests/e2e/t0632-weather.t
+e2e_tests += tests/e2e/t0630-choice.t tests/e2e/t0632-weather.t
 e2e_tests += tests/e2e/t0511-sparse-states.t
 e2e_tests += tests/e2e/t0521-plain-names.t
 unit_tests += tests/inproc/test_client
@@ -574,12 +591,11 @@ tests_inproc_test_exactly_once_LDADD = client/libclient.la $(STATE_LIBS) agent/l
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t
-e2e_tests += tests/e2e/t0403-stopped-for-half-a-minute.t
 e2e_tests += tests/e2e/t0404-one-deadline.t
 e2e_tests += tests/e2e/t0405-silent-servers.t
 e2e_tests += tests/e2e/t0406-started-again.t
 e2e_tests += tests/e2e/t0601-metrics.t
-e2e_tests += tests/e2e/t0610-administration.t tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t
+e2e_tests += tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
 unit_tests += tests/unit/test_datum_section
@@ -602,8 +618,7 @@ tests_unit_test_store_crash_LDADD = $(STORE_LIBS)
 unit_tests += tests/unit/test_store_model tests/unit/test_datum_file
 tests_unit_test_store_model_LDADD = $(STORE_LIBS)
 tests_unit_test_datum_file_LDADD = $(STORE_LIBS)
-check_PROGRAMS += tests/fuzz/fuzz_datum
-TESTS += tests/fuzz/fuzz_datum
+unit_tests += tests/fuzz/fuzz_datum
 tests_fuzz_fuzz_datum_SOURCES = tests/fuzz/fuzz_datum.c tests/fuzz/replay.c tests/fuzz/replay.h
 tests_fuzz_fuzz_datum_LDADD = services/libservices.la core/libcore.la util/libutil.la
 EXTRA_DIST += tests/fuzz/corpus/datum/matrix.datum tests/fuzz/corpus/datum/blocks.datum
@@ -671,11 +686,8 @@ unit_tests += tests/unit/test_directory
 tests_unit_test_directory_LDADD = services/libdirectory.la services/libservices.la $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_directory_peers
 tests_unit_test_directory_peers_LDADD = services/libdirectory.la services/libservices.la $(UNIT_LIBS) -lm
-e2e_tests += tests/e2e/t0640-directory.t
 unit_tests += tests/unit/test_link_memory
 tests_unit_test_link_memory_LDADD = tests/unit/libgrpcfixture.la
 unit_tests += tests/unit/test_links
 tests_unit_test_links_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
-e2e_tests += tests/e2e/t0641-links.t
-e2e_tests += tests/e2e/t0642-directory-of-a-site.t
 e2e_tests += tests/e2e/t0643-directory-away.t

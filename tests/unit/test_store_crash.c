@@ -25,18 +25,18 @@ static void a_thousand_power_cuts_lose_nothing(void **state)
 {
     struct trial trial = {0};
     (void)state;
-    for (uint64_t seed = 1; seed <= 10; seed++)
+    for (uint64_t seed = 1; seed <= TRIALS(10); seed++)
         trial_power_cuts(seed, 100, 0, &trial);
-    assert_nothing_lost(&trial, 1000);
+    assert_nothing_lost(&trial, TRIALS(1000));
 }
 
 static void power_cuts_and_failing_disks_together_lose_nothing(void **state)
 {
     struct trial trial = {0};
     (void)state;
-    for (uint64_t seed = 11; seed <= 20; seed++)
+    for (uint64_t seed = 11; seed <= 10 + TRIALS(10); seed++)
         trial_power_cuts(seed, 30, 20, &trial);
-    assert_nothing_lost(&trial, 300);
+    assert_nothing_lost(&trial, TRIALS(300));
 }
 
 static void killed_processes_lose_nothing(void **state)

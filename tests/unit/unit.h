@@ -12,4 +12,12 @@
 #include <string.h>
 #include <cmocka.h>
 
+/* How often something is tried at random: with sanitizers, which look at each step of a try and take many
+ * times as long, a fifth as often. Builds without them try it all. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define TRIALS(all) (((all) + 4) / 5)
+#else
+#define TRIALS(all) (all)
+#endif
+
 #endif
