@@ -126,7 +126,7 @@ static double mean_error(struct fixture *f, cost_of *cost)
 static void check_told(cost_of *cost)
 {
     struct fixture f;
-    for (uint64_t seed = 1; seed <= 2; seed++) {
+    for (uint64_t seed = 1; seed <= TRIALS(2); seed++) {
         begin(&f, seed);
         calibrate(&f, cost);
         const double error = mean_error(&f, cost);
