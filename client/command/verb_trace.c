@@ -12,6 +12,7 @@
 #include "client/command/admin.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
+#include "client/session/last_session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -257,22 +258,32 @@ static void print_steps(const struct way *way)
     printf("Times between nodes are right within %s.\n", quantity_seconds(apart_s, text[0]));
 }
 
+/* The one that is named, or the last one of this user's programs. */
+static enum exit_code choose_session(const struct command_line *command, struct way *way)
+{
+    char last[SESSION_TEXT];
+    if (command->n_operands == 0 && !last_session_find(last))
+        return command_usage(command,
+                             "no program of this user has ended that made a call: expected a SESSION, "
+                             "which logs and error messages name");
+    add_session(way, command->n_operands > 0 ? command->operands[0] : last);
+    if (way->n_sessions > 0)
+        return EXIT_DONE;
+    struct esp_error error;
+    error_set(&error, ESP_SYNTAX, "expected a session like c0ffee12-7, found \"%.60s\"",
+              command->n_operands > 0 ? command->operands[0] : last);
+    command_fail(command, &error);
+    return EXIT_USAGE;
+}
+
 enum exit_code verb_trace(const struct command_line *command)
 {
     struct view view;
     struct way way = {0};
-    enum exit_code code = session_within(command, session_open(command));
-    if (code != EXIT_DONE)
+    enum exit_code code = choose_session(command, &way);
+    if (code != EXIT_DONE || (code = session_within(command, session_open(command))) != EXIT_DONE)
         return code;
     code = view_open(command, &view);
-    add_session(&way, command->operands[0]);
-    if (code == EXIT_DONE && way.n_sessions == 0) {
-        struct esp_error error;
-        error_set(&error, ESP_SYNTAX, "expected a session like c0ffee12-7, found \"%.60s\"",
-                  command->operands[0]);
-        command_fail(command, &error);
-        code = EXIT_USAGE;
-    }
     if (code == EXIT_DONE)
         code = follow_all(command, &view, &way);
     qsort(way.steps, way.n, sizeof *way.steps, by_time);
@@ -280,6 +291,8 @@ enum exit_code verb_trace(const struct command_line *command)
         enum exit_code printed = command_json(steps_json(&way));
         code = code == EXIT_DONE ? printed : code;
     } else if (way.n > 0) {
+        if (command->n_operands == 0)
+            printf("Session %s, your last one:\n", way.sessions[0]);
         print_steps(&way);
         enum exit_code printed = command_flush();
         code = code == EXIT_DONE ? printed : code;
@@ -288,13 +301,13 @@ enum exit_code verb_trace(const struct command_line *command)
         error_set(&error, ESP_UNREACHABLE,
                   "no agent and no server can be reached that may remember session %s ('espalier tree' shows "
                   "who is there)",
-                  command->operands[0]);
+                  way.sessions[0]);
         code = command_fail(command, &error);
     } else if (code == EXIT_DONE) {
         struct esp_error error;
         error_set(&error, ESP_INVALID,
                   "no node remembers session %s: it is too old, of another platform, or never came there",
-                  command->operands[0]);
+                  way.sessions[0]);
         command_fail(command, &error);
         code = EXIT_FAILED;
     }

@@ -363,10 +363,13 @@ const struct verb command_verbs[] = {
      "with\n"
      "it.",
      weather_options, WITH_PLATFORM, 0, 0, verb_weather},
-    {"trace", "SESSION", "Show the way of one call through the platform, and how long it was where",
-     "SESSION is what logs and error messages call it, such as c0ffee12-7. Agents and servers remember the\n"
-     "last ones that came their way.",
-     NULL, WITH_PLATFORM, 1, 1, verb_trace},
+    {"trace", "[SESSION]", "Show the way of one call through the platform, and how long it was where",
+     "SESSION is what logs and error messages call it, such as c0ffee12-7; without it, the last session "
+     "that\n"
+     "a program of yours made (one that has ended). Agents and servers remember the last ones that came "
+     "their\n"
+     "way.",
+     NULL, WITH_PLATFORM, 0, 1, verb_trace},
     {"admin move", "NODE", "Move a server, or an agent with all below it, below another agent",
      "It stays with its old parent until the new one knows it, so that no call fails and sessions go on. "
      "The\n"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/last_session.h"
 #include "client/session/engine.h"
 #include "client/session/ahead.h"
 #include "client/session/backlog.h"
@@ -236,6 +237,8 @@ void engine_destroy(struct engine *engine)
     free(engine->keepers.text);
     given_up_clear(engine);
     links_destroy(engine);
+    if (engine->remembers && engine->last.sequence != 0)
+        last_session_keep(&engine->last);
     functions_destroy(engine->functions);
     route_destroy(engine->route);
     pthread_mutex_destroy(&engine->marks_lock);
@@ -261,7 +264,7 @@ enum esp_status engine_draw(struct engine *engine, struct session *session, stru
         enum esp_status drawn = random_bytes(&id, sizeof id, error);
         id.sequence = 1;
         pthread_mutex_lock(&engine->marks_lock);
-        session->id = id;
+        session->id = engine->last = id;
         pthread_mutex_unlock(&engine->marks_lock);
         return drawn;
     }
@@ -272,6 +275,7 @@ enum esp_status engine_draw(struct engine *engine, struct session *session, stru
                                           .client_low = engine->client_low,
                                           .sequence = ++engine->last_sequence,
                                           .secret = engine->secrets[--engine->n_secrets]};
+        engine->last = session->id;
         DL_APPEND2(engine->unsettled, session, mark_prev, mark_next);
     }
     pthread_mutex_unlock(&engine->marks_lock);

@@ -67,7 +67,7 @@ struct engine {
 
     pthread_mutex_t links_lock;
     struct link *links; /* by address */
-    bool remembers;     /* what is learned of them, over the life of the process; */
+    bool remembers;     /* what is learned of them, and its last session, over the life of the process; */
     bool remembered;    /* it was read: */
     struct link_memory memory;
     struct { /* the way to the master agent at that address (client/session/access.h) */
@@ -87,7 +87,8 @@ struct engine {
     /* Which sequence numbers may still be asked for: see engine_oldest(). */
     pthread_mutex_t marks_lock;
     uint64_t last_sequence;
-    uint64_t secrets[64]; /* drawn in one go */
+    struct session_id last; /* of the session that was begun last; sequence 0: none was */
+    uint64_t secrets[64];   /* drawn in one go */
     unsigned n_secrets;
     struct session *unsettled; /* not yet accepted by any server, in the order of their numbers */
     struct given_up

@@ -36,6 +36,8 @@ client_libclient_la_SOURCES += \
 	client/session/keepers.h \
 	client/session/left.c \
 	client/session/left.h \
+	client/session/last_session.c \
+	client/session/last_session.h \
 	client/session/link.c \
 	client/session/link.h \
 	client/session/link_awake.c \

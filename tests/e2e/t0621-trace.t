@@ -17,6 +17,8 @@ server_below_agent S S "problems = { \"$work/problems\" }"
 server_below_agent T T "problems = { \"$work/problems\" }"
 two_servers() { [ "$(espalier tree | grep -c ' server ')" -eq 2 ]; }
 check "two servers are there" wait_until two_servers
+check_fails 2 "before there was a call, there is no last one" espalier trace
+check_says "which is told" 'no program of this user has ended that made a call'
 check "one that both have" wait_until espalier call nap ms=1
 
 espalier call nap ms=2000 >called.out 2>&1 &
@@ -39,6 +41,8 @@ for session in "$first" "$second"; do
         "$other .*computed +nap +$second" "$other .*fetched +how it ended +$second" ' s in all, in 2 attempts\.$'
     check "each loss is told once" test "$(grep -c 'called again' "$log")" -eq 1
 done
+check "the last one" espalier trace
+check_says "is that of the program that ended last, with its other attempts" "^Session $second, your last one:\$" "MA .*chosen +$lost +$first"
 check "as JSON" espalier trace --json "$second"
 check_says "with the session of each line" "\"session\": \"$first\"" "\"session\": \"$second\""
 check_fails 2 "what no session can be called" espalier trace "$(printf '%0200d' 7)"
