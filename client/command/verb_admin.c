@@ -22,6 +22,25 @@ static enum exit_code refuse_redirector(const struct command_line *command)
     return EXIT_USAGE;
 }
 
+/* Whether a node has a parent, and is registered with redirectors, is what its file says. */
+static enum exit_code refuse_master(const struct command_line *command, const struct view *view,
+                                    const struct esp_node *node, const struct esp_node *above)
+{
+    struct esp_error error;
+    if (view_is_within(view, above, node))
+        error_set(&error, ESP_INVALID, "'%s' is below '%s': moved there, the tree would hang on itself",
+                  above->name, node->name);
+    else
+        error_set(
+            &error, ESP_INVALID,
+            "'%s' is a master agent, and goes below another agent by its file only: write parent = "
+            "\"%s\" there in place of its redirector, then 'espalier admin restart %s'. Or move what is "
+            "below it ('espalier admin move NODE --to %s')",
+            node->name, above->address, node->name, above->name);
+    command_fail(command, &error);
+    return EXIT_USAGE;
+}
+
 static enum exit_code move(struct orders *orders, const void *to)
 {
     const struct command_line *command = orders->command;
@@ -36,6 +55,8 @@ static enum exit_code move(struct orders *orders, const void *to)
     const struct esp_node *top = view_top(view, node);
     if (!top || !view_top(view, above))
         return refuse_redirector(command);
+    if (node->role == ESP_ROLE_MASTER)
+        return refuse_master(command, view, node, above);
     if (view_top(view, above) != top) /* which the top of its tree does not see */
         parent[1] = above->address;
     /* What was looked at is what is changed. */

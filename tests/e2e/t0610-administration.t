@@ -217,6 +217,13 @@ check_says "with both addresses" "two nodes are named 'SeD'.*$SeD" "$other"
 check "by the top of its tree it is one" espalier admin stop SeD --agent "$MB"
 other_ended() { ! alive "$pid_other"; }
 wait_until other_ended
+check_fails 2 "a master agent does not move by an order" espalier admin move MB --to LA1
+check_says "and what does it is told" "'MB' is a master agent, .* write parent = \"$LA1\" there .* 'espalier admin restart MB'"
+sed -i "s|^redirector.*|parent = \"$LA1\"|" MB.conf
+check "which is so" espalier admin restart MB
+check "it is below that agent then" wait_until below MB LA1
+check_fails 2 "nor does one go below itself" espalier admin move MA --to LA1
+check_says "for that reason" "'LA1' is below 'MA': moved there, the tree would hang on itself"
 stop MB
 unmarked() { espalier tree >tree && ! grep -q 'another node' tree; }
 check "alone it is marked no longer" wait_until unmarked
