@@ -14,6 +14,7 @@
 
 #define PATIENCE_S 60.0 /* with one daemon, unless --timeout says */
 #define POLL_NS    (100 * NS_PER_MS)
+#define ASK_NS     NS_PER_S
 
 /* What the platform has to be again before the next daemon goes. */
 struct whole {
@@ -53,48 +54,141 @@ static const struct esp_node *first_missing(const struct view *before, const str
     return NULL;
 }
 
+/* ---- who went to a refuge ---- */
+
+static bool has_parent(const struct view *view, const struct esp_node *node)
+{
+    return (node->role == ESP_ROLE_LEADER || node->role == ESP_ROLE_SERVER) && !node->unreachable &&
+           view_parent(view, node);
+}
+
+/* How many the tree shows of that name, and whether one is below that parent; *other: another one. */
+static unsigned count_shown(const struct view *view, const char *name, const char *parent, bool *below,
+                            const struct esp_node **other)
+{
+    unsigned n = 0;
+    *below = false;
+    *other = NULL;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        if (node->unreachable || strcmp(node->name, name) != 0)
+            continue;
+        n++;
+        if (strcmp(node->parent, parent) == 0)
+            *below = true;
+        else
+            *other = node;
+    }
+    return n;
+}
+
+/* Told where its parent is now, it goes there at once. True: it belongs where it is, or is of a version that
+ * does not say. */
+static bool belongs_there(const struct view *now, const struct esp_node *node, const char *parent)
+{
+    const struct esp_node *top = view_top(now, node), *above = view_there(now, parent);
+    const char *address = above ? above->address : "";
+    char *home = NULL;
+    if (!top || !above)
+        return false;
+    const enum esp_status status = esp_administer(top->address, node->name, "home", &address, 1, NULL, &home);
+    const bool belongs = status == ESP_INVALID || (status == ESP_OK && !*home);
+    free(home);
+    return belongs;
+}
+
+/* The first node that is not below the parent that it had, but at a refuge, or at both; NULL: none is.
+ * `stays`: of each node, whether it belongs where it is; those that are away are asked when `ask`. */
+static const struct esp_node *first_away(const struct view *before, const struct view *now, bool *stays,
+                                         bool ask)
+{
+    const struct esp_node *first = NULL, *other;
+    bool below, was_below;
+    for (size_t i = 0; i < before->n; i++) {
+        const struct esp_node *wanted = &before->nodes[i];
+        if (stays[i] || !has_parent(before, wanted) ||
+            count_shown(before, wanted->name, wanted->parent, &was_below, &other) > 1 ||
+            (count_shown(now, wanted->name, wanted->parent, &below, &other) == 1 && below))
+            continue;
+        stays[i] = ask && !below && other && belongs_there(now, other, wanted->parent);
+        if (!stays[i] && !first)
+            first = wanted;
+    }
+    return first;
+}
+
+/* Waiting for that. */
+struct wait {
+    const struct whole *whole;
+    const struct esp_node *node; /* which was told to start again */
+    bool *stays;                 /* as first_away() has it */
+    int64_t ask_ns;              /* when those that are away are asked next */
+    char missing[700];
+};
+
 /* A tree that cannot be had now is one that is not whole: its top may be what starts again. */
-static bool is_whole(const struct whole *whole, const struct esp_node *node, char *missing, size_t size)
+static bool is_whole(struct wait *wait)
 {
     struct view now = {0};
-    const struct esp_node *first = node;
-    snprintf(missing, size, "%s", node->name);
+    const struct view *before = &wait->whole->orders->view;
+    const struct esp_node *first = wait->node, *away = NULL;
+    const int64_t now_ns = clock_now_ns(&clock_system);
     if (esp_tree(NULL, &now.nodes, &now.n) == ESP_OK)
-        first = first_missing(&whole->orders->view, &now, node);
+        first = first_missing(before, &now, wait->node);
+    if (!first) {
+        away = first_away(before, &now, wait->stays, now_ns >= wait->ask_ns);
+        wait->ask_ns = now_ns >= wait->ask_ns ? now_ns + ASK_NS : wait->ask_ns;
+    }
     view_close(&now);
     if (first)
-        snprintf(missing, size, "%s", first->name);
-    else if (count_offers() < whole->offers)
-        snprintf(missing, size, "what the servers solve");
+        snprintf(wait->missing, sizeof wait->missing, "'%s'", first->name);
+    else if (away)
+        snprintf(wait->missing, sizeof wait->missing, "'%s' below '%s'", away->name, away->parent);
+    else if (count_offers() < wait->whole->offers)
+        snprintf(wait->missing, sizeof wait->missing, "what the servers solve");
     else
         return true;
     return false;
 }
 
-static enum exit_code wait_whole(const struct whole *whole, const struct esp_node *node)
+static enum exit_code await_whole(struct wait *wait)
 {
+    const struct whole *whole = wait->whole;
     const struct command_line *command = whole->orders->command;
     const struct timespec pause = {.tv_nsec = POLL_NS};
     const int64_t begun_ns = clock_now_ns(&clock_system);
     int64_t told_ns = begun_ns + NS_PER_S;
-    char missing[300] = "";
-    while (!is_whole(whole, node, missing, sizeof missing)) {
+    while (!is_whole(wait)) {
         const int64_t now_ns = clock_now_ns(&clock_system);
         if ((double)(now_ns - begun_ns) / NS_PER_S >= whole->patience_s) {
             struct esp_error error;
             error_set(&error, ESP_TIMEOUT,
-                      "after the restart of '%s', '%s' is not there again within %.3g s: nothing more is "
+                      "after the restart of '%s', %s is not there again within %.3g s: nothing more is "
                       "restarted; its log tells why",
-                      node->name, missing, whole->patience_s);
+                      wait->node->name, wait->missing, whole->patience_s);
             return command_fail(command, &error);
         }
         if (now_ns >= told_ns) {
-            command_progress(command, "%s: waiting for %s", node->name, missing);
+            command_progress(command, "%s: waiting for %s", wait->node->name, wait->missing);
             told_ns = now_ns + NS_PER_S;
         }
         nanosleep(&pause, NULL);
     }
     return EXIT_DONE;
+}
+
+static enum exit_code wait_whole(const struct whole *whole, const struct esp_node *node)
+{
+    struct wait wait = {
+        .whole = whole, .node = node, .stays = calloc(whole->orders->view.n + 1, sizeof *wait.stays)};
+    struct esp_error error;
+    if (!wait.stays) {
+        error_no_memory(&error, "the tree");
+        return command_fail(whole->orders->command, &error);
+    }
+    const enum exit_code code = await_whole(&wait);
+    free(wait.stays);
+    return code;
 }
 
 static enum exit_code restart_one(const struct whole *whole, const struct esp_node *node)

@@ -45,6 +45,14 @@ streams="$streams $!"
 wait_until test -s "$work/calls"
 check "all of it is restarted" espalier admin restart
 check_says "from below" '^S: restarted, ' '^T: restarted, ' '^LA: restarted, ' '^MA: restarted, ' '^redirector: restarted, '
+espalier tree --json | tr -d ' \n' >tree.json
+at_home() { # at_home NODE PARENT: and nowhere else
+    grep -o "\"name\":\"$1\",\"parent\":\"[^\"]*\"" tree.json | sort -u >shown.out
+    [ "$(wc -l <shown.out)" -eq 1 ] && grep -q ":\"$2\"\$" shown.out
+}
+for name in S T; do
+    check "$name is below its parent, and not at a refuge" at_home $name LA
+done
 touch "$work/enough"
 # shellcheck disable=SC2086
 wait $streams
