@@ -174,6 +174,7 @@ static int64_t on_due(void *self)
     int64_t due = earlier(children_due(agent->children), knowledge_due(agent->knowledge));
     due = earlier(due, duty_due(&agent->duty));
     due = earlier(due, registered_due(agent));
+    due = earlier(due, returning_due(&agent->returning));
     due = earlier(due, earlier(timers_next_ns(&agent->timers), agent->announce_ns));
     return agent->membership ? earlier(due, membership_due(agent->membership)) : due;
 }
@@ -183,6 +184,7 @@ static void on_tick(void *self)
     struct agent *agent = self;
     children_tick(agent->children);
     knowledge_tick(agent->knowledge);
+    returning_tick(&agent->returning, agent_now(agent));
     timers_run(&agent->timers, agent_now(agent));
     if (agent_now(agent) >= agent->announce_ns)
         submit_announce(agent);
@@ -215,6 +217,7 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
         status = catalog_store_create(&agent->catalogs, error);
     if (status != ESP_OK)
         return status;
+    agent->returning.catalogs = agent->catalogs;
     struct knowledge_options knowledge = {
         .name = agent->name,
         .clock = agent->clock,

@@ -12,6 +12,8 @@
  *     question.c   what is asked down: requests of clients, and asks from above
  *     explain.c    why no server takes a request
  *     lost.c       nodes that were lost
+ *     awaited.c    servers that are being started again
+ *     disabled.c   problems that were disabled
  *     decide.c     servers chosen from the children's answers
  *     queries.c    what people ask: greet, describe, list, tree
  *     administer.c what administrators want of it and of nodes below it
@@ -89,7 +91,7 @@ struct agent {
     struct absentees absentees; /* of them, for the tree */
     uint32_t absent_told;       /* how many of them those above have heard of */
     struct lost_problems lost_problems;
-    struct returning returning; /* servers below that said they start again */
+    struct returning returning; /* servers below that start again, or may */
     struct knowledge *knowledge;
     struct catalog_store *catalogs;
     struct location *location; /* of data below */
@@ -307,7 +309,7 @@ void learning_clear(struct agent *agent);
 /* awaited.c: servers that are being started again */
 /* That node was told to start again, and obeys: it may be gone before its word of that has come up here. */
 void awaited_ordered(struct agent *agent, const char *server);
-/* That node goes, or NULL: if it said that it starts again, it is expected. */
+/* That node goes, or NULL: if it said that it starts again, or may, it is expected. */
 void awaited_gone(struct agent *agent, const struct knowledge_node *node);
 /* The name of one that would take the request then, where nobody could take it now; NULL: none. */
 const char *awaited_server(struct agent *agent, const struct request *request);
@@ -414,6 +416,14 @@ void group_answer(struct agent *agent, struct question *question);
 /* The question is over: those that came meanwhile are asked for; without such, the group is gone. */
 void group_go_on(struct agent *agent, struct group *group);
 void groups_clear(struct agent *agent);
+
+/* disabled.c: problems that administrators have disabled on servers below */
+/* On how many servers that is so. `text` says on which, and what has it solved again; "": on none. */
+#define DISABLED_TEXT 600
+uint32_t disabled_words(struct agent *agent, const char *problem, char text[DISABLED_TEXT]);
+/* The names of those that nobody below solves, behind `after`, in order: pointers into what is known, valid
+ * until it changes. Returns how many of at most `limit`; *more tells whether there are further ones. */
+size_t disabled_names(struct agent *agent, const char *after, const char **names, size_t limit, bool *more);
 
 /* decide.c */
 /* What is remembered of a server, for its view; `agent` is a struct agent. */

@@ -1,40 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Servers that are being started again: they take no sessions any more, or have gone and are not back yet;
- * and servers that end, until they have gone, as somebody may start them again. Who wants one of them, or
- * what nobody else does, is told so, and waits.
+ * Servers that are being started again, or may be: they take no sessions any more, or have gone and are not
+ * back yet; and servers that end, until they have gone. Who wants one of them, or what nobody else does, is
+ * told so, and waits.
  */
 #include "agent/agent_internal.h"
 
-#include <stdlib.h>
-
-static void note(struct agent *agent, const struct knowledge_node *node)
+/* How long the node is to be expected once it is gone; 0: not at all. */
+static int64_t expected_ns(const struct knowledge_node *node)
 {
-    const struct known_catalog *catalog = node->catalog;
-    const uint32_t n = catalog ? catalog->n_variants : 0;
-    uint64_t *problems = malloc((n + 1) * sizeof *problems);
-    if (!problems)
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        problems[i] = lost_problem(catalog->variants[i]->problem);
-    returning_note(&agent->returning, node->name, problems, n, agent_now(agent));
-    free(problems);
+    uint64_t ms;
+    if (extension_find(&node->extensions, EXTENSION_BACK_SOON))
+        return RETURNING_NS;
+    if (!terms_get_integer(&node->extensions, EXTENSION_EXPECTED, &ms))
+        return 0;
+    return ms < RETURNING_NS / NS_PER_MS ? (int64_t)ms * NS_PER_MS : RETURNING_NS;
+}
+
+static void note(struct agent *agent, const struct knowledge_node *node, int64_t wait_ns)
+{
+    const struct node_record record = {.name = node->name,
+                                       .parent = node->parent,
+                                       .address = node->address,
+                                       .incarnation = node->incarnation};
+    const int64_t now_ns = agent_now(agent);
+    returning_note(&agent->returning, &record, node->catalog, now_ns, now_ns + wait_ns);
 }
 
 void awaited_ordered(struct agent *agent, const char *server)
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, server);
     if (node && node->role == ROLE_SERVER)
-        note(agent, node);
+        note(agent, node, RETURNING_NS);
 }
 
 void awaited_gone(struct agent *agent, const struct knowledge_node *node)
 {
-    if (!node || !(extension_find(&node->extensions, EXTENSION_BACK_SOON) ||
-                   returning_has(&agent->returning, node->name, agent_now(agent))))
+    if (!node || node->role != ROLE_SERVER)
         return;
-    note(agent, node);
-    learning_expect_back(agent);
+    const bool ordered = returning_has(&agent->returning, node->name, agent_now(agent));
+    const int64_t wait_ns = ordered ? RETURNING_NS : expected_ns(node);
+    if (wait_ns == 0)
+        return;
+    note(agent, node, wait_ns);
+    if (wait_ns == RETURNING_NS)
+        learning_expect_back(agent);
 }
 
 static bool is_ending(const struct knowledge_node *node)
@@ -62,7 +72,7 @@ static const char *find_present(const struct agent *agent, const struct variant 
             continue;
         if ((*answered = node->entry.in != NULL))
             return NULL;
-        if (node->draining && (is_ending(node) || extension_find(&node->extensions, EXTENSION_BACK_SOON)))
+        if (node->draining && (is_ending(node) || expected_ns(node) > 0))
             found = node->name;
     }
     return found;
@@ -82,7 +92,7 @@ const char *awaited_server(struct agent *agent, const struct request *request)
 
 const char *awaited_solver(struct agent *agent, const char *problem)
 {
-    return returning_solver(&agent->returning, lost_problem(problem), agent_now(agent));
+    return returning_solver(&agent->returning, problem, agent_now(agent));
 }
 
 bool awaited_explain(struct agent *agent, const struct request *request, struct esp_error *error)

@@ -156,6 +156,10 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
     else if (node->draining)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
                   request->server);
+    else if (node_disables(node, request->problem))
+        error_set(error, ESP_NO_SERVER,
+                  "%s is disabled on server \"%s\" ('espalier admin enable %s --on %s' has it solved there)",
+                  request->problem, request->server, request->problem, request->server);
     else if (node->entry.in && node->memory_total < request->memory_bytes)
         error_set(error, ESP_NO_SERVER,
                   "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64 "%s", request->problem,
@@ -237,15 +241,17 @@ void submit_explain_unknown(struct agent *agent, const struct request *request, 
 {
     const struct variant *other = catalog_choose(agent->catalogs, request->problem, 0);
     const char *closest = catalog_closest(agent->catalogs, request->problem);
-    char lost[LOST_TEXT], shown[ESCAPED_TEXT];
+    char lost[LOST_TEXT], shown[ESCAPED_TEXT], disabled[DISABLED_TEXT];
     const char *name = escape(request->problem, shown);
-    if (other)
+    if (other && variant_servers(other) > 0)
         error_set(error, ESP_UNKNOWN_PROBLEM,
                   "%s is known with another signature (%016" PRIx64 ", the client has %016" PRIx64
                   "): ask for its description again",
                   name, other->digest, request->digest);
     else if (awaited_explain(agent, request, error))
         return;
+    else if (disabled_words(agent, request->problem, disabled) > 0)
+        error_set(error, ESP_NO_SERVER, "%s%s", disabled, lost_words(agent, request->problem, lost));
     else if (closest)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s; did you mean %s?",
                   agent->name, name, lost_words(agent, request->problem, lost), closest);

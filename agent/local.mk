@@ -13,6 +13,7 @@ agent_libagent_la_SOURCES = \
 	agent/configured.c \
 	agent/data.c \
 	agent/decide.c \
+	agent/disabled.c \
 	agent/down.c \
 	agent/explain.c \
 	agent/forecast.c \

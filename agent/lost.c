@@ -223,11 +223,33 @@ static bool add_below(const struct agent *agent, struct message *message)
     return true;
 }
 
+/* Those that have gone and are expected back; room for them is there. */
+static bool add_returning(struct agent *agent, struct message *message)
+{
+    struct tree_reply *reply = &message->tree_reply;
+    struct node_record *records = arena_alloc(&message->arena, (agent->returning.n + 1) * sizeof *records);
+    const uint32_t n = records
+                           ? returning_records(&agent->returning, agent_now(agent), &message->arena, records)
+                           : UINT32_MAX;
+    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++)
+        if (!knowledge_find(agent->knowledge, records[i].name))
+            reply->records[reply->n_records++] = records[i];
+    return n != UINT32_MAX;
+}
+
+static bool is_among(const struct node_record *records, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(records[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 bool lost_add(struct agent *agent, struct message *message)
 {
     struct tree_reply *reply = &message->tree_reply;
     const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
-    const uint32_t most = reply->n_records + n + count_below(agent);
+    const uint32_t most = reply->n_records + n + count_below(agent) + (uint32_t)agent->returning.n;
     struct node_record *records = arena_alloc(&message->arena, most * sizeof *records);
     struct node_record *absent = arena_alloc(&message->arena, (n + 1) * sizeof *absent);
     if (!records || !absent ||
@@ -235,8 +257,14 @@ bool lost_add(struct agent *agent, struct message *message)
         return false;
     memcpy(records, reply->records, reply->n_records * sizeof *records);
     reply->records = records;
+    const uint32_t present = reply->n_records;
+    if (!add_returning(agent, message))
+        return false;
+    const struct node_record *returning = &records[present];
+    const uint32_t n_returning = reply->n_records - present;
     for (uint32_t i = 0; i < n; i++)
-        if (!knowledge_find(agent->knowledge, absent[i].name))
+        if (!knowledge_find(agent->knowledge, absent[i].name) &&
+            !is_among(returning, n_returning, absent[i].name))
             records[reply->n_records++] = absent[i];
     return add_below(agent, message);
 }

@@ -254,7 +254,8 @@ static void heed(struct passing *passing, const struct message *reply)
 {
     struct message *own = passing->own;
     if (own && reply->outcome.status == ESP_NO_SERVER && passing->request.kind != MESSAGE_SUBMIT &&
-        (own->outcome.status == ESP_UNKNOWN_PROBLEM || own->outcome.status == ESP_NOT_FOUND)) {
+        (own->outcome.status == ESP_UNKNOWN_PROBLEM || own->outcome.status == ESP_NOT_FOUND ||
+         (describe_is_sure(own) && !describe_is_sure(reply)))) {
         struct message *told = message_clone(reply);
         if (!told)
             return;

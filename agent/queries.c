@@ -41,9 +41,17 @@ struct waiting {
 static struct message *unknown_problem(struct agent *agent, const char *problem)
 {
     const char *closest = catalog_closest(agent->catalogs, problem);
-    char lost[LOST_TEXT], shown[ESCAPED_TEXT];
+    char lost[LOST_TEXT], shown[ESCAPED_TEXT], disabled[DISABLED_TEXT];
     const enum esp_status status =
         *lost_words(agent, problem, lost) != '\0' ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM;
+    const uint32_t n = disabled_words(agent, problem, disabled);
+    if (n > 0) {
+        struct message *message =
+            message_failure(MESSAGE_DESCRIBE_REPLY, ESP_NO_SERVER, "%s%s", disabled, lost);
+        if (message && !*lost)
+            message->describe_reply.servers = n;
+        return message;
+    }
     return message_failure(MESSAGE_DESCRIBE_REPLY, status, "no server below \"%s\" solves %s%s%s%s%s",
                            agent->name, escape(problem, shown), lost, closest ? "; did you mean " : "",
                            closest ? closest : "", closest ? "?" : "");
@@ -142,21 +150,34 @@ void queries_clear(struct agent *agent)
 
 /* ---- list ---- */
 
-static uint32_t count_variants(struct agent *agent, const char *const *names, size_t n)
+static uint32_t count_entries(struct agent *agent, const char *const *names, size_t n)
 {
     uint32_t count = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        count += !catalog_problem(agent->catalogs, names[i]);
         for (const struct variant *v = catalog_problem(agent->catalogs, names[i]); v; v = v->next)
             count++;
+    }
     return count;
+}
+
+/* What nobody solves, as it was disabled. */
+static struct listed disabled_entry(struct agent *agent, const char *name, struct arena *arena)
+{
+    char words[DISABLED_TEXT];
+    disabled_words(agent, name, words);
+    return (struct listed){
+        .problem = arena_strdup(arena, name), .title = arena_strdup(arena, words), .gams = ""};
 }
 
 static bool fill_list(struct agent *agent, const char *const *names, size_t n, struct message *message)
 {
     struct list_reply *reply = &message->list_reply;
     struct arena *arena = &message->arena;
-    reply->items = arena_alloc(arena, count_variants(agent, names, n) * sizeof *reply->items);
-    for (size_t i = 0; reply->items && i < n; i++)
+    reply->items = arena_alloc(arena, count_entries(agent, names, n) * sizeof *reply->items);
+    for (size_t i = 0; reply->items && i < n; i++) {
+        if (!catalog_problem(agent->catalogs, names[i]))
+            reply->items[reply->n++] = disabled_entry(agent, names[i], arena);
         for (const struct variant *v = catalog_problem(agent->catalogs, names[i]); v; v = v->next)
             reply->items[reply->n++] = (struct listed){
                 .problem = arena_strdup(arena, v->problem),
@@ -165,16 +186,40 @@ static bool fill_list(struct agent *agent, const char *const *names, size_t n, s
                 .digest = v->digest,
                 .servers = variant_servers(v),
             };
+    }
     return reply->items != NULL;
+}
+
+/* Both are in order, and have no name in common. */
+static size_t merge_names(const char *const *some, size_t n_some, const char *const *others, size_t n_others,
+                          const char **names, size_t limit)
+{
+    size_t i = 0, k = 0;
+    while (i + k < limit && (i < n_some || k < n_others)) {
+        const bool first = k == n_others || (i < n_some && strcmp(some[i], others[k]) < 0);
+        names[i + k] = first ? some[i] : others[k];
+        *(first ? &i : &k) += 1;
+    }
+    return i + k;
+}
+
+static size_t list_names(struct agent *agent, const char *after, size_t limit, const char **names, bool *more)
+{
+    bool more_known, more_disabled;
+    const char **known = names + limit, **disabled = known + limit;
+    const size_t n_known = catalog_names(agent->catalogs, after, known, limit, &more_known);
+    const size_t n_disabled = disabled_names(agent, after, disabled, limit, &more_disabled);
+    *more = more_known || more_disabled || n_known + n_disabled > limit;
+    return merge_names(known, n_known, disabled, n_disabled, names, limit);
 }
 
 static struct message *list(struct agent *agent, const struct list *asked)
 {
     size_t limit = asked->limit && asked->limit < LIST_MOST ? asked->limit : LIST_MOST;
-    const char **names = malloc(limit * sizeof *names);
+    const char **names = malloc(3 * limit * sizeof *names);
     struct message *message = names ? message_create(MESSAGE_LIST_REPLY) : NULL;
     if (message) {
-        size_t n = catalog_names(agent->catalogs, asked->after, names, limit, &message->list_reply.more);
+        size_t n = list_names(agent, asked->after, limit, names, &message->list_reply.more);
         if (!fill_list(agent, names, n, message)) {
             message_destroy(message);
             message = NULL;
@@ -218,6 +263,15 @@ bool queries_own_record(struct arena *arena, struct node_record *record, bool wi
     record->marks = arena_memdup(arena, record->marks, record->n_marks * sizeof *record->marks);
     return record->name && record->parent && record->address && record->marks &&
            keep_weather(arena, with_weather ? &all : &none, &record->extensions);
+}
+
+static bool count_disabled(const struct agent *agent, struct arena *arena, struct node_record *record)
+{
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, record->name);
+    uint64_t n = 0;
+    for (const char *name = NULL; node && (name = node_disabled_next(node, name));)
+        n++;
+    return n == 0 || terms_add_integer(&record->extensions, EXTENSION_DISABLED, n, arena);
 }
 
 /* What does not fit one message is left out, the deepest nodes first, and the first record says how many. */
@@ -291,7 +345,8 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
     }
     for (uint32_t i = 0; whole && i < reply->n_records; i++)
         whole =
-            queries_own_record(&message->arena, &reply->records[i], reply->n_records <= MOST_WITH_WEATHER);
+            queries_own_record(&message->arena, &reply->records[i], reply->n_records <= MOST_WITH_WEATHER) &&
+            count_disabled(agent, &message->arena, &reply->records[i]);
     whole = whole && (!node || add_namesake(agent, node, message));
     if (whole && (*asked->node || (lost_add(agent, message) && cut(message))))
         return message;

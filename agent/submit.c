@@ -407,11 +407,17 @@ static bool is_stranger(const struct agent *agent, const char *server)
     return *server && !knowledge_find(agent->knowledge, server);
 }
 
+/* NULL: no server has it, though one that has may be expected back. */
+static struct variant *variant_here(const struct agent *agent, const struct request *request)
+{
+    struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
+    return variant && variant_servers(variant) > 0 ? variant : NULL;
+}
+
 bool submit_is_strange(struct agent *agent, const struct submit *submit)
 {
     const struct request *request = &submit->request;
-    return !catalog_choose(agent->catalogs, request->problem, request->digest) ||
-           is_stranger(agent, request->server);
+    return !variant_here(agent, request) || is_stranger(agent, request->server);
 }
 
 /* What it is about may not be known yet: whether a peer serves it, unless they have had it just now, or it
@@ -437,7 +443,7 @@ static void serve(struct agent *agent, struct call *call, const struct submit *s
         return;
     }
     trace_note_again(&agent->duty.trace, &request->session, &request->extensions, agent_now(agent));
-    struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
+    struct variant *variant = variant_here(agent, request);
     if (comes_too_early(agent, call, submit, variant, asked))
         return;
     if (!variant) {

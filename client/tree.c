@@ -69,6 +69,11 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
                             .completed = from->completed,
                             .failed = from->failed};
     add_weather(&node, &from->extensions);
+    uint64_t disabled, expected_ms;
+    if (terms_get_integer(&from->extensions, EXTENSION_DISABLED, &disabled))
+        node.disabled = (unsigned)disabled;
+    if (node.unreachable && terms_get_integer(&from->extensions, EXTENSION_EXPECTED, &expected_ms))
+        node.expected_s = (double)expected_ms / 1e3;
     const struct extension *left_out = extension_find(&from->extensions, EXTENSION_LEFT_OUT);
     if (left_out && left_out->length == sizeof node.left_out)
         memcpy(&node.left_out, left_out->value, sizeof node.left_out);

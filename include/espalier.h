@@ -176,7 +176,8 @@ struct esp_problem_entry {
 
 /* All problems of the hierarchy in the order of their names, below whichever master agent. Behind the last of
  * them is an entry without a name, whose title is "", or tells which master agents did not answer: what is
- * below those is not in the list. ESP_UNREACHABLE: none of them answered. */
+ * below those is not in the list. What is disabled on all servers that have it has no servers, and a title
+ * that says where that is. ESP_UNREACHABLE: none of them answered. */
 enum esp_status esp_problem_list(struct esp_problem_entry **entries, size_t *n);
 void esp_problem_list_free(struct esp_problem_entry *entries);
 
@@ -705,6 +706,10 @@ struct esp_node {
     uint64_t left_out; /* nodes below it that the answer had no room for */
     /* all: */
     double back_bps; /* of the path to its parent, bytes per second; 0: not measured, taken for the same */
+    /* servers: */
+    unsigned disabled; /* problems that an administrator has disabled there */
+    double
+        expected_s; /* it was ended, age_s ago, and is expected to run again within so many seconds; 0: not */
 };
 
 /* All nodes, parents before their children: the redirector (when one is configured), each master agent and

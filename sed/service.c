@@ -247,6 +247,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .result_lease_ns = settings->result_lease_ns,
         .job_lease_ns = settings->job_lease_ns,
         .kept_bytes_per_client = settings->kept_bytes_per_client,
+        .return_ns = settings->return_ns,
         .receive_lease_ns = settings->receive_lease_ns,
         .state_lease_ns = settings->state_lease_ns,
         .orphan_lease_ns = settings->orphan_lease_ns,

@@ -232,6 +232,11 @@ bool duty_is_back_soon(const struct duty *duty)
     return !duty->place.draining && (duty->restarts || (duty->brief_until_ns && !duty->retires));
 }
 
+bool duty_may_be_back(const struct duty *duty)
+{
+    return !duty->place.draining && !duty->stops && !duty->retires;
+}
+
 /* ESP_PENDING: answered when it is done. */
 static enum esp_status reload(struct duty *duty, struct esp_error *error)
 {
@@ -421,8 +426,10 @@ static void carry_out(struct duty *duty, struct duty_asker *asker, const char *v
         if (!duty_is_question(verb))
             duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
         duty_answer(duty, asker, status, text, &error);
-        if (status == ESP_OK && is_end(verb))
-            control(duty, *verb == 's' ? DUTY_STOP : DUTY_RESTART, &error);
+        if (status == ESP_OK && is_end(verb)) {
+            duty->stops = *verb == 's';
+            control(duty, duty->stops ? DUTY_STOP : DUTY_RESTART, &error);
+        }
     }
     arena_clear(&arena);
 }

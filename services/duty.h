@@ -121,6 +121,7 @@ struct duty {
     int64_t brief_until_ns;      /* it takes no sessions until then; 0: not briefly */
     bool retires;                /* and nobody starts it again */
     bool restarts;               /* its process ends, to run again: the owner sets it */
+    bool stops;                  /* an administrator has stopped it: nobody is to wait for it */
     struct duty_asker mover;     /* who waits for the move that is under way */
     struct duty_asker reloader;  /* and for the files to be read again */
     char **switched;             /* problems that this is to disable or (`enabled`) enable; NULL: none */
@@ -147,6 +148,9 @@ void duty_tell_unwritten(const struct duty *duty, char *text, size_t size);
 
 /* Whether it takes no sessions because it is to start again, and will then. */
 bool duty_is_back_soon(const struct duty *duty);
+/* Whether it would take sessions again if whatever ends the process now started it again: no administrator
+ * has meant otherwise. */
+bool duty_may_be_back(const struct duty *duty);
 
 /* Whether who speaks may give that order: with TLS only those whom the node's file names, but for the
  * weather and what ranks are like, which everybody sees who sees the tree. ESP_SECURITY. */

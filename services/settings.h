@@ -130,11 +130,12 @@ struct settings_sed {
     struct config_strings properties; /* words that requests may ask for */
     int64_t queue;                    /* waiting calls, at most */
     int64_t sessions_per_client;
-    int64_t state_lease_ns;         /* how long a state is kept that nobody uses */
-    int64_t result_lease_ns;        /* how long a result waits for its client */
-    int64_t job_lease_ns;           /* how long the result of a job waits to be fetched */
-    int64_t orphan_lease_ns;        /* how long calls of a client that seems gone go on */
-    int64_t receive_lease_ns;       /* how long a half-received call waits for its next piece */
+    int64_t state_lease_ns;   /* how long a state is kept that nobody uses */
+    int64_t result_lease_ns;  /* how long a result waits for its client */
+    int64_t job_lease_ns;     /* how long the result of a job waits to be fetched */
+    int64_t return_ns;        /* how long it is expected back when its process is ended; 0: not at all */
+    int64_t orphan_lease_ns;  /* how long calls of a client that seems gone go on */
+    int64_t receive_lease_ns; /* how long a half-received call waits for its next piece */
     uint64_t kept_bytes_per_client; /* of unfetched results; never 0 after loading */
     uint64_t inline_bytes;          /* up to here a value travels inside the call */
     uint64_t store_memory_bytes;    /* for data that live here; 0: none do */

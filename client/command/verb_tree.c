@@ -94,7 +94,11 @@ static void server_cells(struct table *table, const struct esp_node *node)
     table_cell(table, "%s of %s", quantity_bytes(node->memory_free, text[1]),
                quantity_bytes(node->memory_total, text[2]));
     table_cell(table, "%llu", (unsigned long long)node->completed);
-    table_cell(table, "%llu%s", (unsigned long long)node->failed, node->draining ? " (draining)" : "");
+    char disabled[40] = "";
+    if (node->disabled > 0)
+        snprintf(disabled, sizeof disabled, " (%u disabled)", node->disabled);
+    table_cell(table, "%llu%s%s", (unsigned long long)node->failed, disabled,
+               node->draining ? " (draining)" : "");
 }
 
 static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
@@ -121,6 +125,9 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
             table_cell(&table, "%s: as it was %.0f s ago", node->address, node->age_s);
         else if (!node->unreachable)
             table_cell(&table, "%s", node->address);
+        else if (node->expected_s > 0)
+            table_cell(&table, "%s: ended %.0f s ago, is waited for (%.0f s more)", node->address,
+                       node->age_s, node->expected_s);
         else if (node->age_s > 0)
             table_cell(&table, "%s: unreachable since %.0f s", node->address, node->age_s);
         else
@@ -145,6 +152,8 @@ static json_t *node_json(const struct esp_node *node)
         json_pack("{s:s, s:s, s:s, s:s, s:f, s:b, s:b}", "name", node->name, "parent", node->parent, "role",
                   esp_role_name(node->role), "address", node->address, "age_s", node->age_s, "draining",
                   node->draining, "unreachable", node->unreachable);
+    if (value && node->expected_s > 0)
+        json_object_set_new(value, "expected_s", json_real(node->expected_s));
     if (value && node->left_out > 0)
         json_object_set_new(value, "left_out", json_integer((json_int_t)node->left_out));
     if (!value || node->role != ESP_ROLE_SERVER)
@@ -155,6 +164,7 @@ static json_t *node_json(const struct esp_node *node)
                              (json_int_t)node->memory_total, "memory_free", (json_int_t)node->memory_free,
                              "completed", (json_int_t)node->completed, "failed", (json_int_t)node->failed);
     json_object_update(value, more);
+    json_object_set_new(value, "disabled", json_integer((json_int_t)node->disabled));
     json_decref(more);
     return value;
 }

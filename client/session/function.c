@@ -88,9 +88,11 @@ void function_release(struct function *function)
  * For `patient`, also who is silent, a master that was not reached, and nodes that one has lost, which come
  * back or find another parent. */
 static bool may_be_told(const struct functions *functions, enum esp_status status, int64_t passed_ns,
-                        bool patient, bool silent)
+                        bool patient, const struct route_hope *hope)
 {
-    if (patient && silent && (status == ESP_UNREACHABLE || status == ESP_TIMEOUT))
+    if (hope->sure)
+        return false;
+    if (patient && hope->silent && (status == ESP_UNREACHABLE || status == ESP_TIMEOUT))
         return true;
     if (status == ESP_UNREACHABLE || status == ESP_MAYBE) /* a question executes nothing */
         return passed_ns < PATIENCE_GONE_NS || (patient && route_was_there(functions->route));
@@ -110,7 +112,7 @@ static enum esp_status ask_agents(struct functions *functions, const struct mess
             route_try(functions->route, request, functions->call_timeout_ms, &hope, reply, error);
         const int64_t now_ns = clock_now_ns(clock);
         gone_ns = gone_ns ? gone_ns : now_ns; /* who dies while it is asked has not been gone before */
-        if (!may_be_told(functions, status, now_ns - gone_ns, patient, hope.silent) ||
+        if (!may_be_told(functions, status, now_ns - gone_ns, patient, &hope) ||
             !patience_lasts(&patience, patient && hope.silent, now_ns) || atomic_load(functions->closing) ||
             deadline_left_ms(clock, wait_ms) < wait_ms)
             return status;

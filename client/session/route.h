@@ -41,6 +41,7 @@ enum esp_status route_ask(struct route *route, const struct message *request, in
 struct route_hope {
     bool silent;  /* somebody who could have helped takes connections and says nothing */
     bool awaited; /* who could help is being started again, as a master agent knows (EXTENSION_AWAITED) */
+    bool sure;    /* it does not: the problem is disabled, as those that do not just not know it say */
 };
 
 /* The same, and *hope when it fails. When another one has answered, nobody who is silent is waited for: who

@@ -207,6 +207,7 @@ struct round {
     enum esp_status status;        /* of the one that was asked last */
     bool silent[MOST_MASTERS];     /* it takes connections, and seemed not to be awake */
     bool awaited;                  /* one that answered has a server that comes back */
+    bool sure;                     /* nobody who said more than "unknown" leaves hope */
     struct esp_error cannot, down; /* what those said that answered, and why others did not */
 };
 
@@ -232,10 +233,13 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
         round->silent[i] |= status == ESP_TIMEOUT;
         turn(round->route, address, round->masters.generation);
     } else if (is_elsewhere(status)) {
+        const bool sure = describe_is_sure(round->reply);
         route_note_told(round->route, address, round->request, NULL);
-        if (cannot->status == ESP_OK ||
-            (!round->awaited && cannot->status != ESP_NO_SERVER && status == ESP_NO_SERVER))
+        if (cannot->status == ESP_OK || (!round->awaited && status == ESP_NO_SERVER &&
+                                         (cannot->status != ESP_NO_SERVER || (round->sure && !sure)))) {
             *cannot = *error;
+            round->sure = sure;
+        }
     } else {
         return false;
     }
@@ -264,8 +268,11 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     for (size_t i = 0; i < n; i++)
         hope->silent |= round.silent[i];
     hope->awaited = round.awaited;
-    return round.cannot.status == ESP_OK ? round.status
-                                         : conclude(route, request, &round.cannot, &round.down, error);
+    if (round.cannot.status == ESP_OK)
+        return round.status;
+    const enum esp_status status = conclude(route, request, &round.cannot, &round.down, error);
+    hope->sure = round.sure && !route_is_partial(route);
+    return status;
 }
 
 static enum esp_status ask(struct route *route, const struct message *request, int64_t timeout_ms, bool heeds,
@@ -303,7 +310,7 @@ static enum esp_status ask(struct route *route, const struct message *request, i
     }
     if (learned != ESP_OK || (is_elsewhere(status) && !changed))
         return status;
-    hope->silent = false;
+    *hope = (struct route_hope){false};
     return ask_round(route, request, until, heeds, hope, reply, &generation, error);
 }
 

@@ -7,7 +7,7 @@
 
 /* ---- reading ---- */
 
-static bool get_word(const struct extensions *extensions, uint32_t tag, uint64_t *word)
+bool terms_get_integer(const struct extensions *extensions, uint32_t tag, uint64_t *word)
 {
     const struct extension *extension = extension_find(extensions, tag);
     if (!extension || extension->length < sizeof *word)
@@ -20,7 +20,7 @@ static bool get_word(const struct extensions *extensions, uint32_t tag, uint64_t
 bool terms_get_real(const struct extensions *extensions, uint32_t tag, double *value)
 {
     uint64_t word;
-    if (!get_word(extensions, tag, &word))
+    if (!terms_get_integer(extensions, tag, &word))
         return false;
     memcpy(value, &word, sizeof word);
     return true;
@@ -100,9 +100,9 @@ void server_terms_get(const struct extensions *extensions, struct server_terms *
     if (!terms_get_real(extensions, EXTENSION_PRICE, &terms->price) || !(terms->price > 0) ||
         !isfinite(terms->price))
         terms->price = 0;
-    if (!get_word(extensions, EXTENSION_INCOMING, &terms->incoming_bytes))
+    if (!terms_get_integer(extensions, EXTENSION_INCOMING, &terms->incoming_bytes))
         terms->incoming_bytes = 0;
-    if (!get_word(extensions, EXTENSION_MEMORY_HELD, &terms->held_bytes))
+    if (!terms_get_integer(extensions, EXTENSION_MEMORY_HELD, &terms->held_bytes))
         terms->held_bytes = 0;
     weather_get(extensions, &terms->weather);
 }
@@ -121,7 +121,7 @@ void constraints_get(const struct extensions *extensions, struct constraints *co
     *constraints = (struct constraints){.wanted = get_texts(extensions, EXTENSION_WANTED)};
     if (!terms_get_real(extensions, EXTENSION_FINISH, &constraints->finish_s) || !(constraints->finish_s > 0))
         constraints->finish_s = HUGE_VAL;
-    if (!get_word(extensions, EXTENSION_MOST_MEMORY, &constraints->most_memory_bytes))
+    if (!terms_get_integer(extensions, EXTENSION_MOST_MEMORY, &constraints->most_memory_bytes))
         constraints->most_memory_bytes = UINT64_MAX;
 }
 

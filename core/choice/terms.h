@@ -26,6 +26,10 @@
 /* Empty: a server takes no new sessions as it ends in good order, and has not said that it is not to come
  * back. Who would be served by it waits until it is gone, and then as for one that died. */
 #define EXTENSION_ENDING 123
+/* An integer, milliseconds: a server that ends in good order, and has not heard that this is for good, is to
+ * be expected back for so long: who needs it waits. In a record of a tree reply, of one that has gone
+ * (EXTENSION_UNREACHABLE): it is expected for so long yet. */
+#define EXTENSION_EXPECTED 125
 /* Empty, in the reply to a request, or to the offer of a datum, that fails with ESP_UNREACHABLE, and in the
  * report of a call that fails so, or that its server ends with itself: who would take it is being started
  * again, or ends (in a reply). For as long as this is told it is worth waiting. */
@@ -33,6 +37,11 @@
 /* Empty, in the report of a session that its server does not have any more (SESSION_UNKNOWN): it was not
  * begun, and may be called elsewhere whatever it does. */
 #define EXTENSION_UNBEGUN 120
+/* Of a server: texts, the problems that administrators have disabled on it, in all DISABLED_BYTES at most;
+ * told when they change, one empty text when there are none any more. In a record of a tree reply: an
+ * integer, how many of them it has told. */
+#define EXTENSION_DISABLED 124
+#define DISABLED_BYTES     16384
 /* Tags in a request. */
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
 #define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */
@@ -96,6 +105,7 @@ const char *property_fault(const char *word);
 /* Appends an extension of 8 bytes or of texts; false without memory (or with more than CAP_PROPERTIES). */
 bool terms_add_real(struct extensions *extensions, uint32_t tag, double value, struct arena *arena);
 bool terms_get_real(const struct extensions *extensions, uint32_t tag, double *value);
+bool terms_get_integer(const struct extensions *extensions, uint32_t tag, uint64_t *value);
 bool terms_add_integer(struct extensions *extensions, uint32_t tag, uint64_t value, struct arena *arena);
 bool terms_add_weather(struct extensions *extensions, const struct weather *weather, struct arena *arena);
 bool terms_add_texts(struct extensions *extensions, uint32_t tag, const char *const *texts, size_t n,

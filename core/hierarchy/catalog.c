@@ -112,10 +112,33 @@ struct known_catalog *catalog_acquire(struct catalog_store *store, uint64_t dige
     return catalog;
 }
 
+static void free_unused(struct catalog_store *store, struct known_catalog *catalog)
+{
+    if (catalog->users == 0 && catalog->holds == 0)
+        catalog_free(store, catalog);
+}
+
 void catalog_release(struct catalog_store *store, struct known_catalog *catalog)
 {
-    if (catalog && --catalog->users == 0)
-        catalog_free(store, catalog);
+    if (!catalog)
+        return;
+    catalog->users--;
+    free_unused(store, catalog);
+}
+
+struct known_catalog *catalog_hold(struct known_catalog *catalog)
+{
+    if (catalog)
+        catalog->holds++;
+    return catalog;
+}
+
+void catalog_let_go(struct catalog_store *store, struct known_catalog *catalog)
+{
+    if (!catalog)
+        return;
+    catalog->holds--;
+    free_unused(store, catalog);
 }
 
 struct variant *catalog_variant(struct catalog_store *store, uint64_t digest)

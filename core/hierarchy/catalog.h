@@ -33,7 +33,7 @@ struct problem_name {
     UT_hash_handle hh;
 };
 
-/* A list of problems. Lives while a server has it. */
+/* A list of problems. Lives while a server has it, or one that had it is expected back. */
 struct known_catalog {
     uint64_t digest;
     bool known;       /* the list is here */
@@ -42,6 +42,7 @@ struct known_catalog {
     struct variant **variants;
     uint32_t n_variants;
     uint32_t users;            /* nodes that have it */
+    uint32_t holds;            /* of it for those that are expected back */
     struct server_index index; /* of those among them that take sessions */
     UT_hash_handle hh;
 };
@@ -54,8 +55,11 @@ void catalog_store_destroy(struct catalog_store *store);
 /* The catalogue of that digest, made (without its list) when it is new; one more user. NULL without
  * memory. */
 struct known_catalog *catalog_acquire(struct catalog_store *store, uint64_t digest);
-/* One user less; the last one takes the catalogue with it. NULL is nothing to do. */
+/* One user less; the last one takes the catalogue with it, unless it is held. NULL is nothing to do. */
 void catalog_release(struct catalog_store *store, struct known_catalog *catalog);
+/* Keeps it without being a user. NULL is nothing to do. Returns it. */
+struct known_catalog *catalog_hold(struct known_catalog *catalog);
+void catalog_let_go(struct catalog_store *store, struct known_catalog *catalog);
 struct known_catalog *catalog_find(struct catalog_store *store, uint64_t digest);
 
 /* The list behind a digest arrived. True when it was wanted and is now known. */

@@ -158,8 +158,9 @@ void node_drop_seldom(struct knowledge_node *node)
 {
     free(node->fetched.bytes);
     free(node->called.bytes);
+    free(node->disabled.bytes);
     free(node->speeds.items);
-    node->fetched = node->called = (struct told_seldom){0};
+    node->fetched = node->called = node->disabled = (struct told_seldom){0};
     node->speeds = (struct problem_speeds){0};
 }
 
@@ -168,6 +169,23 @@ bool node_fetched(const struct knowledge_node *node, const char *peer, struct pa
     struct extension told = {EXTENSION_FETCHED_LINKS, node->fetched.bytes, node->fetched.length};
     return node->fetched.bytes &&
            told_links_find(&(struct extensions){&told, 1}, EXTENSION_FETCHED_LINKS, peer, path);
+}
+
+const char *node_disabled_next(const struct knowledge_node *node, const char *after)
+{
+    const struct property_set told = {(const char *)node->disabled.bytes, node->disabled.length};
+    const char *next = told.texts ? property_next(&told, after) : NULL;
+    while (next && !*next)
+        next = property_next(&told, next);
+    return next;
+}
+
+bool node_disables(const struct knowledge_node *node, const char *problem)
+{
+    const char *name = node_disabled_next(node, NULL);
+    while (name && strcmp(name, problem) != 0)
+        name = node_disabled_next(node, name);
+    return name != NULL;
 }
 
 void node_leave_address(struct knowledge *k, struct knowledge_node *node)

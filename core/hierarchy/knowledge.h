@@ -56,6 +56,7 @@ struct knowledge_node {
     struct told_seldom fetched;   /* its links from others (EXTENSION_FETCHED_LINKS) */
     struct told_seldom called;    /* what calls reach there (EXTENSION_PROBLEM_SPEEDS), */
     struct problem_speeds speeds; /* and the same, read */
+    struct told_seldom disabled;  /* problems that it does not solve any more (EXTENSION_DISABLED) */
     struct server_terms terms;    /* its texts lie in `extensions` */
     int64_t link_base_ns;         /* when what was on its way there will be through, as the record says */
     int64_t link_free_ns;         /* with the pending placements behind it */
@@ -188,6 +189,11 @@ struct pending *knowledge_last_pending(const struct knowledge *knowledge);
 /* The link to the server from another one, or within its host (its own name), as it has told it. False: it
  * has not. */
 bool node_fetched(const struct knowledge_node *node, const char *peer, struct path *path);
+
+/* The next problem that was disabled on the server, behind `after` (NULL: the first); NULL behind the last.
+ */
+const char *node_disabled_next(const struct knowledge_node *node, const char *after);
+bool node_disables(const struct knowledge_node *node, const char *problem);
 
 /* The node as a record; what it points to is the node's or lies in `arena`. False without memory. */
 bool knowledge_record(const struct knowledge *knowledge, const struct knowledge_node *node,

@@ -157,6 +157,8 @@ static bool copy_extensions(struct knowledge_node *node, const struct extensions
             take_seldom(&node->fetched, &item);
         else if (item.tag == EXTENSION_PROBLEM_SPEEDS)
             take_speeds(node, &item);
+        else if (item.tag == EXTENSION_DISABLED)
+            take_seldom(&node->disabled, &item);
         else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))
             items[n++] = item;
         else

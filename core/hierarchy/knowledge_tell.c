@@ -80,17 +80,19 @@ static bool add_told(const struct told_seldom *told, uint32_t tag, struct arena 
            extension_add(&record->extensions, tag, told->bytes, told->length, arena);
 }
 
-/* Models, links and speeds are told once to those above, and in each complete report. */
+/* Models, links, speeds and what is disabled are told once to those above, and in each complete report. */
 static bool add_seldom(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
     return add_models(node, arena, record) &&
            add_told(&node->fetched, EXTENSION_FETCHED_LINKS, arena, record) &&
-           add_told(&node->called, EXTENSION_PROBLEM_SPEEDS, arena, record);
+           add_told(&node->called, EXTENSION_PROBLEM_SPEEDS, arena, record) &&
+           add_told(&node->disabled, EXTENSION_DISABLED, arena, record);
 }
 
 static void set_passed_on(struct knowledge_node *node, bool passed_on)
 {
-    node->models_passed_on = node->fetched.passed_on = node->called.passed_on = passed_on;
+    node->models_passed_on = passed_on;
+    node->fetched.passed_on = node->called.passed_on = node->disabled.passed_on = passed_on;
 }
 
 static uint32_t count_dirty(const struct knowledge *k)

@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hierarchy/returning.h"
 
+#include "core/choice/terms.h"
+#include "core/hierarchy/absent.h"
+#include "util/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 struct returning_server {
     struct returning_server *next;
-    int64_t until_ns;
-    char *name;
-    size_t n;
-    uint64_t problems[];
+    int64_t gone_ns, until_ns;
+    char *name, *parent, *address;
+    uint64_t incarnation;
+    struct known_catalog *catalog;
 };
 
 static void drop(struct returning *returning, struct returning_server *server)
 {
     LL_DELETE(returning->first, server);
     returning->n--;
+    catalog_let_go(returning->catalogs, server->catalog);
     free(server->name);
+    free(server->parent);
+    free(server->address);
     free(server);
 }
 
@@ -39,23 +46,48 @@ void returning_forget(struct returning *returning, const char *name)
         drop(returning, server);
 }
 
-void returning_note(struct returning *returning, const char *name, const uint64_t *problems, size_t n,
-                    int64_t now_ns)
+void returning_note(struct returning *returning, const struct node_record *record,
+                    struct known_catalog *catalog, int64_t now_ns, int64_t until_ns)
 {
-    returning_forget(returning, name);
+    struct returning_server *server = calloc(1, sizeof *server);
+    if (!server)
+        return;
+    *server = (struct returning_server){.gone_ns = now_ns,
+                                        .until_ns = until_ns,
+                                        .name = strdup(record->name),
+                                        .parent = strdup(record->parent),
+                                        .address = strdup(record->address),
+                                        .incarnation = record->incarnation,
+                                        .catalog = catalog_hold(catalog)};
+    returning_forget(returning, record->name);
     if (returning->n == RETURNING_MOST)
         drop(returning, returning->first);
-    struct returning_server *server = calloc(1, sizeof *server + n * sizeof *problems);
-    if (!server || !(server->name = strdup(name))) {
-        free(server);
-        return;
-    }
-    server->until_ns = now_ns + RETURNING_NS;
-    server->n = n;
-    if (n > 0)
-        memcpy(server->problems, problems, n * sizeof *problems);
     LL_APPEND(returning->first, server);
     returning->n++;
+    if (!server->name || !server->parent || !server->address)
+        drop(returning, server);
+}
+
+void returning_tick(struct returning *returning, int64_t now_ns)
+{
+    struct returning_server *server, *next;
+    LL_FOREACH_SAFE(returning->first, server, next)
+    {
+        if (now_ns >= server->until_ns)
+            drop(returning, server);
+    }
+}
+
+int64_t returning_due(const struct returning *returning)
+{
+    const struct returning_server *server;
+    int64_t due_ns = CLOCK_NEVER;
+    LL_FOREACH(returning->first, server)
+    {
+        if (server->until_ns < due_ns)
+            due_ns = server->until_ns;
+    }
+    return due_ns;
 }
 
 bool returning_has(const struct returning *returning, const char *name, int64_t now_ns)
@@ -64,16 +96,47 @@ bool returning_has(const struct returning *returning, const char *name, int64_t 
     return server && now_ns < server->until_ns;
 }
 
-const char *returning_solver(const struct returning *returning, uint64_t problem, int64_t now_ns)
+static bool solves(const struct known_catalog *catalog, const char *problem)
+{
+    for (uint32_t i = 0; catalog && i < catalog->n_variants; i++)
+        if (strcmp(catalog->variants[i]->problem, problem) == 0)
+            return true;
+    return false;
+}
+
+const char *returning_solver(const struct returning *returning, const char *problem, int64_t now_ns)
 {
     const struct returning_server *server;
     LL_FOREACH(returning->first, server)
     {
-        for (size_t i = 0; i < server->n && now_ns < server->until_ns; i++)
-            if (server->problems[i] == problem)
-                return server->name;
+        if (now_ns < server->until_ns && solves(server->catalog, problem))
+            return server->name;
     }
     return NULL;
+}
+
+uint32_t returning_records(const struct returning *returning, int64_t now_ns, struct arena *arena,
+                           struct node_record *records)
+{
+    const struct returning_server *server;
+    uint32_t n = 0;
+    LL_FOREACH(returning->first, server)
+    {
+        const struct extensions marks = absent_mark();
+        struct node_record *record = &records[n++];
+        *record = (struct node_record){.name = arena_strdup(arena, server->name),
+                                       .parent = arena_strdup(arena, server->parent),
+                                       .address = arena_strdup(arena, server->address),
+                                       .role = ROLE_SERVER,
+                                       .incarnation = server->incarnation,
+                                       .age_s = (double)(now_ns - server->gone_ns) / 1e9};
+        if (!record->name || !record->parent || !record->address ||
+            !extension_add(&record->extensions, marks.items->tag, marks.items->value, 0, arena) ||
+            !terms_add_integer(&record->extensions, EXTENSION_EXPECTED,
+                               (uint64_t)((server->until_ns - now_ns) / NS_PER_MS), arena))
+            return UINT32_MAX;
+    }
+    return n;
 }
 
 void returning_release(struct returning *returning)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Servers that went to be started again, as they said, and what they solve: who asks for that meanwhile
- * waits. They are named by digests of problems (core/hierarchy/lost_problems.h). Pure data; time is passed
- * in.
+ * Servers that have gone and are expected back, and what they solve: who asks for that meanwhile waits. Those
+ * that said they start again are expected for RETURNING_NS, those that were stopped in good order (by
+ * whatever starts daemons, perhaps to start them again) for as long as they say. What they solve stays
+ * described until then, so that a program that asks for it first waits as one that knows it. Pure data; time
+ * is passed in.
  */
 #ifndef CORE_RETURNING_H
 #define CORE_RETURNING_H
+
+#include "core/hierarchy/catalog.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,20 +22,31 @@
 
 struct returning_server;
 
-/* An all-zero struct is an empty list. */
+/* An empty list has its catalogues and is zero otherwise. */
 struct returning {
+    struct catalog_store *catalogs;
     struct returning_server *first; /* the one that went first */
     size_t n;
 };
 
-/* It went; the problems are copied. Without memory it is not noted. */
-void returning_note(struct returning *returning, const char *server, const uint64_t *problems, size_t n,
-                    int64_t now_ns);
+/* That one went, `record` and its catalogue (NULL: none) are as they are now, and it is expected until then.
+ * Without memory it is not noted. */
+void returning_note(struct returning *returning, const struct node_record *record,
+                    struct known_catalog *catalog, int64_t now_ns, int64_t until_ns);
 /* It is there again, or was lost. */
 void returning_forget(struct returning *returning, const char *server);
+/* Forgets those that are expected no longer. */
+void returning_tick(struct returning *returning, int64_t now_ns);
+/* When the first of them is so; CLOCK_NEVER: none is expected. */
+int64_t returning_due(const struct returning *returning);
 bool returning_has(const struct returning *returning, const char *server, int64_t now_ns);
 /* The name of one that solves it, valid until the list changes; NULL: none. */
-const char *returning_solver(const struct returning *returning, uint64_t problem, int64_t now_ns);
+const char *returning_solver(const struct returning *returning, const char *problem, int64_t now_ns);
+
+/* As records for a tree, `returning->n` at most: how long they have been gone as their age, and the
+ * milliseconds for which they are expected. Texts lie in the arena. How many; UINT32_MAX without memory. */
+uint32_t returning_records(const struct returning *returning, int64_t now_ns, struct arena *arena,
+                           struct node_record *records);
 void returning_release(struct returning *returning);
 
 #endif

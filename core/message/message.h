@@ -300,7 +300,7 @@ struct describe_reply {
     struct outcome outcome;
     uint64_t digest;
     const char *text;
-    uint32_t servers;
+    uint32_t servers; /* that solve it, or would, where describe_is_sure() */
 };
 
 /* Agent, server: the problems that can be solved, in order of their names. */
@@ -559,7 +559,6 @@ struct reach_request {
 };
 
 /* ---- between master agents (core/message/message_peers.c) ---- */
-
 #define CAP_VISITED 32
 /* What is passed on: a request of a client, of these kinds; the numbers are the contract. */
 enum pass_what { PASS_NOTHING, PASS_SUBMIT, PASS_DESCRIBE, PASS_DATA, PASS_TREE };
@@ -757,6 +756,8 @@ struct message *message_failure(enum message_kind kind, enum esp_status status, 
 
 /* The outcome of a reply as an error; ESP_OK when it is one. A NULL text is "". */
 enum esp_status message_outcome(const struct message *reply, struct esp_error *error);
+/* Whether a description is refused as it is disabled on `servers` (ESP_NO_SERVER): waiting is of no use. */
+bool describe_is_sure(const struct message *reply);
 
 /* Finds an extension; NULL when it is not there. */
 const struct extension *extension_find(const struct extensions *extensions, uint32_t tag);

@@ -70,6 +70,12 @@ struct message *message_failure(enum message_kind kind, enum esp_status status, 
     return message;
 }
 
+bool describe_is_sure(const struct message *reply)
+{
+    return reply->kind == MESSAGE_DESCRIBE_REPLY && reply->outcome.status == ESP_NO_SERVER &&
+           reply->describe_reply.servers > 0;
+}
+
 enum esp_status message_outcome(const struct message *reply, struct esp_error *error)
 {
     const struct outcome *outcome = &reply->outcome;

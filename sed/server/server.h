@@ -54,13 +54,14 @@ struct server_options {
     uint64_t kept_bytes_per_client; /* of results that were not acknowledged; 0: half of the memory */
     int64_t result_lease_ns;        /* how long a result waits */
     int64_t job_lease_ns;           /* how long the result of a job waits; 0: 24 h */
-    int64_t receive_lease_ns;       /* how long a half-received session waits for its next chunk; 0: 60 s */
-    int64_t orphan_lease_ns;        /* how long sessions of a client that seems gone go on; 0: 15 s */
-    int64_t state_lease_ns;         /* how long a state is kept that nobody uses; 0: 10 min */
-    uint64_t inline_bytes;          /* results up to here travel inside a reply */
-    double speed_flops;             /* of one slot; 0: measure it */
-    double price;                   /* of an hour of a slot, in the site's unit */
-    const char *const *properties;  /* words that requests may ask for; borrowed */
+    int64_t return_ns;             /* how long it is expected back when its process is ended; 0: not at all */
+    int64_t receive_lease_ns;      /* how long a half-received session waits for its next chunk; 0: 60 s */
+    int64_t orphan_lease_ns;       /* how long sessions of a client that seems gone go on; 0: 15 s */
+    int64_t state_lease_ns;        /* how long a state is kept that nobody uses; 0: 10 min */
+    uint64_t inline_bytes;         /* results up to here travel inside a reply */
+    double speed_flops;            /* of one slot; 0: measure it */
+    double price;                  /* of an hour of a slot, in the site's unit */
+    const char *const *properties; /* words that requests may ask for; borrowed */
     size_t n_properties;
     double (*cpu_quota)(void); /* processors that control groups leave us; NULL: all */
     bool senses;     /* server_sense() will tell what is left, the limits of control groups included */

@@ -319,6 +319,8 @@ void server_reloaded(struct server *server, enum esp_status status, const struct
 {
     endpoint_enter(server->endpoint);
     duty_reloaded(&server->duty, status, error, pending);
+    server->disabled_told = false; /* where the files could not be read, it is undone */
+    membership_touch(server->membership, 0);
     endpoint_leave(server->endpoint);
 }
 

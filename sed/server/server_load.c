@@ -305,7 +305,8 @@ void server_fill_report(void *self, bool complete, struct message *message)
     struct node_record *record = make_record(server, &message->arena);
     if (!record || !server_tell_models(server, complete, &message->arena, record) ||
         !server_tell_speeds(server, complete, &message->arena, record) ||
-        !server_tell_links(server, complete, &message->arena, record))
+        !server_tell_links(server, complete, &message->arena, record) ||
+        !server_tell_disabled(server, complete, &message->arena, record))
         return;
     message->report.records = record;
     message->report.n_records = 1;
@@ -329,8 +330,10 @@ void server_on_tree(struct server *server, struct call *call, const struct tree 
     }
     struct message *reply = message_create(MESSAGE_TREE_REPLY);
     if (reply) {
-        reply->tree_reply.records = make_record(server, &reply->arena);
-        reply->tree_reply.n_records = reply->tree_reply.records ? 1 : 0;
+        struct node_record *record = make_record(server, &reply->arena);
+        const bool whole = record && server_count_disabled(server, &reply->arena, record);
+        reply->tree_reply.records = record;
+        reply->tree_reply.n_records = whole ? 1 : 0;
     }
     call_reply(call, reply);
 }

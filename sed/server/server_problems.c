@@ -64,6 +64,7 @@ enum esp_status server_set_problems(struct server *server, struct problem_set *p
     bool same = shelf->digest == server->shelf->digest;
     shelf_release(server->shelf);
     server->shelf = shelf;
+    server->disabled_told = false;
     log_notice("%zu problems%s", problems->n_problems, same ? ", the same signatures as before" : "");
     membership_touch(server->membership, 0);
     endpoint_leave(server->endpoint);

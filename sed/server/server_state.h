@@ -175,6 +175,8 @@ struct server {
     int64_t models_told_ns;
     bool speeds_told; /* of problems that were called, as they are now */
     int64_t speeds_told_ns;
+    bool disabled_told;        /* problems, as they are now, */
+    bool disabled_ever;        /* and that there were some */
     size_t ranks_first;        /* the problem that its ranks are asked about first, next time */
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
 
@@ -510,6 +512,11 @@ void server_note_processor(struct server *server, const struct session *session,
 
 /* Adds price, properties, and what is on its way here to the record. False without memory. */
 bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record);
+/* Adds what is disabled here when the parent is to hear of it, and, to a tree, how much that is. False
+ * without memory. */
+bool server_tell_disabled(struct server *server, bool complete, struct arena *arena,
+                          struct node_record *record);
+bool server_count_disabled(const struct server *server, struct arena *arena, struct node_record *record);
 /* Whether the server has what the request wants, and the call takes no more than it may. */
 bool server_accepts(const struct server *server, const struct request *request,
                     const struct request_cost *cost);

@@ -48,6 +48,10 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
         return false;
     if (server->ending && !extension_add(extensions, EXTENSION_ENDING, "", 0, arena))
         return false;
+    if (server->ending && server->options.return_ns > 0 && duty_may_be_back(&server->duty) &&
+        !terms_add_integer(extensions, EXTENSION_EXPECTED, (uint64_t)(server->options.return_ns / NS_PER_MS),
+                           arena))
+        return false;
     char trouble[MOST_TROUBLE];
     const char *const texts[] = {trouble};
     if (server_lacks_ranks(server, trouble, sizeof trouble) &&
@@ -64,6 +68,38 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
     return server->options.n_properties == 0 ||
            terms_add_texts(extensions, EXTENSION_PROPERTIES, server->options.properties,
                            server->options.n_properties, arena);
+}
+
+bool server_tell_disabled(struct server *server, bool complete, struct arena *arena,
+                          struct node_record *record)
+{
+    const struct node_place *place = &server->duty.place;
+    uint32_t length = 0;
+    if (!complete && server->disabled_told)
+        return true;
+    server->disabled_told = true;
+    if (place->n_disabled == 0 && !server->disabled_ever)
+        return true;
+    char *texts = arena_alloc(arena, DISABLED_BYTES);
+    if (!texts)
+        return false;
+    for (size_t i = 0; i < place->n_disabled; i++) {
+        const size_t bytes = strlen(place->disabled[i]) + 1;
+        if (length + bytes > DISABLED_BYTES)
+            break;
+        memcpy(texts + length, place->disabled[i], bytes);
+        length += (uint32_t)bytes;
+    }
+    if (length == 0)
+        texts[length++] = '\0';
+    server->disabled_ever = true;
+    return extension_add(&record->extensions, EXTENSION_DISABLED, texts, length, arena);
+}
+
+bool server_count_disabled(const struct server *server, struct arena *arena, struct node_record *record)
+{
+    const size_t n = server->duty.place.n_disabled;
+    return n == 0 || terms_add_integer(&record->extensions, EXTENSION_DISABLED, n, arena);
 }
 
 bool server_accepts(const struct server *server, const struct request *request,

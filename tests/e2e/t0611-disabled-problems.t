@@ -46,6 +46,21 @@ check "one is disabled everywhere" espalier admin disable alpha
 check_says "which a server keeps or not" '^S1: does not solve them any more$' '^S2: does not solve them any more, until it is started again'
 check "when that is said, it is not solved" not_solved S1 alpha
 check "by neither" not_solved S2 alpha
+quickly() { # as nobody is waited for
+    timeout 5 "$@"
+}
+check_fails 3 "who calls it" quickly espalier call alpha
+check_says "is told that, and how it is enabled" 'alpha is disabled on server "S[12]", "S[12]", and no other' \
+    "espalier admin enable alpha" 'espalier tree'
+check "nor is it told as one that is misspelt" sh -c "! grep 'did you mean' '$log'"
+check_fails 3 "who looks at it is told so, too" quickly espalier problems alpha
+check_fails 2 "what is misspelt is told as that" espalier call alphaa
+check "the list" espalier problems
+check_says "has it with those words" '^alpha +0 +alpha is disabled on server' '^beta +1 +Say it'
+check "the tree" espalier tree
+check_says "has how many there are" ' S1 .* 0 \(1 disabled\)' ' S2 .* \(1 disabled\)'
+check "as JSON" espalier tree --json
+check_says "too" '"disabled": 1'
 check "it may be disabled twice" espalier admin disable alpha
 check "and enabled" espalier admin enable alpha
 check "by both" solves S1 alpha

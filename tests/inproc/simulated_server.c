@@ -62,6 +62,9 @@ struct simulated_server {
     struct timers timers;
     struct random random;
     bool draining, returns, mute;
+    uint64_t expected_ms;
+    const char *disabled; /* to be told with the next report, as much as this: */
+    uint32_t disabled_length;
     uint64_t asks, completed;
 };
 
@@ -175,6 +178,11 @@ static void tell_terms(struct simulated_server *s, struct arena *arena, struct n
         terms_add_integer(&record->extensions, EXTENSION_INCOMING, incoming, arena);
     if (s->returns)
         extension_add(&record->extensions, EXTENSION_BACK_SOON, "", 0, arena);
+    if (s->expected_ms > 0)
+        terms_add_integer(&record->extensions, EXTENSION_EXPECTED, s->expected_ms, arena);
+    if (s->disabled_length > 0)
+        extension_add(&record->extensions, EXTENSION_DISABLED, s->disabled, s->disabled_length, arena);
+    s->disabled_length = 0;
     if (s->options.memory_held)
         terms_add_integer(&record->extensions, EXTENSION_MEMORY_HELD, s->options.memory_held, arena);
     if (s->options.routine_bytes > 0)
@@ -662,6 +670,21 @@ void simulated_will_return(struct simulated_server *s)
 {
     s->returns = true;
     simulated_drain(s, true);
+}
+
+void simulated_may_return(struct simulated_server *s, uint64_t ms)
+{
+    s->expected_ms = ms;
+    simulated_drain(s, true);
+}
+
+void simulated_disable(struct simulated_server *s, const char *problems, uint32_t length)
+{
+    endpoint_enter(s->endpoint);
+    s->disabled = problems;
+    s->disabled_length = length;
+    membership_touch(s->membership, 0);
+    endpoint_leave(s->endpoint);
 }
 
 void simulated_mute(struct simulated_server *s, bool mute)

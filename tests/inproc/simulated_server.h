@@ -49,6 +49,11 @@ void simulated_stop(struct simulated_server *server);
 void simulated_drain(struct simulated_server *server, bool draining);
 /* Takes no sessions, and says that it starts again. */
 void simulated_will_return(struct simulated_server *server);
+/* The same, but says that it ends, and is to be expected back for so long. */
+void simulated_may_return(struct simulated_server *server, uint64_t ms);
+/* Tells that these problems (texts, each with a NUL; one empty text: none) are disabled on it, as real ones
+ * do: with its next report. */
+void simulated_disable(struct simulated_server *server, const char *problems, uint32_t length);
 /* From now on it neither answers asks nor reports (but is there). */
 void simulated_mute(struct simulated_server *server, bool mute);
 bool simulated_joined(const struct simulated_server *server);

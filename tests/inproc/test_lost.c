@@ -3,6 +3,7 @@
  * What is said of problems that nobody solves, and of nodes that are not there, since a node was lost.
  */
 #include "core/choice/terms.h"
+#include "core/hierarchy/absent.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 
@@ -157,7 +158,8 @@ static void expect_gone(struct platform *p, bool returns)
     expect_awaited(p, "job", "t", false);
     expect_awaited(p, "jobb", "", false);
     expect_node(p, "s", returns ? ESP_NO_SERVER : ESP_NOT_FOUND);
-    expect_described(p, "job", returns ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM);
+    expect_described(p, "job",
+                     returns ? ESP_OK : ESP_UNKNOWN_PROBLEM); /* who asks first waits as others do */
     expect_described(p, "jobb", ESP_UNKNOWN_PROBLEM);
 }
 
@@ -188,6 +190,134 @@ static void a_server_that_is_started_again_is_awaited(void **state)
         platform_run_ms(&other, life == 1 ? 60000 : 0);
         expect_gone(&other, life == 0);
     }
+    platform_close(&other);
+}
+
+/* The record of "s" in the tree of "ma": how long it is expected yet; 0: it is not, or not there. */
+static uint64_t expected_ms(struct platform *p)
+{
+    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
+    struct esp_error error;
+    uint64_t ms = 0, found;
+    assert_int_equal(transport_call(p->transport, "ma", &request, 5000, &reply, &error), ESP_OK);
+    for (uint32_t i = 0; i < reply.tree_reply.n_records; i++) {
+        const struct node_record *record = &reply.tree_reply.records[i];
+        if (strcmp(record->name, "s") != 0 ||
+            !terms_get_integer(&record->extensions, EXTENSION_EXPECTED, &found))
+            continue;
+        ms += found; /* once */
+        assert_non_null(extension_find(&record->extensions, EXTENSION_UNREACHABLE));
+        assert_string_equal(record->parent, "la");
+    }
+    message_clear(&reply);
+    return ms;
+}
+
+/* It does not say that it starts again, but whatever has ended it may start it: for as long as it says. */
+static void a_server_that_was_ended_in_good_order_is_awaited_for_a_while(void **state)
+{
+    (void)state;
+    struct platform other;
+    platform_open(&other, 31);
+    size_t master = platform_agent(&other, "ma", "");
+    platform_agent(&other, "la", "ma");
+    for (int back = 0; back < 2; back++) {
+        struct simulated_server *server = platform_server(&other, "s", "la");
+        assert_true(platform_settle(&other, master, 2, 5000));
+        expect_described(&other, "job", ESP_OK);
+        assert_int_equal(expected_ms(&other), 0);
+        simulated_may_return(server, 8000);
+        platform_run_ms(&other, 1000);
+        expect_awaited(&other, "job", "", true);
+        platform_server_stop(&other, server);
+        platform_run_ms(&other, 3000);
+        assert_in_range(expected_ms(&other), 4500, 5500);
+        expect_awaited(&other, "job", "", true);
+        expect_awaited(&other, "job", "s", true);
+        expect_awaited(&other, "jobb", "", false);
+        expect_described(&other, "job", ESP_OK);
+        expect_node(&other, "s", ESP_NO_SERVER);
+        if (back) /* the next one is there before its time is over */
+            platform_run_ms(&other, 7000);
+    }
+    assert_int_equal(expected_ms(&other), 0);
+    expect_awaited(&other, "job", "", false);
+    expect_described(&other, "job", ESP_UNKNOWN_PROBLEM);
+    expect_node(&other, "s", ESP_NOT_FOUND);
+    platform_close(&other);
+}
+
+/* ESP_NO_SERVER, with the server that it is disabled on and without hope; or not. */
+static void expect_disabled(struct platform *p, bool disabled)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "jab"}}, reply = {0};
+    struct request wanted = platform_request("jab", 1e9);
+    struct esp_error error;
+    const enum esp_status status = disabled ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM;
+    const char *const words = "jab is disabled on server \"s\"";
+    assert_int_equal(transport_call(p->transport, "ma", &request, 5000, &reply, &error), status);
+    assert_true((strstr(error.text, words) != NULL) == disabled);
+    assert_true((strstr(error.text, "did you mean") != NULL) == !disabled);
+    assert_true((strstr(error.text, "espalier admin enable jab") != NULL) == disabled);
+    assert_true(describe_is_sure(&reply) == disabled);
+    message_clear(&reply);
+    assert_int_equal(platform_submit(p, "ma", &wanted, &reply, &error), status);
+    assert_true((strstr(error.text, words) != NULL) == disabled);
+    message_clear(&reply);
+    for (uint32_t limit = 0; limit < 2; limit++) { /* in the list, in its order, by pages too */
+        request = (struct message){.kind = MESSAGE_LIST, .list = {.after = "", .limit = limit}};
+        assert_int_equal(transport_call(p->transport, "ma", &request, 5000, &reply, &error), ESP_OK);
+        const struct list_reply *list = &reply.list_reply;
+        assert_int_equal(list->n, disabled && !limit ? 2 : 1);
+        assert_true(list->more == (disabled && limit == 1));
+        assert_string_equal(list->items[0].problem, disabled ? "jab" : "job");
+        assert_int_equal(list->items[0].servers, !disabled);
+        assert_true((strstr(list->items[0].title, words) != NULL) == disabled);
+        message_clear(&reply);
+    }
+}
+
+static uint64_t disabled_in_tree(struct platform *p)
+{
+    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
+    struct esp_error error;
+    uint64_t n = 0, all = 0;
+    assert_int_equal(transport_call(p->transport, "ma", &request, 5000, &reply, &error), ESP_OK);
+    for (uint32_t i = 0; i < reply.tree_reply.n_records; i++)
+        if (terms_get_integer(&reply.tree_reply.records[i].extensions, EXTENSION_DISABLED, &n))
+            all += n;
+    message_clear(&reply);
+    return all;
+}
+
+/* Below a leader; the names reach also a master that is started later. */
+static void what_is_disabled_everywhere_is_told_as_that(void **state)
+{
+    static const char texts[] = "jab\0jub"; /* the second one ends with the literal */
+    (void)state;
+    struct platform other;
+    platform_open(&other, 31);
+    size_t master = platform_agent(&other, "ma", "");
+    platform_agent(&other, "la", "ma");
+    struct simulated_server *server = platform_server(&other, "s", "la");
+    assert_true(platform_settle(&other, master, 2, 5000));
+    platform_run_ms(&other, 5000);
+    expect_disabled(&other, false);
+    simulated_disable(server, texts, sizeof "jab");
+    platform_run_ms(&other, 3000);
+    expect_disabled(&other, true);
+    assert_int_equal(disabled_in_tree(&other), 1);
+    platform_agent_kill(&other, master);
+    platform_agent_start(&other, master);
+    platform_run_ms(&other, 20000);
+    expect_disabled(&other, true);
+    simulated_disable(server, texts, sizeof texts);
+    platform_run_ms(&other, 3000);
+    assert_int_equal(disabled_in_tree(&other), 2);
+    simulated_disable(server, "", 1);
+    platform_run_ms(&other, 3000);
+    expect_disabled(&other, false);
+    assert_int_equal(disabled_in_tree(&other), 0);
     platform_close(&other);
 }
 
@@ -258,6 +388,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_problem_that_only_a_lost_server_may_solve_is_told_with_it),
         cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
+        cmocka_unit_test(a_server_that_was_ended_in_good_order_is_awaited_for_a_while),
+        cmocka_unit_test(what_is_disabled_everywhere_is_told_as_that),
         cmocka_unit_test(a_server_that_has_moved_is_lost_once),
         cmocka_unit_test(a_server_that_is_started_again_is_awaited),
         cmocka_unit_test(a_server_that_was_told_to_start_again_is_awaited),
