@@ -227,6 +227,10 @@ void administer_on_order(struct agent *agent, const struct envelope *envelope, c
         lost_forget(agent, order);
         return;
     }
+    if (strcmp(order->node, agent->name) == 0 && strcmp(order->verb, ORDER_GIVEN_UP) == 0) {
+        data_given_up_pass_on(agent, order);
+        return;
+    }
     if (strcmp(order->node, agent->name) == 0) {
         duty_order(&agent->duty, address, envelope, order);
         return;

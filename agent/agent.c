@@ -228,6 +228,8 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
     if (status == ESP_OK)
         status = data_create(agent, random_next(&agent->random), error);
     if (status == ESP_OK)
+        status = data_given_up_create(agent, options, error);
+    if (status == ESP_OK)
         status = down_create(agent, error);
     if (status == ESP_OK)
         status = up_create(agent, options, error);
@@ -254,6 +256,7 @@ static void agent_free(struct agent *agent)
     registered_clear(agent);
     children_destroy(agent->children);
     data_clear(agent);
+    data_given_up_clear(agent);
     absent_release(&agent->absentees);
     lost_problems_release(&agent->lost_problems);
     returning_release(&agent->returning);

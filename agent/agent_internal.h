@@ -18,6 +18,7 @@
  *     queries.c    what people ask: greet, describe, list, tree
  *     administer.c what administrators want of it and of nodes below it
  *     data.c       where data are
+ *     data_given_up.c  data that are to go when they come back
  *     links.c      what was measured of links
  *     figures.c    what is counted: metrics, health
  */
@@ -40,6 +41,7 @@
 #include "core/hierarchy/membership.h"
 #include "core/choice/scheduler.h"
 #include "services/duty.h"
+#include "services/disowned.h"
 #include "util/log.h"
 #include "util/metrics.h"
 #include "util/random.h"
@@ -96,6 +98,9 @@ struct agent {
     struct catalog_store *catalogs;
     struct location *location; /* of data below */
     struct reach *reaches;     /* children in it */
+    struct disowned *disowned; /* data that are to go when they come back; NULL: no master agent */
+    struct timer look_again;   /* whether some of those are still below, */
+    int64_t look_pause_ns;     /* after so long */
     struct timers timers;
     struct random random;
     struct index_search search;
@@ -451,7 +456,24 @@ bool data_on_report(struct agent *agent, struct child *child, const struct repor
 /* Through which children the datum is reached: at most `capacity` of them into `children`; returns how many.
  * 0 also for what is no identity. */
 size_t data_children(const struct agent *agent, const char *datum, struct child **children, size_t capacity);
+/* The same of a key. */
+size_t data_children_of(const struct agent *agent, struct datum_key key, struct child **children,
+                        size_t capacity);
 struct message *data_where(struct agent *agent, const struct data *asked);
+
+/* data_given_up.c */
+/* Reads what a master agent's state folder has of it. ESP_CONFIG, ESP_SYSTEM, ESP_NO_MEMORY. */
+enum esp_status data_given_up_create(struct agent *agent, const struct agent_options *options,
+                                     struct esp_error *error);
+void data_given_up_clear(struct agent *agent);
+/* Whether the question is no question, but the word of its owner that he gives the datum up. */
+bool data_is_given_up(const struct agent *agent, const struct call *call, const struct data *asked);
+/* Notes that, and has it go where it is below. NULL without memory. */
+struct message *data_give_up(struct agent *agent, const struct call *call, const struct data *asked);
+/* What was given up and comes back with the child is told to it. */
+void data_given_up_found(struct agent *agent, const struct child *child, const struct report *report);
+/* The parent tells of one that is below. */
+void data_given_up_pass_on(struct agent *agent, const struct order *order);
 
 /* links.c */
 /* For the inputs of a merge, whose children are these (NULL: lost): their links to each other, in `arena`.

@@ -98,17 +98,24 @@ bool data_on_report(struct agent *agent, struct child *child, const struct repor
     location_hear(agent->location, reach->replacing ? reach->stand_in : reach->number, report);
     if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
         end_replacing(agent, reach);
+    data_given_up_found(agent, child, report);
     return location_has_changes(agent->location);
 }
 
 size_t data_children(const struct agent *agent, const char *datum, struct child **children, size_t capacity)
 {
     struct datum_id id;
-    uint32_t numbers[MOST_NAMED];
-    size_t found = 0;
     if (datum_id_parse(datum, &id, NULL) != ESP_OK)
         return 0;
-    uint32_t n = location_find(agent->location, id.key, NULL, numbers, MOST_NAMED);
+    return data_children_of(agent, id.key, children, capacity);
+}
+
+size_t data_children_of(const struct agent *agent, struct datum_key key, struct child **children,
+                        size_t capacity)
+{
+    uint32_t numbers[MOST_NAMED];
+    size_t found = 0;
+    uint32_t n = location_find(agent->location, key, NULL, numbers, MOST_NAMED);
     for (uint32_t i = 0; i < n && i < MOST_NAMED && found < capacity; i++) {
         struct child *child = child_of(agent, numbers[i]);
         if (child)

@@ -12,6 +12,7 @@ agent_libagent_la_SOURCES = \
 	agent/awake.h \
 	agent/configured.c \
 	agent/data.c \
+	agent/data_given_up.c \
 	agent/decide.c \
 	agent/disabled.c \
 	agent/down.c \

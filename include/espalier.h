@@ -294,8 +294,9 @@ void esp_data_free(struct esp_data_info *infos);
  * has it when it is back; elsewhere it is deleted. */
 enum esp_status esp_data_drop(const char *id);
 /* The same, done with also when servers that keep it cannot be reached, or never come back: *left has their
- * names, by ", ", for free() ("": none). One of them that comes back has it still, unless it asks one that
- * kept it, too, and remembers. ESP_UNREACHABLE: nobody could be asked. */
+ * names, by ", ", for free() ("": none). They delete it when they are back, as master agents note that (for a
+ * year). ESP_UNREACHABLE: nobody could be asked; ESP_VERSION and others: it has gone where it could, and no
+ * master agent has noted it. */
 enum esp_status esp_data_give_up(const char *id, char **left);
 /* Moves it to that server, as esp_data_copy() does; where the server with its original is not there, the copy
  * on that server becomes the original (it is fetched from another server that has one, if there is none). For

@@ -30,6 +30,8 @@ services_libduty_la_SOURCES = \
 	services/duty.h \
 	services/duty_internal.h \
 	services/duty_move.c \
+	services/disowned.c \
+	services/disowned.h \
 	services/place.c \
 	services/place.h
 # Cost models out of measurements. Only what measures links it: LAPACK brings threads, which no daemon wants.

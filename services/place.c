@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/place.h"
+#include "util/durable_file.h"
 #include "util/regular_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define HEADING "espalier place 1"
+#define FILE_NAME "place"
+#define HEADING   "espalier place 1"
 
 static void forget_move(struct node_place *place)
 {
@@ -148,14 +146,6 @@ enum esp_status place_disable(struct node_place *place, const char *problem, boo
 
 /* ---- the file ---- */
 
-static enum esp_status path_of(const char *folder, const char *suffix, char path[PATH_MAX],
-                               struct esp_error *error)
-{
-    if (snprintf(path, PATH_MAX, "%s/place%s", folder, suffix) >= PATH_MAX)
-        return error_set(error, ESP_CONFIG, "state_dir: the path \"%.100s...\" is too long", folder);
-    return ESP_OK;
-}
-
 /* ADDRESS [NAME] */
 static enum esp_status read_instead(struct node_place *place, char *text, struct esp_error *error)
 {
@@ -216,7 +206,7 @@ enum esp_status place_load(const char *folder, const char *name, struct node_pla
     char path[PATH_MAX], line[1024];
     unsigned number = 0;
     *place = (struct node_place){0};
-    enum esp_status status = path_of(folder, "", path, error);
+    enum esp_status status = durable_file_path(folder, FILE_NAME, "", path, error);
     if (status != ESP_OK)
         return status;
     struct esp_error own;
@@ -236,9 +226,16 @@ enum esp_status place_load(const char *folder, const char *name, struct node_pla
     return status;
 }
 
-static bool write_all(FILE *file, const char *name, const struct node_place *place)
+struct written {
+    const char *name;
+    const struct node_place *place;
+};
+
+static bool write_all(FILE *file, const void *arg)
 {
-    bool good = fprintf(file, HEADING "\nname %s\n", name) > 0;
+    const struct written *written = arg;
+    const struct node_place *place = written->place;
+    bool good = fprintf(file, HEADING "\nname %s\n", written->name) > 0;
     if (place->parent)
         good = fprintf(file, "parent %s\n", place->parent) > 0 && good;
     if (place->instead)
@@ -253,44 +250,12 @@ static bool write_all(FILE *file, const char *name, const struct node_place *pla
         good = fprintf(file, "disabled %s\n", place->disabled[i]) > 0 && good;
     for (size_t i = 0; i < place->refuges.n; i++)
         good = fprintf(file, "refuge %s\n", place->refuges.addresses[i]) > 0 && good;
-    return fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
-}
-
-static void sync_folder(const char *folder)
-{
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    fsync(fd);
-    close(fd);
+    return good;
 }
 
 enum esp_status place_save(const char *folder, const char *name, const struct node_place *place,
                            struct esp_error *error)
 {
-    char path[PATH_MAX], temporary[PATH_MAX];
-    enum esp_status status = path_of(folder, "", path, error);
-    if (status == ESP_OK)
-        status = path_of(folder, ".new", temporary, error);
-    if (status != ESP_OK)
-        return status;
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return error_errno(error, "cannot make the folder %s", folder);
-    struct esp_error own;
-    error = error ? error : &own;
-    FILE *file = regular_file_open(temporary, "w", error);
-    if (!file)
-        return error->status;
-    bool good = write_all(file, name, place);
-    if (!good)
-        status = error_errno(error, "cannot write %s", temporary);
-    if (fclose(file) != 0 && good)
-        status = error_errno(error, "cannot write %s", temporary);
-    if (status == ESP_OK && rename(temporary, path) != 0)
-        status = error_errno(error, "cannot replace %s", path);
-    if (status != ESP_OK)
-        unlink(temporary);
-    else
-        sync_folder(folder);
-    return status;
+    const struct written written = {name, place};
+    return durable_file_replace(folder, FILE_NAME, write_all, &written, error);
 }

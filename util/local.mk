@@ -18,6 +18,8 @@ util_libutil_la_SOURCES = \
 	util/config_write.c \
 	util/crc32c.c \
 	util/crc32c.h \
+	util/durable_file.c \
+	util/durable_file.h \
 	util/error.c \
 	util/error.h \
 	util/escape.c \

@@ -22,8 +22,7 @@ static enum esp_status remove_one(const struct command_line *command, const char
     const enum esp_status status = esp_data_give_up(id, &left);
     if (status == ESP_OK && *left) {
         snprintf(text, sizeof text,
-                 "%s is given up on %s, which cannot be reached: should that come back, it may have it still",
-                 id, left);
+                 "%s is given up on %s, which cannot be reached: it goes there when that is back", id, left);
         command_complain(command->verb->name, text);
     }
     free(left);

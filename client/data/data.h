@@ -151,8 +151,9 @@ enum esp_status data_original_silent(struct engine *engine, const char *id, char
                                      struct esp_error *error);
 
 /* data_drop() everywhere, also where servers that keep it cannot be reached: those that are name them no
- * more. `left` (DATA_LEFT_BYTES): the names of those, by ", "; "": none. ESP_UNREACHABLE: nobody could be
- * asked. */
+ * more, and all master agents that are known note it, so that it goes there when those are back. `left`
+ * (DATA_LEFT_BYTES): the names of those, by ", "; "": none. ESP_UNREACHABLE: nobody could be asked;
+ * ESP_VERSION and others: it has gone where it could, and no master agent has noted it. */
 enum esp_status data_give_up(struct engine *engine, const char *id, char *left, struct esp_error *error);
 
 /* Removes what that server (NULL: any) has set aside of it, as its file was damaged. ESP_NOT_FOUND: none has;

@@ -3,6 +3,7 @@
  * Deleting data: wherever they are, and wherever they are going.
  */
 #include "client/data/data.h"
+#include "client/session/route.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -264,7 +265,46 @@ static enum esp_status give_up_silent(struct engine *engine, const char *id,
     return ESP_OK;
 }
 
-enum esp_status data_give_up(struct engine *engine, const char *id, char *left, struct esp_error *error)
+/* ---- those that come back hear of it by master agents ---- */
+
+struct telling {
+    bool is_noted;        /* by one at least */
+    struct esp_error why; /* the first that could not */
+};
+
+static void note_told(void *arg, const char *address, const struct message *reply,
+                      const struct esp_error *why)
+{
+    struct telling *telling = arg;
+    const bool noted = reply && extension_find(&reply->data_reply.extensions, EXTENSION_DISOWNED);
+    telling->is_noted |= noted;
+    if (noted || telling->why.status != ESP_OK)
+        return;
+    if (why)
+        error_set(&telling->why, why->status, "%s", why->text);
+    else
+        error_set(&telling->why, ESP_VERSION, "the master agent at %s is of a version that does not note it",
+                  address);
+}
+
+static enum esp_status tell_masters(struct engine *engine, const char *id, const char *left,
+                                    struct esp_error *error)
+{
+    struct telling telling = {0};
+    struct extension extension = {.tag = EXTENSION_DISOWNED};
+    struct message request = {.kind = MESSAGE_DATA,
+                              .data = {.datum = id, .after = "", .extensions = {&extension, 1}}};
+    enum esp_status status =
+        route_ask_all(engine->route, &request, engine->call_timeout_ms, note_told, &telling, &telling.why);
+    if (status == ESP_OK && telling.is_noted)
+        return ESP_OK;
+    return error_set(error, telling.why.status,
+                     "the datum is given up, but no master agent has noted that (%.200s): should %.200s come "
+                     "back, delete it again",
+                     telling.why.text, left);
+}
+
+static enum esp_status give_up(struct engine *engine, const char *id, char *left, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct data_witnesses witnesses;
@@ -277,6 +317,12 @@ enum esp_status data_give_up(struct engine *engine, const char *id, char *left, 
     return is_silence && witnesses.asked && witnesses.n_silent > 0
                ? give_up_silent(engine, id, &witnesses, left)
                : status;
+}
+
+enum esp_status data_give_up(struct engine *engine, const char *id, char *left, struct esp_error *error)
+{
+    const enum esp_status status = give_up(engine, id, left, error);
+    return status == ESP_OK && *left ? tell_masters(engine, id, left, error) : status;
 }
 
 enum esp_status data_original_silent(struct engine *engine, const char *id, char *names,

@@ -51,6 +51,14 @@ const char *datum_id_short(const struct datum_id *id, char *text);
  * any bytes up to its NUL; at most DATUM_TEXT of them are looked at. */
 enum esp_status datum_id_parse(const char *text, struct datum_id *id, struct esp_error *error);
 
+/* A datum that was given up, and its owner ("": without a certificate), as EXTENSION_DISOWNED carries them:
+ * each with its NUL. `bytes` lives as long as the extension. */
+#define DATUM_GIVEN_UP_BYTES (DATUM_TEXT + CAP_NAME + 1)
+struct extension datum_given_up_pack(const struct datum_id *id, const char *owner,
+                                     char bytes[DATUM_GIVEN_UP_BYTES]);
+/* False: it makes no sense. *owner points into the extension. */
+bool datum_given_up_read(const struct extension *extension, struct datum_id *id, const char **owner);
+
 /* ---- what it is ---- */
 
 /* One array (or scalar: n_dims 0; or text or file: its bytes). Sparse matrices in compressed form are three

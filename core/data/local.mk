@@ -3,6 +3,7 @@ core_libcore_la_SOURCES += \
 	core/data/datum.c \
 	core/data/datum.h \
 	core/data/datum_argument.c \
+	core/data/datum_given_up.c \
 	core/data/datum_pieces.c \
 	core/data/datum_pieces.h \
 	core/data/datum_section.c \

@@ -126,6 +126,12 @@ struct data {
 /* Tag in a drop: names of servers, each with its NUL, that need not be named any more as those that keep the
  * datum, which has been deleted here: it has gone from there, too, or is given up. Nothing is deleted. */
 #define EXTENSION_SETTLED 84
+/* Tag in a data request to a master agent about one datum, empty: the asker has given it up while servers
+ * that may have it could not be reached, and those are to delete it when they are back. Tag in the answer:
+ * that is noted (one of an earlier version has not). Tag in an order to a child of that verb: identity and
+ * owner (datum_given_up_pack()) of a datum that is there, or below there, and is to go. */
+#define EXTENSION_DISOWNED 126
+#define ORDER_GIVEN_UP     "given-up"
 /* Tag in an open: the name of the server that fetches the datum because a session there needs it. */
 #define EXTENSION_FETCHER 45
 /* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */

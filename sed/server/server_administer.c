@@ -344,8 +344,12 @@ void server_on_order(struct server *server, const struct envelope *envelope, con
     const char *parent = membership_parent_name(server->membership);
     if (parent && strcmp(parent, envelope->from) == 0 &&
         membership_parent_incarnation(server->membership) == envelope->from_incarnation &&
-        strcmp(order->node, server->name) == 0)
-        duty_order(&server->duty, membership_parent_address(server->membership), envelope, order);
+        strcmp(order->node, server->name) == 0) {
+        if (strcmp(order->verb, ORDER_GIVEN_UP) == 0)
+            data_on_given_up(server, order);
+        else
+            duty_order(&server->duty, membership_parent_address(server->membership), envelope, order);
+    }
 }
 
 /* A server has nothing below it; it does not move by itself, as only those above see the tree. */

@@ -104,6 +104,8 @@ struct server_data {
 enum esp_status server_data_create(struct server *server, struct esp_error *error);
 void server_data_release(struct server *server);
 void server_data_tick(struct server *server, int64_t now_ns);
+/* The parent says that a datum was given up while this server could not be reached: it goes. */
+void data_on_given_up(struct server *server, const struct order *order);
 /* False: it is none of these. */
 bool server_data_on_call(struct server *server, struct call *call, const struct message *request);
 /* Whether it was a call about data. */

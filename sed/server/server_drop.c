@@ -110,6 +110,25 @@ void data_on_drop(struct server *server, struct call *call, const struct drop *d
         data_refuse(call, MESSAGE_DONE_REPLY, drop->datum, &error);
 }
 
+void data_on_given_up(struct server *server, const struct order *order)
+{
+    struct asker asker;
+    struct datum_id id;
+    struct esp_error error;
+    const char *owner;
+    char text[DATUM_TEXT];
+    const struct extension *what = extension_find(&order->extensions, EXTENSION_DISOWNED);
+    if (!server->data.store || !datum_given_up_read(what, &id, &owner))
+        return;
+    asker_set(&asker, owner, false);
+    const enum esp_status status = drop_all(server, &asker, &id, &error);
+    if (status == ESP_OK)
+        log_notice("%s: it was given up while this server was away: it goes", datum_id_short(&id, text));
+    else if (status != ESP_NOT_FOUND)
+        log_warning("%s: it was given up, and cannot be deleted here now: %s", datum_id_short(&id, text),
+                    error.text);
+}
+
 /* ---- moves: of several servers that want the original, one gets it ---- */
 
 /* The ticket of the server that may have it in place of this one: there is one at most. */

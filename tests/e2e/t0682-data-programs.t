@@ -19,6 +19,7 @@ check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" 
 check "wrong uses are told, and change nothing" "${steps%data_steps}stay_steps" wrong
 check "so is memory that is not there" "${steps%data_steps}stay_steps" shorter
 check "data that are not what the program says are told" "${steps%data_steps}stay_steps" misdescribed
+check "what is in a container is waited for together" "${steps%data_steps}stay_steps" containers
 check "what was to go to a server that there is not can be deleted" "${steps%data_steps}stay_steps" misspelt
 check "what cannot go to one place goes to the others" "${steps%data_steps}stay_steps" several
 check "a result that is to be on another server is there alone" "${steps%data_steps}stay_steps" result
@@ -116,11 +117,10 @@ check_fails 3 "nor can it be deleted" espalier data rm "$(cat twice.id)"
 check "but given up" espalier data rm --force "$(cat twice.id)"
 check_fails 5 "which holds for all" espalier data info "$(cat twice.id)"
 check_says "who are told" 'it was deleted'
-start_server B
-check "it is there with its server" wait_until has_it B
 stop A KILL
-check "and goes" espalier data rm "$(cat twice.id)"
 start_server A
+start_server B
+check "also where all others were started again, it goes when its server is back" wait_until is_gone B
 check "two servers are there once more" wait_until servers 2
 espalier data put two.mtx -s A -m persistent >twice.id
 check "a replica" espalier data cp "$(cat twice.id)" B

@@ -150,6 +150,78 @@ static void an_agent_names_the_one_above(void **state)
     message_clear(&reply);
 }
 
+static void give_up(const char *agent, const char *datum)
+{
+    struct extension extension = {.tag = EXTENSION_DISOWNED};
+    struct message request = {.kind = MESSAGE_DATA}, reply = {0};
+    request.data = (struct data){.datum = datum, .after = "", .extensions = {&extension, 1}};
+    assert_int_equal(ask(agent, &request, &reply), ESP_OK);
+    assert_non_null(extension_find(&reply.data_reply.extensions, EXTENSION_DISOWNED));
+    message_clear(&reply);
+}
+
+static bool server_has(const char *datum)
+{
+    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = datum, .after = ""}}, reply = {0};
+    const enum esp_status status = ask("sed", &request, &reply);
+    message_clear(&reply);
+    return status == ESP_OK;
+}
+
+static void be_away(bool away)
+{
+    inproc_partition(rig.transport, "leader", "sed", away);
+    inproc_partition(rig.transport, "master", "sed", away);
+}
+
+static void what_was_given_up_goes_when_it_comes_back(void **state)
+{
+    (void)state;
+    char text[2][DATUM_TEXT], next[64];
+    bool server;
+    put(text[0]);
+    put(text[1]);
+    rig_run(&rig, 1);
+    be_away(true);
+    rig_run(&rig, 20);
+    assert_int_equal(places("master", text[0], next, &server), 0);
+    give_up("master", text[0]);
+    give_up("master", text[0]); /* said again */
+    assert_true(server_has(text[0]));
+    be_away(false);
+    rig_run(&rig, 20);
+    assert_false(server_has(text[0]));
+    assert_true(server_has(text[1]));
+    assert_int_equal(places("master", text[0], next, &server), 0);
+    assert_int_equal(places("master", text[1], next, &server), 1);
+}
+
+static void what_is_there_still_goes_at_once(void **state)
+{
+    (void)state;
+    char text[DATUM_TEXT];
+    put(text);
+    rig_run(&rig, 1);
+    give_up("master", text);
+    rig_run(&rig, 1);
+    assert_false(server_has(text));
+}
+
+static void it_is_said_again_until_it_has_gone(void **state)
+{
+    (void)state;
+    char text[DATUM_TEXT];
+    put(text);
+    rig_run(&rig, 1);
+    inproc_partition(rig.transport, "leader", "sed", true);
+    give_up("master", text);
+    rig_run(&rig, 1);
+    inproc_partition(rig.transport, "leader", "sed", false);
+    assert_true(server_has(text));
+    rig_run(&rig, 11);
+    assert_false(server_has(text));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -158,6 +230,9 @@ int main(void)
         TEST(what_is_deleted_is_known_nowhere),
         TEST(an_agent_that_is_restarted_hears_of_all_again),
         TEST(an_agent_names_the_one_above),
+        TEST(what_was_given_up_goes_when_it_comes_back),
+        TEST(what_is_there_still_goes_at_once),
+        TEST(it_is_said_again_until_it_has_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
