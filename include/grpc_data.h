@@ -112,7 +112,8 @@ grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, cons
 
 /* Waits until transfers, and sessions whose result they are, have ended: of all data of the list (which ends
  * with NULL), or of one, which *returned then tells (NULL: not wanted; with GRPC_WAIT_ALL: one that failed).
- * GRPC_SESSION_FAILED: a transfer or session failed. GRPC_OTHER_ERROR_CODE: another mode. */
+ * A container has ended when all that is in it has. GRPC_SESSION_FAILED: a transfer or session failed.
+ * GRPC_OTHER_ERROR_CODE: another mode. */
 grpc_error_t grpc_data_wait(const grpc_data_t **list, grpc_completion_mode_t mode, grpc_data_t **returned);
 
 /* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. Of

@@ -17,6 +17,7 @@
 
 struct putting {
     struct engine *engine;
+    const char *server; /* its name */
     char address[CAP_ADDRESS + 1];
     const char *id;
     struct datum_key key;
@@ -179,6 +180,15 @@ static enum esp_status put_once(struct putting *putting, struct esp_error *error
     return status;
 }
 
+/* It may be started again, at another address: what it had got of the datum is sent anew then. */
+static void find_again(struct putting *putting)
+{
+    char address[CAP_ADDRESS + 1];
+    struct esp_error unknown;
+    if (engine_await_name(putting->engine, putting->server, address, &unknown) == ESP_OK)
+        memcpy(putting->address, address, strlen(address) + 1);
+}
+
 static enum esp_status put(struct putting *putting, struct esp_error *error)
 {
     data_progress_begin(&putting->progress, putting->engine);
@@ -187,6 +197,8 @@ static enum esp_status put(struct putting *putting, struct esp_error *error)
         if (!transfer_may_go_on(status) || i == DATA_MOST_RESUMED || data_is_late(&putting->progress))
             return status;
         engine_pause(&putting->engine->closing, INT64_C(50) << i);
+        if (status == ESP_UNREACHABLE)
+            find_again(putting);
     }
 }
 
@@ -199,9 +211,13 @@ static enum esp_status put_as(struct putting *putting, const char *server, const
     if (status != ESP_OK)
         return status;
     snprintf(putting->address, sizeof putting->address, "%s", address);
+    putting->server = server;
     putting->id = putting->datum.datum = datum_id_text(&is, id);
     putting->key = is.key;
-    return put(putting, error);
+    status = put(putting, error);
+    if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
+        error_prefix_at(error, server, putting->address);
+    return status;
 }
 
 /* *ticket 0: it is there already. */

@@ -57,10 +57,11 @@ enum esp_status grid_api_each(struct grid_data *grid,
     enum esp_status status = ESP_OK;
     if (!grid->is_container)
         return what(grid, arg, error);
-    for (size_t i = 0; status == ESP_OK && i < grid->n_items; i++) {
+    for (size_t i = 0; i < grid->n_items; i++) {
+        struct esp_error another;
         struct grid_data *item = grid->items[i] ? grid_use_number(grid->items[i]) : NULL;
-        if (item)
-            status = what(item, arg, error);
+        const enum esp_status own = item ? what(item, arg, status == ESP_OK ? error : &another) : ESP_OK;
+        status = status == ESP_OK ? own : status;
         grid_release(item);
     }
     return status;
@@ -295,7 +296,8 @@ static enum esp_status read_filter(struct filter *filter, const char **list, str
     enum esp_status status = grid_uris_read(&filter->servers, list, NULL, true, error);
     for (size_t i = 0; status == ESP_OK && i < filter->servers.n; i++)
         if (filter->servers.items[i].place != GRID_SERVER || !*filter->servers.items[i].rest)
-            status = error_set(error, ESP_INVALID, "expected server:NAME, found another place");
+            status = error_set(error, ESP_INVALID,
+                               "URIs_filter: expected servers only (server:NAME), found \"%.200s\"", list[i]);
     return status;
 }
 
@@ -313,5 +315,5 @@ grpc_error_t grpc_data_free(grpc_data_t *data, const char **URIs_filter)
     grid_uris_clear(&filter.servers);
     if (status == ESP_OK)
         grid_remove(grid);
-    return grid_api_leave(grid, status == ESP_OK ? GRPC_NO_ERROR : outcome_code(status));
+    return grid_api_leave(grid, grid_api_code_of(status));
 }

@@ -28,7 +28,8 @@ struct library *grid_api_enter(const grpc_data_t *data, struct grid_data **grid,
 /* How it ends; returns the code. */
 grpc_error_t grid_api_leave(struct grid_data *grid, grpc_error_t code);
 
-/* Calls `what` with the data, or with each of a container's. Stops at the first failure. */
+/* Calls `what` with the data, or with each of a container's, also behind one with which it fails; the first
+ * failure is told. */
 enum esp_status grid_api_each(struct grid_data *grid,
                               enum esp_status (*what)(struct grid_data *grid, void *arg,
                                                       struct esp_error *error),

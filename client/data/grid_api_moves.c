@@ -26,6 +26,19 @@ static void replace(struct grid_uris *uris, struct grid_uris *read)
     *read = (struct grid_uris){0};
 }
 
+/* Of a container nothing happens to any, where the lists are wrong for one. */
+static enum esp_status check(struct grid_data *grid, void *arg, struct esp_error *error)
+{
+    const struct wanted *wanted = arg;
+    struct grid_uris read = {0};
+    enum esp_status status = read_list(grid, &read, wanted->inputs, NULL, false, error);
+    grid_uris_clear(&read);
+    if (status == ESP_OK)
+        status = read_list(grid, &read, wanted->outputs, wanted->modes, true, error);
+    grid_uris_clear(&read);
+    return status;
+}
+
 /* Both lists are replaced, or none. */
 static enum esp_status transfer(struct grid_data *grid, void *arg, struct esp_error *error)
 {
@@ -53,20 +66,50 @@ grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, cons
     if (!library)
         return code;
     struct wanted wanted = {library->engine, input_URIs, output_URIs, output_modes};
-    return grid_api_leave(grid, grid_api_code_of(grid_api_each(grid, transfer, &wanted, library_error())));
+    enum esp_status status = grid_api_each(grid, check, &wanted, library_error());
+    if (status == ESP_OK)
+        status = grid_api_each(grid, transfer, &wanted, library_error());
+    return grid_api_leave(grid, grid_api_code_of(status));
 }
 
-static enum esp_status settle(struct grid_data *grid, void *arg, struct esp_error *error)
-{
-    (void)arg;
-    return holding_wait(grid->holding, error);
-}
-
+/* What is waited for: of each of the list its value, or those of all that are in it. */
 struct waiting {
-    struct grid_data **grids; /* used */
+    struct grid_data **grids; /* used, as those with the values are: */
+    struct grid_data **members;
     struct holding **holdings;
-    size_t n;
+    size_t *ends; /* of each of the list, behind its last member */
+    size_t n, n_members;
 };
+
+static void add_member(struct waiting *waiting, uint64_t number)
+{
+    struct grid_data *grid = number ? grid_use_number(number) : NULL;
+    if (!grid)
+        return;
+    waiting->holdings[waiting->n_members] = grid->holding;
+    waiting->members[waiting->n_members++] = grid;
+}
+
+static enum esp_status add_members(struct waiting *waiting, struct esp_error *error)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < waiting->n; i++)
+        most += waiting->grids[i]->is_container ? waiting->grids[i]->n_items : 1;
+    waiting->members = calloc(most + 1, sizeof *waiting->members);
+    waiting->holdings = calloc(most + 1, sizeof *waiting->holdings);
+    waiting->ends = calloc(waiting->n + 1, sizeof *waiting->ends);
+    if (!waiting->members || !waiting->holdings || !waiting->ends)
+        return error_no_memory(error, "a list of data");
+    for (size_t i = 0; i < waiting->n; i++) {
+        const struct grid_data *grid = waiting->grids[i];
+        if (!grid->is_container)
+            add_member(waiting, grid->number);
+        for (size_t k = 0; grid->is_container && k < grid->n_items; k++)
+            add_member(waiting, grid->items[k]);
+        waiting->ends[i] = waiting->n_members;
+    }
+    return ESP_OK;
+}
 
 static enum esp_status gather(const grpc_data_t **list, struct waiting *waiting, struct esp_error *error)
 {
@@ -76,46 +119,55 @@ static enum esp_status gather(const grpc_data_t **list, struct waiting *waiting,
     if (list[n])
         return error_set(error, ESP_LIMIT, "expected at most %d data, found more", MOST_WAITS);
     waiting->grids = calloc(n + 1, sizeof *waiting->grids);
-    waiting->holdings = calloc(n + 1, sizeof *waiting->holdings);
-    if (!waiting->grids || !waiting->holdings)
+    if (!waiting->grids)
         return error_no_memory(error, "a list of data");
-    for (; waiting->n < n; waiting->n++) {
-        struct grid_data *grid = waiting->grids[waiting->n] = grid_use(list[waiting->n]);
-        if (!grid)
+    for (; waiting->n < n; waiting->n++)
+        if (!(waiting->grids[waiting->n] = grid_use(list[waiting->n])))
             return error_set(error, ESP_INVALID, "data %zu of the list were never initialized, or were freed",
                              waiting->n + 1);
-        waiting->holdings[waiting->n] = grid->holding;
-    }
-    return ESP_OK;
+    return add_members(waiting, error);
 }
 
-/* Returns which one it is about; `n`: none. */
-static size_t wait_for_all(const struct waiting *waiting, enum esp_status *status)
+static void release(struct waiting *waiting)
 {
-    struct esp_error why;
+    for (size_t i = 0; i < waiting->n; i++)
+        grid_release(waiting->grids[i]);
+    for (size_t i = 0; i < waiting->n_members; i++)
+        grid_release(waiting->members[i]);
+    free(waiting->grids);
+    free(waiting->members);
+    free(waiting->holdings);
+    free(waiting->ends);
+}
+
+/* All of that one of the list, also behind one that failed. Whether none has; *why is the first failure. */
+static bool wait_for(const struct waiting *waiting, size_t at, struct esp_error *why)
+{
+    bool good = true;
+    for (size_t i = at > 0 ? waiting->ends[at - 1] : 0; i < waiting->ends[at]; i++) {
+        struct esp_error another;
+        good = holding_wait(waiting->holdings[i], good ? why : &another) == ESP_OK && good;
+    }
+    return good;
+}
+
+/* Returns the first one that failed; `n`: none. */
+static size_t wait_for_all(const struct waiting *waiting, struct esp_error *why)
+{
     size_t failed = waiting->n;
-    *status = ESP_OK;
     for (size_t i = 0; i < waiting->n; i++) {
-        if (grid_api_each(waiting->grids[i], settle, NULL, &why) == ESP_OK || failed < waiting->n)
-            continue;
-        failed = i;
-        *status = error_set(library_error(), why.status, "%s", why.text);
+        struct esp_error another;
+        if (!wait_for(waiting, i, failed == waiting->n ? why : &another) && failed == waiting->n)
+            failed = i;
     }
     return failed;
 }
 
-static size_t wait_for_any(const struct waiting *waiting, enum esp_status *status)
+/* Which one it is; whether that has failed. */
+static size_t wait_for_any(const struct waiting *waiting, bool *failed, struct esp_error *why)
 {
-    for (size_t i = 0; i < waiting->n; i++)
-        if (waiting->grids[i]->is_container) {
-            *status = error_set(library_error(), ESP_INVALID,
-                                "a container can be waited for with GRPC_WAIT_ALL only");
-            return waiting->n;
-        }
-    if (waiting->n == 0)
-        return 0;
-    size_t found = holding_wait_any(waiting->holdings, waiting->n);
-    *status = holding_wait(waiting->holdings[found], library_error());
+    const size_t found = waiting->n > 0 ? holding_wait_any(waiting->holdings, waiting->ends, waiting->n) : 0;
+    *failed = found < waiting->n && !wait_for(waiting, found, why);
     return found;
 }
 
@@ -136,17 +188,17 @@ grpc_error_t grpc_data_wait(const grpc_data_t **list, grpc_completion_mode_t mod
                         : is_mode        ? GRPC_INVALID_DATA
                                          : GRPC_OTHER_ERROR_CODE;
     if (status == ESP_OK) {
-        size_t at = mode == GRPC_WAIT_ANY ? wait_for_any(&waiting, &status) : wait_for_all(&waiting, &status);
+        bool failed;
+        size_t at;
+        if (mode == GRPC_WAIT_ANY)
+            at = wait_for_any(&waiting, &failed, library_error());
+        else
+            failed = (at = wait_for_all(&waiting, library_error())) < waiting.n;
         if (returned && at < waiting.n)
             *returned = (grpc_data_t *)list[at];
-        code = status == ESP_OK        ? GRPC_NO_ERROR
-               : status == ESP_INVALID ? GRPC_OTHER_ERROR_CODE
-                                       : GRPC_SESSION_FAILED;
+        code = failed ? GRPC_SESSION_FAILED : GRPC_NO_ERROR;
     }
-    for (size_t i = 0; i < waiting.n; i++)
-        grid_release(waiting.grids[i]);
-    free(waiting.grids);
-    free(waiting.holdings);
+    release(&waiting);
     library_leave(code == GRPC_NO_ERROR);
     return code;
 }

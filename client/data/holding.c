@@ -244,13 +244,21 @@ enum esp_status holding_wait(struct holding *holding, struct esp_error *error)
     return holding_wait_before(holding, UINT64_MAX, 0, error);
 }
 
-size_t holding_wait_any(struct holding *const *holdings, size_t n)
+/* With the lock held. */
+static bool none_is_due(struct holding *const *holdings, size_t from, size_t to)
+{
+    while (from < to && !holdings[from]->due)
+        from++;
+    return from == to;
+}
+
+size_t holding_wait_any(struct holding *const *holdings, const size_t *ends, size_t n)
 {
     size_t found = n;
     pthread_mutex_lock(&lock);
     while (found == n) {
-        for (found = 0; found < n && holdings[found]->due; found++)
-            ;
+        for (found = 0; found < n && !none_is_due(holdings, found > 0 ? ends[found - 1] : 0, ends[found]);)
+            found++;
         if (found == n)
             pthread_cond_wait(&changed, &lock);
     }

@@ -80,8 +80,9 @@ enum esp_status holding_wait(struct holding *holding, struct esp_error *error);
  * are to; *error is as it was. */
 enum esp_status holding_wait_before(struct holding *holding, uint64_t turn, int64_t timeout_ms,
                                     struct esp_error *error);
-/* Waits until none is to make another value of one of those, at least one; returns its place. */
-size_t holding_wait_any(struct holding *const *holdings, size_t n);
+/* The holdings are in n groups, one behind the other, which end before ends[0], ends[1], ...: waits until
+ * none is to make another value in one of these, at least one; returns its place. */
+size_t holding_wait_any(struct holding *const *holdings, const size_t *ends, size_t n);
 /* Whether none is (now). */
 bool holding_is_settled(struct holding *holding);
 

@@ -12,6 +12,7 @@
  *     stay_steps somewhere    on a server that is not named
  *     stay_steps twice        durable on A and B, with the identity in the file twice.id
  *     stay_steps wrong        wrong uses, which change nothing
+ *     stay_steps containers   several data, waited for together
  *     stay_steps shorter      memory that is not there
  *     stay_steps misdescribed data on servers, taken for others of as many bytes
  *     stay_steps misspelt     durable on A, and to be so on a server that there is not
@@ -405,6 +406,53 @@ static int wrong(void)
     return 0;
 }
 
+/* All that is in a container is waited for, also behind what fails; it fails as a transfer whatever is wrong.
+ */
+static int containers(void)
+{
+    enum { MUCH = 800 };
+    grpc_function_handle_t mul;
+    grpc_sessionid_t session;
+    grpc_data_t slow, missing, ready, both_of, other, *told_of = NULL;
+    const size_t extents[] = {MUCH, MUCH, 0}, two[] = {2, 0};
+    const grpc_data_mode_t modes[] = {GRPC_VOLATILE, GRPC_END_LIST};
+    const grpc_data_t *any[] = {&other, &both_of, NULL}, *all[] = {&other, &both_of, NULL};
+    const char *lines[] = {"file:five", NULL};
+    double *m = calloc(2, MUCH * MUCH * sizeof *m);
+    HOLDS(m != NULL);
+    fill(a, 16);
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(grpc_data_init(&slow, NULL, NULL, GRPC_DOUBLE, extents, modes));
+    MUST(array(&missing, "memory:a", "server:A", GRPC_VOLATILE));
+    MUST(array(&ready, "memory:a", "server:A", GRPC_VOLATILE));
+    MUST(grpc_data_init(&both_of, NULL, NULL, GRPC_CONTAINER_OF_GRPC_DATA, two, NULL));
+    MUST(grpc_data_init(&other, NULL, NULL, GRPC_CONTAINER_OF_GRPC_DATA, two, NULL));
+    MUST(grpc_data_container_set(&both_of, 0, &missing));
+    MUST(grpc_data_container_set(&both_of, 1, &slow));
+    MUST(grpc_data_container_set(&other, 1, &ready));
+    FILE *file = fopen("five", "w"); /* no array of that size */
+    HOLDS(file && fputs("short", file) >= 0 && fclose(file) == 0);
+    MUST(grpc_data_transfer(&missing, lines, NULL, NULL));
+    MUST(grpc_data_transfer(&ready, NULL, NULL, NULL));
+    HOLDS(wait_for(&ready) == 0);
+    MUST(grpc_call_async(&mul, &session, MUCH, m, m, &slow));
+    MUST(grpc_data_wait(any, GRPC_WAIT_ANY, &told_of));
+    HOLDS(told_of == &other);
+    HOLDS(grpc_data_wait(all, GRPC_WAIT_ALL, &told_of) == GRPC_SESSION_FAILED);
+    HOLDS(told_of == &both_of && strstr(esp_last_error()->text, "bytes of the array, found 5") != NULL);
+    HOLDS(says(&slow, GRPC_INFO_STATUS, "ready"));
+    MUST(grpc_wait(session));
+    HOLDS(grpc_data_free(&ready, lines) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "found \"file:five\"") != NULL);
+    MUST(grpc_data_free(&other, NULL));
+    MUST(grpc_data_free(&both_of, NULL));
+    MUST(grpc_data_free(&ready, NULL));
+    MUST(grpc_data_free(&slow, NULL));
+    free(m);
+    return 0;
+}
+
 /* An array that is shorter than the program says, in a call and as a datum. */
 static int shorter(void)
 {
@@ -628,6 +676,7 @@ int main(int argc, char **argv)
                  : strcmp(what, "somewhere") == 0    ? somewhere()
                  : strcmp(what, "durable") == 0      ? durable()
                  : strcmp(what, "wrong") == 0        ? wrong()
+                 : strcmp(what, "containers") == 0   ? containers()
                  : strcmp(what, "shorter") == 0      ? shorter()
                  : strcmp(what, "misdescribed") == 0 ? misdescribed()
                  : strcmp(what, "misspelt") == 0     ? misspelt()

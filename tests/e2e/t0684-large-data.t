@@ -161,8 +161,28 @@ check "again, it goes on" put wide.npy A sticky
 check "with the datum that was begun" grep -qx "$(cat note)" wide.npy.id
 check "which is whole" got_back "$(cat wide.npy.id)" wide.npy
 check_fails any "and no note of it is left" noted
+# Its server is killed in the middle, and comes back at another address, with nothing of it.
+put_over_restart() {
+    for attempt in 1 2 3 4 5 6 7 8 9 10; do
+        echo "attempt $attempt"
+        espalier data put wide.npy -s A -m sticky >begun 2>&1 &
+        putter=$!
+        tries=5000
+        until noted || [ $((tries -= 1)) -eq 0 ]; do sleep 0.001; done
+        kill -STOP "$pid_A"
+        begun=false
+        noted && test ! -s begun && begun=true
+        stop A KILL
+        start_server A
+        wait $putter || return 1
+        espalier data get "$(cat begun)" back.npy && cmp back.npy wide.npy && espalier data rm "$(cat begun)" || return 1
+        $begun && return
+    done
+    return 1
+}
 first=$(cat wide.npy.id)
 check "the next one is another" put wide.npy A sticky
+check "a put goes on when its server was killed and is back, elsewhere" put_over_restart
 check_fails any "datum" grep -qx "$first" wide.npy.id
 second=$(cat wide.npy.id)
 put_beside() { # another put of the file, while the first one is in the middle of its own

@@ -66,6 +66,29 @@ static void a_call_hears_how_the_one_before_it_failed(void **state)
     holding_release(array);
 }
 
+/* As containers of data are waited for. */
+static void a_group_has_ended_when_all_in_it_have(void **state)
+{
+    struct holding *a = an_array(), *b = an_array(), *c = an_array();
+    struct holding *const all[] = {a, b, c};
+    const size_t one_and_two[] = {1, 3}, two_and_one[] = {2, 3}, none_and_all[] = {0, 3};
+    struct holding_due first = {.turn = holding_next_turn()}, second = {.turn = holding_next_turn()};
+    (void)state;
+    holding_expect(a, &first);
+    assert_int_equal(holding_wait_any(all, one_and_two, 2), 1);
+    assert_int_equal(holding_wait_any(all, two_and_one, 2), 1);
+    assert_int_equal(holding_wait_any(all, none_and_all, 2), 0);
+    holding_arrived(a, &first, "A:1", NULL);
+    holding_expect(c, &second);
+    assert_int_equal(holding_wait_any(all, one_and_two, 2), 0);
+    assert_int_equal(holding_wait_any(all, two_and_one, 2), 0);
+    holding_arrived(c, &second, "A:2", NULL);
+    assert_int_equal(holding_wait_any(all, none_and_all + 1, 1), 0);
+    holding_release(a);
+    holding_release(b);
+    holding_release(c);
+}
+
 static void a_doomed_value_goes_with_the_last_call_that_has_begun(void **state)
 {
     struct holding *array = an_array();
@@ -106,6 +129,7 @@ int main(void)
         cmocka_unit_test(of_two_calls_on_one_array_the_first_waits_for_none),
         cmocka_unit_test(two_calls_across_two_arrays_do_not_wait_in_a_circle),
         cmocka_unit_test(a_call_hears_how_the_one_before_it_failed),
+        cmocka_unit_test(a_group_has_ended_when_all_in_it_have),
         cmocka_unit_test(a_doomed_value_goes_with_the_last_call_that_has_begun),
         cmocka_unit_test(one_that_no_call_wants_is_its_callers_to_delete),
     };
