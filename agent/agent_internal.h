@@ -469,7 +469,7 @@ void data_given_up_clear(struct agent *agent);
 /* Whether the question is no question, but the word of its owner that he gives the datum up. */
 bool data_is_given_up(const struct agent *agent, const struct call *call, const struct data *asked);
 /* Notes that, and has it go where it is below. NULL without memory. */
-struct message *data_give_up(struct agent *agent, const struct call *call, const struct data *asked);
+struct message *data_given_up_note(struct agent *agent, const struct call *call, const struct data *asked);
 /* What was given up and comes back with the child is told to it. */
 void data_given_up_found(struct agent *agent, const struct child *child, const struct report *report);
 /* The parent tells of one that is below. */

@@ -91,7 +91,7 @@ static struct message *tell_noted(void)
     return NULL;
 }
 
-struct message *data_give_up(struct agent *agent, const struct call *call, const struct data *asked)
+struct message *data_given_up_note(struct agent *agent, const struct call *call, const struct data *asked)
 {
     char text[DATUM_TEXT], bytes[DATUM_GIVEN_UP_BYTES];
     struct datum_id id;

@@ -394,7 +394,7 @@ void queries_on_call(struct agent *agent, struct call *call, const struct messag
         return;
     case MESSAGE_DATA:
         if (data_is_given_up(agent, call, &request->data)) {
-            call_reply(call, data_give_up(agent, call, &request->data));
+            call_reply(call, data_given_up_note(agent, call, &request->data));
             return;
         }
         peers_reply(agent, call, request, data_where(agent, &request->data));
