@@ -596,9 +596,7 @@ e2e_tests += tests/e2e/t0404-one-deadline.t
 e2e_tests += tests/e2e/t0405-silent-servers.t
 e2e_tests += tests/e2e/t0406-started-again.t
 e2e_tests += tests/e2e/t0601-metrics.t
-e2e_tests += tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t
-e2e_tests += tests/e2e/t0610-administration.t tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t \
-	tests/e2e/t0613-ended-servers.t
+e2e_tests += tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t tests/e2e/t0613-ended-servers.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
 unit_tests += tests/unit/test_datum_section

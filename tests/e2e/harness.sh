@@ -84,8 +84,8 @@ trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
 # Comment lines for the reader of a failed test.
-diag() {
-    sed 's/^/# /'
+diag() { # whole lines, also where a command's last one has no end
+    sed -e 's/^/# /' -e '$a\'
 }
 
 # Runs the command, which may read $log: what the one before it wrote.
