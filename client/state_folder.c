@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 enum esp_status state_folder(const char *name, char *path, size_t size, struct esp_error *error)
@@ -26,7 +28,10 @@ enum esp_status state_folder(const char *name, char *path, size_t size, struct e
 
 enum esp_status state_folder_make(char *path, struct esp_error *error)
 {
-    for (char *at = path + 1;; at++) {
+    const char *home = getenv("HOME");
+    const size_t length = home ? strlen(home) : 0;
+    const bool below_home = length > 0 && strncmp(path, home, length) == 0 && path[length] == '/';
+    for (char *at = path + (below_home ? length : 0) + 1;; at++) {
         char end = *at;
         if (end != '/' && end != 0)
             continue;

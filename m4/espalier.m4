@@ -75,7 +75,7 @@ AC_ARG_ENABLE([sanitizer], [AS_HELP_STRING([--enable-sanitizer=LIST],
     [compile with -fsanitize=LIST: address,undefined or thread])],
     [AS_CASE([$enableval], [yes], [enable_sanitizer=address,undefined])], [enable_sanitizer=no])
 AS_IF([test "x$enable_sanitizer" != xno], [
-    SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-omit-frame-pointer -g"
+    SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g"
     CFLAGS="$CFLAGS $SANITIZER_FLAGS"
     CXXFLAGS="$CXXFLAGS $SANITIZER_FLAGS"
     LDFLAGS="$LDFLAGS $SANITIZER_FLAGS"

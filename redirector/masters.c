@@ -92,11 +92,11 @@ static void take_solves(struct master *master, const struct extensions *extensio
     const struct extension *told = extension_find(extensions, EXTENSION_SOLVES);
     struct extension *kept = &master->solves;
     if (told && kept->value && kept->length == told->length &&
-        memcmp(kept->value, told->value, told->length) == 0)
+        (told->length == 0 || memcmp(kept->value, told->value, told->length) == 0))
         return;
     free((uint8_t *)kept->value);
     uint8_t *copy = told ? malloc(told->length + 1) : NULL;
-    if (copy)
+    if (copy && told->length > 0)
         memcpy(copy, told->value, told->length);
     *kept = (struct extension){EXTENSION_SOLVES, copy, copy ? told->length : 0};
 }

@@ -114,7 +114,8 @@ void load_place(struct load *load, double seconds, int64_t now_ns)
     if (load->slots == 0)
         return;
     int64_t start = load->free_at_ns[0] > now_ns ? load->free_at_ns[0] : now_ns;
-    load->free_at_ns[0] = start + seconds_to_ns(seconds);
+    const int64_t takes_ns = seconds_to_ns(seconds);
+    load->free_at_ns[0] = start > INT64_MAX - takes_ns ? INT64_MAX : start + takes_ns;
     if (load->free_at_ns[0] > load->drained_ns)
         load->drained_ns = load->free_at_ns[0];
     sift_down(load->free_at_ns, load->slots);

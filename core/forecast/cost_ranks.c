@@ -14,7 +14,8 @@ static int by_digest(const void *a, const void *b)
 enum esp_status cost_set_ranks(struct cost_set *set, struct cost_ranks *ranks, uint32_t n,
                                struct esp_error *error)
 {
-    qsort(ranks, n, sizeof *ranks, by_digest);
+    if (n > 1)
+        qsort(ranks, n, sizeof *ranks, by_digest);
     if (n > set->n_ranks) {
         struct cost_ranks *copy = arena_alloc(&set->arena, n * sizeof *copy);
         if (!copy)

@@ -272,7 +272,8 @@ static enum esp_status read_file(struct file *file, void *data, size_t bytes, ui
         return last ? power_is_gone(error) : status;
     if (offset + bytes > file->inode->now.size)
         return error_set(error, ESP_SYSTEM, "the file ends");
-    memcpy(data, file->inode->now.data + offset, bytes);
+    if (bytes > 0)
+        memcpy(data, file->inode->now.data + offset, bytes);
     return ESP_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "tests/unit/grpc_fixture.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static void a_vector_calls_as_the_list_does(void **state)
 {
@@ -283,6 +284,7 @@ static void addresses_may_be_given_without_a_file(void **state)
     assert_int_equal(fake_counters(fake).locates, 0);
     assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_NO_ERROR);
     assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
+    assert_int_not_equal(access("/nowhere", F_OK), 0); /* a home that is not there is not made */
     options =
         (struct esp_options){.config = write_config("agents = {\"nobody:1\"}\n"), .redirector = "red:1"};
     assert_int_equal(esp_initialize(&options), ESP_OK);

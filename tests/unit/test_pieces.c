@@ -74,8 +74,9 @@ static void blocks_of_any_size_are_laid_out_or_refused(void **state)
             for (int64_t less = -1; less <= 1; less++) {
                 int64_t block = (int64_t)(((UINT64_C(1) << shift) - (uint64_t)(shift == 63)) -
                                           (uint64_t)less * (shift < 63));
-                struct block_cyclic_matrix layout = pieces_grid(13, 17, ranks, 2, block, block / ranks + 1);
-                bool holds = block <= (INT64_C(1) << 62) / ranks && block / ranks + 1 <= INT64_C(1) << 61;
+                const int64_t wide = block / ranks + (block / ranks < INT64_MAX);
+                struct block_cyclic_matrix layout = pieces_grid(13, 17, ranks, 2, block, wide);
+                bool holds = block <= (INT64_C(1) << 62) / ranks && wide <= INT64_C(1) << 61;
                 assert_int_equal(block_cyclic_matrix_check(&layout, "A", NULL) == ESP_OK, holds);
                 *(holds ? &accepted : &refused) += 1;
                 if (!holds)
