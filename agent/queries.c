@@ -4,6 +4,7 @@
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
+#include "core/forecast/told_links.h"
 #include "util/escape.h"
 
 #include <stdlib.h>
@@ -236,7 +237,7 @@ static struct message *list(struct agent *agent, const struct list *asked)
 
 static bool keep_weather(struct arena *arena, const struct extensions *all, struct extensions *kept)
 {
-    static const uint32_t tags[] = {EXTENSION_WEATHER, EXTENSION_LINK_BACK};
+    static const uint32_t tags[] = {EXTENSION_WEATHER, EXTENSION_LINK_BACK, EXTENSION_HOST_RATE};
     enum { N = sizeof tags / sizeof *tags };
     struct extension *copies = arena_alloc(arena, N * sizeof *copies);
     if (!copies)

@@ -48,6 +48,15 @@ static bool climb(const struct esp_node *nodes, size_t n, const struct esp_node 
     return true;
 }
 
+/* Data that one server fetches of another on the same host, by its address, do not leave it. */
+static bool share_host(const struct esp_node *one, const struct esp_node *other)
+{
+    const char *end = strrchr(one->address, ':');
+    const size_t length = end ? (size_t)(end - one->address) + 1 : 0;
+    return one != other && one->host_bps > 0 && other->host_bps > 0 && length > 1 &&
+           strncmp(one->address, other->address, length) == 0 && !strchr(other->address + length, ':');
+}
+
 static enum esp_status no_node(const char *name, struct esp_error *error)
 {
     return error_set(error, ESP_NOT_FOUND, "the platform has no node \"%s\" (esp_tree() tells all names)",
@@ -68,6 +77,10 @@ static enum esp_status find_way(const struct esp_node *nodes, size_t n, const ch
     const struct esp_node *from = find(nodes, n, source), *to = find(nodes, n, destination);
     if (!from || !to)
         return no_node(from ? destination : source, error);
+    if (share_host(from, to)) {
+        *bandwidth_bps = fmin(from->host_bps, to->host_bps);
+        return ESP_OK;
+    }
     if (!climb(nodes, n, from, to, true, latency_s, bandwidth_bps) ||
         !climb(nodes, n, to, from, false, latency_s, bandwidth_bps))
         return error_set(error, ESP_NOT_FOUND,

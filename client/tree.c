@@ -7,7 +7,9 @@
 #include "client/session/package.h"
 #include "core/hierarchy/absent.h"
 #include "core/choice/terms.h"
+#include "core/forecast/told_links.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +76,9 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
         node.disabled = (unsigned)disabled;
     if (node.unreachable && terms_get_integer(&from->extensions, EXTENSION_EXPECTED, &expected_ms))
         node.expected_s = (double)expected_ms / 1e3;
+    if (!terms_get_real(&from->extensions, EXTENSION_HOST_RATE, &node.host_bps) || !(node.host_bps > 0) ||
+        !isfinite(node.host_bps))
+        node.host_bps = 0;
     const struct extension *left_out = extension_find(&from->extensions, EXTENSION_LEFT_OUT);
     if (left_out && left_out->length == sizeof node.left_out)
         memcpy(&node.left_out, left_out->value, sizeof node.left_out);

@@ -711,6 +711,7 @@ struct esp_node {
     unsigned disabled; /* problems that an administrator has disabled there */
     double
         expected_s; /* it was ended, age_s ago, and is expected to run again within so many seconds; 0: not */
+    double host_bps; /* bytes per second between daemons of its host, through memory; 0: not measured */
 };
 
 /* All nodes, parents before their children: the redirector (when one is configured), each master agent and

@@ -131,9 +131,9 @@ enum esp_status fast_comp_time(const char *server, const struct fast_call *call,
  * routine allocates besides, as far as a model tells. Errors as fast_comp_time(). */
 enum esp_status fast_comp_size(const char *server, const struct fast_call *call, uint64_t *bytes);
 /* Time in seconds to move so many bytes from one node of the hierarchy to another, by name, along the tree:
- * the links as they were last forecast, with slow start. 0 from a node to itself. ESP_NOT_FOUND: a link on
- * the way has not been measured, or there is no such node; ESP_INVALID: a name is missing; ESP_UNREACHABLE:
- * no master agent answers. */
+ * the links as they were last forecast, with slow start; between servers of one host, at the rate of its
+ * memory. 0 from a node to itself. ESP_NOT_FOUND: a link on the way has not been measured, or there is no
+ * such node; ESP_INVALID: a name is missing; ESP_UNREACHABLE: no master agent answers. */
 enum esp_status fast_comm_time(const char *source, const char *destination, uint64_t bytes, double *seconds);
 
 enum fast_resource {

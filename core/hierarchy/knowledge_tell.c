@@ -4,6 +4,7 @@
  */
 #include "core/hierarchy/knowledge_internal.h"
 
+#include "core/choice/terms.h"
 #include "core/forecast/told_links.h"
 
 #include <stdlib.h>
@@ -176,6 +177,14 @@ static uint32_t depth(const struct knowledge *k, const struct knowledge_node *no
     return steps;
 }
 
+/* What else a tree tells of a server. */
+static bool add_host_rate(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
+{
+    struct path host;
+    return node->role != ROLE_SERVER || !node_fetched(node, node->name, &host) ||
+           terms_add_real(&record->extensions, EXTENSION_HOST_RATE, host.bandwidth_bps, arena);
+}
+
 bool knowledge_tree(const struct knowledge *k, const struct node_record *own, struct arena *arena,
                     struct node_record **records, uint32_t *n_records)
 {
@@ -189,9 +198,11 @@ bool knowledge_tree(const struct knowledge *k, const struct node_record *own, st
         starts[depth(k, node) + 1]++;
     for (uint32_t i = 1; i < CAP_ANCESTORS + 2; i++)
         starts[i] += starts[i - 1];
-    for (const struct knowledge_node *node = k->nodes; node; node = node->hh.next)
-        if (!knowledge_record(k, node, arena, &(*records)[1 + starts[depth(k, node)]++]))
+    for (const struct knowledge_node *node = k->nodes; node; node = node->hh.next) {
+        struct node_record *record = &(*records)[1 + starts[depth(k, node)]++];
+        if (!knowledge_record(k, node, arena, record) || !add_host_rate(node, arena, record))
             return false;
+    }
     *n_records = (uint32_t)n + 1;
     return true;
 }

@@ -106,6 +106,7 @@ check "one that calibrates while it is idle says what it waits for" wait_until g
     'idle, but other programs leave [0-9]+ % of a processor: problems without a model are measured when it is 80 %' patient.out
 stop patient
 server closed 'sensors = no'
+check "data from a server to another one of its host go through its memory" wait_until "$top_builddir/tests/e2e/avail_steps" open closed
 closed_is_shown() {
     espalier weather --node closed >out 2>&1 && grep -q '^closed has no sensor of its machine' out &&
         espalier weather --summary | grep -q '^closed .*no sensor'
