@@ -3,10 +3,12 @@
  * shifted_clock: a library to preload, by which a program sees the time of day so many seconds later as
  * $SHIFTED_CLOCK says (earlier, if that is negative), or as the file $SHIFTED_CLOCK_FILE says now: whoever
  * writes another number there makes the clock jump. Clocks that do not show the time of day go on as they
- * are.
+ * are. Waits of conditions until a time of day end when the program sees it: they would end at once, over and
+ * over, for who is behind.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
@@ -57,4 +59,22 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone)
     clock_gettime(CLOCK_REALTIME, &precise);
     *now = (struct timeval){.tv_sec = precise.tv_sec, .tv_usec = precise.tv_nsec / 1000};
     return 0;
+}
+
+/* No clock that starts with the machine gets so far. */
+#define LEAST_TIME_OF_DAY 1000000000
+
+int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
+                           const struct timespec *restrict until)
+{
+    typedef int wait_function(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    static wait_function *real;
+    struct timespec then = *until;
+    if (!real) /* not the one that programs of 2002 find */
+        *(void **)&real = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    if (then.tv_sec >= LEAST_TIME_OF_DAY)
+        then.tv_sec -= shift();
+    return real(condition, mutex, &then);
 }
