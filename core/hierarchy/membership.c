@@ -338,6 +338,12 @@ void membership_tick(struct membership *m)
         membership_send_report(m);
 }
 
+void membership_tell_due(struct membership *m)
+{
+    if (m->state == STATE_JOINED && membership_next_report_ns(m) <= membership_now(m))
+        membership_send_report(m);
+}
+
 void membership_leave(struct membership *m, const char *reason)
 {
     if (m->state == STATE_JOINED)

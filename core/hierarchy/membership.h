@@ -101,6 +101,8 @@ void membership_ask_where(struct membership *membership, const char *name);
 int64_t membership_due(const struct membership *membership);
 void membership_tick(struct membership *membership);
 
+/* Sends a report at once if one is due: nothing that was touched is told behind a goodbye. */
+void membership_tell_due(struct membership *membership);
 /* Says goodbye to the parent and stays out of the tree until membership_start(). */
 void membership_leave(struct membership *membership, const char *reason);
 

@@ -69,6 +69,7 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
     ranks_enter(pool, JOB_ENDING);
     pool->told = false;
     pool->blamed = true;
+    pool->guessed = false;
     pool->culprit = RANKS_NOBODY;
     pool->outside = true;
     /* They see that the channel is closed, and we see when they are gone. */
@@ -159,15 +160,19 @@ static void end_text(int32_t pid, char *text, size_t size, bool *outside)
         snprintf(text, size, "was killed (signal 9), by somebody or for want of memory");
 }
 
-static void blame(struct rank_pool *pool, uint32_t number, bool outside, const char *how)
+/* Who is on another host and has said nothing may have been ended by mpirun: a word of another one says
+ * more. */
+static void blame(struct rank_pool *pool, uint32_t number, bool outside, bool guessed, const char *how)
 {
     const struct rank *rank = &pool->ranks[number];
     char text[300];
     snprintf(text, sizeof text, "rank %u of %u (process %d on %s) %s", number, pool->options.ranks, rank->pid,
              rank->host, how);
-    if (pool->state == JOB_ENDING && !pool->blamed && !pool->told) { /* now we know */
+    const bool open = !pool->blamed || (pool->guessed && !guessed);
+    if (pool->state == JOB_ENDING && open && !pool->told) { /* now we know */
         snprintf(pool->trouble, sizeof pool->trouble, "%s", text);
         pool->blamed = true;
+        pool->guessed = guessed;
         accuse(pool, number, outside);
         log_warning("why mpirun has ended the ranks: %s", text);
     }
@@ -183,7 +188,7 @@ static void on_last_word(struct rank_pool *pool, uint32_t number, const struct r
         word_text(word, how, sizeof how);
         if (word->refused_bytes > 0)
             handoff_append_refusal("rank", word->refused_bytes, pool->options.memory, how, sizeof how);
-        blame(pool, number, word->end == RANK_KILLED && handoff_is_from_outside(word->code), how);
+        blame(pool, number, word->end == RANK_KILLED && handoff_is_from_outside(word->code), false, how);
     } else if (word->end == RANK_ENDED_BY_MPIRUN && pool->state != JOB_ENDING) {
         ranks_end_job(pool, "mpirun has ended them");
         pool->blamed = false;
@@ -220,7 +225,7 @@ static void on_silent_end(struct rank_pool *pool, uint32_t number)
         end_text(rank->pid, how, sizeof how, &outside);
     if (!rank->far && outside)
         look_at_mpirun(pool);
-    blame(pool, number, outside, how);
+    blame(pool, number, outside, rank->far, how);
 }
 
 void ranks_on_rank(struct rank_pool *pool, uint32_t number)

@@ -91,6 +91,7 @@ struct rank_pool {
     bool failed;      /* the last attempt */
     bool told;        /* the killing that JOB_ENDING ends with was done */
     bool blamed;      /* `trouble` names who ended first; else mpirun has told ranks to end before we heard */
+    bool guessed;     /* ...as far as is known: it has said nothing, and mpirun was ending ranks already */
     char trouble[400]; /* why the job is ending, or could not be started */
     uint32_t culprit;  /* the rank that it ends for; RANKS_NOBODY: none that is known */
     bool outside;      /* that rank, or mpirun, was ended by somebody else, as far as can be seen */

@@ -101,6 +101,7 @@ void server_leave(struct server *server)
     endpoint_enter(server->endpoint);
     server->draining = server->leaving = true;
     server_tell_losses(server);
+    membership_tell_due(server->membership); /* that it may be back: it may have been drained just now */
     membership_leave(server->membership, "it is shutting down");
     cut_short_all(server);
     server->data.leaving = true;

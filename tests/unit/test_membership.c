@@ -461,8 +461,17 @@ static void leaves_in_order(void **state)
     start(&child, one, 1);
     pass_ms(&child, 1);
     welcome(&child, "ma", 5, above, 1);
+    pass_ms(&child, 1);
+    const int reports = child.reports;
+    membership_tell_due(child.membership);
+    assert_int_equal(child.reports, reports); /* nothing is */
+    membership_touch(child.membership, 0);
+    membership_tell_due(child.membership);
+    assert_int_equal(child.reports, reports + 1);
     membership_leave(child.membership, "stopping");
     assert_int_equal(child.goodbyes, 1);
+    membership_tell_due(child.membership);
+    assert_int_equal(child.reports, reports + 1);
     assert_true(membership_due(child.membership) == CLOCK_NEVER);
     membership_destroy(child.membership);
 }
