@@ -377,7 +377,7 @@ echo "directory = \"file:$work/directory.ldif\"" >>chooses.conf
 start chooses espalier-sed --foreground "$work/chooses.conf"
 wait_until espalier_knows
 returns() { is_in_pieces "$K" "2 x 3" "2 x 4" && same "$K" a.csv; }
-check "which a server without the file begins with" grep -q "forecasts for 2 ranks begin with what was told of them" chooses.log
+check "which a server without the file begins with" wait_until grep -q "forecasts for 2 ranks begin with what was told of them" chooses.log
 wait_until returns
 check "a persistent datum in pieces is still that when its server comes back" returns
 damaged() { echo rubbish >state/ranks && ! espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks 2>error &&
