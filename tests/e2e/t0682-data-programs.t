@@ -37,8 +37,9 @@ check "and it goes" espalier data rm "$(cat durable.id)"
 check "two servers are there again" wait_until servers 2
 
 # ---- a server that has a datum is down ----
+echo 'agent_patience = "2 s"' >>client.conf # it is not started again while somebody looks for it
 lost_to_agents() { # lost_to_agents SERVER
-    ! espalier tree --json | grep -q "\"$1\""
+    espalier tree --json >tree && jq -e --arg name "$1" 'all(.[]; .name != $name or .unreachable)' tree >/dev/null
 }
 both_have_it() {
     espalier data info "$(cat twice.id)" >shown && grep -Eq 'on +A .*disk' shown && grep -Eq 'on +B .*disk' shown
@@ -57,7 +58,7 @@ for down in A B; do
     start_server $other
     check "of which one is started again" wait_until both_have_it
     stop $down KILL
-    wait_until lost_to_agents $down
+    check "its agent notices" wait_until lost_to_agents $down
     check_fails 3 "when server $down is down, a deletion" espalier data rm "$(cat twice.id)"
     check_says "says that it has it still" "could not be deleted on $down,.*elsewhere it is deleted"
     check_fails 3 "so does who looks for it" espalier data info "$(cat twice.id)"
@@ -75,7 +76,7 @@ check "a datum is kept for good on two servers" "${steps%data_steps}stay_steps" 
 check "as is seen" wait_until both_have_it
 check "another one on one of them" "${steps%data_steps}stay_steps" noted
 stop B KILL
-wait_until lost_to_agents B
+check "its agent notices" wait_until lost_to_agents B
 check_fails 1 "a program that frees it then" "${steps%data_steps}stay_steps" freed
 check_says "is told" 'grpc_data_free.* B[ ,]'
 check "of a server that may never come back, it can be given up" espalier data rm --force "$(cat twice.id)"
@@ -104,13 +105,13 @@ check "and it goes" espalier data rm "$(cat twice.id)"
 espalier data put two.mtx -s A -m persistent >twice.id
 check "a datum moves" espalier data mv "$(cat twice.id)" B
 stop B KILL
-wait_until lost_to_agents B
+check "its agent notices" wait_until lost_to_agents B
 stop A KILL
 start_server A
 known_to_agents() { # known_to_agents SERVER
     ! lost_to_agents "$1"
 }
-wait_until known_to_agents A
+check "its agent notices" wait_until known_to_agents A
 check_fails 3 "when its server is down, it is not said to be gone" espalier data info "$(cat twice.id)"
 check_says "but where it is" 'it was moved to server B; server B cannot be reached'
 check_fails 3 "nor can it be deleted" espalier data rm "$(cat twice.id)"
@@ -125,7 +126,7 @@ check "two servers are there once more" wait_until servers 2
 espalier data put two.mtx -s A -m persistent >twice.id
 check "a replica" espalier data cp "$(cat twice.id)" B
 stop A KILL
-wait_until lost_to_agents A
+check "its agent notices" wait_until lost_to_agents A
 check_fails 3 "is no original" espalier data mv "$(cat twice.id)" B
 check_says "as who moves it hears, with what makes it one" 'B has a replica of it, .*cannot be reached.*data mv --force'
 check "that does" espalier data mv --force "$(cat twice.id)" B
@@ -157,7 +158,7 @@ for when in "has just been killed" "was lost" "stands still"; do
         kill -STOP "$pid_A"
     else
         stop A KILL
-        [ "$when" != "was lost" ] || wait_until lost_to_agents A
+        [ "$when" != "was lost" ] || check "its agent notices" wait_until lost_to_agents A
     fi
     check "the original's server $when: the replica is shown" espalier data info "$(cat twice.id)" --timeout '3 s'
     check_says "and where the original is" 'original +on A, which cannot be reached'
@@ -167,7 +168,7 @@ for when in "has just been killed" "was lost" "stands still"; do
     check_says "names it, too" 'server A[ ,]|A \(|A: '
     if [ "$when" = "stands still" ]; then
         kill -CONT "$pid_A"
-        wait_until known_to_agents A
+        check "its agent notices" wait_until known_to_agents A
         espalier data rm "$(cat twice.id)" >rm.out 2>&1 # it may have heard of the first one
     else
         start_server A
