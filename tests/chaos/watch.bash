@@ -14,22 +14,26 @@ platform_processes() {
     done 2>/dev/null
 }
 
-# KiB of the memory files that a process holds: what is in them counts nowhere else.
+# KiB of the memory files that a process holds, whether it maps them or not.
 segments_of() {
     find "/proc/$1/fd" -lname '/memfd:*' -exec stat -Lc %b {} + | awk '{ n += $1 } END { print int(n / 2) }'
+}
+# KiB of its memory but for those.
+memory_of() {
+    awk '$1 == "RssAnon:" || $1 == "RssFile:" { n += $2 } END { print n }' "/proc/$1/status"
 }
 
 # Every two seconds a line for each daemon: "SECONDS PID COMM DESCRIPTORS KIBIBYTES", memory files included; and one for the
 # files of all: "SECONDS 0 files N 0", but for the memory of links, one file for two nodes that have met.
 watch_usage() {
-    local pid comm pages fds
+    local pid comm fds kib
     while sleep 2; do
         echo "$SECONDS 0 files $(find "$work" -path "$work/quiet" -prune -o -type f ! -name '*.ring' -print | wc -l) 0"
         while read -r pid comm; do
             [ "$comm" = espalier-crd ] && continue
             fds=("/proc/$pid/fd"/*)
-            read -r _ pages _ <"/proc/$pid/statm" || continue
-            echo "$SECONDS $pid $comm ${#fds[@]} $((pages * 4 + $(segments_of "$pid")))"
+            kib=$(memory_of "$pid") && [ -n "$kib" ] || continue
+            echo "$SECONDS $pid $comm ${#fds[@]} $((kib + $(segments_of "$pid")))"
         done < <(platform_processes)
     done 2>/dev/null >quiet/usage
 }
