@@ -140,6 +140,8 @@ sed_libserver_la_SOURCES = \
 	sed/server/errands.h \
 	sed/server/cpu_quota.c \
 	sed/server/cpu_quota.h \
+	sed/server/layings.c \
+	sed/server/layings.h \
 	sed/server/machine_memory.c \
 	sed/server/machine_memory.h \
 	sed/server/memory_share.c \
@@ -285,12 +287,15 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_far.c \
 	sed/mpi/prd_far_call.c \
 	sed/mpi/prd_grid.c \
+	sed/mpi/prd_kept.c \
 	sed/mpi/prd_kernels.c \
 	sed/mpi/prd_measure.c \
 	sed/mpi/prd_memory.c \
+	sed/mpi/prd_moves.c \
 	sed/mpi/prd_parts.c \
 	sed/mpi/prd_service.c \
-	sed/mpi/prd_wait.c
+	sed/mpi/prd_wait.c \
+	sed/mpi/prd_way.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 sed_mpi_espalier_prd_LDADD = util/libown.la sed/mpi/libmpi.la $(POOL_LIBS) sed/libinvoke.la services/libfit.la core/libcore.la util/libutil.la \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl

@@ -115,6 +115,7 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
         .grid = {settings->grid_rows, settings->grid_cols, (uint32_t)settings->block},
         .mpirun = settings->mpirun,
         .hostfile = settings->hostfile,
+        .keeps_data = settings->rank_keeps_bytes,
         .host = service->host,
         .output = ranks_output};
     if (settings->hostfile && settings->node.tls.certificate)
@@ -401,6 +402,12 @@ static void write_ranks(struct workers *ranks, struct metrics *metrics)
                     "Jobs of MPI that were started: more than one where ranks were lost or calls stopped.");
     metrics_counter(metrics, "espalier_server_rank_calls_total", (double)counts.calls,
                     "Calls that were given to ranks.");
+    metrics_counter(metrics, "espalier_server_far_rank_sent_bytes_total", (double)counts.far_sent,
+                    "Parts of arguments that ranks on other hosts needed and the server sent.");
+    metrics_counter(metrics, "espalier_server_far_rank_kept_bytes_total", (double)counts.far_kept,
+                    "The same, which the ranks had kept.");
+    metrics_counter(metrics, "espalier_server_far_rank_moved_bytes_total", (double)counts.far_moved,
+                    "The same, which other ranks had and sent.");
 }
 
 void service_metrics(void *self, struct metrics *metrics)

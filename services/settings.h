@@ -115,6 +115,7 @@ struct settings_sed {
     int64_t ranks;                 /* that compute together; 0: none */
     char *mpirun;                  /* program that starts them; NULL: the one in PATH */
     char *hostfile;                /* where they are; NULL: on this host */
+    uint64_t rank_keeps_bytes;     /* for parts of data, of each rank on another host */
     char *grid;                    /* "2x4", of ranks; NULL: as the models say */
     uint32_t grid_rows, grid_cols; /* what it says; 0: as the models say */
     int64_t block;                 /* of distributed matrices; 0: as the models say */

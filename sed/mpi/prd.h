@@ -7,6 +7,7 @@
 #define SED_MPI_PRD_H
 
 #include "sed/crd/crd.h"
+#include "sed/mpi/redistribute.h"
 #include "sed/ranks/rank_board.h"
 #include "sed/ranks/rank_far.h"
 
@@ -28,10 +29,64 @@ struct rank_grid {
 enum esp_status rank_grid_find(uint32_t first, uint32_t rows, uint32_t cols, const struct rank_grid **grid,
                                struct esp_error *error);
 
+/* ---- our own way between the ranks of a communicator (prd_way.c) ---- */
+
+struct rank_way;
+
+/* All ranks at the same time; kept with the communicator. NULL: there is no memory on this one. */
+struct rank_way *rank_way_of(MPI_Comm communicator);
+/* 0, or an errno: the worst of those that all ranks of it say. */
+int rank_way_worst(const struct rank_way *way, int mine);
+/* Those `bytes` of every rank, one behind the other. */
+int rank_way_gather(const struct rank_way *way, const void *mine, size_t bytes, void *all);
+/* Carries out the redistribution by the plan that is best for it: all ranks, unless the `status` of one is
+ * not 0. An errno otherwise; then parts hold anything. */
+int rank_way_move(const struct rank_way *way, const struct redistribution *what,
+                  const struct mpi_parts *parts, int status);
+
+/* ---- parts of data that a rank on another host keeps (prd_kept.c) ---- */
+
+/* In memory files of their own, between calls and in them; nothing of it is for several threads. */
+struct kept {
+    struct job_key name; /* of the datum, as the daemon tells it */
+    struct block_cyclic_matrix layout;
+    int64_t row, col; /* place in its grid */
+    uint32_t element_bytes;
+    uint64_t bytes;
+    int file;
+    char *data;       /* the part, by columns without gaps */
+    unsigned holders; /* who need it now */
+    bool whole;       /* it is the part; else it is being filled */
+    struct kept *prev, *next;
+};
+
+/* Which part of which datum. */
+struct kept_part {
+    struct job_key name; /* of the datum, as the daemon tells it */
+    const struct block_cyclic_matrix *layout;
+    int64_t row, col;
+    uint32_t element_bytes;
+};
+
+/* So much may be kept. */
+void kept_begin(uint64_t bytes);
+/* Who has it from these holds it until kept_let(). NULL: it is not there. */
+struct kept *kept_find(const struct kept_part *part);
+/* Any piece of a datum in pieces of that layout, and whose. */
+struct kept *kept_find_piece(struct job_key name, const struct block_cyclic_matrix *layout,
+                             uint32_t element_bytes, int64_t *rank);
+/* Memory for it, to be filled by who says then that it is `whole`; what is let go of before is forgotten.
+ * NULL: there is no room for it, or the datum has no name. */
+struct kept *kept_make(const struct kept_part *part, uint64_t bytes);
+/* NULL is nothing to do. */
+void kept_let(struct kept *kept);
+
 /* ---- parts of distributed arrays (prd_parts.c) ---- */
 
 struct rank_part {
-    char *data, *into; /* `into`: NULL, or memory of the same size that the result is in */
+    char *data, *into;           /* `into`: NULL, or memory of the same size that the result is in */
+    struct kept *input, *result; /* far: where it is kept, or is to be; NULL: nowhere */
+    bool in_place;               /* far: `data` shows what is kept of the input */
     int descriptor[9];
     int64_t row, col; /* this rank's place in the layout */
     int64_t leading;  /* elements between columns */
@@ -40,15 +95,22 @@ struct rank_part {
 
 /* Gives each part of the job its memory (areas, or kept memory when it is small), filled from the whole
  * array, which `whole` finds by its operand, or from a datum in one of the files that came with the job. What
- * lies as the call wants it is used where it is. ESP_SYSTEM, ESP_LIMIT name the argument that does not fit.
+ * lies as the call wants it is used where it is. Those of `later`, a bit each, of data, are left to
+ * parts_fill(). ESP_SYSTEM, ESP_LIMIT name the argument that does not fit.
  */
 enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, const int *files,
-                            uint32_t n_files, struct areas *areas,
+                            uint32_t n_files, uint64_t later, struct areas *areas,
                             char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                             struct rank_part *parts, struct esp_error *error);
-/* The same without filling it: `data` and `into` are memory of this rank's own. */
+enum esp_status parts_fill(const struct ring_job *job, const int *files, uint64_t which,
+                           const struct rank_part *parts, struct esp_error *error);
+/* The same without filling it, far: `data` and `into` are memory of this rank's own. What it keeps of data
+ * is found; who calls lets go of `input` and `result`, also of those of a failure (parts that are not begun
+ * have none). */
 enum esp_status parts_make(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
                            struct rank_part *parts, struct esp_error *error);
+/* Elements of the part, without gaps between columns. */
+uint64_t part_element_bytes(const struct ring_part *of, const struct rank_part *part);
 /* Puts this rank's elements of what comes back to their places in the whole arrays. */
 void parts_end(const struct ring_job *job, const struct rank_grid *grid,
                char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
@@ -76,6 +138,7 @@ struct rank_state {
     uint32_t shared_areas;   /* of them: arrays that all ranks see */
     char *memory[AREAS_MAX]; /* of each shared area, as this rank's call sees it */
     struct rank_part parts[PROBLEM_MAX_ARGUMENTS];
+    uint64_t moved;                        /* of these, a bit each: other ranks have sent them */
     unsigned char arena[RING_ARENA_BYTES]; /* own copies of the small values */
     /* what came of it */
     struct esp_error why; /* this rank could not make the call; ESP_OK: it could */
@@ -92,6 +155,17 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
  * rank's own. False: the connection is lost. */
 bool rank_call_far(struct ring *ring, uint32_t rank, int socket);
 
+/* ---- data laid otherwise by the ranks (prd_moves.c) ---- */
+
+/* Where ranks are on several hosts: the parts of the job, a bit each, that may come from other ranks of its
+ * grid, which keep pieces of the datum in another layout, or see them in the daemon's memory. All ranks find
+ * the same. */
+uint64_t moves_of(const struct ring_job *job);
+/* Moves what ranks on other hosts lack of these, as far as ranks of the grid have all of its pieces: all of
+ * them at the same time, also those that cannot make the call (`can`). `files` are the call's (NULL: far).
+ * state->moved tells what has come. */
+void moves_make(struct rank_state *state, uint64_t which, const int *files, bool can);
+
 /* ---- what its routines may have (prd_memory.c) ---- */
 
 /* From now on they are bound as the server says. */
@@ -105,6 +179,8 @@ uint64_t rank_keeps(uint64_t own);
 /* Has the envoy send them into memory of this rank's own, unless there is none: then ESP_SYSTEM or ESP_LIMIT,
  * and it sends nothing. *lost: the connection is. */
 enum esp_status far_take(struct rank_state *state, int socket, bool *lost, struct esp_error *error);
+/* The call has ended: of what it took and gave nothing is held any more. */
+void far_let_go(struct rank_state *state, bool returned);
 /* Says what came of the call, with this rank's results when the routine has `returned`. False: it is lost. */
 bool far_give_back(const struct rank_state *state, int socket, bool returned);
 

@@ -118,8 +118,20 @@ static enum esp_status share(struct rank_state *state, const int *descriptors, u
         return status;
     state->shared_areas = state->areas.n;
     memcpy(state->arena + job->front, state->ring->arena + job->front, job->end - job->front);
-    status = parts_begin(job, state->grid, descriptors, n, &state->areas, shared, state, state->parts, error);
+    status = parts_begin(job, state->grid, descriptors, n, moves_of(job), &state->areas, shared, state,
+                         state->parts, error);
     return status == ESP_OK ? copy_whole_areas(state, error) : status;
+}
+
+/* What share() has left to the ranks together, where they are on several hosts. */
+static enum esp_status fill_with_others(struct rank_state *state, const int *descriptors,
+                                        enum esp_status status, struct esp_error *error)
+{
+    const struct ring_job *job = &state->ring->job;
+    const uint64_t which = moves_of(job);
+    moves_make(state, which, descriptors, status == ESP_OK);
+    return status == ESP_OK ? parts_fill(job, descriptors, which & ~state->moved, state->parts, error)
+                            : status;
 }
 
 /* The routine, and what each of its parameters is. */
@@ -265,6 +277,8 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
     enum esp_status status = share(state, descriptors, n_descriptors, &error);
     if (status == ESP_OK)
         status = bind(state, &invocation, operands, &error);
+    if (ring->job.apart)
+        status = fill_with_others(state, descriptors, status, &error);
     if (state->place == 0)
         service_begin(ring, -1);
     bool returned = all_can(state, 1, status, &error) && compute(state, invocation, operands);
@@ -297,5 +311,6 @@ bool rank_call_far(struct ring *ring, uint32_t rank, int socket)
     fflush(stdout);
     bool told = far_give_back(state, socket, returned);
     areas_unmap(&state->areas);
+    far_let_go(state, returned);
     return told;
 }

@@ -150,6 +150,8 @@ static enum esp_status meet(int socket, const struct caller *caller, struct esp_
         status = porter_say(socket, &mine, sizeof mine, &nobody, error);
     if (status == ESP_OK)
         status = porter_hear(socket, &welcome, sizeof welcome, &nobody, error);
+    if (status == ESP_OK && caller->purpose == FAR_CALLS)
+        kept_begin(welcome.keeps_bytes);
     return status;
 }
 
@@ -225,7 +227,7 @@ static bool take_job(const struct far *far)
 {
     struct ring_job *job = &far->ring->job;
     if (porter_hear(far->socket, job, FAR_JOB_BYTES, &nobody, NULL) != ESP_OK || job->front > job->end ||
-        job->end > RING_ARENA_BYTES)
+        job->end > RING_ARENA_BYTES || job->n_parts > PROBLEM_MAX_ARGUMENTS)
         return false;
     job->command.n_words = 0;
     return porter_hear(far->socket, far->ring->arena + job->front, job->end - job->front, &nobody, NULL) ==

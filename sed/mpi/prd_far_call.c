@@ -17,14 +17,6 @@ static bool hear(int socket, void *data, uint64_t bytes)
     return porter_hear(socket, data, bytes, &nobody, NULL) == ESP_OK;
 }
 
-/* The rows x columns of a part lie without gaps. */
-static uint64_t element_bytes(const struct ring_part *of, const struct rank_part *part)
-{
-    return (uint64_t)(block_cyclic_count(&of->layout.rows, part->row) *
-                      block_cyclic_count(&of->layout.cols, part->col)) *
-           of->element_bytes;
-}
-
 static enum esp_status make_room(struct rank_state *state, struct esp_error *error)
 {
     const struct ring_job *job = &state->ring->job;
@@ -32,6 +24,7 @@ static enum esp_status make_room(struct rank_state *state, struct esp_error *err
     if (job->front > job->end || job->end > RING_ARENA_BYTES || job->n_areas > PROBLEM_MAX_ARGUMENTS ||
         job->n_parts > PROBLEM_MAX_ARGUMENTS)
         return error_set(error, ESP_INTERNAL, "the rank was handed a malformed call");
+    memset(state->parts, 0, job->n_parts * sizeof *state->parts); /* it may fail before they are made */
     for (uint32_t i = 0; i < job->n_areas && status == ESP_OK; i++) {
         bool whole = !gang_is_distributed(job, job->areas[i].argument);
         status = areas_add(&state->areas, job->areas[i].argument, whole ? job->areas[i].bytes : 0, error);
@@ -43,25 +36,65 @@ static enum esp_status make_room(struct rank_state *state, struct esp_error *err
     return status == ESP_OK ? parts_make(job, state->grid, &state->areas, state->parts, error) : status;
 }
 
-static bool hear_arguments(struct rank_state *state, int socket)
+/* What has come of an input that is kept is there for later calls, too. */
+static void take_kept(const struct ring_part *of, const struct rank_part *part)
+{
+    if (!of->goes_in || !part->input)
+        return;
+    part->input->whole = true;
+    if (!part->in_place)
+        memcpy(part->data, part->input->data, part->input->bytes);
+}
+
+static bool hear_arguments(struct rank_state *state, int socket, uint64_t there)
 {
     const struct ring_job *job = &state->ring->job;
     bool heard = true;
     for (uint32_t i = 0; i < job->n_areas && heard; i++)
         if (!gang_is_distributed(job, job->areas[i].argument))
             heard = hear(socket, state->memory[i], job->areas[i].bytes);
-    for (uint32_t i = 0; i < job->n_parts && heard; i++)
-        if (job->parts[i].goes_in)
-            heard = hear(socket, state->parts[i].data, element_bytes(&job->parts[i], &state->parts[i]));
+    for (uint32_t i = 0; i < job->n_parts && heard; i++) {
+        const struct rank_part *part = &state->parts[i];
+        if (job->parts[i].goes_in && !(there >> i & 1))
+            heard = hear(socket, part->input ? part->input->data : part->data,
+                         part_element_bytes(&job->parts[i], part));
+        if (heard)
+            take_kept(&job->parts[i], part);
+    }
     return heard;
+}
+
+static uint64_t kept_inputs(const struct rank_state *state)
+{
+    uint64_t kept = 0;
+    for (uint32_t i = 0; i < state->ring->job.n_parts; i++)
+        if (state->parts[i].input && state->parts[i].input->whole)
+            kept |= UINT64_C(1) << i;
+    return kept;
 }
 
 enum esp_status far_take(struct rank_state *state, int socket, bool *lost, struct esp_error *error)
 {
     enum esp_status status = make_room(state, error);
-    const struct far_message answer = {.kind = status == ESP_OK ? FAR_WANTS : FAR_CANNOT};
-    *lost = !far_say(socket, &answer, sizeof answer) || (status == ESP_OK && !hear_arguments(state, socket));
+    const uint64_t kept = status == ESP_OK ? kept_inputs(state) : 0;
+    moves_make(state, moves_of(&state->ring->job), NULL, status == ESP_OK);
+    const struct far_message answer = {
+        .kind = status == ESP_OK ? FAR_WANTS : FAR_CANNOT, .kept = kept, .moved = state->moved & ~kept};
+    *lost = !far_say(socket, &answer, sizeof answer) ||
+            (status == ESP_OK && !hear_arguments(state, socket, kept | state->moved));
     return status;
+}
+
+void far_let_go(struct rank_state *state, bool returned)
+{
+    for (uint32_t i = 0; i < state->ring->job.n_parts; i++) {
+        struct rank_part *part = &state->parts[i];
+        if (part->result && returned)
+            part->result->whole = true;
+        kept_let(part->input);
+        kept_let(part->result);
+        part->input = part->result = NULL;
+    }
 }
 
 static bool say_results(const struct rank_state *state, int socket)
@@ -75,7 +108,8 @@ static bool say_results(const struct rank_state *state, int socket)
     for (uint32_t i = 0; i < job->n_parts && said; i++) {
         const struct rank_part *part = &state->parts[i];
         if (gang_puts_back(&job->parts[i], &job->grid, state->grid->row, state->grid->col))
-            said = far_say(socket, part->into ? part->into : part->data, element_bytes(&job->parts[i], part));
+            said = far_say(socket, part->into ? part->into : part->data,
+                           part_element_bytes(&job->parts[i], part));
     }
     return said;
 }

@@ -161,7 +161,14 @@ static bool files_came(const struct ring_part *part, uint32_t n_files)
     return (!part->from.there || part->from.file < n_files) && (!part->to.there || part->to.file < n_files);
 }
 
-static enum esp_status begin(const struct ring_part *from, const int *files, struct areas *areas,
+static enum esp_status take_part(const struct ring_part *from, const int *files, const struct rank_part *part,
+                                 struct esp_error *error)
+{
+    return areas_take(files[from->from.file], &from->from, &from->layout, part->row, part->col, part->data,
+                      part->leading, from->element_bytes, error);
+}
+
+static enum esp_status begin(const struct ring_part *from, const int *files, bool later, struct areas *areas,
                              const char *whole, struct rank_part *part, struct esp_error *error)
 {
     enum esp_status status = place_input(from, files, areas, part, error);
@@ -169,18 +176,17 @@ static enum esp_status begin(const struct ring_part *from, const int *files, str
         status = place_result(from, files, areas, part, error);
     if (status == ESP_OK && from->blank && from->to.there) /* other memory is fresh */
         memset(part->data, 0, part->bytes);
-    if (status != ESP_OK || !from->goes_in || is_read_in_place(from))
+    if (status != ESP_OK || !from->goes_in || is_read_in_place(from) || later)
         return status;
     if (from->from.there)
-        return areas_take(files[from->from.file], &from->from, &from->layout, part->row, part->col,
-                          part->data, part->leading, from->element_bytes, error);
+        return take_part(from, files, part, error);
     block_cyclic_gather(&from->layout, part->row, part->col, whole, part->data, part->leading,
                         from->element_bytes);
     return ESP_OK;
 }
 
 enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, const int *files,
-                            uint32_t n_files, struct areas *areas,
+                            uint32_t n_files, uint64_t later, struct areas *areas,
                             char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                             struct rank_part *parts, struct esp_error *error)
 {
@@ -193,12 +199,79 @@ enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *
         place(from, grid, true, &parts[i]);
         parts[i].bytes = part_bytes(from, &parts[i]);
         bool gathers = from->goes_in && !from->from.there;
-        enum esp_status status =
-            begin(from, files, areas, gathers ? whole(arg, &from->whole) : NULL, &parts[i], error);
+        enum esp_status status = begin(from, files, later >> i & 1, areas,
+                                       gathers ? whole(arg, &from->whole) : NULL, &parts[i], error);
         if (status != ESP_OK)
             return status;
     }
     return ESP_OK;
+}
+
+enum esp_status parts_fill(const struct ring_job *job, const int *files, uint64_t which,
+                           const struct rank_part *parts, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < job->n_parts && status == ESP_OK; i++)
+        if ((which >> i & 1) && !is_read_in_place(&job->parts[i]))
+            status = take_part(&job->parts[i], files, &parts[i], error);
+    return status;
+}
+
+/* ---- of a rank on another host ---- */
+
+uint64_t part_element_bytes(const struct ring_part *of, const struct rank_part *part)
+{
+    return (uint64_t)(block_cyclic_count(&of->layout.rows, part->row) *
+                      block_cyclic_count(&of->layout.cols, part->col)) *
+           of->element_bytes;
+}
+
+/* What it keeps of the input, or will; and where it will keep the result. */
+static void find_kept(const struct ring_part *of, struct rank_part *part)
+{
+    const uint64_t bytes = part_element_bytes(of, part);
+    struct kept_part which = {.name = of->from.name,
+                              .layout = &of->layout,
+                              .row = part->row,
+                              .col = part->col,
+                              .element_bytes = of->element_bytes};
+    if (of->goes_in && of->from.there) {
+        part->input = kept_find(&which);
+        if (!part->input)
+            part->input = kept_make(&which, bytes);
+    }
+    which.name = of->to.name;
+    if (of->comes_back && of->to.there && !of->vector)
+        part->result = kept_make(&which, bytes);
+}
+
+/* What is kept has no room behind its elements. */
+static enum esp_status show(const struct ring_part *of, const struct kept *kept, bool writable,
+                            struct areas *areas, char **data, struct esp_error *error)
+{
+    const enum esp_status status =
+        areas_share(areas, of->argument, kept->file, 0, kept->bytes, writable, error);
+    if (status == ESP_OK)
+        *data = areas->items[areas->n - 1].data;
+    return status;
+}
+
+static enum esp_status make(const struct ring_part *of, struct areas *areas, struct rank_part *part,
+                            struct esp_error *error)
+{
+    enum esp_status status;
+    find_kept(of, part);
+    part->in_place = part->input && !of->vector && (of->into || !of->comes_back);
+    if (part->in_place)
+        status = show(of, part->input, false, areas, &part->data, error);
+    else if (part->result && !of->into)
+        status = show(of, part->result, true, areas, &part->data, error);
+    else
+        status = give_memory(of, part->bytes, areas, &part->data, error);
+    if (status != ESP_OK || !of->into)
+        return status;
+    return part->result ? show(of, part->result, true, areas, &part->into, error)
+                        : give_memory(of, part->bytes, areas, &part->into, error);
 }
 
 enum esp_status parts_make(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
@@ -206,13 +279,11 @@ enum esp_status parts_make(const struct ring_job *job, const struct rank_grid *g
 {
     enum esp_status status = ESP_OK;
     small_used = 0;
+    memset(parts, 0, job->n_parts * sizeof *parts);
     for (uint32_t i = 0; i < job->n_parts && status == ESP_OK; i++) {
-        parts[i] = (struct rank_part){0};
         place(&job->parts[i], grid, false, &parts[i]);
         parts[i].bytes = part_bytes(&job->parts[i], &parts[i]);
-        status = give_memory(&job->parts[i], parts[i].bytes, areas, &parts[i].data, error);
-        if (status == ESP_OK && job->parts[i].into)
-            status = give_memory(&job->parts[i], parts[i].bytes, areas, &parts[i].into, error);
+        status = make(&job->parts[i], areas, &parts[i], error);
     }
     return status;
 }

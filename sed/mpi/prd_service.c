@@ -6,7 +6,6 @@
 
 #include "espalier_server.h"
 #include "sed/mpi/prd.h"
-#include "sed/mpi/redistribute.h"
 #include "util/clock.h"
 
 #include <errno.h>
@@ -15,10 +14,6 @@
 #include <stdlib.h>
 
 #define SHOWN __attribute__((visibility("default")))
-
-/* As the links of a host or a cluster are; what the order of the messages hangs on is the ratio of the two.
- */
-static const struct redistribution_costs costs = {2e-5, 8 / 3e9};
 
 /* ---- how far it is: the first rank tells it for all of them ---- */
 
@@ -103,49 +98,6 @@ SHOWN void esp_checkpoint_load_(void *state, const int *capacity, int *bytes)
     *bytes = 0;
 }
 
-/* ---- our own way between the ranks of a communicator ---- */
-
-/* Kept with it: messages that are not the routine's, and memory in which ranks of one host pack them. */
-struct own_way {
-    MPI_Comm communicator;
-    struct shared_slots *slots;
-};
-
-static int forget_way(MPI_Comm communicator, int key, void *value, void *more)
-{
-    struct own_way *way = value;
-    (void)communicator;
-    (void)key;
-    (void)more;
-    shared_slots_destroy(way->slots);
-    MPI_Comm_free(&way->communicator);
-    free(way);
-    return MPI_SUCCESS;
-}
-
-/* All ranks at the same time. NULL: there is no memory on this one. */
-static struct own_way *way_of(MPI_Comm communicator)
-{
-    static int key = MPI_KEYVAL_INVALID;
-    struct own_way *way = NULL;
-    int known = 0;
-    if (key == MPI_KEYVAL_INVALID)
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_way, &key, NULL);
-    MPI_Comm_get_attr(communicator, key, &way, &known);
-    if (known)
-        return way;
-    MPI_Comm own;
-    if (MPI_Comm_dup(communicator, &own) != MPI_SUCCESS)
-        return NULL;
-    struct shared_slots *slots = shared_slots_create(own);
-    way = malloc(sizeof *way);
-    if (!way)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* the others believe that they have it */
-    *way = (struct own_way){own, slots};
-    MPI_Comm_set_attr(communicator, key, way);
-    return way;
-}
-
 /* ---- the layouts ---- */
 
 static struct block_cyclic_matrix layout_of(const struct esp_layout *layout, int m, int n)
@@ -182,34 +134,13 @@ static int64_t *ids_of(const struct esp_layout *layout, const struct block_cycli
 
 /* ---- moving ---- */
 
-/* Nobody begins what not all can. */
-static int worst(MPI_Comm communicator, int mine)
-{
-    int all = mine;
-    return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, communicator) == MPI_SUCCESS ? all : EIO;
-}
-
-static int move_by(const struct redistribution_plan *plan, const struct own_way *way,
-                   const struct redistribution *what, const struct mpi_parts *parts)
-{
-    const enum esp_status status = mpi_redistribute(what, plan, way->communicator, way->slots, parts, NULL);
-    return status == ESP_OK ? 0 : status == ESP_NO_MEMORY ? ENOMEM : EIO;
-}
-
-static int move(struct own_way *way, struct redistribution *what, const struct esp_layout *from,
+static int move(const struct rank_way *way, struct redistribution *what, const struct esp_layout *from,
                 const struct esp_layout *to, const struct mpi_parts *parts)
 {
-    struct redistribution_plan *plan = NULL;
     int64_t *from_ids = ids_of(from, &what->from), *to_ids = ids_of(to, &what->to);
     what->from_ids = from_ids;
     what->to_ids = to_ids;
-    int status = from_ids && to_ids ? 0 : ENOMEM;
-    if (status == 0 && redistribution_plan_create(what, REDISTRIBUTION_BEST, &costs, &plan, NULL) != ESP_OK)
-        status = ENOMEM;
-    status = worst(way->communicator, status);
-    if (status == 0)
-        status = move_by(plan, way, what, parts);
-    redistribution_plan_destroy(plan);
+    const int status = rank_way_move(way, what, parts, from_ids && to_ids ? 0 : ENOMEM);
     free(from_ids);
     free(to_ids);
     return status;
@@ -223,14 +154,14 @@ SHOWN int esp_redistribute(int communicator, int m, int n, size_t element_bytes,
     int rank, size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    struct own_way *way = way_of(comm);
+    const struct rank_way *way = rank_way_of(comm);
     struct redistribution what = {.from = layout_of(from, m, n), .to = layout_of(to, m, n)};
     const struct mpi_parts parts = {before, after, from->leading, to->leading, element_bytes};
     if (!way)
         return EIO;
     const bool sound =
         element_bytes > 0 && is_sound(from, &what.from, rank, size) && is_sound(to, &what.to, rank, size);
-    const int status = worst(way->communicator, sound ? 0 : EINVAL);
+    const int status = rank_way_worst(way, sound ? 0 : EINVAL);
     return status == 0 ? move(way, &what, from, to, &parts) : status;
 }
 

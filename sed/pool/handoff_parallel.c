@@ -12,7 +12,9 @@ static void refer(struct writer *writer, const struct job_file *file,
     *pieces = (struct ring_pieces){.there = 1,
                                    .file = handoff_put_descriptor(writer, file->fd),
                                    .offset = file->offset,
-                                   .layout = *layout};
+                                   .layout = *layout,
+                                   .laid = file->laid,
+                                   .before = file->before};
 }
 
 /* Ranks take their parts of a datum straight from where it lies, in pieces or in one: what the routine writes

@@ -124,6 +124,9 @@ struct ring_pieces {
     uint32_t file; /* which descriptor */
     uint64_t offset;
     struct block_cyclic_matrix layout;
+    struct job_key name; /* of the value among ranks on other hosts (envoys_name()); none: it has none */
+    uint32_t laid;       /* under that name it was there before, in this layout: */
+    struct block_cyclic_matrix before;
 };
 
 /* An array that is distributed over the ranks of a process grid. */

@@ -15,6 +15,21 @@
 /* Arguments that are not in the segment may take this much in all, 64 bytes more counted for each. */
 #define WORKERS_INLINE_BYTES (128 * 1024)
 
+/* Of a datum: its struct datum_key (core/data/datum.h). None has 0. */
+struct job_key {
+    uint64_t high, low;
+};
+
+static inline bool job_key_equal(struct job_key a, struct job_key b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+static inline bool job_key_is_none(struct job_key key)
+{
+    return key.high == 0 && key.low == 0;
+}
+
 /* Memory of a datum, or of a client: so many bytes of a memory file. */
 struct job_file {
     int fd;
@@ -22,7 +37,11 @@ struct job_file {
     bool in_pieces; /* a matrix, or (of a result) to become one, in pieces (core/redistribution/pieces.h) of
                        that layout */
     struct block_cyclic_matrix layout;
-    bool lazy; /* a worker looks at its pages when it needs them, not all at once before the call */
+    bool lazy;          /* a worker looks at its pages when it needs them, not all at once before the call */
+    struct job_key key; /* of the datum that it is, or is to become; none: it is no datum. Of one that was
+                         * laid otherwise on this server: of the one it was laid from, */
+    bool laid;
+    struct block_cyclic_matrix before; /* and how that lies */
 };
 
 /* One argument's memory as the server daemon holds it. */

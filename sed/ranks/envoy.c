@@ -88,7 +88,7 @@ static enum esp_status prove(struct envoy *envoy, struct esp_error *error)
 
 static enum esp_status welcome(const struct envoy *envoy, struct esp_error *error)
 {
-    const struct far_message message = {.kind = FAR_WELCOME};
+    const struct far_message message = {.kind = FAR_WELCOME, .keeps_bytes = envoy->envoys->options.keeps};
     return porter_say(envoy->socket, &message, sizeof message, &envoy->end, error);
 }
 
@@ -214,7 +214,8 @@ static enum esp_status make_call(const struct envoy *envoy, const struct rank_me
                               .job = job,
                               .files = files,
                               .n_files = n,
-                              .bell = options->bell};
+                              .bell = options->bell,
+                              .envoys = envoy->envoys};
     if (order->kind != RANK_FILES || !call.ring)
         return error_set(error, ESP_INTERNAL, "an envoy was handed a malformed call");
     return envoy_make_call(&call, error);

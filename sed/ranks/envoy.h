@@ -3,7 +3,8 @@
  * Envoys: threads of the server daemon that stand for ranks on other hosts, which share no memory with it. To
  * the pool each is what a rank of this host is: it has a channel (sed/ranks/rank_link.h), is sent the files
  * of each call over it, and counts itself in the call's ring. What the rank needs of the arguments, its parts
- * of the matrices and no more, and what comes back goes over TCP (sed/ranks/rank_far.h).
+ * of the matrices and no more, unless it has them (sed/mpi/prd_kept.c, sed/mpi/prd_moves.c), and what comes
+ * back goes over TCP (sed/ranks/rank_far.h).
  *
  *     envoys.c      who connects
  *     envoy.c       one of them: who is let in, and waits for calls
@@ -19,6 +20,7 @@ struct envoys;
 struct envoys_options {
     const char *host; /* on which they listen, at any free port; NULL or "": all interfaces */
     uint32_t ranks;   /* of the job */
+    uint64_t keeps;   /* bytes in which each rank may keep parts of data */
     int hello_ms;     /* for a stranger to say each of its messages; 0: FAR_HELLO_MS */
     int bell;         /* eventfd for answers that nobody watches for */
     /* The ring of that number, NULL when there is none. Any thread. */
@@ -41,6 +43,16 @@ void envoys_destroy(struct envoys *envoys);
 /* A new job is about to start: its ranks are to prove themselves by another secret, which is written to
  * `secret`. ESP_SYSTEM. */
 enum esp_status envoys_expect(struct envoys *envoys, char secret[RANK_SECRET_TEXT], struct esp_error *error);
+/* What ranks of this job call the datum with that key, which opens it and is nobody else's: they can tell
+ * whether two are the same. None where there is no key. Any thread. */
+struct job_key envoys_name(struct envoys *envoys, struct job_key key);
+
+/* What became of the parts of arguments that ranks needed, bytes: the daemon sent them; the ranks had kept
+ * them; other ranks sent them. Any thread. */
+struct envoys_counts {
+    uint64_t sent, kept, moved;
+};
+void envoys_count(struct envoys *envoys, struct envoys_counts *counts);
 /* host:port, for the ranks. */
 const char *envoys_at(const struct envoys *envoys);
 

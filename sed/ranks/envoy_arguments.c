@@ -147,11 +147,23 @@ static enum esp_status cut_part(const struct envoy_call *call, const struct ring
     return ESP_OK;
 }
 
-static enum esp_status say_part(const struct envoy_call *call, const struct ring_part *part,
+/* Whether the rank has it, as it says. */
+static bool is_there(const struct envoy_call *call, const struct far_message *wants, uint32_t i,
+                     uint64_t bytes)
+{
+    const uint64_t bit = UINT64_C(1) << i;
+    const bool keyed = call->job->parts[i].from.there && !job_key_is_none(call->job->parts[i].from.name);
+    const bool kept = keyed && (wants->kept & bit), moved = keyed && (wants->moved & bit);
+    atomic_fetch_add(kept ? &call->envoys->kept : moved ? &call->envoys->moved : &call->envoys->sent, bytes);
+    return kept || moved;
+}
+
+static enum esp_status say_part(const struct envoy_call *call, const struct far_message *wants, uint32_t i,
                                 struct esp_error *error)
 {
+    const struct ring_part *part = &call->job->parts[i];
     const struct place is = place_of(call, part);
-    if (!part->goes_in || is.bytes == 0)
+    if (!part->goes_in || is.bytes == 0 || is_there(call, wants, i, is.bytes))
         return ESP_OK;
     char *cut = malloc(is.bytes);
     if (!cut)
@@ -163,7 +175,8 @@ static enum esp_status say_part(const struct envoy_call *call, const struct ring
     return status;
 }
 
-enum esp_status envoy_say_arguments(const struct envoy_call *call, struct esp_error *error)
+enum esp_status envoy_say_arguments(const struct envoy_call *call, const struct far_message *wants,
+                                    struct esp_error *error)
 {
     const struct ring_job *job = call->job;
     enum esp_status status = ESP_OK;
@@ -171,7 +184,7 @@ enum esp_status envoy_say_arguments(const struct envoy_call *call, struct esp_er
         if (!gang_is_distributed(job, job->areas[i].argument))
             status = say_area(call, &job->areas[i], error);
     for (uint32_t i = 0; i < job->n_parts && status == ESP_OK; i++)
-        status = say_part(call, &job->parts[i], error);
+        status = say_part(call, wants, i, error);
     return status;
 }
 

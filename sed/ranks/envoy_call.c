@@ -111,7 +111,7 @@ enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error
     if (status == ESP_OK)
         status = await(call, &message, error);
     if (status == ESP_OK && message.kind == FAR_WANTS)
-        status = envoy_say_arguments(call, error);
+        status = envoy_say_arguments(call, &message, error);
     else if (status == ESP_OK && message.kind != FAR_CANNOT)
         status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
     if (status == ESP_OK)

@@ -9,6 +9,7 @@
 #include "sed/ranks/envoy.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define ENVOY_ADDRESS 320
 
@@ -18,6 +19,7 @@ struct envoys {
     char at[ENVOY_ADDRESS];
     pthread_t keeper;
     bool has_keeper;
+    _Atomic uint64_t sent, kept, moved; /* struct envoys_counts */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock */
@@ -57,6 +59,7 @@ struct envoy_call {
     const int *files;
     uint32_t n_files;
     int bell;
+    struct envoys *envoys; /* that count */
 };
 
 /* Has the rank make the call, and counts it in the ring when it is through. Fails when the rank is lost,
@@ -65,8 +68,10 @@ enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error
 
 /* ---- envoy_arguments.c ---- */
 
-/* Each whole array that goes in, and each part of this rank, cut out of where it lies. */
-enum esp_status envoy_say_arguments(const struct envoy_call *call, struct esp_error *error);
+/* Each whole array that goes in, and each part of this rank, cut out of where it lies, but those that are
+ * there already, as the rank's FAR_WANTS says. */
+enum esp_status envoy_say_arguments(const struct envoy_call *call, const struct far_message *wants,
+                                    struct esp_error *error);
 /* What the first rank puts back, and this rank's part of each result, to where they belong. */
 enum esp_status envoy_hear_results(const struct envoy_call *call, struct esp_error *error);
 

@@ -214,3 +214,25 @@ const char *envoys_at(const struct envoys *envoys)
 {
     return envoys->at;
 }
+
+struct job_key envoys_name(struct envoys *envoys, struct job_key key)
+{
+    char secret[RANK_SECRET_TEXT];
+    unsigned char proof[RANK_PROOF_BYTES];
+    struct job_key name = {0};
+    if (job_key_is_none(key))
+        return key;
+    pthread_mutex_lock(&envoys->lock);
+    memcpy(secret, envoys->secret, sizeof secret);
+    pthread_mutex_unlock(&envoys->lock);
+    if (rank_prove(secret, "datum", &key, sizeof key, proof, NULL) == ESP_OK)
+        memcpy(&name, proof, sizeof name);
+    return name;
+}
+
+void envoys_count(struct envoys *envoys, struct envoys_counts *counts)
+{
+    *counts = (struct envoys_counts){.sent = atomic_load(&envoys->sent),
+                                     .kept = atomic_load(&envoys->kept),
+                                     .moved = atomic_load(&envoys->moved)};
+}

@@ -12,7 +12,8 @@
  *     FAR_READY: how fast it is     ->
  *                                   <- FAR_CALL, the job, the small values
  *     FAR_WANTS                     ->    unless FAR_CANNOT: no arguments follow
- *                                   <- each whole array that goes in, and each part of this rank
+ *                                   <- each whole array that goes in, and each part of this rank but those
+ *                                      that it keeps, or has had from other ranks
  *     FAR_PROGRESS                  ->    of the first rank, as often as it tells something new, but seldom
  *     FAR_DONE                      ->    with what the first rank puts back, and its own parts
  *                                   <- FAR_THROUGH: no rank of the grid is in the routine any more
@@ -87,6 +88,9 @@ struct far_message {
     uint64_t compute_ns; /* FAR_DONE */
     uint64_t refused_bytes, kept_bytes; /* FAR_DONE: that the routine could not allocate; that it has kept
                                            too much; 0: none */
+    uint64_t keeps_bytes;               /* FAR_WELCOME: that the rank may keep parts of data in */
+    uint64_t kept, moved;               /* FAR_WANTS: parts that are there already, a bit each: this rank has
+                                           kept them; other ranks have sent them */
     double progress;                    /* FAR_PROGRESS: from 0 to 1 */
     uint32_t end;                       /* FAR_LAST_WORD: as of rank_link.h, with refused_bytes */
     int32_t code;                       /* likewise */

@@ -127,6 +127,20 @@ static bool is_apart(const struct rank_pool *pool, uint32_t first, uint32_t n)
     return apart;
 }
 
+/* Ranks on other hosts keep parts of data, and know them by their names. */
+static void name_data(struct rank_pool *pool, struct ring_job *to, const struct job *job)
+{
+    for (uint32_t i = 0; i < to->n_parts && to->apart; i++) {
+        struct ring_part *part = &to->parts[i];
+        const struct job_argument *argument = &job->arguments[part->argument];
+        const struct job_file *input = argument->writable ? argument->source : argument->file;
+        if (part->from.there && input)
+            part->from.name = envoys_name(pool->envoys, input->key);
+        if (part->to.there && argument->file)
+            part->to.name = envoys_name(pool->envoys, argument->file->key);
+    }
+}
+
 static void post(struct rank_pool *pool, struct gang *gang, const struct job *job, uint32_t first, uint32_t n)
 {
     struct ring *ring = gang->ring;
@@ -144,6 +158,7 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
         pool->busy[i] = true;
     ring->job.first_rank = first;
     ring->job.apart = is_apart(pool, first, n);
+    name_data(pool, &ring->job, job);
     ring->job.sure = ranks_are_sure(pool, &ring->job, first, n) && !ring->job.apart;
     atomic_store(&ring->gang.prepared, 0);
     atomic_store(&ring->gang.unable, 0);
@@ -294,6 +309,12 @@ void ranks_count(struct workers *workers, struct ranks_counts *counts)
     counts->calls = pool->n_calls;
     counts->failed = pool->failed;
     pthread_mutex_unlock(&pool->lock);
+    struct envoys_counts far = {0};
+    if (pool->envoys)
+        envoys_count(pool->envoys, &far);
+    counts->far_sent = far.sent;
+    counts->far_kept = far.kept;
+    counts->far_moved = far.moved;
 }
 
 void ranks_porters(struct workers *workers, struct porter_list *list)

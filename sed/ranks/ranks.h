@@ -19,11 +19,12 @@ struct ranks_options {
     int64_t profile_save_ns;  /* at most so seldom while calls go on; 0: a minute */
     const char *told;         /* what others know of them, when that file is not there; NULL: nothing */
     const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
-    const char *host; /* on which porters of the ranks listen, and the daemon for ranks on other hosts;
-                       * NULL or "": all interfaces; borrowed */
-    uint64_t memory;  /* that a routine may allocate on each rank beside its arguments; 0: any amount */
-    uint64_t keep;    /* of it, after a call; a job in which a rank keeps more is started again; 0: any */
-    int64_t still_ns; /* that a call may wait for a rank that is stopped (SIGSTOP); 0: a minute */
+    const char *host;    /* on which porters of the ranks listen, and the daemon for ranks on other hosts;
+                          * NULL or "": all interfaces; borrowed */
+    uint64_t memory;     /* that a routine may allocate on each rank beside its arguments; 0: any amount */
+    uint64_t keep;       /* of it, after a call; a job in which a rank keeps more is started again; 0: any */
+    uint64_t keeps_data; /* bytes in which each rank on another host keeps parts of data; 0: none */
+    int64_t still_ns;    /* that a call may wait for a rank that is stopped (SIGSTOP); 0: a minute */
     int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s, and half a second for each
                        * rank beyond 16 */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */
@@ -53,7 +54,10 @@ struct ranks_counts {
     uint32_t busy;    /* of these */
     uint64_t started; /* jobs of MPI */
     uint64_t calls;   /* that ranks were given */
-    bool failed;      /* the last one could not be started: calls are refused until another one could */
+    /* Parts of arguments that ranks on other hosts needed, bytes: the daemon sent them, the ranks had kept
+     * them, other ranks sent them. */
+    uint64_t far_sent, far_kept, far_moved;
+    bool failed; /* the last one could not be started: calls are refused until another one could */
 };
 void ranks_count(struct workers *workers, struct ranks_counts *counts);
 

@@ -12,6 +12,7 @@
 #include "core/message/message.h"
 #include "core/transport.h"
 #include "sed/server/errands.h"
+#include "sed/server/layings.h"
 #include "services/data/replication.h"
 #include "services/data/store.h"
 #include "util/timer.h"
@@ -88,6 +89,7 @@ struct server_data {
     uint32_t n_tickets;
     struct chore *chores;
     struct pull *pulls;         /* by key */
+    struct layings layings;     /* of the last data that were laid otherwise here */
     struct untaken *untaken;    /* that clients have ordered and do not know yet, by key */
     struct porter_loans *loans; /* that are being made */
     struct rescue *rescues;     /* originals whose files were damaged, and of which a copy is looked for */

@@ -238,6 +238,21 @@ static enum esp_status take_section(struct operand *operand, struct esp_error *e
     return status;
 }
 
+static struct job_key key_of(struct datum_key key)
+{
+    return (struct job_key){key.high, key.low};
+}
+
+/* Ranks that keep pieces of the datum that it was laid from have its value. */
+static void tell_value(struct operand *operand)
+{
+    const struct laying *laying = layings_find(&operand->of->server->data.layings, operand->id.key);
+    operand->file.key = key_of(laying ? laying->value : operand->id.key);
+    operand->file.laid = laying != NULL;
+    if (laying)
+        operand->file.before = laying->before;
+}
+
 /* Its memory is there: the worker gets a descriptor with which it cannot write. */
 static enum esp_status take_input(struct operand *operand, struct esp_error *error)
 {
@@ -261,6 +276,7 @@ static enum esp_status take_input(struct operand *operand, struct esp_error *err
     }
     operand->file.offset = memory->offset;
     operand->file.bytes = memory->bytes;
+    tell_value(operand);
     operand->file.in_pieces = datum_shape_layout(store_pin_shape(operand->pin), &operand->file.layout);
     operand->state = OPERAND_HERE;
     if (argument->writable) {
@@ -408,7 +424,8 @@ static enum esp_status make_room(struct server *server, struct operand *operand,
     enum esp_status status = begin_result(server, operand, &memory, error);
     if (status != ESP_OK)
         return status;
-    operand->file = (struct job_file){.fd = memory.fd, .offset = memory.offset, .bytes = memory.bytes};
+    operand->file = (struct job_file){
+        .fd = memory.fd, .offset = memory.offset, .bytes = memory.bytes, .key = key_of(operand->id.key)};
     operand->memory = memory.data;
     argument->file = &operand->file;
     if (session->arguments[operand->index].in_store) {

@@ -41,6 +41,7 @@ struct pull {
     bool laid;                  /* PULL_LAID: it is to lie as `layout` says, under an identity of its own */
     char here[CAP_ADDRESS + 1]; /* this server's address */
     struct pull_layout layout;
+    struct block_cyclic_matrix lies; /* laid: as it lies where it is */
     char addresses[CAP_SOURCES][CAP_ADDRESS + 1];
     bool silent[CAP_SOURCES]; /* was reached, or waited for, in vain */
     uint32_t n_addresses;

@@ -80,6 +80,8 @@ static enum esp_status begin(struct pull *pull, const struct datum_info *record,
     if (status == ESP_OK)
         status =
             datum_may_leave((enum datum_mode)record->mode, record->flags, pull->kind == PULL_MOVED, error);
+    if (status == ESP_OK && pull->laid)
+        status = pull_lie(&fresh.shape, &pull->lies, error);
     if (status == ESP_OK)
         status = pull_lay(pull, &fresh.shape, error);
     if (status == ESP_OK && !pull->begun) {
@@ -407,6 +409,8 @@ void pull_run(void *arg)
         store_abort(server->data.store, &pull->asker.is, pull->as.key, NULL);
     if (status == ESP_OK && (pull->stays || pull->asked_for))
         store_stay(server->data.store, pull->as.key);
+    if (status == ESP_OK && pull->laid && !is_here)
+        layings_note(&server->data.layings, pull->as.key, pull->id.key, &pull->lies);
     if (status == ESP_OK && !is_here)
         log_notice("%s: fetched, %s", datum_id_short(&pull->as, text), datum_bytes_text(pull->bytes, bytes));
     else if (status != ESP_OK)

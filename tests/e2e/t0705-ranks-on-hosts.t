@@ -59,6 +59,8 @@ name = "ranks"
 parent = "$(cat master.address)"
 listen = "10.98.0.1:0"
 insecure = yes
+address_file = "$work/sed.address"
+http = "127.0.0.1:0"
 log_file = "$work/sed.log"
 log_level = debug
 slots = 2
@@ -95,6 +97,22 @@ check "all of them together" on_grid
 A=$(in_hub espalier data put a.csv --server ranks --grid 2x2 --block 3)
 B=$(in_hub espalier data put b.csv --server ranks --grid 4x1 --block 7)
 check "data in pieces go to them, however they lie" multiplies "data:$A" "data:$B"
+# Bytes of parts that were sent, kept or moved since the last count.
+count() { in_hub curl -sS --max-time 20 "http://$(cat sed.address.http)/metrics" |
+    sed -n 's/^espalier_server_far_rank_\(.*\)_bytes_total /\1=/p' >counts && cat counts && . ./counts; }
+since() { before=$((sent)) && before_kept=$((kept)) && before_moved=$((moved)) && "$@" && count &&
+    sent_now=$((sent - before)) && kept_now=$((kept - before_kept)) && moved_now=$((moved - before_moved)); }
+nothing_is_sent() { since multiplies "data:$1" "data:$2" && [ "$sent_now" -eq 0 ]; }
+check "what they needed is counted" count
+check "data that they have are not sent again" nothing_is_sent "$A" "$B"
+D=$(in_hub espalier data cp "$A" ranks --grid 1x4 --block 2)
+laid() { nothing_is_sent "$D" "$B" && nothing_is_sent "$D" "$B"; }
+check "nor are those that are laid otherwise on the server" laid
+squares() { in_hub espalier call pmul "A=data:$1" "B=data:$1" -o C=data:pieces | grep -o 'ranks:[0-9a-f]*'; }
+matrix 30 30 3 >e.csv
+E=$(in_hub espalier data put e.csv --server ranks --grid 1x4 --block 3)
+made() { F=$(squares "$E") && count && since squares "$F" >squared && [ "$sent_now" -eq 0 ] && [ "$kept_now" -gt 0 ]; }
+check "nor is a result that they have made" made
 keeps() { C=$(in_hub espalier call pmul "A=data:$A" B=@b.csv -o C=data:pieces | grep -o 'ranks:[0-9a-f]*') &&
     in_hub espalier data get "$C" c.csv && cmp c.csv expected.csv; }
 check "and results that stay lie in pieces" keeps

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks on other hosts, by a hostfile. The hosts are this machine under other names, which mpirun reaches by
- * a program in place of ssh: it hides the folder with the daemon's socket, so that ranks there have to come
- * over TCP, as they would from elsewhere.
+ * Calls on ranks of other hosts, and what becomes of these.
  */
-#include "tests/mpi/ranks_rig.h"
+#include "tests/mpi/far_rig.h"
 
 #include "util/clock.h"
 
@@ -15,81 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/far-ranks-XXXXXX";
 static struct rig rig;
-
-static void write_file(const char *name, const char *text, mode_t mode)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(path, mode), 0);
-}
-
-/* What mpirun runs as "agent HOST COMMAND". */
-static void write_agent(void)
-{
-    char text[2000];
-    snprintf(
-        text, sizeof text,
-        "#!/bin/sh\n"
-        "host=$1\n"
-        "shift\n"
-        "case $host in\n"
-        "gone*) echo \"ssh: connect to host $host port 22: No route to host\" >&2; exit 255 ;;\n"
-        "silent) echo $$ >%s/silent; exec sleep 100 ;;\n"
-        "esac\n"
-        "exec unshare -m -u sh -c 'hostname \"$0\" && mount -t tmpfs none %s/sockets && exec sh -c \"$1\"' "
-        "\"$host\" \"$*\"\n",
-        folder, folder);
-    write_file("agent", text, 0700);
-}
-
-static void open_hosts(struct rig *to, const char *hosts, struct ranks_options options)
-{
-    static char paths[3][PATH_MAX]; /* as long as the pools that borrow them */
-    snprintf(paths[0], PATH_MAX, "%s/hosts", folder);
-    snprintf(paths[1], PATH_MAX, "%s/sockets", folder);
-    if (hosts)
-        write_file("hosts", hosts, 0600);
-    else
-        unlink(paths[0]);
-    options.hostfile = paths[0];
-    options.folder = paths[1];
-    options.host = "127.0.0.1";
-    open_ranks(to, &options);
-}
 
 static int set_up(void **state)
 {
-    char path[PATH_MAX];
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/sockets", folder);
-    assert_int_equal(mkdir(path, 0700), 0);
-    write_agent();
-    snprintf(path, sizeof path, "%s/agent", folder);
-    setenv("OMPI_MCA_plm_rsh_agent", path, 1);
-    setenv("OMPI_MCA_oob_tcp_if_include", "lo", 1);
-    setenv("OMPI_MCA_btl_tcp_if_include", "lo", 1);
-    open_hosts(&rig, "far1 slots=2\nfar2 slots=2\n", (struct ranks_options){.ranks = 4});
+    far_begin();
+    far_open(&rig, "far1 slots=2\nfar2 slots=2\n", (struct ranks_options){.ranks = 4});
     await_ranks(&rig, 1);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    char command[PATH_MAX];
     (void)state;
     rig_close(&rig);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    return far_end();
 }
 
 /* ---- calls ---- */
@@ -112,9 +53,9 @@ static void what_a_rank_on_another_host_may_allocate_and_keep_is_bounded(void **
     (void)state;
     static struct rig own;
     char hosts[PATH_MAX], sockets[PATH_MAX];
-    snprintf(hosts, sizeof hosts, "%s/bounded", folder);
-    snprintf(sockets, sizeof sockets, "%s/sockets", folder);
-    write_file("bounded", "far1 slots=1\nfar2 slots=1\n", 0600);
+    snprintf(hosts, sizeof hosts, "%s/bounded", far_folder());
+    snprintf(sockets, sizeof sockets, "%s/sockets", far_folder());
+    far_write("bounded", "far1 slots=1\nfar2 slots=1\n", 0600);
     open_ready(&own, &(struct ranks_options){.ranks = 2,
                                              .hostfile = hosts,
                                              .folder = sockets,
@@ -266,8 +207,8 @@ static void a_rank_there_that_is_stopped_in_a_call_counts_as_dead_after_a_while(
     static struct rig own;
     int n = 0, works = 0;
     double fraction = 0.5, seconds = 6;
-    open_hosts(&own, "far1 slots=1\nfar2 slots=1\n",
-               (struct ranks_options){.ranks = 2, .still_ns = 4 * NS_PER_S});
+    far_open(&own, "far1 slots=1\nfar2 slots=1\n",
+             (struct ranks_options){.ranks = 2, .still_ns = 4 * NS_PER_S});
     await_ranks(&own, 1);
     own.grid = (struct process_grid){1, 2, 1};
     assert_string_equal(rig_call(&own, "tell", (void *[]){&fraction, &seconds}, false).text, "");
@@ -333,7 +274,7 @@ static void ranks_here_and_there_compute_together(void **state)
     struct esp_error error;
     int which = 0, n = 3;
     double x[3] = {0};
-    open_hosts(&mixed, "localhost slots=2\nfar1 slots=2\n", (struct ranks_options){.ranks = 4});
+    far_open(&mixed, "localhost slots=2\nfar1 slots=2\n", (struct ranks_options){.ranks = 4});
     await_ranks(&mixed, 1);
     for (int i = 0; i < 3; i++) {
         multiplies(&mixed, (struct process_grid){2, 2, 7}, 37, 23, 41, true);
@@ -357,7 +298,7 @@ static void refuses(const char *hosts, int64_t start_ns, const char *const *word
     struct ranks_counts counts;
     struct esp_error error;
     int n, works;
-    open_hosts(&own, hosts, (struct ranks_options){.ranks = 2, .start_ns = start_ns});
+    far_open(&own, hosts, (struct ranks_options){.ranks = 2, .start_ns = start_ns});
     own.grid = (struct process_grid){1, 1, 1};
     const int64_t begun = clock_now_ns(&clock_system);
     do {
@@ -401,7 +342,7 @@ static bool has_ended(const char *name)
 {
     char path[PATH_MAX], state = 0;
     int pid = 0;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", far_folder(), name);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     assert_int_equal(fscanf(file, "%d", &pid), 1);
@@ -457,9 +398,7 @@ int main(void)
         cmocka_unit_test(a_host_that_does_not_answer_is_given_up),
         cmocka_unit_test(a_hostfile_that_is_not_there_is_told),
     };
-    if (system("unshare -m -u true 2>/dev/null") != 0) {
-        puts("1..0 # SKIP other hosts cannot be played without the right to make namespaces");
+    if (!far_is_possible())
         return 0;
-    }
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

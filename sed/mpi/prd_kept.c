@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parts of data that a rank on another host keeps from call to call, so that they need not be sent again:
+ * those that it has had and those that it has made. Data never change, so that what is kept is right for as
+ * long as anybody asks for it; what was used longest ago gives way. Each is a memory file, which a call maps
+ * as ranks of the daemon's host map pieces: where it only reads, it cannot write.
+ */
+#include "sed/mpi/prd.h"
+
+#include "core/redistribution/pieces.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utlist.h>
+
+static struct kept *all; /* what was used last comes first */
+static uint64_t most, used;
+
+void kept_begin(uint64_t bytes)
+{
+    most = bytes;
+}
+
+static void forget(struct kept *kept)
+{
+    DL_DELETE(all, kept);
+    used -= kept->bytes;
+    munmap(kept->data, kept->bytes);
+    close(kept->file);
+    free(kept);
+}
+
+static bool is_of(const struct kept *kept, struct job_key name, const struct block_cyclic_matrix *layout,
+                  uint32_t element_bytes)
+{
+    return job_key_equal(kept->name, name) && kept->element_bytes == element_bytes &&
+           pieces_are_alike(&kept->layout, layout);
+}
+
+static struct kept *hold(struct kept *kept)
+{
+    kept->holders++;
+    DL_DELETE(all, kept);
+    DL_PREPEND(all, kept);
+    return kept;
+}
+
+static struct kept *look_up(const struct kept_part *part)
+{
+    struct kept *kept;
+    DL_FOREACH(all, kept)
+    {
+        if (is_of(kept, part->name, part->layout, part->element_bytes) && kept->row == part->row &&
+            kept->col == part->col)
+            return kept;
+    }
+    return NULL;
+}
+
+struct kept *kept_find(const struct kept_part *part)
+{
+    struct kept *kept = job_key_is_none(part->name) ? NULL : look_up(part);
+    return kept && kept->whole ? hold(kept) : NULL;
+}
+
+struct kept *kept_find_piece(struct job_key name, const struct block_cyclic_matrix *layout,
+                             uint32_t element_bytes, int64_t *rank)
+{
+    struct kept *kept;
+    DL_FOREACH(all, kept)
+    {
+        if (kept->whole && is_of(kept, name, layout, element_bytes)) {
+            *rank = block_cyclic_matrix_rank(layout, kept->row, kept->col);
+            return hold(kept);
+        }
+    }
+    return NULL;
+}
+
+static bool make_room(uint64_t bytes)
+{
+    struct kept *kept = all ? all->prev : NULL; /* the last one */
+    if (bytes > most)
+        return false;
+    while (used + bytes > most && kept) {
+        struct kept *before = kept == all ? NULL : kept->prev;
+        if (kept->holders == 0)
+            forget(kept);
+        kept = before;
+    }
+    return used + bytes <= most;
+}
+
+/* All its memory is there from the beginning: a hole that cannot be filled would end the rank. */
+static bool make_memory(struct kept *kept)
+{
+    kept->file = memfd_create("espalier-kept", MFD_CLOEXEC);
+    if (kept->file < 0)
+        return false;
+    if (posix_fallocate(kept->file, 0, (off_t)kept->bytes) == 0) {
+        kept->data = mmap(NULL, kept->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, kept->file, 0);
+        if (kept->data != MAP_FAILED)
+            return true;
+    }
+    close(kept->file);
+    return false;
+}
+
+struct kept *kept_make(const struct kept_part *part, uint64_t bytes)
+{
+    struct kept *old = job_key_is_none(part->name) ? NULL : look_up(part);
+    if (old && old->holders == 0)
+        forget(old);
+    else if (old)
+        return NULL;
+    if (job_key_is_none(part->name) || bytes == 0 || !make_room(bytes))
+        return NULL;
+    struct kept *kept = malloc(sizeof *kept);
+    if (!kept)
+        return NULL;
+    *kept = (struct kept){.name = part->name,
+                          .layout = *part->layout,
+                          .row = part->row,
+                          .col = part->col,
+                          .element_bytes = part->element_bytes,
+                          .bytes = bytes,
+                          .holders = 1};
+    if (!make_memory(kept)) {
+        free(kept);
+        return NULL;
+    }
+    used += bytes;
+    DL_PREPEND(all, kept);
+    return kept;
+}
+
+void kept_let(struct kept *kept)
+{
+    if (kept && --kept->holders == 0 && !kept->whole)
+        forget(kept);
+}
