@@ -316,6 +316,11 @@ void learning_clear(struct agent *agent);
 void awaited_ordered(struct agent *agent, const char *server);
 /* That node goes, or NULL: if it said that it starts again, or may, it is expected. */
 void awaited_gone(struct agent *agent, const struct knowledge_node *node);
+/* Tells the parent of those in the report that are expected back: of all, where it is complete; else of those
+ * that it names as gone. False without memory. */
+bool awaited_tell(struct agent *agent, bool complete, struct message *report);
+/* The same of a child, whose branch is still as it was before the report. */
+void awaited_heard(struct agent *agent, const struct branch *branch, const struct report *report);
 /* The name of one that would take the request then, where nobody could take it now; NULL: none. */
 const char *awaited_server(struct agent *agent, const struct request *request);
 /* Of one that has gone, and solves that; NULL: none. */

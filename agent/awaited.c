@@ -6,15 +6,18 @@
  */
 #include "agent/agent_internal.h"
 
+static int64_t at_most(uint64_t ms)
+{
+    return ms < RETURNING_NS / NS_PER_MS ? (int64_t)ms * NS_PER_MS : RETURNING_NS;
+}
+
 /* How long the node is to be expected once it is gone; 0: not at all. */
 static int64_t expected_ns(const struct knowledge_node *node)
 {
     uint64_t ms;
     if (extension_find(&node->extensions, EXTENSION_BACK_SOON))
         return RETURNING_NS;
-    if (!terms_get_integer(&node->extensions, EXTENSION_EXPECTED, &ms))
-        return 0;
-    return ms < RETURNING_NS / NS_PER_MS ? (int64_t)ms * NS_PER_MS : RETURNING_NS;
+    return terms_get_integer(&node->extensions, EXTENSION_EXPECTED, &ms) ? at_most(ms) : 0;
 }
 
 static void note(struct agent *agent, const struct knowledge_node *node, int64_t wait_ns)
@@ -34,18 +37,77 @@ void awaited_ordered(struct agent *agent, const char *server)
         note(agent, node, RETURNING_NS);
 }
 
-void awaited_gone(struct agent *agent, const struct knowledge_node *node)
+static void gone(struct agent *agent, const struct knowledge_node *node, int64_t told_ns)
 {
     if (!node || node->role != ROLE_SERVER)
         return;
     const bool ordered = returning_has(&agent->returning, node->name, agent_now(agent));
-    const int64_t wait_ns = ordered ? RETURNING_NS : expected_ns(node);
+    const int64_t own_ns = ordered ? RETURNING_NS : expected_ns(node);
+    const int64_t wait_ns = own_ns > told_ns ? own_ns : told_ns;
     if (wait_ns == 0)
         return;
     note(agent, node, wait_ns);
     if (wait_ns == RETURNING_NS)
         learning_expect_back(agent);
 }
+
+void awaited_gone(struct agent *agent, const struct knowledge_node *node)
+{
+    gone(agent, node, 0);
+}
+
+/* ---- what agents tell each other ---- */
+
+bool awaited_tell(struct agent *agent, bool complete, struct message *message)
+{
+    struct report *report = &message->report;
+    struct extension told;
+    if (agent->returning.n == 0 || (!complete && report->n_removed == 0))
+        return true;
+    return returning_pack(&agent->returning, agent_now(agent), complete ? NULL : report->removed,
+                          report->n_removed, &message->arena, &told) &&
+           (told.length == 0 ||
+            extension_add(&report->extensions, told.tag, told.value, told.length, &message->arena));
+}
+
+static struct returning_reader told(const struct report *report)
+{
+    const struct extension *extension = extension_find(&report->extensions, EXTENSION_RETURNING);
+    return (struct returning_reader){extension ? extension->value : NULL, extension ? extension->length : 0};
+}
+
+static int64_t told_ns(const struct report *report, const char *server)
+{
+    struct returning_reader reader = told(report);
+    const char *name;
+    uint64_t ms;
+    while (returning_read(&reader, &name, &ms))
+        if (strcmp(name, server) == 0)
+            return at_most(ms);
+    return 0;
+}
+
+static bool is_in(const struct knowledge_node *node, const struct branch *branch)
+{
+    return node && node->branch == branch;
+}
+
+void awaited_heard(struct agent *agent, const struct branch *branch, const struct report *report)
+{
+    struct returning_reader reader = told(report);
+    const struct knowledge_node *node;
+    const char *name;
+    uint64_t ms;
+    for (uint32_t i = 0; i < report->n_removed; i++)
+        if (is_in(node = knowledge_find(agent->knowledge, report->removed[i]), branch))
+            gone(agent, node, told_ns(report, node->name));
+    while (report->complete && returning_read(&reader, &name, &ms))
+        if (is_in(node = knowledge_find(agent->knowledge, name), branch) &&
+            !returning_has(&agent->returning, name, agent_now(agent)))
+            gone(agent, node, at_most(ms));
+}
+
+/* ---- who is told to wait ---- */
 
 static bool is_ending(const struct knowledge_node *node)
 {

@@ -268,10 +268,9 @@ static void on_report(void *self, struct child *child, const struct report *repo
     }
     if (child->part == REPORT_COMPLETE || child->part == REPORT_BEGINS)
         knowledge_complete_begin(agent->knowledge, branch);
-    for (uint32_t i = 0; i < report->n_removed; i++) {
-        awaited_gone(agent, knowledge_find(agent->knowledge, report->removed[i]));
+    awaited_heard(agent, branch, report);
+    for (uint32_t i = 0; i < report->n_removed; i++)
         lost |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
-    }
     for (uint32_t i = 0; i < report->n_records; i++) {
         const bool joins = is_new(agent, branch, &report->records[i]);
         const bool unknown = !knowledge_find(agent->knowledge, report->records[i].name);

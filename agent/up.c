@@ -34,6 +34,8 @@ static void on_report(void *self, bool complete, struct message *message)
                           &message->report)) {
         message->report = (struct report){.oldest_s = 1e9};
         log_error("out of memory for a report to the parent");
+    } else if (!awaited_tell(agent, complete, message)) {
+        log_error("out of memory for telling the parent who is expected back");
     } else if (!location_tell(agent->location, complete, message)) {
         log_error("out of memory for telling the parent of data");
     }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Of the owner, in one report, beside those that belong to the tie. */
-#define REPORT_EXTENSIONS 2
+#define REPORT_EXTENSIONS 3
 
 void membership_on_pulse(struct membership *m, const struct envelope *envelope, uint64_t number)
 {

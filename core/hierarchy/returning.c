@@ -90,10 +90,15 @@ int64_t returning_due(const struct returning *returning)
     return due_ns;
 }
 
-bool returning_has(const struct returning *returning, const char *name, int64_t now_ns)
+int64_t returning_left_ns(const struct returning *returning, const char *name, int64_t now_ns)
 {
     const struct returning_server *server = find(returning, name);
-    return server && now_ns < server->until_ns;
+    return server && now_ns < server->until_ns ? server->until_ns - now_ns : 0;
+}
+
+bool returning_has(const struct returning *returning, const char *name, int64_t now_ns)
+{
+    return returning_left_ns(returning, name, now_ns) > 0;
 }
 
 static bool solves(const struct known_catalog *catalog, const char *problem)
@@ -137,6 +142,63 @@ uint32_t returning_records(const struct returning *returning, int64_t now_ns, st
             return UINT32_MAX;
     }
     return n;
+}
+
+/* ---- for those above ---- */
+
+#define NUMBER_BYTES 8
+
+static bool is_among(const char *const *names, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; names && i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return !names;
+}
+
+bool returning_pack(const struct returning *returning, int64_t now_ns, const char *const *names, uint32_t n,
+                    struct arena *arena, struct extension *extension)
+{
+    const struct returning_server *server;
+    size_t bytes = 0;
+    LL_FOREACH(returning->first, server)
+    {
+        bytes += NUMBER_BYTES + strlen(server->name) + 1;
+    }
+    uint8_t *to = arena_alloc(arena, bytes + 1);
+    *extension = (struct extension){EXTENSION_RETURNING, to, 0};
+    if (!to)
+        return false;
+    LL_FOREACH(returning->first, server)
+    {
+        if (now_ns >= server->until_ns || !is_among(names, n, server->name))
+            continue;
+        const uint64_t ms = (uint64_t)((server->until_ns - now_ns) / NS_PER_MS);
+        for (int i = 0; i < NUMBER_BYTES; i++)
+            *to++ = (uint8_t)(ms >> 8 * i);
+        const size_t length = strlen(server->name) + 1;
+        memcpy(to, server->name, length);
+        to += length;
+    }
+    extension->length = (uint32_t)(to - extension->value);
+    return true;
+}
+
+bool returning_read(struct returning_reader *reader, const char **name, uint64_t *ms)
+{
+    if (reader->left <= NUMBER_BYTES)
+        return false;
+    const char *text = (const char *)reader->at + NUMBER_BYTES;
+    const size_t length = strnlen(text, reader->left - NUMBER_BYTES);
+    if (length == reader->left - NUMBER_BYTES || length == 0 || length > CAP_NAME)
+        return false;
+    *ms = 0;
+    for (int i = NUMBER_BYTES - 1; i >= 0; i--)
+        *ms = *ms << 8 | reader->at[i];
+    *name = text;
+    reader->at += NUMBER_BYTES + length + 1;
+    reader->left -= (uint32_t)(NUMBER_BYTES + length + 1);
+    return true;
 }
 
 void returning_release(struct returning *returning)

@@ -15,6 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Tag in a report, of servers that were below the node and are expected back: for each the milliseconds for
+ * which it is expected yet (8 bytes, little-endian), and its name with its zero. Who goes has told its parent
+ * so, but mostly not those above it: that word is older than this by less than a report. */
+#define EXTENSION_RETURNING 127
+
 /* So long they are expected, and so many at most: the one that went first gives way. A rolling restart takes
  * one at a time; the machine of several may restart them all. */
 #define RETURNING_NS   INT64_C(60000000000)
@@ -40,6 +45,8 @@ void returning_tick(struct returning *returning, int64_t now_ns);
 /* When the first of them is so; CLOCK_NEVER: none is expected. */
 int64_t returning_due(const struct returning *returning);
 bool returning_has(const struct returning *returning, const char *server, int64_t now_ns);
+/* How long it is expected yet; 0: it is not. */
+int64_t returning_left_ns(const struct returning *returning, const char *server, int64_t now_ns);
 /* The name of one that solves it, valid until the list changes; NULL: none. */
 const char *returning_solver(const struct returning *returning, const char *problem, int64_t now_ns);
 
@@ -47,6 +54,17 @@ const char *returning_solver(const struct returning *returning, const char *prob
  * milliseconds for which they are expected. Texts lie in the arena. How many; UINT32_MAX without memory. */
 uint32_t returning_records(const struct returning *returning, int64_t now_ns, struct arena *arena,
                            struct node_record *records);
+
+/* For those above, as the value of an EXTENSION_RETURNING: of the `n` that are named, or (`names` NULL) of
+ * all. Its length is 0 where none of them is expected. False without memory. */
+bool returning_pack(const struct returning *returning, int64_t now_ns, const char *const *names, uint32_t n,
+                    struct arena *arena, struct extension *extension);
+/* Reads the next one: its name lies in the value. False at the end, and where the value makes no sense. */
+struct returning_reader {
+    const uint8_t *at;
+    uint32_t left;
+};
+bool returning_read(struct returning_reader *reader, const char **name, uint64_t *ms);
 void returning_release(struct returning *returning);
 
 #endif

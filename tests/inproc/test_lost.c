@@ -247,6 +247,40 @@ static void a_server_that_was_ended_in_good_order_is_awaited_for_a_while(void **
     platform_close(&other);
 }
 
+/* Two levels below, with nothing to do: its word has come to its leader only when it goes. `cut`: what that
+ * one says of it is lost, too, and said again with all that it knows. */
+static void who_goes_at_once_is_awaited_by_those_above_as_well(void **state)
+{
+    (void)state;
+    for (int cut = 0; cut < 2; cut++) {
+        struct platform other;
+        platform_open(&other, 31);
+        other.server_options.report_within_ms = 1;
+        size_t master = platform_agent(&other, "ma", "");
+        platform_agent(&other, "lb", "ma");
+        platform_agent(&other, "la", "lb");
+        struct simulated_server *server = platform_server(&other, "s", "la");
+        assert_true(platform_settle(&other, master, 3, 5000));
+        platform_run_ms(&other, 1000);
+        inproc_partition(other.transport, "la", "lb", cut);
+        simulated_may_return(server, 20000);
+        platform_run_ms(&other, 3);
+        platform_server_stop(&other, server);
+        platform_run_ms(&other, 1000);
+        inproc_partition(other.transport, "la", "lb", false);
+        platform_run_ms(&other, 4000);
+        assert_in_range(expected_ms(&other), 14000, 16000);
+        expect_gone(&other, true);
+        server = platform_server(&other, "s", "la");
+        assert_true(platform_settle(&other, master, 3, 5000));
+        assert_int_equal(expected_ms(&other), 0);
+        platform_server_stop(&other, server); /* for good: what was told of its earlier life is over */
+        platform_run_ms(&other, 5000);
+        expect_gone(&other, false);
+        platform_close(&other);
+    }
+}
+
 /* ESP_NO_SERVER, with the server that it is disabled on and without hope; or not. */
 static void expect_disabled(struct platform *p, bool disabled)
 {
@@ -389,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_problem_that_only_a_lost_server_may_solve_is_told_with_it),
         cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
         cmocka_unit_test(a_server_that_was_ended_in_good_order_is_awaited_for_a_while),
+        cmocka_unit_test(who_goes_at_once_is_awaited_by_those_above_as_well),
         cmocka_unit_test(what_is_disabled_everywhere_is_told_as_that),
         cmocka_unit_test(a_server_that_has_moved_is_lost_once),
         cmocka_unit_test(a_server_that_is_started_again_is_awaited),
