@@ -297,15 +297,44 @@ static bool cut(struct message *message)
     return true;
 }
 
+/* How long one that is not there is worth waiting for: it is being started again, or may be, or is heard of
+ * yet. 0: nobody knows. */
+static int64_t absence_ms(const struct agent *agent, const char *name)
+{
+    const int64_t now_ns = agent_now(agent);
+    const int64_t returns_ns = returning_left_ns(&agent->returning, name, now_ns);
+    return (returns_ns > 0 ? returns_ns : agent->learned_ns - now_ns) / NS_PER_MS;
+}
+
+/* Who looks for it waits so long. Without memory, it does not. */
+static void add_expected(struct message *message, const char *name, int64_t ms)
+{
+    struct node_record *record = arena_alloc(&message->arena, sizeof *record);
+    if (!record)
+        return;
+    *record = (struct node_record){
+        .name = arena_strdup(&message->arena, name), .parent = "", .address = "", .role = ROLE_SERVER};
+    if (!record->name ||
+        !terms_add_integer(&record->extensions, EXTENSION_EXPECTED, (uint64_t)ms, &message->arena))
+        return;
+    message->tree_reply.records = record;
+    message->tree_reply.n_records = 1;
+}
+
 /* ESP_NO_SERVER: it may be there again soon. */
 static struct message *no_node(struct agent *agent, const char *name)
 {
     const bool learning = learning_is(agent), lost = lost_has(agent, name);
-    return message_failure(MESSAGE_TREE_REPLY, lost || learning ? ESP_NO_SERVER : ESP_NOT_FOUND,
-                           "no node named \"%s\" below \"%s\"%s", name, agent->name,
-                           lost       ? "; it was there, and cannot be reached"
-                           : learning ? ", which was just started and does not know all yet"
-                                      : "");
+    const int64_t ms = absence_ms(agent, name);
+    struct message *message =
+        message_failure(MESSAGE_TREE_REPLY, lost || learning ? ESP_NO_SERVER : ESP_NOT_FOUND,
+                        "no node named \"%s\" below \"%s\"%s", name, agent->name,
+                        lost       ? "; it was there, and cannot be reached"
+                        : learning ? ", which was just started and does not know all yet"
+                                   : "");
+    if (message && ms > 0)
+        add_expected(message, name, ms);
+    return message;
 }
 
 /* Whoever looks for it by its name may mean the other one. */

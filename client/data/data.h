@@ -21,7 +21,8 @@ struct data_holder {
 
 /* Who holds the datum: first the server that made it is asked, then (`all`, or when it has it not) the
  * others. At most DATA_MOST_HOLDERS. ESP_NOT_FOUND with what its maker says of it. Within the thread's
- * deadline (client/session/deadline.h), of which who says nothing leaves the others most. */
+ * deadline (client/session/deadline.h), of which who says nothing leaves the others most. Where nobody has it
+ * who is reached, who may have it and is being started again, as agents know, is waited for. */
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                           size_t *n_holders, struct esp_error *error);
 /* What a search has heard, beside who has the datum. */
@@ -34,9 +35,11 @@ struct data_witnesses {
 /* Whether one of them has the original, and not a replica. */
 bool data_has_original(const struct data_holder *holders, size_t n);
 /* data_find() of all of them. Where only replicas are found, who is known to have, or to have had, the
- * original and says nothing is among the silent ones. */
-enum esp_status data_find_told(struct engine *engine, const char *id, struct data_holder *holders,
-                               size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error);
+ * original and says nothing is among the silent ones; `patient`: not before it was waited for, where it is
+ * being started again. */
+enum esp_status data_find_told(struct engine *engine, const char *id, bool patient,
+                               struct data_holder *holders, size_t *n_holders,
+                               struct data_witnesses *witnesses, struct esp_error *error);
 /* The servers that a server's answer about a datum names as those that may have copies of it, of which agents
  * do not know yet. */
 void data_read_copies(const struct extensions *extensions,

@@ -169,30 +169,63 @@ static enum esp_status check_original(const char *id, const char *server, const 
                      text, holders[0].server, server);
 }
 
-/* `as`: how a move is kept there; NULL: as it is where it is. */
+/* Servers tell those above them that they go in the moment in which they do. */
+#define TOLD_ABOVE_MS 400
+
+/* One of those between which it travels was not reached, as it is being started again: whether it is there
+ * now. */
+static bool await_ends(struct engine *engine, const char *server, const struct data_holder *holders, size_t n)
+{
+    char address[CAP_ADDRESS + 1];
+    bool waited, returned = false;
+    engine_pause(&engine->closing, TOLD_ABOVE_MS);
+    for (size_t i = 0; i <= n; i++)
+        returned |=
+            engine_await_returning(engine, i == 0 ? server : holders[i - 1].server, address, &waited) &&
+            waited;
+    return returned;
+}
+
+static enum esp_status find_for(struct engine *engine, const char *id, const char *server, bool move,
+                                struct data_holder *holders, size_t *n, struct esp_error *error)
+{
+    struct data_witnesses unread;
+    if (!move)
+        return data_find(engine, id, true, holders, n, error);
+    const enum esp_status status = data_find_told(engine, id, true, holders, n, &unread, error);
+    return status == ESP_OK ? check_original(id, server, holders, *n, error) : status;
+}
+
+/* `as`: how a move is kept there; NULL: as it is where it is. *again: it failed, and may not the next time.
+ */
 static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
-                                 const struct pull_request *as, struct data_told told,
+                                 const struct pull_request *as, struct data_told told, bool *again,
                                  struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     char address[CAP_ADDRESS + 1];
     size_t n = 0;
     struct pull_request wish = {.flags = move ? 0 : DATUM_REPLICA};
+    bool once_more = false;
     if (as)
         wish = *as;
     enum esp_status status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
-        status = data_find(engine, id, true, holders, &n, error);
-    if (status == ESP_OK && move)
-        status = check_original(id, server, holders, n, error);
-    if (status == ESP_OK && move && !as)
+        status = find_for(engine, id, server, move, holders, &n, error);
+    *again = status == ESP_NOT_FOUND; /* it has just moved, perhaps, and nobody knows where yet */
+    if (status != ESP_OK)
+        return status;
+    if (move && !as)
         status = mode_of(engine, id, holders, n, &wish.mode, error);
     if (status == ESP_OK && (status = pull(engine, id, address, holders, n, &wish, told, error)) != ESP_OK)
         tell_silence(server, address, holders, n, false, error);
-    bool again = false;
     if (status == ESP_OK && move)
-        status = drop_others(engine, id, server, holders, n, &again, error);
-    return status == ESP_OK && again ? pull(engine, id, address, holders, n, &wish, told, error) : status;
+        status = drop_others(engine, id, server, holders, n, &once_more, error);
+    if (status == ESP_OK && once_more)
+        status = pull(engine, id, address, holders, n, &wish, told, error);
+    *again = status == ESP_NOT_FOUND ||
+             ((status == ESP_UNREACHABLE || status == ESP_MAYBE) && await_ends(engine, server, holders, n));
+    return status;
 }
 
 /* Where it was deleted meanwhile, that is what matters, and not on which way that was noticed. */
@@ -214,10 +247,11 @@ static enum esp_status copy(struct engine *engine, const char *id, const char *s
                             const struct pull_request *as, struct data_told told, struct esp_error *error)
 {
     enum esp_status status = ESP_NOT_FOUND;
-    for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
-        if (i > 0) /* it has just moved, perhaps, and nobody knows where yet */
+    bool again = true;
+    for (unsigned i = 0; again && i < MOST_LOOKED; i++) {
+        if (i > 0)
             engine_pause(&engine->closing, INT64_C(100) << (i - 1));
-        status = copy_once(engine, id, server, move, as, told, error);
+        status = copy_once(engine, id, server, move, as, told, &again, error);
     }
     return or_gone(engine, id, status, error);
 }

@@ -27,6 +27,7 @@ enum esp_status data_drop_at(struct engine *engine, const char *id, const struct
 struct dropped {
     struct data_holder is; /* address "": it keeps the datum, and is not there */
     bool known;            /* to have it, or to keep it; of others it was told that they may have a copy */
+    bool maybe; /* it was told to delete it, and may have, before it could not be reached any more */
     enum esp_status status;
 };
 
@@ -92,7 +93,11 @@ static void drop_next(struct dropping *dropping)
     server->status = *server->is.address
                          ? data_drop_at(dropping->engine, dropping->id, &server->is, NULL, &error)
                          : ESP_UNREACHABLE;
-    dropping->found |= server->status == ESP_OK;
+    if (server->status == ESP_MAYBE) { /* to say it again does no harm */
+        server->maybe = true;
+        server->status = ESP_UNREACHABLE;
+    }
+    dropping->found |= server->status == ESP_OK || (server->status == ESP_NOT_FOUND && server->maybe);
     if (server->status == ESP_UNREACHABLE || (server->status == ESP_TIMEOUT && server->known))
         return; /* nor does it tell anything */
     if (server->status != ESP_OK && server->status != ESP_NOT_FOUND && dropping->why.status == ESP_OK)
@@ -103,6 +108,30 @@ static void drop_next(struct dropping *dropping)
 static bool is_unreached(const struct dropped *server)
 {
     return server->known && (server->status == ESP_UNREACHABLE || server->status == ESP_TIMEOUT);
+}
+
+/* Servers tell those above them that they go in the moment in which they do. */
+#define TOLD_ABOVE_MS 400
+
+/* Who keeps it, or has it, and was started again just now deletes it when it is there. */
+static void drop_at_returned(struct dropping *dropping)
+{
+    const size_t n = dropping->n;
+    bool paused = false, waited;
+    for (size_t i = 0; i < n; i++) {
+        struct dropped *server = &dropping->servers[i];
+        if (!server->known || server->status != ESP_UNREACHABLE)
+            continue;
+        if (!paused)
+            engine_pause(&dropping->engine->closing, TOLD_ABOVE_MS);
+        paused = true;
+        if (!engine_await_returning(dropping->engine, server->is.server, server->is.address, &waited))
+            continue;
+        dropping->next = i;
+        drop_next(dropping);
+    }
+    for (dropping->next = n; dropping->next < dropping->n;)
+        drop_next(dropping); /* of which those have told */
 }
 
 /* Names by ", ", as many as fit. */
@@ -236,6 +265,8 @@ static enum esp_status drop_everywhere(struct engine *engine, const char *id,
         drop_next(&dropping);
     for (size_t i = 0; !data_has_original(holders, n) && i < witnesses->n_silent; i++)
         note_missing(&dropping, witnesses->silent[i]);
+    if (!left)
+        drop_at_returned(&dropping);
     settle(&dropping, left != NULL);
     if (dropping.why.status != ESP_OK)
         return error_set(error, dropping.why.status, "%s", dropping.why.text);
@@ -310,7 +341,7 @@ static enum esp_status give_up(struct engine *engine, const char *id, char *left
     struct data_witnesses witnesses;
     size_t n = 0;
     left[0] = 0;
-    enum esp_status status = data_find_told(engine, id, holders, &n, &witnesses, error);
+    enum esp_status status = data_find_told(engine, id, false, holders, &n, &witnesses, error);
     if (status == ESP_OK)
         return drop_everywhere(engine, id, holders, n, &witnesses, left, error);
     const bool is_silence = status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
@@ -332,7 +363,7 @@ enum esp_status data_original_silent(struct engine *engine, const char *id, char
     struct data_witnesses witnesses;
     size_t n = 0;
     names[0] = 0;
-    enum esp_status status = data_find_told(engine, id, holders, &n, &witnesses, error);
+    enum esp_status status = data_find_told(engine, id, true, holders, &n, &witnesses, error);
     for (size_t i = 0; status == ESP_OK && !data_has_original(holders, n) && i < witnesses.n_silent; i++)
         add_name(names, DATA_LEFT_BYTES, witnesses.silent[i]);
     return status;
@@ -343,7 +374,7 @@ enum esp_status data_drop(struct engine *engine, const char *id, const char *ser
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct data_witnesses witnesses;
     size_t n = 0;
-    enum esp_status status = data_find_told(engine, id, holders, &n, &witnesses, error);
+    enum esp_status status = data_find_told(engine, id, true, holders, &n, &witnesses, error);
     if (status != ESP_OK || !server)
         return status == ESP_OK ? drop_everywhere(engine, id, holders, n, &witnesses, NULL, error) : status;
     for (size_t i = 0; i < n; i++)

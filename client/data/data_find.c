@@ -128,24 +128,25 @@ struct search {
     bool timed_out[MOST_ASKED];             /* did not answer as soon as others do */
     char places[MOST_PLACES][CAP_NAME + 1]; /* where it should be, whether that is reached or not */
     size_t n_places;
-    struct esp_error *why;            /* what the origin says */
-    struct data_witnesses *witnesses; /* NULL: not wanted */
+    struct esp_error *why; /* what the origin says */
+    struct data_witnesses *witnesses;
+    bool thorough; /* who asks has to know what all of them say */
 };
 
 static void note_silent(struct search *search, const char *name)
 {
     struct data_witnesses *witnesses = search->witnesses;
-    for (size_t i = 0; witnesses && i < witnesses->n_silent; i++)
+    for (size_t i = 0; i < witnesses->n_silent; i++)
         if (strcmp(witnesses->silent[i], name) == 0)
             return;
-    if (witnesses && witnesses->n_silent < DATA_MOST_HOLDERS)
+    if (witnesses->n_silent < DATA_MOST_HOLDERS)
         snprintf(witnesses->silent[witnesses->n_silent++], sizeof witnesses->silent[0], "%s", name);
 }
 
 static void note_told(struct search *search, const struct data_holder *server)
 {
     struct data_witnesses *witnesses = search->witnesses;
-    if (witnesses && witnesses->n_told < DATA_MOST_HOLDERS)
+    if (witnesses->n_told < DATA_MOST_HOLDERS)
         witnesses->told[witnesses->n_told++] = *server;
 }
 
@@ -172,7 +173,7 @@ static void note_place(void *arg, const char *name)
 static void forget_silence(struct search *search, const char *name)
 {
     struct data_witnesses *witnesses = search->witnesses;
-    for (size_t i = 0; witnesses && i < witnesses->n_silent; i++)
+    for (size_t i = 0; i < witnesses->n_silent; i++)
         if (strcmp(witnesses->silent[i], name) == 0) {
             memmove(witnesses->silent[i], witnesses->silent[i + 1],
                     (--witnesses->n_silent - i) * sizeof witnesses->silent[0]);
@@ -194,6 +195,8 @@ static enum esp_status look(struct search *search, const struct data_holder *ser
     bool is_origin = !strcmp(server->server, search->origin);
     enum esp_status status =
         data_ask_within(search->engine, server->address, &request, most_ms, &reply, &said);
+    if (status == ESP_MAYBE) /* a question executes nothing */
+        status = said.status = ESP_UNREACHABLE;
     if (is_silence(status)) {
         error_prefix_at(&said, server->server, server->address);
         note_silent(search, server->server);
@@ -233,7 +236,7 @@ static void look_at_noted(struct search *search)
 static void look_at_silent(struct search *search)
 {
     for (size_t i = 0; i < search->next && search->n < DATA_MOST_HOLDERS; i++) {
-        if (!search->timed_out[i] || (search->n > 0 && !search->witnesses))
+        if (!search->timed_out[i] || (search->n > 0 && !search->thorough))
             continue;
         forget_silence(search, search->asked[i].server);
         look(search, &search->asked[i], time_ms(search->engine, true));
@@ -254,7 +257,7 @@ static bool is_reached(struct search *search, const char *address)
     enum esp_status status =
         data_ask_within(search->engine, address, &request, time_ms(search->engine, true), &reply, NULL);
     message_clear(&reply);
-    return !is_silence(status);
+    return !is_silence(status) && status != ESP_MAYBE;
 }
 
 bool data_has_original(const struct data_holder *holders, size_t n)
@@ -393,26 +396,34 @@ static void look_again(struct search *search)
         *search->why = why;
 }
 
-static enum esp_status find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
-                            size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error)
+#define MOST_TRIES 8
+
+struct wish {
+    bool all;      /* as of data_find() */
+    bool thorough; /* the original, if anybody has it, and what all say */
+    bool patient;  /* who is being started again is waited for */
+};
+
+static enum esp_status find_once(struct engine *engine, const struct datum_id *parsed, const char *id,
+                                 struct wish wish, struct data_holder *holders, size_t *n_holders,
+                                 struct data_witnesses *witnesses, struct esp_error *error)
 {
-    struct datum_id parsed;
     struct esp_error why;
-    enum esp_status status = datum_id_parse(id, &parsed, error);
-    if (status != ESP_OK)
-        return status;
+    enum esp_status status = ESP_OK;
     struct search search = {.engine = engine,
                             .id = id,
-                            .origin = parsed.origin,
-                            .all = all,
+                            .origin = parsed->origin,
+                            .all = wish.all,
                             .holders = holders,
                             .why = &why,
-                            .witnesses = witnesses};
-    error_set(&why, ESP_UNREACHABLE, "server %s, which made it, is not there", parsed.origin);
-    if (each_server(engine, parsed.origin, time_ms(engine, true), note_origin, &search, NULL) != ESP_OK)
-        note_silent(&search, parsed.origin);
+                            .witnesses = witnesses,
+                            .thorough = wish.thorough};
+    *witnesses = (struct data_witnesses){0};
+    error_set(&why, ESP_UNREACHABLE, "server %s, which made it, is not there", parsed->origin);
+    if (each_server(engine, parsed->origin, time_ms(engine, true), note_origin, &search, NULL) != ESP_OK)
+        note_silent(&search, parsed->origin);
     look_at_noted(&search);
-    if (search.n == 0 || all)
+    if (search.n == 0 || wish.all)
         status = ask_agents(&search, error);
     look_at_silent(&search);
     if (!is_found(&search))
@@ -420,28 +431,59 @@ static enum esp_status find(struct engine *engine, const char *id, bool all, str
     if (search.n == 0 && status == ESP_OK && is_silence(why.status))
         look_again(&search);
     *n_holders = search.n;
-    if (witnesses)
-        witnesses->asked = status == ESP_OK;
+    witnesses->asked = status == ESP_OK;
     if (search.n > 0)
         return ESP_OK;
     if (status != ESP_OK)
         return error_prefix(error, "nobody could be asked who has a datum");
     char text[DATUM_TEXT];
-    datum_id_short(&parsed, text);
-    return why.status == ESP_TIMEOUT || why.status == ESP_UNREACHABLE
-               ? tell_silence(text, &why, error)
-               : error_set(error, why.status, "datum %s: %s", text, why.text);
+    datum_id_short(parsed, text);
+    return is_silence(why.status) ? tell_silence(text, &why, error)
+                                  : error_set(error, why.status, "datum %s: %s", text, why.text);
+}
+
+/* One of those that may have it, and say nothing, was being started again, and is there now. `may_be`: or it
+ * is there, and was not a moment ago, when it was looked for. */
+static bool await_silent(struct engine *engine, const struct data_witnesses *witnesses, bool may_be)
+{
+    char address[CAP_ADDRESS + 1];
+    bool waited;
+    for (size_t i = 0; i < witnesses->n_silent; i++)
+        if (engine_await_returning(engine, witnesses->silent[i], address, &waited) && (waited || may_be))
+            return true;
+    return false;
+}
+
+static enum esp_status find(struct engine *engine, const char *id, struct wish wish,
+                            struct data_holder *holders, size_t *n_holders, struct data_witnesses *witnesses,
+                            struct esp_error *error)
+{
+    struct datum_id parsed;
+    if (datum_id_parse(id, &parsed, error) != ESP_OK)
+        return ESP_INVALID;
+    for (unsigned tries = 1;; tries++) {
+        const enum esp_status status =
+            find_once(engine, &parsed, id, wish, holders, n_holders, witnesses, error);
+        const bool enough = wish.thorough ? data_has_original(holders, *n_holders) : *n_holders > 0;
+        if (enough || !wish.patient || tries == MOST_TRIES || !witnesses->asked ||
+            (status != ESP_OK && !is_silence(status)) ||
+            !await_silent(engine, witnesses, tries == 1 && status == ESP_UNREACHABLE))
+            return status;
+    }
 }
 
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                           size_t *n_holders, struct esp_error *error)
 {
-    return find(engine, id, all, holders, n_holders, NULL, error);
+    struct data_witnesses unread;
+    const struct wish wish = {.all = all, .patient = true};
+    return find(engine, id, wish, holders, n_holders, &unread, error);
 }
 
-enum esp_status data_find_told(struct engine *engine, const char *id, struct data_holder *holders,
-                               size_t *n_holders, struct data_witnesses *witnesses, struct esp_error *error)
+enum esp_status data_find_told(struct engine *engine, const char *id, bool patient,
+                               struct data_holder *holders, size_t *n_holders,
+                               struct data_witnesses *witnesses, struct esp_error *error)
 {
-    *witnesses = (struct data_witnesses){0};
-    return find(engine, id, true, holders, n_holders, witnesses, error);
+    const struct wish wish = {.all = true, .thorough = true, .patient = patient};
+    return find(engine, id, wish, holders, n_holders, witnesses, error);
 }

@@ -155,13 +155,15 @@ static enum esp_status list_server(void *arg, const struct data_holder *server, 
     return ESP_OK;
 }
 
-static enum esp_status look(struct answers *answers, const char *id, struct esp_error *error)
+static enum esp_status look_once(struct answers *answers, const char *id, size_t *found,
+                                 struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     size_t n = 0;
     struct message *reply;
     const struct data data = {.datum = id, .after = ""};
     enum esp_status status = data_find(answers->engine, id, true, holders, &n, error);
+    *found = n;
     if (status != ESP_OK)
         return status;
     for (size_t i = 0; i < n && status != ESP_NO_MEMORY; i++) {
@@ -172,6 +174,16 @@ static enum esp_status look(struct answers *answers, const char *id, struct esp_
     if (status == ESP_NO_MEMORY || answers->entries > 0)
         return status == ESP_NO_MEMORY ? status : ESP_OK; /* one that has it is enough */
     return status != ESP_OK ? status : error_set(error, ESP_NOT_FOUND, "the datum has just been deleted");
+}
+
+/* Who had it a moment ago, and is not reached now, is being started again, perhaps: it is looked for anew. */
+static enum esp_status look(struct answers *answers, const char *id, struct esp_error *error)
+{
+    size_t found;
+    const enum esp_status status = look_once(answers, id, &found, error);
+    return found > 0 && (status == ESP_UNREACHABLE || status == ESP_MAYBE)
+               ? look_once(answers, id, &found, error)
+               : status;
 }
 
 static enum esp_status tell_silence(const struct answers *answers, struct esp_error *error)

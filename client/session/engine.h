@@ -130,6 +130,11 @@ enum esp_status engine_resolve(struct engine *engine, const char *server, char *
 enum esp_status engine_await_name(struct engine *engine, const char *server, char *address,
                                   struct esp_error *error);
 
+/* Waits while a master agent tells that the server ends or is to be started again, or that it has just been
+ * started itself and may hear of it: within the thread's deadline. Whether it is there then (`address`);
+ * *waited: it was not, or was leaving. Of one that was lost it waits for nothing. */
+bool engine_await_returning(struct engine *engine, const char *server, char *address, bool *waited);
+
 /* The address of a server that the program named: "host:port" is an address, and a greeting tells whether it
  * is a server's; anything else is a name in the tree. Who says nothing is waited for (silence_patience_ms),
  * and so is who was lost, or may be below a master agent that was (agent_patience_ms). ESP_NOT_FOUND,

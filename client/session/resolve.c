@@ -4,6 +4,7 @@
  */
 #include "client/session/deadline.h"
 #include "client/session/engine.h"
+#include "core/choice/terms.h"
 #include "core/hierarchy/namesakes.h"
 #include "util/clock.h"
 
@@ -31,15 +32,21 @@ static enum esp_status check_alone(const struct node_record *found, struct esp_e
         found->name, found->address, namesake.why);
 }
 
-/* `chosen`: it is a person's or a program's choice; else it is known to be there. */
-static enum esp_status resolve(struct engine *engine, const char *server, bool chosen, bool *silent,
-                               char *address, struct esp_error *error)
+/* It is there still, and is to be started again, or may be. */
+static bool is_leaving(const struct node_record *found)
+{
+    return found->draining && (extension_find(&found->extensions, EXTENSION_BACK_SOON) ||
+                               extension_find(&found->extensions, EXTENSION_EXPECTED) ||
+                               extension_find(&found->extensions, EXTENSION_ENDING));
+}
+
+/* `chosen`: it is a person's or a program's choice; else it is known to be there. hope->awaited also where
+ * it is there, and is leaving. */
+static enum esp_status resolve(struct engine *engine, const char *server, bool chosen,
+                               struct route_hope *hope, char *address, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = server}}, reply = {0};
-    struct route_hope hope;
-    enum esp_status status =
-        route_try(engine->route, &request, engine->call_timeout_ms, &hope, &reply, error);
-    *silent = hope.silent;
+    enum esp_status status = route_try(engine->route, &request, engine->call_timeout_ms, hope, &reply, error);
     const struct node_record *found = NULL;
     if (status == ESP_OK)
         for (uint32_t i = 0; i < reply.tree_reply.n_records; i++)
@@ -53,6 +60,8 @@ static enum esp_status resolve(struct engine *engine, const char *server, bool c
         snprintf(address, CAP_ADDRESS + 1, "%s", found->address);
     else if (status == ESP_OK)
         status = error_set(error, ESP_NOT_FOUND, "no server of the hierarchy has the name \"%s\"", server);
+    if (status == ESP_OK)
+        hope->awaited = is_leaving(found);
     message_clear(&reply);
     return status;
 }
@@ -60,10 +69,10 @@ static enum esp_status resolve(struct engine *engine, const char *server, bool c
 enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
                                struct esp_error *error)
 {
-    bool silent;
+    struct route_hope hope;
     struct esp_error untold;
     struct esp_error *told = error ? error : &untold;
-    const enum esp_status status = resolve(engine, server, false, &silent, address, told);
+    const enum esp_status status = resolve(engine, server, false, &hope, address, told);
     return status == ESP_NO_SERVER ? (told->status = ESP_NOT_FOUND) : status;
 }
 
@@ -78,21 +87,21 @@ static enum esp_status greet_server(struct engine *engine, const char *address, 
 }
 
 /* One try. */
-static enum esp_status find_server(struct engine *engine, const char *server, bool *silent, char *address,
-                                   struct esp_error *error)
+static enum esp_status find_server(struct engine *engine, const char *server, struct route_hope *hope,
+                                   char *address, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
-    *silent = false;
+    *hope = (struct route_hope){false};
     if (!strchr(server, ':'))
-        status = resolve(engine, server, true, silent, address, error);
+        status = resolve(engine, server, true, hope, address, error);
     else if (strlen(server) > CAP_ADDRESS)
         status = error_set(error, ESP_NOT_FOUND, "\"%.40s...\" is no address: expected host:port", server);
     else
         strcpy(address, server);
     if (status != ESP_OK)
         return status;
-    status = greet_server(engine, address, silent, error);
-    if (status == ESP_UNREACHABLE && !*silent && !strchr(server, ':'))
+    status = greet_server(engine, address, &hope->silent, error);
+    if (status == ESP_UNREACHABLE && !hope->silent && !strchr(server, ':'))
         status = error->status = ESP_NO_SERVER; /* it was there a moment ago, as the tree has it */
     return status;
 }
@@ -108,9 +117,10 @@ static bool may_come(const struct engine *engine, const char *server, enum esp_s
 }
 
 /* One try to find it. */
-typedef enum esp_status find_once(struct engine *engine, const char *server, bool *silent, char *address,
-                                  struct esp_error *error);
+typedef enum esp_status find_once(struct engine *engine, const char *server, struct route_hope *hope,
+                                  char *address, struct esp_error *error);
 
+/* Who is being started again is waited for as long as a master agent tells that. */
 static enum esp_status await_server(struct engine *engine, const char *server, int64_t silence_ms,
                                     find_once *find, char *address, struct esp_error *error)
 {
@@ -118,14 +128,16 @@ static enum esp_status await_server(struct engine *engine, const char *server, i
         patience_begin(engine->agent_patience_ms, silence_ms, clock_now_ns(engine->clock));
     int64_t gone_ns = 0;
     for (;;) {
-        bool silent;
-        const enum esp_status status = find(engine, server, &silent, address, error);
+        struct route_hope hope;
+        const enum esp_status status = find(engine, server, &hope, address, error);
         if (status == ESP_OK || status == ESP_NO_MEMORY)
             return status;
         const int64_t now_ns = clock_now_ns(engine->clock);
         gone_ns = gone_ns ? gone_ns : now_ns;
-        if (!may_come(engine, server, status, silent, now_ns - gone_ns) ||
-            !patience_lasts(&patience, silent, now_ns) || atomic_load(&engine->closing) ||
+        if (hope.awaited)
+            patience = engine_patience_returning(engine);
+        if (!may_come(engine, server, status, hope.silent, now_ns - gone_ns) ||
+            !patience_lasts(&patience, hope.silent, now_ns) || atomic_load(&engine->closing) ||
             deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
             return status;
         engine_pause(&engine->closing, AGAIN_MS);
@@ -140,10 +152,10 @@ enum esp_status engine_find_server(struct engine *engine, const char *server, ch
     return status == ESP_OK || status == ESP_NO_MEMORY ? status : (error->status = ESP_NOT_FOUND);
 }
 
-static enum esp_status find_name(struct engine *engine, const char *server, bool *silent, char *address,
-                                 struct esp_error *error)
+static enum esp_status find_name(struct engine *engine, const char *server, struct route_hope *hope,
+                                 char *address, struct esp_error *error)
 {
-    return resolve(engine, server, false, silent, address, error);
+    return resolve(engine, server, false, hope, address, error);
 }
 
 enum esp_status engine_await_name(struct engine *engine, const char *server, char *address,
@@ -151,4 +163,29 @@ enum esp_status engine_await_name(struct engine *engine, const char *server, cha
 {
     const enum esp_status status = await_server(engine, server, 0, find_name, address, error);
     return status == ESP_NO_SERVER ? (error->status = ESP_NOT_FOUND) : status;
+}
+
+bool engine_await_returning(struct engine *engine, const char *server, char *address, bool *waited)
+{
+    struct patience patience = patience_begin(engine->agent_patience_ms, 0, clock_now_ns(engine->clock));
+    int64_t gone_ns = 0;
+    *waited = false;
+    for (;;) {
+        struct esp_error unread;
+        struct route_hope hope;
+        const enum esp_status status = resolve(engine, server, false, &hope, address, &unread);
+        const int64_t now_ns = clock_now_ns(engine->clock);
+        gone_ns = gone_ns ? gone_ns : now_ns;
+        if (status == ESP_OK && !hope.awaited)
+            return true;
+        if (hope.awaited)
+            patience = engine_patience_returning(engine);
+        else if (status == ESP_NO_SERVER || !may_come(engine, server, status, false, now_ns - gone_ns))
+            return false;
+        *waited |= hope.awaited;
+        if (!patience_lasts(&patience, false, now_ns) || atomic_load(&engine->closing) ||
+            deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
+            return false;
+        engine_pause(&engine->closing, AGAIN_MS);
+    }
 }

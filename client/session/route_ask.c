@@ -146,6 +146,10 @@ static bool may_be_lost(const struct route *route, const struct message *request
 /* An answer, though nobody is reached. */
 static bool is_awaited(enum esp_status status, const struct message *reply)
 {
+    uint64_t ms;
+    if (status == ESP_NO_SERVER && reply->kind == MESSAGE_TREE_REPLY)
+        return reply->tree_reply.n_records > 0 &&
+               terms_get_integer(&reply->tree_reply.records[0].extensions, EXTENSION_EXPECTED, &ms);
     return status == ESP_UNREACHABLE && reply->kind == MESSAGE_SUBMIT_REPLY &&
            extension_find(&reply->submit_reply.extensions, EXTENSION_AWAITED);
 }

@@ -28,7 +28,8 @@
 #define EXTENSION_ENDING 123
 /* An integer, milliseconds: a server that ends in good order, and has not heard that this is for good, is to
  * be expected back for so long: who needs it waits. In a record of a tree reply, of one that has gone
- * (EXTENSION_UNREACHABLE): it is expected for so long yet. */
+ * (EXTENSION_UNREACHABLE): it is expected for so long yet; likewise in the one record of a reply that no such
+ * node is there (ESP_NO_SERVER), also where the agent was just started and may hear of it within that. */
 #define EXTENSION_EXPECTED 125
 /* Empty, in the reply to a request, or to the offer of a datum, that fails with ESP_UNREACHABLE, and in the
  * report of a call that fails so, or that its server ends with itself: who would take it is being started

@@ -32,6 +32,48 @@ check_says "as by any other" '^j = 1'
 in_tree() { espalier tree | grep ' S .* server ' | grep -qv 'ended'; }
 check "the tree shows it as before" wait_until in_tree
 
+# ---- its data, too ----
+printf 'problem beta "Say it"\n    out int j\nimplementation sh\n    command sh "-c" "echo 2"\n    stdout j\n' >beta.esp
+server_below_agent T T "problems = { \"$work/beta.esp\" }" "state_dir = \"$work/T\""
+check "another server" wait_until espalier call beta
+printf '1,2\n' >datum.csv
+put() { # put WHAT: a datum on it, as $WHAT
+    check "a datum on the first one" espalier data put datum.csv --server S --mode persistent
+    eval "$1=\$(cat \$log)"
+}
+for what in read looked copied moved deleted; do
+    put $what
+done
+stop S
+wanted=''
+want() { # want NAME WORD...: of 'espalier data', meanwhile
+    tap_want=$1
+    shift
+    espalier data "$@" >"$tap_want.out" 2>&1 &
+    wanted="$wanted $tap_want:$!"
+}
+# shellcheck disable=SC2154 # put() sets them
+{
+    want read get "$read" got.csv
+    want looked info "$looked"
+    want copied cp "$copied" T
+    want moved mv "$moved" T
+    want deleted rm "$deleted"
+}
+sleep 2
+for what in $wanted; do
+    cat "${what%:*}.out" >"$log"
+    check "who wants a datum of it waits (${what%:*})" kill -0 "${what#*:}"
+done
+start_server S
+for what in $wanted; do
+    check "and has it when the server is there again (${what%:*})" wait "${what#*:}"
+    cat "${what%:*}.out" >"$log"
+done
+check "as it was" cmp got.csv datum.csv
+check_fails any "what was deleted" espalier data info "$deleted"
+check_says "is so there" 'was deleted'
+
 check "an administrator stops it" espalier admin stop S
 gone() { ! espalier tree | grep -q ' S '; }
 check "which the tree does not show for long" wait_until gone

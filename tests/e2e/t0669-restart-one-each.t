@@ -40,9 +40,8 @@ stream() { # stream NAME ARGUMENT...: calls, until it is enough
     done
 }
 printf '1 2\n' >datum.txt
-keep() { # a datum on a server of that name, and away again: in the moment in which its server goes that may have to be said again
-    identity=$(espalier data put datum.txt --server A) || return 1
-    espalier data rm "$identity" || wait_until espalier data rm "$identity"
+keep() { # a datum on a server of that name, and away again
+    identity=$(espalier data put datum.txt --server A --mode persistent) && espalier data rm "$identity"
 }
 keep_all() {
     while [ ! -e "$work/enough" ]; do

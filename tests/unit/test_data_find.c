@@ -8,6 +8,7 @@
 
 #include "client/data/data.h"
 #include "client/session/deadline.h"
+#include "core/choice/terms.h"
 
 #include <stdio.h>
 
@@ -17,7 +18,20 @@ enum { MASTER, MAKER, OTHER, N_NODES };
 
 static const char *const addresses[N_NODES] = {"ma:1", "s1:1", "s2:1"};
 static bool stopped[N_NODES], has[N_NODES];
+static int refuses; /* so many questions to the maker are refused, */
+static int misses,
+    knows; /* and so many of the tree do not find it; of these it is expected back in so many */
 static struct engine_rig rig;
+
+static enum esp_status tell_missing(struct message *reply)
+{
+    struct node_record *record = arena_alloc(&reply->arena, sizeof *record);
+    *record = (struct node_record){.name = "s1", .role = ROLE_SERVER};
+    terms_add_integer(&record->extensions, EXTENSION_EXPECTED, 5000, &reply->arena);
+    reply->tree_reply.records = record;
+    reply->tree_reply.n_records = knows-- > 0;
+    return ESP_NO_SERVER;
+}
 
 static void tell_tree(struct message *reply)
 {
@@ -50,6 +64,14 @@ static enum esp_status answer(struct transport *transport, const char *address, 
         return engine_rig_silence(&rig, address, request, timeout_ms, reply, error);
     memset(reply, 0, sizeof *reply);
     reply->kind = message_reply_kind(request->kind);
+    if (node == MAKER && refuses > 0) {
+        refuses--;
+        return error_set(error, ESP_UNREACHABLE, "refused");
+    }
+    if (request->kind == MESSAGE_TREE && misses > 0) {
+        misses--;
+        return error_set(error, tell_missing(reply), "no such node");
+    }
     if (request->kind == MESSAGE_GREET)
         reply->greet_reply.role = ROLE_MASTER, reply->greet_reply.name = "ma";
     else if (request->kind == MESSAGE_TREE)
@@ -69,8 +91,11 @@ static int setup(void **state)
     (void)state;
     memset(stopped, 0, sizeof stopped);
     memset(has, 0, sizeof has);
+    refuses = misses = knows = 0;
     return engine_rig_begin(
-        &rig, &ops, (struct engine_options){.agents = agents, .n_agents = 1, .call_timeout_ms = 3600 * 1000});
+        &rig, &ops,
+        (struct engine_options){
+            .agents = agents, .n_agents = 1, .call_timeout_ms = 3600 * 1000, .agent_patience_ms = 10000});
 }
 
 static int teardown(void **state)
@@ -165,10 +190,56 @@ static void so_it_has_where_all_have_to_say_what_they_know(void **state)
     struct data_witnesses witnesses;
     const int64_t begun_ns = rig.now.time_ns;
     stopped[MAKER] = has[OTHER] = true;
-    assert_int_equal(data_find_told(rig.engine, DATUM, holders, &n, &witnesses, &error), ESP_OK);
+    assert_int_equal(data_find_told(rig.engine, DATUM, true, holders, &n, &witnesses, &error), ESP_OK);
     assert_true(rig.now.time_ns - begun_ns >= 3600 * NS_PER_S);
     assert_int_equal(witnesses.n_silent, 1);
     assert_string_equal(witnesses.silent[0], "s1");
+}
+
+static void a_maker_that_is_started_again_is_waited_for(void **state)
+{
+    (void)state;
+    has[MAKER] = true;
+    misses = knows = 4;
+    assert_int_equal(data_find(rig.engine, DATUM, false, holders, &n, &error), ESP_OK);
+    assert_string_equal(holders[0].server, "s1");
+    assert_int_equal(misses, 0);
+}
+
+/* The tree had it still, and has it again. */
+static void so_is_one_that_went_between_two_questions(void **state)
+{
+    (void)state;
+    has[MAKER] = true;
+    refuses = 1;
+    assert_int_equal(data_find(rig.engine, DATUM, false, holders, &n, &error), ESP_OK);
+    assert_string_equal(holders[0].server, "s1");
+}
+
+static void one_that_was_lost_is_told_as_that(void **state)
+{
+    (void)state;
+    has[MAKER] = true;
+    misses = 100;
+    assert_int_equal(data_find(rig.engine, DATUM, false, holders, &n, &error), ESP_UNREACHABLE);
+    assert_non_null(strstr(error.text, "server s1, which made it, is not there"));
+    assert_in_range(misses, 90, 99);
+}
+
+/* Who gives it up does not wait, nor does who found another one that has it. */
+static void who_need_not_wait_does_not(void **state)
+{
+    struct data_witnesses witnesses;
+    (void)state;
+    has[MAKER] = true;
+    misses = knows = 100;
+    assert_int_equal(data_find_told(rig.engine, DATUM, false, holders, &n, &witnesses, &error),
+                     ESP_UNREACHABLE);
+    assert_string_equal(witnesses.silent[0], "s1");
+    has[OTHER] = true;
+    assert_int_equal(data_find(rig.engine, DATUM, true, holders, &n, &error), ESP_OK);
+    assert_string_equal(holders[0].server, "s2");
+    assert_in_range(misses, 90, 99);
 }
 
 int main(void)
@@ -181,6 +252,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(when_all_are_stopped_the_time_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_limit_a_stopped_one_is_left_for_others, setup, teardown),
         cmocka_unit_test_setup_teardown(where_there_are_none_it_has_the_time_of_a_call, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_maker_that_is_started_again_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(so_is_one_that_went_between_two_questions, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_that_was_lost_is_told_as_that, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_need_not_wait_does_not, setup, teardown),
         cmocka_unit_test_setup_teardown(so_it_has_where_all_have_to_say_what_they_know, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
