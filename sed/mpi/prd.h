@@ -158,8 +158,8 @@ bool rank_call_far(struct ring *ring, uint32_t rank, int socket);
 /* ---- data laid otherwise by the ranks (prd_moves.c) ---- */
 
 /* Where ranks are on several hosts: the parts of the job, a bit each, that may come from other ranks of its
- * grid, which keep pieces of the datum in another layout, or see them in the daemon's memory. All ranks find
- * the same. */
+ * grid, or from those beside it, which keep pieces of the datum in another layout, or see them in the
+ * daemon's memory. All ranks find the same. */
 uint64_t moves_of(const struct ring_job *job);
 /* Moves what ranks on other hosts lack of these, as far as ranks of the grid have all of its pieces: all of
  * them at the same time, also those that cannot make the call (`can`). `files` are the call's (NULL: far).

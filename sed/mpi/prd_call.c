@@ -250,25 +250,40 @@ static void put_back(struct rank_state *state)
 }
 
 /* For the call in that ring. */
-static struct rank_state *begin(struct ring *ring, uint32_t rank, bool far)
+static struct rank_state *prepare(struct ring *ring, uint32_t rank, bool far)
 {
     static struct rank_state state;
-    struct esp_error error;
-    const struct ring_job *job = &ring->job;
     state.ring = ring;
     state.far = far;
-    state.place = rank - job->first_rank;
+    state.place = rank - ring->job.first_rank;
     state.areas.n = 0;
     state.why.status = ESP_OK;
     state.compute_ns = 0;
     state.refused_bytes = 0;
     state.strayed = -1;
-    if (rank_grid_find(job->first_rank, job->grid.rows, job->grid.cols, &state.grid, &error) != ESP_OK)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* the others are left in it */
     return &state;
 }
 
-void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_t n_descriptors, int bell)
+static struct rank_state *begin(struct ring *ring, uint32_t rank, bool far)
+{
+    struct rank_state *state = prepare(ring, rank, far);
+    struct esp_error error;
+    const struct ring_job *job = &ring->job;
+    if (rank_grid_find(job->first_rank, job->grid.rows, job->grid.cols, &state->grid, &error) != ESP_OK)
+        MPI_Abort(MPI_COMM_WORLD, 1); /* the others are left in it */
+    return state;
+}
+
+/* Beside the grid: of the call it sees only what others want of it. */
+static struct rank_state *help(struct ring *ring, uint32_t rank, bool far, const int *descriptors)
+{
+    struct rank_state *state = prepare(ring, rank, far);
+    memset(state->parts, 0, sizeof state->parts);
+    moves_make(state, moves_of(&ring->job), descriptors, true);
+    return state;
+}
+
+static void call_here(struct ring *ring, uint32_t rank, const int *descriptors, uint32_t n_descriptors)
 {
     struct esp_error error = {.status = ESP_OK};
     void *operands[SIGNATURE_MAX_PARAMETERS];
@@ -288,11 +303,26 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
         put_back(state);
     fflush(stdout);
     areas_unmap(&state->areas);
+}
+
+void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_t n_descriptors, int bell)
+{
+    if (gang_is_beside(&ring->job, rank))
+        areas_unmap(&help(ring, rank, false, descriptors)->areas);
+    else
+        call_here(ring, rank, descriptors, n_descriptors);
     if (!gang_leave(ring, bell))
         MPI_Abort(MPI_COMM_WORLD, 1); /* a routine has closed the bell */
 }
 
-bool rank_call_far(struct ring *ring, uint32_t rank, int socket)
+static bool help_far(struct ring *ring, uint32_t rank, int socket)
+{
+    const struct far_message wants = {.kind = FAR_WANTS};
+    const struct rank_state *state = help(ring, rank, true, NULL);
+    return far_say(socket, &wants, sizeof wants) && far_give_back(state, socket, false);
+}
+
+static bool call_far(struct ring *ring, uint32_t rank, int socket)
 {
     struct esp_error error = {.status = ESP_OK};
     void *operands[SIGNATURE_MAX_PARAMETERS];
@@ -313,4 +343,9 @@ bool rank_call_far(struct ring *ring, uint32_t rank, int socket)
     areas_unmap(&state->areas);
     far_let_go(state, returned);
     return told;
+}
+
+bool rank_call_far(struct ring *ring, uint32_t rank, int socket)
+{
+    return gang_is_beside(&ring->job, rank) ? help_far(ring, rank, socket) : call_far(ring, rank, socket);
 }

@@ -2,8 +2,8 @@
  *
  * Data in pieces that lie otherwise than a call wants them, where its ranks are on several hosts: the ranks
  * send each other what they need, by a plan, and the daemon sends nothing. They tell each other first who has
- * which piece: ranks on other hosts those that they keep (prd_kept.c), and ranks of the daemon's host
- * whatever those lack, as they see all of it.
+ * which piece: ranks on other hosts those that they keep (prd_kept.c), also those beside the call's grid, and
+ * ranks of the daemon's host whatever those lack, as they see all of it.
  */
 #include "sed/mpi/prd.h"
 
@@ -18,14 +18,20 @@
 /* Layouts that a value may be there in: the datum's, and the one that it was laid from. */
 #define WAYS 2
 
-/* Whether ranks of the grid may have all of its pieces, and can send them. */
+/* Those who tell each other: of the grid, and beside it. */
+static int64_t ranks_of(const struct ring_job *job)
+{
+    return (int64_t)job->grid.rows * job->grid.cols + job->beside;
+}
+
+/* Whether these may have all of its pieces, and can send them. */
 static bool is_way(const struct ring_job *job, const struct ring_part *part,
                    const struct block_cyclic_matrix *from)
 {
     const struct block_cyclic_matrix *to = &part->layout;
     return block_cyclic_matrix_check(from, "a datum", NULL) == ESP_OK && from->rows.n == to->rows.n &&
            from->cols.n == to->cols.n && !pieces_are_alike(from, to) &&
-           block_cyclic_matrix_ranks(from) <= (int64_t)job->grid.rows * job->grid.cols;
+           block_cyclic_matrix_ranks(from) <= ranks_of(job);
 }
 
 static const struct block_cyclic_matrix *way_of(const struct ring_job *job, const struct ring_part *part,
@@ -73,7 +79,8 @@ static struct offer make_offer(const struct rank_state *state, uint32_t i, struc
     const struct ring_part *of = &state->ring->job.parts[i];
     const struct rank_part *part = &state->parts[i];
     struct offer offer = {.pieces = {NO_PIECE, NO_PIECE}};
-    offer.lacks = state->far && !(part->input && part->input->whole) && part_element_bytes(of, part) > 0;
+    offer.lacks = state->far && state->place < state->ring->job.grid.rows * state->ring->job.grid.cols &&
+                  !(part->input && part->input->whole) && part_element_bytes(of, part) > 0;
     for (uint32_t way = 0; way < WAYS; way++) {
         const struct block_cyclic_matrix *from = way_of(&state->ring->job, of, way);
         int64_t piece = NO_PIECE;
@@ -171,6 +178,8 @@ static enum esp_status find_source(const struct one_move *move, const void **sou
         *source = move->kept->data;
     if (!move->files || bytes == 0)
         return ESP_OK;
+    if (of->from.file >= RING_MAX_DESCRIPTORS)
+        return ESP_INTERNAL;
     const uint64_t before = pieces_before(move->from, piece) * of->element_bytes;
     enum esp_status status = areas_share(areas, of->argument, move->files[of->from.file],
                                          of->from.offset + before, bytes, false, NULL);
@@ -226,10 +235,10 @@ static bool all_can(const struct offers *all, int64_t n)
 /* By the first way that leads to all of it. What a datum was laid from is no concern of ranks that see the
  * datum itself, and may only read it. */
 static bool move_part(struct rank_state *state, uint32_t i, const int *files, const struct offered *offered,
-                      const struct offers *all, int64_t *senders)
+                      const struct offers *all, const struct rank_way *way, int64_t *senders)
 {
     const struct ring_job *job = &state->ring->job;
-    struct round round = {all, (int64_t)job->grid.rows * job->grid.cols, i, 0};
+    struct round round = {all, ranks_of(job), i, 0};
     for (; round.way < WAYS; round.way++) {
         const struct block_cyclic_matrix *from = way_of(job, &job->parts[i], round.way);
         const struct one_move move = {.state = state,
@@ -241,35 +250,45 @@ static bool move_part(struct rank_state *state, uint32_t i, const int *files, co
                                       .senders = senders};
         if (from && (round.way == 0 || all_are_far(&round)) &&
             choose_senders(&round, senders, block_cyclic_matrix_ranks(from)))
-            return make_move(&move, rank_way_of(state->grid->communicator));
+            return make_move(&move, way);
     }
     return false;
 }
 
 static void move_lacking(struct rank_state *state, uint64_t which, const int *files,
-                         const struct offered *offered, const struct offers *all)
+                         const struct offered *offered, const struct offers *all, const struct rank_way *way)
 {
     const struct ring_job *job = &state->ring->job;
-    const int64_t n = (int64_t)job->grid.rows * job->grid.cols;
+    const int64_t n = ranks_of(job);
     int64_t *senders = malloc((size_t)n * sizeof *senders);
     if (!senders)
         MPI_Abort(MPI_COMM_WORLD, 1); /* the others are about to send */
     for (uint32_t i = 0; i < job->n_parts; i++)
-        if ((which >> i & 1) && is_lacked(all, n, i) && move_part(state, i, files, &offered[i], all, senders))
+        if ((which >> i & 1) && is_lacked(all, n, i) &&
+            move_part(state, i, files, &offered[i], all, way, senders))
             state->moved |= UINT64_C(1) << i;
     free(senders);
+}
+
+static const struct rank_way *way_between(const struct rank_state *state)
+{
+    const struct ring_job *job = &state->ring->job;
+    const struct rank_grid *grid = state->grid;
+    if (job->beside > 0 && rank_grid_find(job->first_rank, 1, (uint32_t)ranks_of(job), &grid, NULL) != ESP_OK)
+        return NULL;
+    return rank_way_of(grid->communicator);
 }
 
 void moves_make(struct rank_state *state, uint64_t which, const int *files, bool can)
 {
     const struct ring_job *job = &state->ring->job;
-    const int64_t n = (int64_t)job->grid.rows * job->grid.cols;
+    const int64_t n = ranks_of(job);
     struct offered offered[PROBLEM_MAX_ARGUMENTS] = {{{NULL}}};
     struct offers mine = {.can = can, .far = state->far};
     state->moved = 0;
     if (which == 0)
         return;
-    const struct rank_way *way = rank_way_of(state->grid->communicator);
+    const struct rank_way *way = way_between(state);
     struct offers *all = malloc((size_t)n * sizeof *all);
     if (!way || !all)
         MPI_Abort(MPI_COMM_WORLD, 1); /* the others wait for what this rank has */
@@ -277,7 +296,7 @@ void moves_make(struct rank_state *state, uint64_t which, const int *files, bool
         if (which >> i & 1)
             mine.of[i] = make_offer(state, i, &offered[i]);
     if (rank_way_gather(way, &mine, sizeof mine, all) == 0 && all_can(all, n))
-        move_lacking(state, which, files, offered, all);
+        move_lacking(state, which, files, offered, all, way);
     for (uint32_t i = 0; i < job->n_parts; i++)
         for (uint32_t k = 0; k < WAYS; k++)
             kept_let(offered[i].kept[k]);

@@ -192,6 +192,7 @@ struct ring_job {
     struct process_grid grid; /* rows 0: it is no parallel job */
     uint32_t first_rank;      /* of the consecutive ones in the grid, */
     uint32_t apart;           /* some of which are on other hosts */
+    uint32_t beside;     /* ranks behind them that only send what they keep of data (sed/mpi/prd_moves.c) */
     uint32_t sure;       /* none of them can fail before it enters the routine: nobody waits, and what is put
                           * back goes to `results`, as others may not have looked at the arena yet */
     uint32_t front, end; /* of what of the arena is filled */

@@ -110,13 +110,14 @@ enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error
     enum esp_status status = post(call, error);
     if (status == ESP_OK)
         status = await(call, &message, error);
-    if (status == ESP_OK && message.kind == FAR_WANTS)
+    const bool beside = status == ESP_OK && gang_is_beside(call->job, call->rank);
+    if (status == ESP_OK && message.kind == FAR_WANTS && !beside)
         status = envoy_say_arguments(call, &message, error);
-    else if (status == ESP_OK && message.kind != FAR_CANNOT)
+    else if (status == ESP_OK && message.kind != FAR_CANNOT && !beside)
         status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
     if (status == ESP_OK)
         status = await_end(call, &message, error);
-    if (status == ESP_OK && message.kind != FAR_DONE)
+    if (status == ESP_OK && (message.kind != FAR_DONE || (beside && message.returned)))
         status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
     if (status == ESP_OK)
         status = finish(call, &message, error);

@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+bool gang_is_beside(const struct ring_job *job, uint32_t rank)
+{
+    return rank - job->first_rank >= (uint64_t)job->grid.rows * job->grid.cols;
+}
+
 bool gang_is_distributed(const struct ring_job *job, uint32_t argument)
 {
     for (uint32_t i = 0; i < job->n_parts; i++)

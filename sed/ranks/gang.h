@@ -8,6 +8,8 @@
 
 #include "sed/pool/ring.h"
 
+/* Whether that rank is beside the grid: it has no part in the call but to send others what it keeps. */
+bool gang_is_beside(const struct ring_job *job, uint32_t rank);
 /* Whether each rank has only its part of that argument. */
 bool gang_is_distributed(const struct ring_job *job, uint32_t argument);
 /* Whether the rank at that place of a grid of rows x cols puts its elements of the part back: of equal copies

@@ -13,7 +13,8 @@
  *                                   <- FAR_CALL, the job, the small values
  *     FAR_WANTS                     ->    unless FAR_CANNOT: no arguments follow
  *                                   <- each whole array that goes in, and each part of this rank but those
- *                                      that it keeps, or has had from other ranks
+ *                                      that it keeps, or has had from other ranks; none to a rank beside the
+ *                                      grid, which then has done
  *     FAR_PROGRESS                  ->    of the first rank, as often as it tells something new, but seldom
  *     FAR_DONE                      ->    with what the first rank puts back, and its own parts
  *                                   <- FAR_THROUGH: no rank of the grid is in the routine any more

@@ -141,7 +141,41 @@ static void name_data(struct rank_pool *pool, struct ring_job *to, const struct 
     }
 }
 
-static void post(struct rank_pool *pool, struct gang *gang, const struct job *job, uint32_t first, uint32_t n)
+/* Ranks over which data of the call lie, and that are more than its grid's n: they send what they keep of
+ * that, where the grid is on other hosts and would have it from the daemon. */
+static uint32_t ranks_of_data(const struct job *job, uint32_t n)
+{
+    int64_t most = n;
+    for (uint32_t i = 0; i < job->problem->n_arguments; i++) {
+        const struct job_argument *argument = &job->arguments[i];
+        const struct job_file *input = argument->writable ? argument->source : argument->file;
+        if (!input || !argument_is_input(&job->problem->arguments[i]) || job_key_is_none(input->key))
+            continue;
+        const int64_t now = input->in_pieces ? block_cyclic_matrix_ranks(&input->layout) : 1;
+        const int64_t before = input->laid ? block_cyclic_matrix_ranks(&input->before) : 1;
+        most = now > most && now <= RANKS_MOST ? now : most;
+        most = before > most && before <= RANKS_MOST ? before : most;
+    }
+    return (uint32_t)most;
+}
+
+/* Where the n ranks of the grid begin, and how many beside them help: those that would have to be waited for
+ * do not. */
+static bool place_call(const struct rank_pool *pool, const struct job *job, uint32_t n, uint32_t *first,
+                       uint32_t *beside)
+{
+    const uint32_t all = pool->envoys ? ranks_of_data(job, n) : n;
+    *beside = 0;
+    if (all > n && choose_ranks(pool, all, first) && is_apart(pool, *first, n)) {
+        *beside = all - n;
+        return true;
+    }
+    return choose_ranks(pool, n, first);
+}
+
+/* `n`: with those beside the grid. */
+static void post(struct rank_pool *pool, struct gang *gang, const struct job *job, uint32_t first, uint32_t n,
+                 uint32_t beside)
 {
     struct ring *ring = gang->ring;
     gang->used = true;
@@ -149,6 +183,7 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     gang->job_id = job->id;
     gang->first = first;
     gang->n = n;
+    gang->beside = beside;
     gang->verdict = ESP_OK;
     gang->started_ns = ranks_now_ns();
     gang->due_ns = CLOCK_NEVER;
@@ -157,9 +192,10 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     for (uint32_t i = first; i < first + n; i++)
         pool->busy[i] = true;
     ring->job.first_rank = first;
-    ring->job.apart = is_apart(pool, first, n);
+    ring->job.beside = beside;
+    ring->job.apart = is_apart(pool, first, n - beside);
     name_data(pool, &ring->job, job);
-    ring->job.sure = ranks_are_sure(pool, &ring->job, first, n) && !ring->job.apart;
+    ring->job.sure = ranks_are_sure(pool, &ring->job, first, n - beside) && !ring->job.apart;
     atomic_store(&ring->gang.prepared, 0);
     atomic_store(&ring->gang.unable, 0);
     atomic_store(&ring->gang.starved, 0);
@@ -180,21 +216,21 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
 static enum esp_status start_locked(struct rank_pool *pool, const struct job *job, bool *wake,
                                     struct esp_error *error)
 {
-    uint32_t first, n = job->grid.rows * job->grid.cols;
+    uint32_t first, beside, n = job->grid.rows * job->grid.cols;
     enum esp_status status = check_grid(pool, job, error);
     if (status == ESP_OK)
         status = check_state(pool, error);
     if (status != ESP_OK)
         return status;
     struct gang *gang = free_gang(pool);
-    if (!gang || !choose_ranks(pool, n, &first))
+    if (!gang || !place_call(pool, job, n, &first, &beside))
         return error_set(error, ESP_LIMIT, "not enough ranks are free");
     struct job cut = *job;
     cut.grid = spread_cut_grid(job->problem, job->implementation, job->scope, job->grid);
     status = handoff_write(gang->ring, &cut, &gang->handoff, error);
     if (status != ESP_OK)
         return status;
-    post(pool, gang, job, first, n);
+    post(pool, gang, job, first, n + beside, beside);
     if (send_files(pool, gang))
         board_post(pool->board, gang->first, gang->n, (uint32_t)(gang - pool->gangs));
     else /* a rank has just died: what has begun is ended and told */

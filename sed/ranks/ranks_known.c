@@ -45,7 +45,7 @@ bool ranks_are_sure(struct rank_pool *pool, const struct ring_job *job, uint32_t
 void ranks_know(struct rank_pool *pool, const struct gang *gang)
 {
     const uint64_t key = gang->ring->job.signature.key;
-    for (uint32_t i = gang->first; i < gang->first + gang->n; i++)
+    for (uint32_t i = gang->first; i < gang->first + gang->n - gang->beside; i++)
         pool->known[i][key % RANK_CALLS_KEPT] = key;
 }
 

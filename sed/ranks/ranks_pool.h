@@ -43,7 +43,8 @@ struct rank {
 struct gang {
     bool used, claimed;
     uint64_t job_id;
-    uint32_t first, n;       /* its ranks */
+    uint32_t first, n;       /* its ranks, */
+    uint32_t beside;         /* the last of which are beside the grid */
     uint32_t users;          /* threads that look at the ring without the lock */
     bool promised;           /* counted in ring->attended for a helper that has not come yet */
     enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT: to be stopped; else ESP_OK */

@@ -332,17 +332,44 @@ static void a_datum_that_the_server_has_laid_otherwise_need_not_be_sent(void **s
     free_datum(elsewhere);
 }
 
-/* Of four ranks, two compute: what the others have comes from the daemon. */
-static void what_ranks_beside_the_call_have_comes_from_the_daemon(void **state)
+/* Of four ranks, two compute. */
+static void ranks_beside_the_call_send_what_they_have(void **state)
+{
+    (void)state;
+    struct matrix *a = random_datum(square), *b = random_datum(square);
+    multiplies_well(&rig, square, a, b);
+    spoil(a);
+    spoil(b);
+    counted(&rig);
+    multiplies_well(&rig, pair, a, b);
+    has_counted(&rig, 0, 0, 2 * BYTES);
+    multiplies_well(&rig, (struct process_grid){1, 1, 9}, b, a);
+    has_counted(&rig, 0, 0, 2 * BYTES);
+    multiplies_well(&rig, pair, a, b);
+    has_counted(&rig, 0, 2 * BYTES, 0);
+    multiplies(&rig, square, 9, 7, 5, false); /* of this call they know nothing yet */
+    multiplies(&rig, square, 9, 7, 5, false);
+    free_datum(a);
+    free_datum(b);
+}
+
+/* They are not waited for. */
+static void what_ranks_in_another_call_have_comes_from_the_daemon(void **state)
 {
     (void)state;
     struct matrix *a = random_datum(square), *b = random_datum(square);
     multiplies_well(&rig, square, a, b);
     counted(&rig);
+    shut_gate();
+    rig.grid = pair;
+    struct rig_job *waiting = rig_prepare(&rig, "gate", (void *[]){NULL}, false);
+    rig_start(&rig, waiting);
     multiplies_well(&rig, pair, a, b);
     has_counted(&rig, 2 * BYTES, 0, 0);
-    multiplies_well(&rig, pair, a, b);
-    has_counted(&rig, 0, 2 * BYTES, 0);
+    open_gate();
+    assert_string_equal(rig_wait(&rig, waiting, true)->error.text, "");
+    rig_finish(waiting);
+    shut_gate();
     free_datum(a);
     free_datum(b);
 }
@@ -388,7 +415,8 @@ int main(void)
         cmocka_unit_test(ranks_send_each_other_what_is_to_lie_otherwise),
         cmocka_unit_test(a_result_is_laid_otherwise_by_those_who_made_it),
         cmocka_unit_test(a_datum_that_the_server_has_laid_otherwise_need_not_be_sent),
-        cmocka_unit_test(what_ranks_beside_the_call_have_comes_from_the_daemon),
+        cmocka_unit_test(ranks_beside_the_call_send_what_they_have),
+        cmocka_unit_test(what_ranks_in_another_call_have_comes_from_the_daemon),
         cmocka_unit_test(ranks_here_send_those_there_what_they_see),
     };
     if (!far_is_possible())
