@@ -357,9 +357,10 @@ void ranks_porters(struct workers *workers, struct porter_list *list)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
     pthread_mutex_lock(&pool->lock);
-    bool here = pool->state == JOB_UP && !is_apart(pool, 0, pool->options.ranks);
-    list->of_ranks = here;
-    list->n = here ? pool->options.ranks : 0; /* those on other hosts have no pieces in memory */
+    list->n = 0; /* mpirun begins with those of its own host; others do not see the memory of data */
+    while (pool->state == JOB_UP && list->n < pool->options.ranks && !pool->ranks[list->n].far)
+        list->n++;
+    list->of_ranks = list->n > 0;
     pthread_mutex_unlock(&pool->lock);
     for (uint32_t i = 0; i < list->n; i++)
         rank_porter_path(pool->path, i, list->paths[i]);

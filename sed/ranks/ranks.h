@@ -61,7 +61,7 @@ struct ranks_counts {
 };
 void ranks_count(struct workers *workers, struct ranks_counts *counts);
 
-/* The porters of the ranks, while these are there; else none. Any thread. */
+/* The porters of the ranks of this host, while these are there; else none. Any thread. */
 struct porter_list;
 void ranks_porters(struct workers *workers, struct porter_list *list);
 

@@ -6,6 +6,7 @@
 #include "tests/mpi/far_rig.h"
 
 #include "core/redistribution/pieces.h"
+#include "sed/porter/porter_order.h"
 
 #include <math.h>
 #include <signal.h>
@@ -403,6 +404,43 @@ static void ranks_here_send_those_there_what_they_see(void **state)
     free_datum(laid);
 }
 
+/* ---- to other servers ---- */
+
+/* Each takes an order, with the memory of a datum. */
+static void carry(struct rig *of, uint32_t expected)
+{
+    static struct porter_list list;
+    struct matrix *a = random_datum(square);
+    struct porter_order order = {.kind = PORTER_LEND,
+                                 .version = PORTER_VERSION,
+                                 .ticket = 1,
+                                 .from = a->file.layout,
+                                 .element_bytes = sizeof(double),
+                                 .bytes = BYTES};
+    ranks_porters(of->workers, &list);
+    assert_int_equal(list.n, expected);
+    for (uint32_t i = 0; i < list.n; i++) {
+        int socket;
+        uint16_t port;
+        struct esp_error error;
+        if (porter_lend(list.paths[i], &order, a->file.fd, 5000, &socket, &port, &error) != ESP_OK)
+            fail_msg("%s", error.text);
+        close(socket);
+    }
+    free_datum(a);
+}
+
+static void ranks_of_the_servers_host_carry_pieces_to_others(void **state)
+{
+    (void)state;
+    static struct rig mixed;
+    carry(&rig, 0);
+    far_open(&mixed, "localhost slots=2\nfar1 slots=1\n", (struct ranks_options){.ranks = 3});
+    await_ranks(&mixed, 1);
+    carry(&mixed, 2);
+    rig_close(&mixed);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -418,6 +456,7 @@ int main(void)
         cmocka_unit_test(ranks_beside_the_call_send_what_they_have),
         cmocka_unit_test(what_ranks_in_another_call_have_comes_from_the_daemon),
         cmocka_unit_test(ranks_here_send_those_there_what_they_see),
+        cmocka_unit_test(ranks_of_the_servers_host_carry_pieces_to_others),
     };
     if (!far_is_possible())
         return 0;
