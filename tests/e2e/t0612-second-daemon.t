@@ -71,7 +71,9 @@ sleep 0.3
 # shellcheck disable=SC2154
 kill "$pid_SeD"
 start next espalier-sed --foreground SeD.conf
-check "one that begins while its predecessor ends waits for it" wait_until call
+# shellcheck disable=SC2154
+check "one that begins while its predecessor ends waits for it" wait_until grep -q " $pid_next " SeD/lock
+check "and serves" wait_until call
 wait $caller
 stop next
 check "nothing is left of the locks when all is over" test ! -e SeD/lock -a ! -e SeD.address.lock
