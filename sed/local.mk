@@ -297,7 +297,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_wait.c \
 	sed/mpi/prd_way.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_espalier_prd_LDADD = util/libown.la sed/mpi/libmpi.la $(POOL_LIBS) sed/libinvoke.la services/libfit.la core/libcore.la util/libutil.la \
+sed_mpi_espalier_prd_LDADD = util/libown.la sed/mpi/libmpi.la $(POOL_LIBS) sed/libinvoke.la services/libfit.la services/libnws.la core/libcore.la util/libutil.la \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl
 sed_mpi_espalier_prd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 endif

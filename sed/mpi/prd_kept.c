@@ -8,6 +8,7 @@
 #include "sed/mpi/prd.h"
 
 #include "core/redistribution/pieces.h"
+#include "services/nws/memory.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,8 +16,13 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#define KEPT_MOST    256        /* parts: each has a descriptor, of which MPI and routines want some, too */
+#define OTHERS_PART  8          /* of the host's memory, that is left to others */
+#define LEAST_LOOKED (1u << 20) /* bytes of a part for which the host's memory is looked at */
+
 static struct kept *all; /* what was used last comes first */
 static uint64_t most, used;
+static uint32_t n_kept;
 
 void kept_begin(uint64_t bytes)
 {
@@ -27,6 +33,7 @@ static void forget(struct kept *kept)
 {
     DL_DELETE(all, kept);
     used -= kept->bytes;
+    n_kept--;
     munmap(kept->data, kept->bytes);
     close(kept->file);
     free(kept);
@@ -79,18 +86,37 @@ struct kept *kept_find_piece(struct job_key name, const struct block_cyclic_matr
     return NULL;
 }
 
+/* The one used longest ago that nobody holds. */
+static struct kept *next_to_go(void)
+{
+    struct kept *kept = all ? all->prev : NULL; /* of the first one: the last */
+    while (kept && kept->holders > 0)
+        kept = kept == all ? NULL : kept->prev;
+    return kept;
+}
+
+/* Whether the host has so much more than is left to others; what is kept gives way for that. Looking takes
+ * longer than a small part is worth. */
+static bool is_there(uint64_t bytes)
+{
+    const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t available = bytes < LEAST_LOOKED ? UINT64_MAX : memory_available(NULL);
+    struct kept *kept;
+    while (available < bytes + machine / OTHERS_PART && (kept = next_to_go())) {
+        available += kept->bytes;
+        forget(kept);
+    }
+    return available >= bytes + machine / OTHERS_PART;
+}
+
 static bool make_room(uint64_t bytes)
 {
-    struct kept *kept = all ? all->prev : NULL; /* the last one */
+    struct kept *kept;
     if (bytes > most)
         return false;
-    while (used + bytes > most && kept) {
-        struct kept *before = kept == all ? NULL : kept->prev;
-        if (kept->holders == 0)
-            forget(kept);
-        kept = before;
-    }
-    return used + bytes <= most;
+    while ((used + bytes > most || n_kept == KEPT_MOST) && (kept = next_to_go()))
+        forget(kept);
+    return used + bytes <= most && n_kept < KEPT_MOST && is_there(bytes);
 }
 
 /* All its memory is there from the beginning: a hole that cannot be filled would end the rank. */
@@ -132,6 +158,7 @@ struct kept *kept_make(const struct kept_part *part, uint64_t bytes)
         return NULL;
     }
     used += bytes;
+    n_kept++;
     DL_PREPEND(all, kept);
     return kept;
 }

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -245,6 +246,44 @@ static void what_was_used_longest_ago_gives_way(void **state)
     free_datum(c);
 }
 
+static int descriptors_of(pid_t pid)
+{
+    char command[64];
+    int n = 0;
+    snprintf(command, sizeof command, "ls /proc/%d/fd | wc -l", (int)pid);
+    FILE *counted = popen(command, "r");
+    assert_non_null(counted);
+    assert_int_equal(fscanf(counted, "%d", &n), 1);
+    pclose(counted);
+    return n;
+}
+
+/* Each takes a descriptor, also of what is small. */
+static void few_parts_are_kept_however_small_they_are(void **state)
+{
+    (void)state;
+    static struct rig own;
+    struct matrix *a = random_datum(pair);
+    far_open(&own, "far1 slots=1\nfar2 slots=1\n",
+             (struct ranks_options){.ranks = 2, .keeps_data = 64 << 20});
+    await_ranks(&own, 1);
+    const int before = descriptors_of(ranks_pid(own.workers, 1));
+    for (int i = 0; i < 200; i++) {
+        struct matrix *b = random_datum(pair);
+        multiplies_well(&own, pair, a, b);
+        free_datum(b);
+    }
+    const int after = descriptors_of(ranks_pid(own.workers, 1));
+    assert_true(after > before + 100);
+    assert_true(after <= before + 256);
+    counted(&own);
+    counted(&own);
+    multiplies_well(&own, pair, a, a);
+    has_counted(&own, 0, 2 * BYTES, 0);
+    rig_close(&own);
+    free_datum(a);
+}
+
 static void ranks_that_may_keep_nothing_are_sent_everything(void **state)
 {
     (void)state;
@@ -449,6 +488,7 @@ int main(void)
         cmocka_unit_test(what_a_routine_writes_over_is_kept_as_it_was),
         cmocka_unit_test(a_rank_that_is_lost_takes_along_what_it_kept),
         cmocka_unit_test(what_was_used_longest_ago_gives_way),
+        cmocka_unit_test(few_parts_are_kept_however_small_they_are),
         cmocka_unit_test(ranks_that_may_keep_nothing_are_sent_everything),
         cmocka_unit_test(ranks_send_each_other_what_is_to_lie_otherwise),
         cmocka_unit_test(a_result_is_laid_otherwise_by_those_who_made_it),
