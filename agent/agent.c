@@ -57,8 +57,9 @@ void agent_refuse(struct agent *agent, struct call *call, const struct submit *s
         log_write(again ? LOG_DEBUG_LEVEL : LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
                   "refused: %s", error->text);
     struct message *reply = message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text);
-    if (reply && error->status == ESP_UNREACHABLE && awaited_server(agent, request))
-        extension_add(&reply->submit_reply.extensions, EXTENSION_AWAITED, "", 0, &reply->arena);
+    const uint32_t mark = error->status == ESP_UNREACHABLE ? awaited_mark(agent, request) : 0;
+    if (reply && mark)
+        extension_add(&reply->submit_reply.extensions, mark, "", 0, &reply->arena);
     peers_reply(agent, call, &asked, reply);
 }
 

@@ -314,8 +314,9 @@ void learning_clear(struct agent *agent);
 /* awaited.c: servers that are being started again */
 /* That node was told to start again, and obeys: it may be gone before its word of that has come up here. */
 void awaited_ordered(struct agent *agent, const char *server);
-/* That node goes, or NULL: if it said that it starts again, or may, it is expected. */
-void awaited_gone(struct agent *agent, const struct knowledge_node *node);
+/* A child goes: if it said that it starts again, or may, it is expected; and so is who has fallen silent,
+ * with all servers that were reached through it. `branch` is still what was known through it. */
+void awaited_lost(struct agent *agent, const struct child *child, const struct branch *branch);
 /* Tells the parent of those in the report that are expected back: of all, where it is complete; else of those
  * that it names as gone. False without memory. */
 bool awaited_tell(struct agent *agent, bool complete, struct message *report);
@@ -325,6 +326,10 @@ void awaited_heard(struct agent *agent, const struct branch *branch, const struc
 const char *awaited_server(struct agent *agent, const struct request *request);
 /* Of one that has gone, and solves that; NULL: none. */
 const char *awaited_solver(struct agent *agent, const char *problem);
+/* The tag of what the reply says of that server; 0: there is none. */
+uint32_t awaited_mark(struct agent *agent, const struct request *request);
+/* What has become of that one. */
+const char *awaited_words(struct agent *agent, const char *server);
 /* *error says so, ESP_UNREACHABLE; false: there is no such server. */
 bool awaited_explain(struct agent *agent, const struct request *request, struct esp_error *error);
 
@@ -341,7 +346,7 @@ const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT]);
 /* lost.c: nodes that were lost without a word, here and below */
 /* What is added to "no server solves this problem" where a lost node may have solved it, or one does that is
  * being started again ("": none has, nor does). */
-#define LOST_TEXT (CAP_NAME + 80)
+#define LOST_TEXT (CAP_NAME + 100)
 const char *lost_words(struct agent *agent, const char *problem, char text[LOST_TEXT]);
 /* Calls `visit` with each node that was lost here or below and may solve the problem, in a record as the tree
  * has it. False without memory. */

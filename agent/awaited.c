@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Servers that are being started again, or may be: they take no sessions any more, or have gone and are not
- * back yet; and servers that end, until they have gone. Who wants one of them, or what nobody else does, is
- * told so, and waits.
+ * back yet; servers that end, until they have gone; and those that have fallen silent. Who wants one of them,
+ * or what nobody else does, is told so, and waits.
  */
 #include "agent/agent_internal.h"
 
@@ -20,40 +20,52 @@ static int64_t expected_ns(const struct knowledge_node *node)
     return terms_get_integer(&node->extensions, EXTENSION_EXPECTED, &ms) ? at_most(ms) : 0;
 }
 
-static void note(struct agent *agent, const struct knowledge_node *node, int64_t wait_ns)
+static void note(struct agent *agent, const struct knowledge_node *node, bool silent, int64_t wait_ns)
 {
     const struct node_record record = {.name = node->name,
                                        .parent = node->parent,
                                        .address = node->address,
                                        .incarnation = node->incarnation};
     const int64_t now_ns = agent_now(agent);
-    returning_note(&agent->returning, &record, node->catalog, now_ns, now_ns + wait_ns);
+    returning_note(&agent->returning, &record, node->catalog, silent, now_ns, now_ns + wait_ns);
 }
 
 void awaited_ordered(struct agent *agent, const char *server)
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, server);
     if (node && node->role == ROLE_SERVER)
-        note(agent, node, RETURNING_NS);
+        note(agent, node, false, RETURNING_NS);
 }
 
-static void gone(struct agent *agent, const struct knowledge_node *node, int64_t told_ns)
+/* What is told of one that has gone. */
+struct returns {
+    bool silent;
+    int64_t ns; /* 0: nothing */
+};
+
+static void gone(struct agent *agent, const struct knowledge_node *node, struct returns told)
 {
     if (!node || node->role != ROLE_SERVER)
         return;
-    const bool ordered = returning_has(&agent->returning, node->name, agent_now(agent));
+    const bool ordered = returning_left_ns(&agent->returning, node->name, agent_now(agent)) > 0;
     const int64_t own_ns = ordered ? RETURNING_NS : expected_ns(node);
-    const int64_t wait_ns = own_ns > told_ns ? own_ns : told_ns;
+    const bool silent = told.silent && own_ns == 0;
+    const int64_t wait_ns = own_ns > told.ns ? own_ns : told.ns;
     if (wait_ns == 0)
         return;
-    note(agent, node, wait_ns);
-    if (wait_ns == RETURNING_NS)
+    note(agent, node, silent, wait_ns);
+    if (wait_ns == RETURNING_NS && !silent)
         learning_expect_back(agent);
 }
 
-void awaited_gone(struct agent *agent, const struct knowledge_node *node)
+void awaited_lost(struct agent *agent, const struct child *child, const struct branch *branch)
 {
-    gone(agent, node, 0);
+    const struct returns silent = {.silent = true, .ns = RETURNING_NS}, nothing = {.ns = 0};
+    for (const struct knowledge_node *node = branch->nodes; node; node = node->branch_next)
+        if (child->stands && !node->draining)
+            gone(agent, node, silent);
+        else if (strcmp(node->name, child->name) == 0)
+            gone(agent, node, nothing);
 }
 
 /* ---- what agents tell each other ---- */
@@ -76,15 +88,16 @@ static struct returning_reader told(const struct report *report)
     return (struct returning_reader){extension ? extension->value : NULL, extension ? extension->length : 0};
 }
 
-static int64_t told_ns(const struct report *report, const char *server)
+static struct returns told_of(const struct report *report, const char *server)
 {
     struct returning_reader reader = told(report);
     const char *name;
+    bool silent;
     uint64_t ms;
-    while (returning_read(&reader, &name, &ms))
+    while (returning_read(&reader, &name, &silent, &ms))
         if (strcmp(name, server) == 0)
-            return at_most(ms);
-    return 0;
+            return (struct returns){silent, at_most(ms)};
+    return (struct returns){.ns = 0};
 }
 
 static bool is_in(const struct knowledge_node *node, const struct branch *branch)
@@ -97,14 +110,15 @@ void awaited_heard(struct agent *agent, const struct branch *branch, const struc
     struct returning_reader reader = told(report);
     const struct knowledge_node *node;
     const char *name;
+    bool silent;
     uint64_t ms;
     for (uint32_t i = 0; i < report->n_removed; i++)
         if (is_in(node = knowledge_find(agent->knowledge, report->removed[i]), branch))
-            gone(agent, node, told_ns(report, node->name));
-    while (report->complete && returning_read(&reader, &name, &ms))
+            gone(agent, node, told_of(report, node->name));
+    while (report->complete && returning_read(&reader, &name, &silent, &ms))
         if (is_in(node = knowledge_find(agent->knowledge, name), branch) &&
             !returning_has(&agent->returning, name, agent_now(agent)))
-            gone(agent, node, at_most(ms));
+            gone(agent, node, (struct returns){silent, at_most(ms)});
 }
 
 /* ---- who is told to wait ---- */
@@ -157,17 +171,36 @@ const char *awaited_solver(struct agent *agent, const char *problem)
     return returning_solver(&agent->returning, problem, agent_now(agent));
 }
 
+uint32_t awaited_mark(struct agent *agent, const struct request *request)
+{
+    const char *server = awaited_server(agent, request);
+    if (!server)
+        return 0;
+    return returning_is_silent(&agent->returning, server, agent_now(agent)) ? EXTENSION_SILENT
+                                                                            : EXTENSION_AWAITED;
+}
+
+const char *awaited_words(struct agent *agent, const char *server)
+{
+    return returning_is_silent(&agent->returning, server, agent_now(agent))
+               ? "has fallen silent (it is stopped, overloaded or cut off)"
+               : "is being started again";
+}
+
 bool awaited_explain(struct agent *agent, const struct request *request, struct esp_error *error)
 {
     const char *server = awaited_server(agent, request);
     if (!server)
         return false;
     const struct knowledge_node *node = knowledge_find(agent->knowledge, server);
-    const char *until = node && is_ending(node) ? ": it is shutting down" : " until it is started again";
+    const bool silent = returning_is_silent(&agent->returning, server, agent_now(agent));
+    const char *why = silent                    ? awaited_words(agent, server)
+                      : node && is_ending(node) ? "takes no sessions: it is shutting down"
+                                                : "takes no sessions until it is started again";
     if (*request->server)
-        error_set(error, ESP_UNREACHABLE, "server \"%s\" takes no sessions%s", server, until);
+        error_set(error, ESP_UNREACHABLE, "server \"%s\" %s", server, why);
     else
-        error_set(error, ESP_UNREACHABLE, "server \"%s\", which solves %s, takes no sessions%s", server,
-                  request->problem, until);
+        error_set(error, ESP_UNREACHABLE, "server \"%s\", which solves %s, %s", server, request->problem,
+                  why);
     return true;
 }

@@ -103,7 +103,7 @@ static void on_lost(void *self, struct child *child, const char *why)
               "%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
               child->address, branch->n_nodes, why);
     lost_note(agent, child, branch);
-    awaited_gone(agent, knowledge_find(agent->knowledge, child->name));
+    awaited_lost(agent, child, branch);
     agent->counts.children_lost++;
     administer_child_lost(agent, child->name);
     question_child_lost(agent, branch);

@@ -61,7 +61,8 @@ const char *lost_words(struct agent *agent, const char *problem, char text[LOST_
     const char *server = awaited_solver(agent, problem);
     *text = 0;
     if (server)
-        snprintf(text, LOST_TEXT, "; server \"%s\", which solves it, is being started again", server);
+        snprintf(text, LOST_TEXT, "; server \"%s\", which solves it, %s", server,
+                 awaited_words(agent, server));
     else if (lost > 0)
         snprintf(text, LOST_TEXT, "; %u node%s below it cannot be reached, and may solve it", lost,
                  lost == 1 ? "" : "s");

@@ -39,9 +39,10 @@ enum esp_status route_ask(struct route *route, const struct message *request, in
 
 /* Why asking again may help. */
 struct route_hope {
-    bool silent;  /* somebody who could have helped takes connections and says nothing */
+    bool silent;  /* somebody who could have helped takes connections and says nothing (EXTENSION_SILENT) */
     bool awaited; /* who could help is being started again, as a master agent knows (EXTENSION_AWAITED,
                    * EXTENSION_EXPECTED) */
+    bool told;    /* a master agent has told one or the other of a server */
     bool sure;    /* it does not: the problem is disabled, as those that do not just not know it say */
 };
 

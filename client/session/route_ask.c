@@ -9,6 +9,7 @@
 #include "client/session/route_internal.h"
 #include "core/choice/terms.h"
 #include "core/hierarchy/lost_problems.h"
+#include "core/hierarchy/returning.h"
 #include "util/clock.h"
 
 #include <string.h>
@@ -154,6 +155,13 @@ static bool is_awaited(enum esp_status status, const struct message *reply)
            extension_find(&reply->submit_reply.extensions, EXTENSION_AWAITED);
 }
 
+/* Likewise: who would take it may go on where it was. */
+static bool is_silent(enum esp_status status, const struct message *reply)
+{
+    return status == ESP_UNREACHABLE && reply->kind == MESSAGE_SUBMIT_REPLY &&
+           extension_find(&reply->submit_reply.extensions, EXTENSION_SILENT);
+}
+
 /* Whether another master could say more than that. */
 static bool is_open(const struct message *request, enum esp_status status)
 {
@@ -210,7 +218,7 @@ struct round {
     struct masters masters;
     enum esp_status status;        /* of the one that was asked last */
     bool silent[MOST_MASTERS];     /* it takes connections, and seemed not to be awake */
-    bool awaited;                  /* one that answered has a server that comes back */
+    bool awaited, silenced;        /* one that answered has a server that comes back, or may go on */
     bool sure;                     /* nobody who said more than "unknown" leaves hope */
     struct esp_error cannot, down; /* what those said that answered, and why others did not */
 };
@@ -227,9 +235,10 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
                    round->reply, error);
     if (status == ESP_OK && round->request->kind == MESSAGE_SUBMIT)
         route_note_told(round->route, address, round->request, &round->reply->submit_reply);
-    if (is_awaited(status, round->reply)) {
+    if (is_awaited(status, round->reply) || is_silent(status, round->reply)) {
         route_note_told(round->route, address, round->request, NULL);
-        round->awaited = true;
+        round->silenced |= is_silent(status, round->reply);
+        round->awaited |= is_awaited(status, round->reply);
         *cannot = *error;
     } else if (is_down(status)) {
         route_note_told(round->route, address, round->request, NULL);
@@ -239,7 +248,7 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
     } else if (is_elsewhere(status)) {
         const bool sure = describe_is_sure(round->reply);
         route_note_told(round->route, address, round->request, NULL);
-        if (cannot->status == ESP_OK || (!round->awaited && status == ESP_NO_SERVER &&
+        if (cannot->status == ESP_OK || (!round->awaited && !round->silenced && status == ESP_NO_SERVER &&
                                          (cannot->status != ESP_NO_SERVER || (round->sure && !sure)))) {
             *cannot = *error;
             round->sure = sure;
@@ -272,6 +281,8 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     for (size_t i = 0; i < n; i++)
         hope->silent |= round.silent[i];
     hope->awaited = round.awaited;
+    hope->silent |= round.silenced;
+    hope->told = round.awaited || round.silenced;
     if (round.cannot.status == ESP_OK)
         return round.status;
     const enum esp_status status = conclude(route, request, &round.cannot, &round.down, error);
@@ -293,7 +304,7 @@ static enum esp_status ask(struct route *route, const struct message *request, i
     if (left_ms == 0 && timeout_ms > 0)
         return error_set(error, ESP_TIMEOUT, "the time was over before a master agent was asked");
     enum esp_status status = ask_round(route, request, until, heeds, hope, reply, &generation, error);
-    if (status == ESP_OK || hope->awaited || !(is_down(status) || is_elsewhere(status)))
+    if (status == ESP_OK || hope->told || !(is_down(status) || is_elsewhere(status)))
         return status;
     const bool known =
         generation > 0; /* then what the masters said tells more than that the redirector is gone */

@@ -289,7 +289,7 @@ void children_tick(struct children *c)
         next = child->next;
         if (end_ns(c, child) > now_ns)
             continue;
-        child->silent = true;
+        child->silent = child->stands = true;
         children_lose(c, child, "its lease is over");
     }
     for (child = c->by_age; child && probe_ns(c, child) <= now_ns; child = child->next) {

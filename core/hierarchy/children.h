@@ -56,7 +56,8 @@ struct child {
     bool gathering;        /* one is coming in parts */
     enum report_part part; /* what its newest report was */
     bool probed;           /* asked for a sign of life since it was last heard */
-    bool silent;           /* it is lost because nothing more is heard of it */
+    bool silent;           /* it is lost because nothing more is heard of it, */
+    bool stands;           /* and its connection did not break: it may be stopped, and go on */
     char *seeks;           /* the agent that it would rather be below; NULL: it is where it should be */
     int64_t trial_ns;      /* it was refused before, as its name was taken: until then that may come again;
                             * 0: it was not. For the owner's log, which may set it to 0 */

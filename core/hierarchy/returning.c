@@ -15,6 +15,7 @@ struct returning_server {
     char *name, *parent, *address;
     uint64_t incarnation;
     struct known_catalog *catalog;
+    bool silent;
 };
 
 static void drop(struct returning *returning, struct returning_server *server)
@@ -47,7 +48,7 @@ void returning_forget(struct returning *returning, const char *name)
 }
 
 void returning_note(struct returning *returning, const struct node_record *record,
-                    struct known_catalog *catalog, int64_t now_ns, int64_t until_ns)
+                    struct known_catalog *catalog, bool silent, int64_t now_ns, int64_t until_ns)
 {
     struct returning_server *server = calloc(1, sizeof *server);
     if (!server)
@@ -58,7 +59,8 @@ void returning_note(struct returning *returning, const struct node_record *recor
                                         .parent = strdup(record->parent),
                                         .address = strdup(record->address),
                                         .incarnation = record->incarnation,
-                                        .catalog = catalog_hold(catalog)};
+                                        .catalog = catalog_hold(catalog),
+                                        .silent = silent};
     returning_forget(returning, record->name);
     if (returning->n == RETURNING_MOST)
         drop(returning, returning->first);
@@ -90,15 +92,28 @@ int64_t returning_due(const struct returning *returning)
     return due_ns;
 }
 
-int64_t returning_left_ns(const struct returning *returning, const char *name, int64_t now_ns)
+static const struct returning_server *find_due(const struct returning *returning, const char *name,
+                                               int64_t now_ns)
 {
     const struct returning_server *server = find(returning, name);
-    return server && now_ns < server->until_ns ? server->until_ns - now_ns : 0;
+    return server && now_ns < server->until_ns ? server : NULL;
 }
 
 bool returning_has(const struct returning *returning, const char *name, int64_t now_ns)
 {
-    return returning_left_ns(returning, name, now_ns) > 0;
+    return find_due(returning, name, now_ns) != NULL;
+}
+
+bool returning_is_silent(const struct returning *returning, const char *name, int64_t now_ns)
+{
+    const struct returning_server *server = find_due(returning, name, now_ns);
+    return server && server->silent;
+}
+
+int64_t returning_left_ns(const struct returning *returning, const char *name, int64_t now_ns)
+{
+    const struct returning_server *server = find_due(returning, name, now_ns);
+    return server && !server->silent ? server->until_ns - now_ns : 0;
 }
 
 static bool solves(const struct known_catalog *catalog, const char *problem)
@@ -111,13 +126,13 @@ static bool solves(const struct known_catalog *catalog, const char *problem)
 
 const char *returning_solver(const struct returning *returning, const char *problem, int64_t now_ns)
 {
-    const struct returning_server *server;
+    const struct returning_server *server, *found = NULL;
     LL_FOREACH(returning->first, server)
     {
-        if (now_ns < server->until_ns && solves(server->catalog, problem))
-            return server->name;
+        if (now_ns < server->until_ns && (!found || found->silent) && solves(server->catalog, problem))
+            found = server;
     }
-    return NULL;
+    return found ? found->name : NULL;
 }
 
 uint32_t returning_records(const struct returning *returning, int64_t now_ns, struct arena *arena,
@@ -128,6 +143,8 @@ uint32_t returning_records(const struct returning *returning, int64_t now_ns, st
     LL_FOREACH(returning->first, server)
     {
         const struct extensions marks = absent_mark();
+        if (server->silent)
+            continue;
         struct node_record *record = &records[n++];
         *record = (struct node_record){.name = arena_strdup(arena, server->name),
                                        .parent = arena_strdup(arena, server->parent),
@@ -147,6 +164,7 @@ uint32_t returning_records(const struct returning *returning, int64_t now_ns, st
 /* ---- for those above ---- */
 
 #define NUMBER_BYTES 8
+#define SILENT       (UINT64_C(1) << 56)
 
 static bool is_among(const char *const *names, uint32_t n, const char *name)
 {
@@ -173,9 +191,10 @@ bool returning_pack(const struct returning *returning, int64_t now_ns, const cha
     {
         if (now_ns >= server->until_ns || !is_among(names, n, server->name))
             continue;
-        const uint64_t ms = (uint64_t)((server->until_ns - now_ns) / NS_PER_MS);
+        const uint64_t number =
+            (uint64_t)((server->until_ns - now_ns) / NS_PER_MS) | (server->silent ? SILENT : 0);
         for (int i = 0; i < NUMBER_BYTES; i++)
-            *to++ = (uint8_t)(ms >> 8 * i);
+            *to++ = (uint8_t)(number >> 8 * i);
         const size_t length = strlen(server->name) + 1;
         memcpy(to, server->name, length);
         to += length;
@@ -184,7 +203,7 @@ bool returning_pack(const struct returning *returning, int64_t now_ns, const cha
     return true;
 }
 
-bool returning_read(struct returning_reader *reader, const char **name, uint64_t *ms)
+bool returning_read(struct returning_reader *reader, const char **name, bool *silent, uint64_t *ms)
 {
     if (reader->left <= NUMBER_BYTES)
         return false;
@@ -195,6 +214,8 @@ bool returning_read(struct returning_reader *reader, const char **name, uint64_t
     *ms = 0;
     for (int i = NUMBER_BYTES - 1; i >= 0; i--)
         *ms = *ms << 8 | reader->at[i];
+    *silent = (*ms & SILENT) != 0;
+    *ms &= SILENT - 1;
     *name = text;
     reader->at += NUMBER_BYTES + length + 1;
     reader->left -= (uint32_t)(NUMBER_BYTES + length + 1);

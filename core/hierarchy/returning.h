@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Servers that have gone and are expected back, and what they solve: who asks for that meanwhile waits. Those
+ * Servers that have gone and are expected back, and what they solve: who asks for that meanwhile waits. They
+ * were ended, or have fallen silent: whoever is stopped, frozen or cut off goes on where it was. Those
  * that said they start again are expected for RETURNING_NS, those that were stopped in good order (by
  * whatever starts daemons, perhaps to start them again) for as long as they say. What they solve stays
  * described until then, so that a program that asks for it first waits as one that knows it. Pure data; time
@@ -16,9 +17,14 @@
 #include <stdint.h>
 
 /* Tag in a report, of servers that were below the node and are expected back: for each the milliseconds for
- * which it is expected yet (8 bytes, little-endian), and its name with its zero. Who goes has told its parent
+ * which it is expected yet (8 bytes, little-endian; the highest one is 1 where it is silent, else 0), and its
+ * name with its zero. Who goes has told its parent
  * so, but mostly not those above it: that word is older than this by less than a report. */
 #define EXTENSION_RETURNING 127
+
+/* Empty, in the reply to a request that fails with ESP_UNREACHABLE: who would take it has fallen silent, with
+ * its connections as they were: it is worth waiting as for one that is there and says nothing. */
+#define EXTENSION_SILENT 128
 
 /* So long they are expected, and so many at most: the one that went first gives way. A rolling restart takes
  * one at a time; the machine of several may restart them all. */
@@ -35,23 +41,27 @@ struct returning {
 };
 
 /* That one went, `record` and its catalogue (NULL: none) are as they are now, and it is expected until then.
- * Without memory it is not noted. */
+ * `silent`: it did not end, as far as is known. Without memory it is not noted. */
 void returning_note(struct returning *returning, const struct node_record *record,
-                    struct known_catalog *catalog, int64_t now_ns, int64_t until_ns);
+                    struct known_catalog *catalog, bool silent, int64_t now_ns, int64_t until_ns);
 /* It is there again, or was lost. */
 void returning_forget(struct returning *returning, const char *server);
 /* Forgets those that are expected no longer. */
 void returning_tick(struct returning *returning, int64_t now_ns);
 /* When the first of them is so; CLOCK_NEVER: none is expected. */
 int64_t returning_due(const struct returning *returning);
+/* Ended or silent. */
 bool returning_has(const struct returning *returning, const char *server, int64_t now_ns);
-/* How long it is expected yet; 0: it is not. */
+bool returning_is_silent(const struct returning *returning, const char *server, int64_t now_ns);
+/* How long one that was ended is expected yet; 0: it is not. */
 int64_t returning_left_ns(const struct returning *returning, const char *server, int64_t now_ns);
-/* The name of one that solves it, valid until the list changes; NULL: none. */
+/* The name of one that solves it, if there is one that was ended, valid until the list changes; NULL: none.
+ */
 const char *returning_solver(const struct returning *returning, const char *problem, int64_t now_ns);
 
-/* As records for a tree, `returning->n` at most: how long they have been gone as their age, and the
- * milliseconds for which they are expected. Texts lie in the arena. How many; UINT32_MAX without memory. */
+/* Those that were ended as records for a tree, `returning->n` at most: how long they have been gone as their
+ * age, and the milliseconds for which they are expected. Texts lie in the arena. How many; UINT32_MAX without
+ * memory. */
 uint32_t returning_records(const struct returning *returning, int64_t now_ns, struct arena *arena,
                            struct node_record *records);
 
@@ -64,7 +74,7 @@ struct returning_reader {
     const uint8_t *at;
     uint32_t left;
 };
-bool returning_read(struct returning_reader *reader, const char **name, uint64_t *ms);
+bool returning_read(struct returning_reader *reader, const char **name, bool *silent, uint64_t *ms);
 void returning_release(struct returning *returning);
 
 #endif

@@ -81,8 +81,17 @@ check "they are done while the first server is stopped" ended call
 check "also one that is followed" ended followed
 check "and those of a program with several" ended swept
 check "and a job" ended waiting
+# A call that begins now, of what it alone solves, waits as those that it had; not only as long as for one that is gone.
+sed '$a agent_patience = "200 ms"' client.conf >hasty.conf
+is_lost() { espalier tree | grep ' One ' | grep -q unreachable; }
+check "agents have lost it" wait_until is_lost
+ESPALIER_CONFIG=$work/hasty.conf begin later call lonely ledger="$work/ledger-later"
+# shellcheck disable=SC2154 # begin() sets it
+still() { cat later.out; kill -0 "$later"; }
+sleep 2
+check "what only that one solves is waited with" still
 kill -CONT "$pid_One"
-for name in once bound lonely; do
+for name in once bound lonely later; do
     check "one that has to wait is done when the server goes on ($name)" ended $name
     check "which was executed once" all_run 1 "${name}1"
 done

@@ -4,6 +4,7 @@
  */
 #include "core/choice/terms.h"
 #include "core/hierarchy/absent.h"
+#include "core/hierarchy/returning.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 
@@ -281,6 +282,64 @@ static void who_goes_at_once_is_awaited_by_those_above_as_well(void **state)
     }
 }
 
+static void expect_silent(struct platform *p, const char *problem, bool silent)
+{
+    struct message reply;
+    struct esp_error error;
+    struct request request = platform_request(problem, 1e9);
+    const enum esp_status status = platform_submit(p, "ma", &request, &reply, &error);
+    assert_int_not_equal(status, ESP_OK);
+    assert_true((status == ESP_UNREACHABLE) == silent);
+    assert_true((extension_find(&reply.submit_reply.extensions, EXTENSION_SILENT) != NULL) == silent);
+    assert_true((strstr(error.text, "server \"s\", which solves job, has fallen silent") != NULL) == silent);
+    assert_null(extension_find(&reply.submit_reply.extensions, EXTENSION_AWAITED));
+    message_clear(&reply);
+}
+
+/* It is stopped below a leader, or with it, and its connections stand: it may go on where it was. `dies`:
+ * they break, and nobody waits for it. */
+static void a_server_that_falls_silent_is_waited_for_as_one_that_may_go_on(void **state)
+{
+    (void)state;
+    for (int leader_too = 0; leader_too < 2; leader_too++)
+        for (int dies = 0; dies < 2; dies++) {
+            struct platform other;
+            platform_open(&other, 31);
+            size_t master = platform_agent(&other, "ma", "");
+            size_t leader = platform_agent(&other, "la", "ma");
+            struct simulated_server *server = platform_server(&other, "s", "la");
+            assert_true(platform_settle(&other, master, 2, 5000));
+            expect_described(&other, "job", ESP_OK);
+            if (dies) {
+                platform_server_kill(&other, server);
+                if (leader_too)
+                    platform_agent_kill(&other, leader);
+            } else {
+                inproc_partition(other.transport, leader_too ? "la" : "s", leader_too ? "ma" : "la", true);
+                simulated_mute(server, true);
+            }
+            platform_run_ms(&other, 20000);
+            expect_silent(&other, "job", !dies);
+            expect_silent(&other, "jobb", false);
+            assert_int_equal(expected_ms(&other), 0); /* nobody said so */
+            expect_node(&other, "s", ESP_NO_SERVER);
+            if (!dies) {
+                simulated_mute(server, false);
+                inproc_partition(other.transport, leader_too ? "la" : "s", leader_too ? "ma" : "la", false);
+                assert_true(platform_settle(&other, master, 2, 20000));
+                struct message reply;
+                struct esp_error error;
+                struct request request = platform_request("job", 1e9);
+                assert_int_equal(platform_submit(&other, "ma", &request, &reply, &error), ESP_OK);
+                message_clear(&reply);
+                simulated_mute(server, true);
+                platform_run_ms(&other, 100000);
+                expect_silent(&other, "job", false); /* not for ever */
+            }
+            platform_close(&other);
+        }
+}
+
 /* ESP_NO_SERVER, with the server that it is disabled on and without hope; or not. */
 static void expect_disabled(struct platform *p, bool disabled)
 {
@@ -424,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
         cmocka_unit_test(a_server_that_was_ended_in_good_order_is_awaited_for_a_while),
         cmocka_unit_test(who_goes_at_once_is_awaited_by_those_above_as_well),
+        cmocka_unit_test(a_server_that_falls_silent_is_waited_for_as_one_that_may_go_on),
         cmocka_unit_test(what_is_disabled_everywhere_is_told_as_that),
         cmocka_unit_test(a_server_that_has_moved_is_lost_once),
         cmocka_unit_test(a_server_that_is_started_again_is_awaited),
