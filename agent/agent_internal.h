@@ -315,7 +315,8 @@ void learning_clear(struct agent *agent);
 /* That node was told to start again, and obeys: it may be gone before its word of that has come up here. */
 void awaited_ordered(struct agent *agent, const char *server);
 /* A child goes: if it said that it starts again, or may, it is expected; and so is who has fallen silent,
- * with all servers that were reached through it. `branch` is still what was known through it. */
+ * with all servers that were reached through it, as far as there is room beside those that are expected
+ * already. `branch` is still what was known through it. */
 void awaited_lost(struct agent *agent, const struct child *child, const struct branch *branch);
 /* Tells the parent of those in the report that are expected back: of all, where it is complete; else of those
  * that it names as gone. False without memory. */
