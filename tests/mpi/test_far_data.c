@@ -322,6 +322,28 @@ static void ranks_send_each_other_what_is_to_lie_otherwise(void **state)
     free_datum(b);
 }
 
+/* Through memory that they share. */
+static void so_do_ranks_that_are_all_on_another_host(void **state)
+{
+    (void)state;
+    static struct rig own;
+    struct matrix *a = random_datum(square), *b = random_datum(column);
+    far_open(&own, "far1 slots=4\n", (struct ranks_options){.ranks = 4, .keeps_data = 1 << 20});
+    await_ranks(&own, 1);
+    multiplies_well(&own, square, a, a);
+    multiplies_well(&own, column, b, b);
+    spoil(a);
+    spoil(b);
+    counted(&own);
+    multiplies_well(&own, square, a, b);
+    has_counted(&own, 0, BYTES, BYTES);
+    multiplies_well(&own, pair, a, b);
+    has_counted(&own, 0, 0, 2 * BYTES);
+    rig_close(&own);
+    free_datum(a);
+    free_datum(b);
+}
+
 static void a_result_is_laid_otherwise_by_those_who_made_it(void **state)
 {
     (void)state;
@@ -491,6 +513,7 @@ int main(void)
         cmocka_unit_test(few_parts_are_kept_however_small_they_are),
         cmocka_unit_test(ranks_that_may_keep_nothing_are_sent_everything),
         cmocka_unit_test(ranks_send_each_other_what_is_to_lie_otherwise),
+        cmocka_unit_test(so_do_ranks_that_are_all_on_another_host),
         cmocka_unit_test(a_result_is_laid_otherwise_by_those_who_made_it),
         cmocka_unit_test(a_datum_that_the_server_has_laid_otherwise_need_not_be_sent),
         cmocka_unit_test(ranks_beside_the_call_send_what_they_have),

@@ -44,6 +44,15 @@ static void of_several_layings_one_after_the_other_the_first_datum_has_the_value
     assert_true(pieces_are_alike(&found->before, &second));
 }
 
+static void what_is_made_anew_of_another_datum_has_the_value_of_that(void **state)
+{
+    (void)state;
+    const struct block_cyclic_matrix before = pieces_grid(10, 10, 2, 2, 3, 3);
+    layings_note(&layings, key(2), key(1), &before);
+    layings_note(&layings, key(2), key(7), &before);
+    assert_true(datum_key_equal(layings_find(&layings, key(2))->value, key(7)));
+}
+
 static void those_of_long_ago_are_forgotten(void **state)
 {
     (void)state;
@@ -60,6 +69,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_was_laid_otherwise_is_known, set_up),
         cmocka_unit_test_setup(of_several_layings_one_after_the_other_the_first_datum_has_the_value, set_up),
+        cmocka_unit_test_setup(what_is_made_anew_of_another_datum_has_the_value_of_that, set_up),
         cmocka_unit_test_setup(those_of_long_ago_are_forgotten, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
