@@ -101,7 +101,10 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
         passed_on_pass(agent, envelope, &message->pass);
         return;
     case MESSAGE_PASSED:
-        peers_on_passed(agent, &message->passed);
+        if (message->passed.what == PASS_GIVEN_UP && agent->is_master)
+            given_up_peers_on_passed(agent, envelope, &message->passed);
+        else
+            peers_on_passed(agent, &message->passed);
         return;
     case MESSAGE_ANSWER:
         question_on_answer(agent, envelope, message);

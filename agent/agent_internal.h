@@ -18,7 +18,7 @@
  *     queries.c    what people ask: greet, describe, list, tree
  *     administer.c what administrators want of it and of nodes below it
  *     data.c       where data are
- *     data_given_up.c  data that are to go when they come back
+ *     data_given_up.c  data that are to go when they come back, and given_up_peers.c what others know of them
  *     links.c      what was measured of links
  *     figures.c    what is counted: metrics, health
  */
@@ -101,6 +101,8 @@ struct agent {
     struct disowned *disowned; /* data that are to go when they come back; NULL: no master agent */
     struct timer look_again;   /* whether some of those are still below, */
     int64_t look_pause_ns;     /* after so long */
+    struct timer tell_peers;   /* that there are some */
+    uint64_t given_up_ticket;  /* known to peers only: what they answer has it */
     struct timers timers;
     struct random random;
     struct index_search search;
@@ -485,6 +487,18 @@ struct message *data_given_up_note(struct agent *agent, const struct call *call,
 void data_given_up_found(struct agent *agent, const struct child *child, const struct report *report);
 /* The parent tells of one that is below. */
 void data_given_up_pass_on(struct agent *agent, const struct order *order);
+
+/* It was given up, says a peer, too: has it go where it is below. */
+void data_given_up_heard(struct agent *agent, const struct disowned_datum *datum);
+
+/* given_up_peers.c, of master agents */
+enum esp_status given_up_peers_create(struct agent *agent, struct esp_error *error);
+/* Something was given up here, or the peers may be others now: they hear of it soon. */
+void given_up_peers_tell(struct agent *agent);
+/* What comes with PASS_GIVEN_UP, from the address of a peer; what a peer answers. */
+void given_up_peers_on_pass(struct agent *agent, const struct envelope *envelope, const struct pass *pass);
+void given_up_peers_on_passed(struct agent *agent, const struct envelope *envelope,
+                              const struct passed *passed);
 
 /* links.c */
 /* For the inputs of a merge, whose children are these (NULL: lost): their links to each other, in `arena`.

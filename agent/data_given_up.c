@@ -68,7 +68,10 @@ enum esp_status data_given_up_create(struct agent *agent, const struct agent_opt
                                      struct esp_error *error)
 {
     agent->look_again = (struct timer){.fire = on_again, .context = agent};
-    return agent->is_master ? disowned_load(options->state_dir, time(NULL), &agent->disowned, error) : ESP_OK;
+    if (!agent->is_master)
+        return ESP_OK;
+    enum esp_status status = given_up_peers_create(agent, error);
+    return status == ESP_OK ? disowned_load(options->state_dir, time(NULL), &agent->disowned, error) : status;
 }
 
 void data_given_up_clear(struct agent *agent)
@@ -93,7 +96,7 @@ static struct message *tell_noted(void)
 
 struct message *data_given_up_note(struct agent *agent, const struct call *call, const struct data *asked)
 {
-    char text[DATUM_TEXT], bytes[DATUM_GIVEN_UP_BYTES];
+    char text[DATUM_TEXT];
     struct datum_id id;
     struct esp_error error;
     const char *identity = call_envelope(call)->identity, *owner = identity ? identity : "";
@@ -103,10 +106,17 @@ struct message *data_given_up_note(struct agent *agent, const struct call *call,
     if (status != ESP_OK)
         return message_failure(MESSAGE_DATA_REPLY, status, "%s", error.text);
     log_notice("%s was given up: servers that have it and come back delete it", datum_id_short(&id, text));
-    const struct extension what = datum_given_up_pack(&id, owner, bytes);
-    if (post_where_it_is(agent, id.key, &what))
-        look_again_in(agent, AGAIN_NS);
+    data_given_up_heard(agent, &(struct disowned_datum){id, owner});
+    given_up_peers_tell(agent);
     return tell_noted();
+}
+
+void data_given_up_heard(struct agent *agent, const struct disowned_datum *datum)
+{
+    char bytes[DATUM_GIVEN_UP_BYTES];
+    const struct extension what = datum_given_up_pack(&datum->id, datum->owner, bytes);
+    if (post_where_it_is(agent, datum->id.key, &what))
+        look_again_in(agent, AGAIN_NS);
 }
 
 void data_given_up_found(struct agent *agent, const struct child *child, const struct report *report)

@@ -19,6 +19,7 @@ agent_libagent_la_SOURCES = \
 	agent/explain.c \
 	agent/forecast.c \
 	agent/figures.c \
+	agent/given_up_peers.c \
 	agent/links.c \
 	agent/lost.c \
 	agent/queries.c \

@@ -172,6 +172,10 @@ void passed_on_pass(struct agent *agent, const struct envelope *envelope, const 
                   envelope->from, pass->address);
         return;
     }
+    if (pass->what == PASS_GIVEN_UP) {
+        given_up_peers_on_pass(agent, envelope, pass);
+        return;
+    }
     struct passed_call *passed = create(agent, envelope, pass);
     if (!passed)
         return;

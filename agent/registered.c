@@ -113,10 +113,17 @@ const char *registered_shares(const struct agent *agent, const struct knowledge_
     return refusals_find(&agent->shared, node->name, node->incarnation, agent_now(agent));
 }
 
+/* The peers may be others now, or the same ones with less to remember. */
+static void on_refuges(void *self)
+{
+    up_on_ancestors(self);
+    given_up_peers_tell(self);
+}
+
 static const struct membership_ops ops = {.post = agent_post,
                                           .report = on_report,
                                           .changed = up_on_changed,
-                                          .ancestors = up_on_ancestors,
+                                          .ancestors = on_refuges,
                                           .namesake = on_namesake};
 
 enum esp_status registered_create(struct agent *agent, const struct agent_options *options,

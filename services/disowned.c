@@ -17,7 +17,7 @@
 struct entry {
     struct datum_id id;
     int64_t since_s;
-    UT_hash_handle hh; /* by id.key; in the order in which they came */
+    UT_hash_handle hh; /* by id.key; the oldest first */
     char owner[];
 };
 
@@ -47,15 +47,21 @@ static void drop_old(struct disowned *disowned, int64_t now_s)
         drop(disowned, disowned->entries);
 }
 
-/* So that nobody can push out what others gave up. */
-static void make_room(struct disowned *disowned, const char *owner)
+/* Which one is to go for one more of that owner, so that nobody can push out what others gave up. NULL: there
+ * is room. */
+static struct entry *in_the_way(const struct disowned *disowned, const char *owner)
 {
     struct entry *oldest = disowned->entries;
     if (HASH_COUNT(disowned->entries) < DISOWNED_MOST)
-        return;
+        return NULL;
     for (; oldest && strcmp(oldest->owner, owner) != 0; oldest = oldest->hh.next)
         ;
-    drop(disowned, oldest ? oldest : disowned->entries);
+    return oldest ? oldest : disowned->entries;
+}
+
+static int by_time(const struct entry *a, const struct entry *b)
+{
+    return (a->since_s > b->since_s) - (a->since_s < b->since_s);
 }
 
 static enum esp_status check_owner(const char *owner, struct esp_error *error)
@@ -80,7 +86,7 @@ static enum esp_status add(struct disowned *disowned, const struct datum_id *id,
     entry->id = *id;
     entry->since_s = since_s;
     strcpy(entry->owner, owner);
-    HASH_ADD(hh, disowned->entries, id.key, sizeof entry->id.key, entry);
+    HASH_ADD_INORDER(hh, disowned->entries, id.key, sizeof entry->id.key, entry, by_time);
     if (entry->hh.tbl)
         return ESP_OK;
     free(entry);
@@ -175,6 +181,12 @@ void disowned_destroy(struct disowned *disowned)
     free(disowned);
 }
 
+static enum esp_status write_file(const struct disowned *disowned, struct esp_error *error)
+{
+    return disowned->folder ? durable_file_replace(disowned->folder, FILE_NAME, write_all, disowned, error)
+                            : ESP_OK;
+}
+
 enum esp_status disowned_note(struct disowned *disowned, const struct datum_id *id, const char *owner,
                               int64_t now_s, struct esp_error *error)
 {
@@ -185,10 +197,10 @@ enum esp_status disowned_note(struct disowned *disowned, const struct datum_id *
     if (known)
         return error_set(error, ESP_REFUSED, "another owner has given up a datum of that identity");
     drop_old(disowned, now_s);
-    make_room(disowned, owner);
+    drop(disowned, in_the_way(disowned, owner));
     status = add(disowned, id, owner, now_s, error);
-    if (status == ESP_OK && disowned->folder) {
-        status = durable_file_replace(disowned->folder, FILE_NAME, write_all, disowned, error);
+    if (status == ESP_OK) {
+        status = write_file(disowned, error);
         if (status != ESP_OK)
             drop(disowned, find(disowned, id->key));
     }
@@ -220,4 +232,84 @@ void disowned_each(const struct disowned *disowned,
 size_t disowned_count(const struct disowned *disowned)
 {
     return HASH_COUNT(disowned->entries);
+}
+
+/* ---- what another one knows ---- */
+
+uint64_t disowned_sum(struct disowned *disowned, int64_t now_s)
+{
+    uint64_t sum = 0;
+    drop_old(disowned, now_s);
+    for (const struct entry *entry = disowned->entries; entry; entry = entry->hh.next)
+        sum ^= entry->id.key.high + 3 * entry->id.key.low; /* keys are random numbers */
+    return sum;
+}
+
+bool disowned_list(const struct disowned *disowned, struct arena *arena, struct extension *list)
+{
+    char packed[DATUM_GIVEN_UP_BYTES];
+    uint32_t length = 0;
+    uint8_t *bytes =
+        arena_alloc(arena, 1 + HASH_COUNT(disowned->entries) * (sizeof(int64_t) + DATUM_GIVEN_UP_BYTES));
+    if (!bytes)
+        return false;
+    for (const struct entry *entry = disowned->entries; entry; entry = entry->hh.next) {
+        const struct extension one = datum_given_up_pack(&entry->id, entry->owner, packed);
+        memcpy(bytes + length, &entry->since_s, sizeof entry->since_s);
+        memcpy(bytes + length + sizeof entry->since_s, one.value, one.length);
+        length += (uint32_t)sizeof entry->since_s + one.length;
+    }
+    *list = (struct extension){EXTENSION_GIVEN_UP_LIST, bytes, length};
+    return true;
+}
+
+struct item {
+    struct datum_id id;
+    const char *owner;
+    int64_t since_s;
+};
+
+/* The next one, from *at on, which moves behind it. False: there is none, or it makes no sense. */
+static bool next_item(const struct extension *list, uint32_t *at, struct item *item)
+{
+    if (list->length - *at <= sizeof item->since_s)
+        return false;
+    const uint8_t *bytes = list->value + *at + sizeof item->since_s, *end = list->value + list->length;
+    const uint8_t *nul = memchr(bytes, 0, (size_t)(end - bytes));
+    nul = nul && nul + 1 < end ? memchr(nul + 1, 0, (size_t)(end - nul - 1)) : NULL;
+    if (!nul)
+        return false;
+    const struct extension one = {EXTENSION_DISOWNED, bytes, (uint32_t)(nul + 1 - bytes)};
+    memcpy(&item->since_s, list->value + *at, sizeof item->since_s);
+    *at += (uint32_t)sizeof item->since_s + one.length;
+    return datum_given_up_read(&one, &item->id, &item->owner);
+}
+
+static bool is_news(const struct disowned *disowned, const struct item *item, int64_t now_s)
+{
+    const struct entry *out = in_the_way(disowned, item->owner);
+    return !find(disowned, item->id.key) && now_s - item->since_s <= DISOWNED_KEPT_S &&
+           check_owner(item->owner, NULL) == ESP_OK && (!out || out->since_s < item->since_s);
+}
+
+enum esp_status disowned_take(struct disowned *disowned, const struct extension *list, int64_t now_s,
+                              void (*news)(void *arg, const struct disowned_datum *datum), void *arg,
+                              struct esp_error *error)
+{
+    struct item item;
+    uint32_t at = 0;
+    bool changed = false;
+    drop_old(disowned, now_s);
+    while (next_item(list, &at, &item)) {
+        item.since_s = item.since_s < 0 ? 0 : item.since_s < now_s ? item.since_s : now_s;
+        if (!is_news(disowned, &item, now_s))
+            continue;
+        drop(disowned, in_the_way(disowned, item.owner));
+        enum esp_status status = add(disowned, &item.id, item.owner, item.since_s, error);
+        if (status != ESP_OK)
+            return status;
+        changed = true;
+        news(arg, &(struct disowned_datum){item.id, item.owner});
+    }
+    return changed ? write_file(disowned, error) : ESP_OK;
 }

@@ -33,6 +33,20 @@ struct disowned_datum {
     struct datum_id id;
     const char *owner; /* of both until the next one is noted */
 };
+
+/* ---- what another master agent knows ---- */
+
+/* The same of two that know the same, 0 of none. What is old is forgotten first. */
+uint64_t disowned_sum(struct disowned *disowned, int64_t now_s);
+/* All of it, as EXTENSION_GIVEN_UP_LIST, in `arena`. False without memory. */
+bool disowned_list(const struct disowned *disowned, struct arena *arena, struct extension *list);
+/* Notes what the list has, with the time at which it was given up there, and is not known here; `news` is
+ * told of each, and notes none. What is old, makes no sense, or came before all that fills the place of its
+ * owner is left out. ESP_SYSTEM: it is noted, but not in the file. */
+enum esp_status disowned_take(struct disowned *disowned, const struct extension *list, int64_t now_s,
+                              void (*news)(void *arg, const struct disowned_datum *datum), void *arg,
+                              struct esp_error *error);
+
 /* Whether the datum was given up. */
 bool disowned_find(const struct disowned *disowned, struct datum_key key, struct disowned_datum *found);
 /* All of them, the oldest first. `visit` notes none. */

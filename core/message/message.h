@@ -560,8 +560,8 @@ struct reach_request {
 
 /* ---- between master agents (core/message/message_peers.c) ---- */
 #define CAP_VISITED 32
-/* What is passed on: a request of a client, of these kinds; the numbers are the contract. */
-enum pass_what { PASS_NOTHING, PASS_SUBMIT, PASS_DESCRIBE, PASS_DATA, PASS_TREE };
+/* What is passed on: a request of a client, or what was given up; the numbers are the contract. */
+enum pass_what { PASS_NOTHING, PASS_SUBMIT, PASS_DESCRIBE, PASS_DATA, PASS_TREE, PASS_GIVEN_UP };
 
 /* A master agent that cannot serve a request of a client passes it on to one of its peers. */
 #define EXTENSION_TAKEN                                                                                      \

@@ -132,6 +132,15 @@ struct data {
  * owner (datum_given_up_pack()) of a datum that is there, or below there, and is to go. */
 #define EXTENSION_DISOWNED 126
 #define ORDER_GIVEN_UP     "given-up"
+/* Of PASS_GIVEN_UP, between master agents. In a pass: the sum of what the sender knows to be given up
+ * (disowned_sum(), 8 bytes) and a byte: 1 says that the sender was told another one, and needs not be told
+ * again. Who has another sum asks for the list, empty, in a pass; it comes in a passed with the id of that
+ * one: of each datum the seconds since 1970 (8 bytes, little-endian) at which it was given up, and what
+ * datum_given_up_pack() makes. */
+#define EXTENSION_GIVEN_UP_SUM    138
+#define GIVEN_UP_SUM_BYTES        9
+#define EXTENSION_GIVEN_UP_WANTED 139
+#define EXTENSION_GIVEN_UP_LIST   140
 /* Tag in an open: the name of the server that fetches the datum because a session there needs it. */
 #define EXTENSION_FETCHER 45
 /* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */

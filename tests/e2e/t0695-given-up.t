@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What was given up while its server was away goes when that is back: below the same master agent, which was started
-# again meanwhile, and below another one.
+# again meanwhile, below another one, and below one that has forgotten it, and hears it from the other.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed espalier-redirector
 
@@ -77,6 +77,18 @@ sed -i "s/^parent = .*/parent = \"$second\"/" S2.conf
 start_server S2
 check "and goes when that is back below the other master agent" wait_until gone S2
 check "where the other one stays, too" wait_until espalier data get "$other" back.mtx
+
+# Who has forgotten it hears of it from the other one.
+agent=$second
+check "a datum is put once more" put
+stop S2 KILL
+check "it is given up" espalier data rm --force "$d"
+stop MA2 KILL
+rm "state-MA2/given-up"
+start MA2 espalier-agent --foreground MA2.conf
+start_server S2
+check "and goes, when its master agent has forgotten that, and another one has not" wait_until gone S2
+check "which that one noted again" test -s state-MA2/given-up
 
 # Without anybody who notes it.
 agent=$second

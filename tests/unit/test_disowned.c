@@ -116,6 +116,97 @@ static void nobody_pushes_out_what_others_have_noted(void **state)
     disowned_destroy(disowned);
 }
 
+/* ---- what another one knows ---- */
+
+static unsigned n_news;
+
+static void count_news(void *arg, const struct disowned_datum *datum)
+{
+    (void)arg;
+    assert_non_null(datum->owner);
+    n_news++;
+}
+
+/* How many of them are news; the list is cut behind `length` bytes. */
+static unsigned take(struct disowned *to, const struct disowned *from, uint32_t length, int64_t now_s)
+{
+    struct arena arena = {0};
+    struct extension list;
+    assert_true(disowned_list(from, &arena, &list));
+    list.length = length < list.length ? length : list.length;
+    n_news = 0;
+    assert_int_equal(disowned_take(to, &list, now_s, count_news, NULL, NULL), ESP_OK);
+    arena_clear(&arena);
+    return n_news;
+}
+
+static void who_takes_what_the_other_one_knows_knows_the_same(void **state)
+{
+    (void)state;
+    struct disowned *own = load(NOW_S), *other;
+    assert_int_equal(disowned_load(NULL, NOW_S, &other, NULL), ESP_OK);
+    assert_int_equal(disowned_sum(own, NOW_S), 0);
+    note(own, 1, "", NOW_S);
+    note(own, 2, "bob", NOW_S);
+    note(other, 2, "bob", NOW_S + 5);
+    note(other, 3, "alice of the lab", NOW_S - 100);
+    assert_true(disowned_sum(own, NOW_S) != disowned_sum(other, NOW_S));
+    assert_int_equal(take(own, other, UINT32_MAX, NOW_S), 1);
+    assert_int_equal(take(other, own, UINT32_MAX, NOW_S), 1);
+    assert_int_equal(take(other, own, UINT32_MAX, NOW_S), 0);
+    assert_true(disowned_sum(own, NOW_S) == disowned_sum(other, NOW_S));
+    disowned_destroy(own);
+    own = load(NOW_S);
+    assert_true(knows(own, 3));
+    /* It is as old here as there. */
+    disowned_sum(own, NOW_S + DISOWNED_KEPT_S - 50);
+    assert_false(knows(own, 3));
+    assert_true(knows(own, 1));
+    assert_int_equal(take(own, other, UINT32_MAX, NOW_S + DISOWNED_KEPT_S - 50), 0);
+    disowned_destroy(own);
+    disowned_destroy(other);
+}
+
+static void a_list_that_is_cut_is_taken_as_far_as_it_goes(void **state)
+{
+    (void)state;
+    struct disowned *other;
+    struct arena arena = {0};
+    struct extension list;
+    assert_int_equal(disowned_load(NULL, NOW_S, &other, NULL), ESP_OK);
+    note(other, 1, "", NOW_S);
+    note(other, 2, "bob", NOW_S);
+    assert_true(disowned_list(other, &arena, &list));
+    for (uint32_t length = 0; length <= list.length; length++) {
+        struct disowned *own;
+        assert_int_equal(disowned_load(NULL, NOW_S, &own, NULL), ESP_OK);
+        const unsigned n = take(own, other, length, NOW_S);
+        assert_in_range(n, length == list.length ? 2 : 0, length == list.length ? 2 : 1);
+        assert_int_equal(disowned_count(own), n);
+        disowned_destroy(own);
+    }
+    arena_clear(&arena);
+    disowned_destroy(other);
+}
+
+static void a_list_pushes_out_nothing_newer(void **state)
+{
+    (void)state;
+    struct disowned *own, *other;
+    assert_int_equal(disowned_load(NULL, NOW_S, &own, NULL), ESP_OK);
+    assert_int_equal(disowned_load(NULL, NOW_S, &other, NULL), ESP_OK);
+    for (uint64_t n = 1; n <= DISOWNED_MOST; n++)
+        note(own, n, "bob", NOW_S);
+    note(other, 2 * DISOWNED_MOST, "bob", NOW_S - 1);
+    assert_int_equal(take(own, other, UINT32_MAX, NOW_S), 0);
+    note(other, 3 * DISOWNED_MOST, "bob", NOW_S + 1);
+    assert_int_equal(take(own, other, UINT32_MAX, NOW_S + 1), 1);
+    assert_false(knows(own, 1));
+    assert_int_equal(disowned_count(own), DISOWNED_MOST);
+    disowned_destroy(own);
+    disowned_destroy(other);
+}
+
 static void a_name_that_would_break_the_file_is_refused(void **state)
 {
     (void)state;
@@ -179,9 +270,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(what_is_noted_is_there_at_the_next_start), TEST(what_is_old_is_forgotten),
-        TEST(nobody_pushes_out_what_others_have_noted), TEST(a_name_that_would_break_the_file_is_refused),
-        TEST(what_cannot_be_written_is_not_noted),      TEST(a_strange_file_is_told_with_its_line),
+        TEST(what_is_noted_is_there_at_the_next_start),
+        TEST(what_is_old_is_forgotten),
+        TEST(nobody_pushes_out_what_others_have_noted),
+        TEST(a_name_that_would_break_the_file_is_refused),
+        TEST(what_cannot_be_written_is_not_noted),
+        TEST(a_strange_file_is_told_with_its_line),
+        TEST(who_takes_what_the_other_one_knows_knows_the_same),
+        TEST(a_list_that_is_cut_is_taken_as_far_as_it_goes),
+        TEST(a_list_pushes_out_nothing_newer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
