@@ -6,23 +6,34 @@
 
 #include "util/names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define CAP_KNOWN 4096
 
-enum esp_status administer_unknown(struct agent *agent, const char *name, struct esp_error *error)
+const char *closest_node(struct agent *agent, const char *name, bool servers, char text[CLOSEST_TEXT])
 {
     const char *known[CAP_KNOWN];
-    if (lost_has(agent, name))
-        return error_set(error, ESP_NOT_FOUND, "\"%s\" was below \"%s\", and cannot be reached now", name,
-                         agent->name);
     size_t n = 0;
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && n < CAP_KNOWN;
          node = node->hh.next)
-        known[n++] = node->name;
+        if (!servers || node->role == ROLE_SERVER)
+            known[n++] = node->name;
     const char *closest = names_closest(name, known, n);
-    return error_set(error, ESP_NOT_FOUND, "no node named \"%s\" below \"%s\"%s%s%s", name, agent->name,
-                     closest ? "; did you mean \"" : "", closest ? closest : "", closest ? "\"?" : "");
+    text[0] = '\0';
+    if (closest)
+        snprintf(text, CLOSEST_TEXT, "; did you mean \"%s\"?", closest);
+    return text;
+}
+
+enum esp_status administer_unknown(struct agent *agent, const char *name, struct esp_error *error)
+{
+    char closest[CLOSEST_TEXT];
+    if (lost_has(agent, name))
+        return error_set(error, ESP_NOT_FOUND, "\"%s\" was below \"%s\", and cannot be reached now", name,
+                         agent->name);
+    return error_set(error, ESP_NOT_FOUND, "no node named \"%s\" below \"%s\"%s", name, agent->name,
+                     closest_node(agent, name, false, closest));
 }
 
 /* Whether `node` is below the other one, or it itself; as deep as trees may be. */

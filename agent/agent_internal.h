@@ -172,6 +172,10 @@ void administer_clear(struct agent *agent);
 
 /* administer_checks.c */
 
+/* "; did you mean \"S8\"?", of a name that no node below has, nor has had; "" where none is near. `servers`:
+ * only those are meant. */
+#define CLOSEST_TEXT (CAP_NAME + 32)
+const char *closest_node(struct agent *agent, const char *name, bool servers, char text[CLOSEST_TEXT]);
 /* ESP_NOT_FOUND, with the nearest name. */
 enum esp_status administer_unknown(struct agent *agent, const char *name, struct esp_error *error);
 /* Whether that node may be moved so; *address: the new parent's. */

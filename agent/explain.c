@@ -149,10 +149,10 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
                            struct esp_error *error)
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
-    char shown[ESCAPED_TEXT], held[HELD_TEXT];
+    char shown[ESCAPED_TEXT], held[HELD_TEXT], closest[CLOSEST_TEXT];
     if (!node || node->role != ROLE_SERVER)
-        error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", escape(request->server, shown),
-                  agent->name);
+        error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"%s", escape(request->server, shown),
+                  agent->name, closest_node(agent, request->server, true, closest));
     else if (node->draining)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
                   request->server);

@@ -324,6 +324,7 @@ static void add_expected(struct message *message, const char *name, int64_t ms)
 /* ESP_NO_SERVER: it may be there again soon. */
 static struct message *no_node(struct agent *agent, const char *name)
 {
+    char closest[CLOSEST_TEXT];
     const bool learning = learning_is(agent), lost = lost_has(agent, name);
     const int64_t ms = absence_ms(agent, name);
     struct message *message =
@@ -331,7 +332,8 @@ static struct message *no_node(struct agent *agent, const char *name)
                         "no node named \"%s\" below \"%s\"%s", name, agent->name,
                         lost       ? "; it was there, and cannot be reached"
                         : learning ? ", which was just started and does not know all yet"
-                                   : "");
+                        : ms > 0   ? ""
+                                   : closest_node(agent, name, false, closest));
     if (message && ms > 0)
         add_expected(message, name, ms);
     return message;

@@ -5,6 +5,7 @@
 
 #include "client/arguments/values_storage.h"
 #include "client/command/values.h"
+#include "client/command/waiting.h"
 
 #include <string.h>
 
@@ -112,9 +113,18 @@ enum esp_status system_load(const struct command_line *command, struct system *s
     const bool dense = command_option_value(command, "problem") != NULL; /* it takes A with all its zeros */
     uint64_t most;
     enum esp_status status = values_max_input(command, &most, error);
-    if (status == ESP_OK)
-        status = load_a(command->operands[0], dense, most, system, error);
-    return status == ESP_OK ? load_b(command, most, system, error) : status;
+    if (status != ESP_OK)
+        return status;
+    waiting_begin(command->verb->name, command->operands[0]);
+    status = load_a(command->operands[0], dense, most, system, error);
+    waiting_end();
+    if (status != ESP_OK)
+        return status;
+    if (command->n_operands > 1)
+        waiting_begin(command->verb->name, command->operands[1]);
+    status = load_b(command, most, system, error);
+    waiting_end();
+    return status;
 }
 
 void system_clear(struct system *system)

@@ -12,6 +12,7 @@
 #include "client/command/sweep.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
+#include "client/command/waiting.h"
 #include "util/clock.h"
 #include "util/escape.h"
 
@@ -86,8 +87,11 @@ static enum esp_status assign(struct sweeping *sweeping, struct lane *lane, stru
         status = sweep_value(sweep, lane->point, i, &value, error);
         if (status == ESP_OK && asprintf(&word, "%s=%s", axis->name, value) < 0)
             status = error_no_memory(error, "a value");
-        if (status == ESP_OK)
+        if (status == ESP_OK) {
+            waiting_begin_argument(sweeping->command->verb->name, word);
             status = values_assign(&lane->values, word, error);
+            waiting_end();
+        }
         free(value);
         free(word);
     }

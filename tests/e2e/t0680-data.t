@@ -461,6 +461,22 @@ check "who puts a FIFO into which nobody writes is told" wait_until is_told
 cat b.mtx >pipe.mtx
 check "and it goes on with what comes" wait $putting
 check "it is a datum as any other" espalier data rm "$(cat piped.id)"
+waits_for_it() { # waits_for_it FILE WORD...: the command tells that it does, and goes on with what is in that file
+    fed=$1
+    shift
+    espalier "$@" >piped.out 2>piped.err &
+    waiting=$!
+    wait_until is_told && cat "$fed" >pipe.mtx && wait $waiting
+}
+check "who solves a system of one is told as well" waits_for_it a.mtx solve pipe.mtx b.mtx
+check "also of the right-hand side" waits_for_it b.mtx solve a.mtx pipe.mtx
+check "and who sweeps over one" waits_for_it a.mtx sweep dgesv A=@pipe.mtx B=@b.mtx
+
+# ---- names ----
+check_fails any "a misspelt name of a server is told" espalier call dgesv A=@a.mtx B=@b.mtx -s AA
+check_says "with the nearest one" 'no node named "AA" below .*; did you mean "A"\?'
+check_fails any "of data too" espalier data put a.mtx -s AA
+check_says "with the nearest one" 'no node named "AA" below .*; did you mean "A"\?'
 
 # ---- wrong ----
 check "one is deleted" espalier data rm "$a"
