@@ -63,10 +63,13 @@ enum esp_status hold_take_data(struct value *value, const struct argument *argum
     return ESP_OK;
 }
 
-static enum esp_status check_data(const struct value *value, const struct argument *argument,
-                                  const struct shape *shape, struct esp_error *error)
+static enum esp_status check_data(const struct value *value, const struct problem *problem,
+                                  const struct number *scope, const struct shape *shape,
+                                  struct esp_error *error)
 {
-    char text[DATUM_SHAPE_TEXT];
+    const struct argument *argument = &problem->arguments[value->index];
+    struct datum_shape expected;
+    char text[DATUM_SHAPE_TEXT], wanted[DATUM_SHAPE_TEXT];
     uint64_t whole = shape->whole_bytes > 0 ? shape->whole_bytes : value->bytes;
     if (!value->grid || (value->form != VALUE_TEXTS && value->grid->shape.bytes == whole) ||
         (value->form == VALUE_TEXTS && value->grid->shape.dims[0] == shape->dims[0]))
@@ -76,8 +79,11 @@ static enum esp_status check_data(const struct value *value, const struct argume
                          "argument \"%s\": expected an array of %lld strings, found data of %s",
                          argument->name, (long long)shape->dims[0],
                          datum_shape_text(&value->grid->shape, text, sizeof text));
-    return error_set(error, ESP_INVALID, "argument \"%s\": expected an array of %llu bytes, found data of %s",
-                     argument->name, (unsigned long long)whole,
+    enum esp_status status = datum_shape_of_argument(problem, value->index, scope, shape, &expected, error);
+    if (status != ESP_OK)
+        return status;
+    return error_set(error, ESP_INVALID, "argument \"%s\": expected an array of %s, found data of %s",
+                     argument->name, datum_shape_text(&expected, wanted, sizeof wanted),
                      datum_shape_text(&value->grid->shape, text, sizeof text));
 }
 
@@ -108,7 +114,7 @@ enum esp_status hold_check(struct value *value, const struct problem *problem, c
                            const struct shape *shape, struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[value->index];
-    enum esp_status status = check_data(value, argument, shape, error);
+    enum esp_status status = check_data(value, problem, scope, shape, error);
     if (status == ESP_OK && value->grid && value_goes_in(value, argument) && argument->n_dims > 0)
         status = grid_sync(value->grid, error);
     if (status == ESP_OK && may_be_of_sequence(value, argument))

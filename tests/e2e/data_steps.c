@@ -200,7 +200,7 @@ static int wrong_uses(grpc_function_handle_t *mul, grpc_data_t *da, grpc_data_t 
     HOLDS(strstr(esp_last_error()->text, "expected memory:KEY"));
     MUST(grpc_data_init(&small, NULL, NULL, GRPC_DOUBLE, small_dims, NULL));
     HOLDS(grpc_call(mul, N, &small, db, NULL) == GRPC_SESSION_FAILED);
-    HOLDS(strstr(esp_last_error()->text, "expected an array of 115200 bytes, found data of double[3]"));
+    HOLDS(strstr(esp_last_error()->text, "expected an array of double[120, 120], found data of double[3]"));
     MUST(grpc_data_unbind(&small));
     MUST(grpc_data_init(&small, NULL, NULL, GRPC_INT, dims, NULL));
     HOLDS(grpc_call(mul, N, da, &small, NULL) == GRPC_SESSION_FAILED);
