@@ -91,8 +91,8 @@ static size_t take_own(struct agent *agent, const struct request *request, const
         if (!node || node->role != ROLE_SERVER || has_own(agent->own, n, &node->entry))
             continue;
         const struct path shortest = told_shortest(access, &node->access);
-        agent->own[n++] = (struct index_own){&node->entry, told_over(&link, shortest),
-                                             told_trips(link.opening, has_others)};
+        agent->own[n++] =
+            (struct index_own){&node->entry, told_over(&link, shortest), told_opening(&link, has_others)};
     }
     return n;
 }

@@ -10,7 +10,7 @@
  * Ours is the mean of abs(forecast - actual) / actual in percent, the reference the bound. Actual is the time
  * from the choice of the server to the end, without its queue. Needs root; $BENCH_LINKS_MONITOR_S is the time
  * of measuring (60), $BENCH_LINKS_MOST the bytes of the greatest transfer (64 MB), $BENCH_LINKS_ONLY one link
- * (1 to 5).
+ * (1 to 5); with $BENCH_LINKS_LATER = 1 there are no first calls, whose row is 0 then.
  */
 #include "bench/bench.h"
 #include "bench/site.h"
@@ -200,6 +200,8 @@ static double first_calls(void)
 {
     double error = 0;
     unsigned n = 0;
+    if (setting("BENCH_LINKS_LATER", 0) > 0)
+        return 0;
     for (double bytes = 1e3; bytes <= most_bytes(); bytes *= 4)
         for (int way = 0; way < WAYS; way++, n++)
             error += run_program(way, bytes);

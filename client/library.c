@@ -3,6 +3,7 @@
 #include "client/data/grid_transfer.h"
 #include "client/library.h"
 #include "client/arguments/callback.h"
+#include "services/nws/window_habit.h"
 #include "util/clock.h"
 
 #include <pthread.h>
@@ -184,7 +185,8 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
                                     .inline_bytes = settings->inline_bytes,
                                     .remember_links = settings->remember_links,
                                     .sound_links = settings->sound_links,
-                                    .connection_trips = settings->tls.ca ? TLS_TRIPS : TCP_TRIPS};
+                                    .connection_trips = settings->tls.ca ? TLS_TRIPS : TCP_TRIPS,
+                                    .habit = window_habit_here()};
     const double most_s = options->call_timeout_s;
     if (most_s > 0 && (options->call_timeout_wins || most_s * 1e3 < (double)engine.call_timeout_ms))
         engine.call_timeout_ms = most_s > 1e-3 ? (int64_t)(most_s * 1e3) : 1;

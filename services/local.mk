@@ -10,6 +10,8 @@ services_libservices_la_SOURCES = \
 	services/node_name.h \
 	services/nws/host_rate.c \
 	services/nws/host_rate.h \
+	services/nws/window_habit.c \
+	services/nws/window_habit.h \
 	services/hostfile.c \
 	services/hostfile.h \
 	services/scheduler_library.c \

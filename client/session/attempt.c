@@ -166,11 +166,17 @@ static int64_t acceptance_ms(const struct session *session, const struct message
     return timeout_ms < most_ms ? timeout_ms : most_ms;
 }
 
-static uint64_t bytes_inside(const struct call_request *call, const struct session_report *report)
+static uint64_t bytes_inside(const struct call_request *call)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < call->n_arguments; i++)
         bytes += call->arguments[i].kind == KIND_INLINE ? call->arguments[i].length : 0;
+    return bytes;
+}
+
+static uint64_t bytes_back(const struct session_report *report)
+{
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < report->n_results; i++)
         bytes += report->results[i].kind == KIND_INLINE ? report->results[i].length : 0;
     return bytes;
@@ -182,15 +188,15 @@ static void learn_link(struct link *link, const struct call_request *call,
                        const struct session_report *report, double seconds, unsigned trips)
 {
     const struct session_timings *timings = &report->timings;
-    const uint64_t bytes = bytes_inside(call, report);
+    const uint64_t bytes = bytes_inside(call), back = bytes_back(report);
     double there_s = (double)call->patience_ms / 1e3;
     if (report->state == SESSION_DONE)
         there_s = timings->wait_s + timings->queue_s + timings->compute_s;
     else if (report->state == SESSION_RECEIVING)
         there_s = 0; /* it asks for the rest at once */
-    if (bytes <= SMALL_BYTES && (report->state == SESSION_DONE || report->state == SESSION_RECEIVING))
+    if (bytes + back <= SMALL_BYTES && (report->state == SESSION_DONE || report->state == SESSION_RECEIVING))
         link_answered(link, seconds - there_s, trips);
-    link_called(link, bytes, seconds, there_s, trips);
+    link_called(link, bytes, back, seconds, there_s, trips);
 }
 
 /* Calls the server, again as long as it may have the session but did not say so: it knows what it has by the

@@ -109,6 +109,7 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
     engine->remembers = options->remember_links;
     engine->sounds = options->sound_links;
     engine->connection_trips = options->connection_trips;
+    engine->habit = options->habit;
     engine->inline_bytes = options->inline_bytes > 0 ? options->inline_bytes : INLINE_BYTES;
     if (engine->inline_bytes > CAP_INLINE)
         engine->inline_bytes = CAP_INLINE;

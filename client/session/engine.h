@@ -16,6 +16,7 @@
 #include "client/session/patience.h"
 #include "util/thread_pool.h"
 #include "client/session/route.h"
+#include "core/forecast/window.h"
 #include "core/message/open_sessions.h"
 #include "core/transport.h"
 
@@ -37,6 +38,7 @@ struct engine_options {
     bool remember_links;         /* in the user's cache folder */
     bool sound_links;            /* before great requests (client/session/link_sound.h, access.h) */
     unsigned connection_trips;   /* round trips that opening a connection takes; 0: nothing is opened */
+    struct window_habit habit;   /* of the kernel here, and so, it is taken, of those of servers */
 };
 
 struct ahead;
@@ -81,6 +83,7 @@ struct engine {
     atomic_bool has_long_way;  /* or one that agents see there, as a call of few bytes was told */
     atomic_bool has_called;    /* a server, which has answered: what is opened matters less from now on */
     unsigned connection_trips;
+    struct window_habit habit;
     atomic_int_least64_t sounded_ns; /* last; 0: never */
 
     uint64_t open_version; /* of engine_open(), under marks_lock */

@@ -15,6 +15,7 @@
 #include "core/choice/aggregate.h"
 #include "core/forecast/sharing.h"
 #include "core/forecast/surprise.h"
+#include "core/forecast/window.h"
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
 #include <uthash.h>
 
@@ -28,8 +29,10 @@ struct link {
     pthread_mutex_t lock; /* of what follows */
     /* Of each direction, from there and there: bytes per second of the last transfers, a ring; */
     double rates[2][LINK_RATES];
-    unsigned n_rates[2];       /* ever; */
-    struct sharing sharing[2]; /* by those that are under way */
+    uint64_t rate_bytes[2][LINK_RATES]; /* of each; */
+    unsigned n_rates[2];                /* ever; */
+    struct window windows[2];           /* what their connection has grown to; */
+    struct sharing sharing[2];          /* by those that are under way */
     struct surprise surprise[2];
     double sounded_bps; /* what greetings found, until there are transfers; 0: nothing */
     int64_t sounded_s;  /* when that was, since 1970 */
@@ -141,10 +144,11 @@ double link_begins(struct link *link, bool there);
 double link_ends(struct link *link, bool there, double begun_ns);
 /* A transfer of so many bytes went so: what is learned of the link. Short ones tell as much as calls do. */
 void link_learn(struct link *link, bool there, uint64_t bytes, double seconds);
-/* The same of a call that brought so many bytes in itself, and its answer, of which the server says that it
- * computed and waited in it for `there_s`; before it there were so many round trips. Until there is something
- * better: what else happened in that time counts as way. */
-void link_called(struct link *link, uint64_t bytes, double seconds, double there_s, unsigned trips);
+/* The same of a call that brought so many bytes in itself, and its answer so many back, of which the server
+ * says that it computed and waited in it for `there_s`; before it there were so many round trips. Until there
+ * is something better: what else happened in that time counts as way. */
+void link_called(struct link *link, uint64_t bytes, uint64_t back, double seconds, double there_s,
+                 unsigned trips);
 /* A small message, and its answer, took so long there and back, with so many round trips before. */
 void link_answered(struct link *link, double seconds, unsigned trips);
 /* A greeting took so long there and back, and more bytes than that this many in a second (0: not known). */

@@ -44,26 +44,76 @@ static void note_slow(struct link *link, double rate_bps)
         atomic_store(&link->engine->has_slow_link, true);
 }
 
-/* Where an inverse rate of 0 is left, length and slow start explain all of it: the link is at least as quick
- * as what passed. With the lock. */
-static void note_call(struct link *link, uint64_t bytes, double inverse, double seconds)
+/* A window that is as good as open. */
+#define OPEN 1e15
+/* The rate that a transfer tells does not depend more than that on the window that its connection is taken to
+ * have had. */
+#define ALIKE 0.9
+
+/* What a transfer tells, which took so long: seconds for a byte with that window, and with an open one. */
+struct told_rate {
+    uint64_t bytes;
+    double seconds, inverse, open_inverse;
+};
+
+/* Where the length of the way is the larger part, or slow start much of it, all else that happened, or
+ * another window, make another rate of it. */
+static bool is_telling(const struct told_rate *told)
 {
-    const double rate_bps = inverse > 0 ? 1 / inverse : (double)bytes / seconds;
+    return told->inverse > 0 && told->inverse >= ALIKE * told->open_inverse &&
+           told->inverse * (double)told->bytes >= told->seconds / 2;
+}
+
+/* One that does not tell it was at least as quick as it would have been with an open window; where length
+ * alone explains it, as what passed. With the lock. */
+static void note_call(struct link *link, const struct told_rate *told)
+{
+    const bool tells = is_telling(told);
+    const double inverse = tells ? told->inverse : told->open_inverse;
+    const double rate_bps = inverse > 0 ? 1 / inverse : (double)told->bytes / told->seconds;
     const unsigned i = link->n_called++ % LINK_RATES;
     link->called[i].bps = rate_bps;
-    link->called[i].bytes = bytes;
-    link->called[i].is_least = !(inverse > 0);
+    link->called[i].bytes = told->bytes;
+    link->called[i].is_least = !tells;
     note_slow(link, rate_bps);
 }
 
-void link_called(struct link *link, uint64_t bytes, double seconds, double there_s, unsigned trips)
+/* When a transfer began that ends now. */
+static int64_t begun_ns(int64_t now_ns, double seconds)
 {
-    if (bytes < CALLED_BYTES || !(there_s >= 0))
-        return;
+    return now_ns - (int64_t)(seconds * 1e9);
+}
+
+/* With the lock. */
+static double window_at(const struct link *link, bool there, int64_t ns)
+{
+    return window_now(&link->windows[there], link->engine->habit, link->trip_s, ns);
+}
+
+/* A connection that was opened has the windows of a new one. With the lock. */
+static void grow(struct link *link, uint64_t bytes, uint64_t back, int64_t now_ns)
+{
+    const struct window_habit habit = link->engine->habit;
+    window_message(&link->windows[true], habit, link->trip_s, (double)bytes, now_ns);
+    window_message(&link->windows[false], habit, link->trip_s, (double)back, now_ns);
+}
+
+void link_called(struct link *link, uint64_t bytes, uint64_t back, double seconds, double there_s,
+                 unsigned trips)
+{
+    const int64_t now_ns = clock_now_ns(link->engine->clock), then_ns = begun_ns(now_ns, seconds);
     pthread_mutex_lock(&link->lock);
-    const double way_s = seconds - there_s - trips * link->trip_s, bytes_s = fmax(way_s - link->trip_s, 0);
-    if (way_s > 0)
-        note_call(link, bytes, path_inverse_bandwidth(link->trip_s / 2, (double)bytes, bytes_s), way_s);
+    if (trips > 0)
+        link->windows[true] = link->windows[false] = (struct window){0};
+    const struct path_exchange exchange = {(double)bytes, window_at(link, true, then_ns), (double)back,
+                                           window_at(link, false, then_ns)},
+                               open = {(double)bytes, OPEN, (double)back, OPEN};
+    const double way_s = seconds - there_s - trips * link->trip_s, latency_s = link->trip_s / 2;
+    if (bytes + back >= CALLED_BYTES && there_s >= 0 && way_s > 0)
+        note_call(link,
+                  &(struct told_rate){bytes + back, way_s, path_exchange_inverse(latency_s, exchange, way_s),
+                                      path_exchange_inverse(latency_s, open, way_s)});
+    grow(link, bytes, back, now_ns);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -107,12 +157,6 @@ void link_sounded(struct link *link, double trip_s, double rate_bps)
     pthread_mutex_unlock(&link->lock);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The quickest of the last calls: whatever else happened meanwhile made them longer; the bytes of the
  * longest, and whether it is only the least. With the lock. */
 static double rate_of_calls(const struct link *link, uint64_t *bytes, bool *is_least)
@@ -127,17 +171,34 @@ static double rate_of_calls(const struct link *link, uint64_t *bytes, bool *is_l
     return most_bps;
 }
 
-/* The median of the last transfers: one that shared the link with others does not count for more. 0: there
- * was none. With the lock. */
+struct weighed {
+    double rate_bps, weight;
+};
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct weighed *x = a, *y = b;
+    return (x->rate_bps > y->rate_bps) - (x->rate_bps < y->rate_bps);
+}
+
+/* The median of the last transfers: one that shared the link with others does not count for more. Long ones
+ * tell better than short ones, but the longest is not to decide alone. 0: there was none. With the lock. */
 static double rate_of_transfers(const struct link *link, bool there)
 {
-    double rates[LINK_RATES];
+    struct weighed rates[LINK_RATES];
+    double left = 0;
     const unsigned n = link->n_rates[there] < LINK_RATES ? link->n_rates[there] : LINK_RATES;
     if (n == 0)
         return 0;
-    memcpy(rates, link->rates[there], sizeof rates);
-    qsort(rates, n, sizeof *rates, by_value);
-    return rates[n / 2];
+    for (unsigned i = 0; i < n; i++) {
+        rates[i] = (struct weighed){link->rates[there][i], sqrt((double)link->rate_bytes[there][i])};
+        left += rates[i].weight / 2;
+    }
+    qsort(rates, n, sizeof *rates, by_rate);
+    for (unsigned i = 0; i < n; i++)
+        if ((left -= rates[i].weight) < 0)
+            return rates[i].rate_bps;
+    return rates[n - 1].rate_bps;
 }
 
 /* What is known of a link, and by what. */
@@ -211,9 +272,9 @@ static double remembered_bps(struct link *link, bool there, bool *doubted)
     return rate_bps;
 }
 
-/* How long so many bytes should take in that direction, by what this process knows of the link, or else an
- * earlier one; 0: nothing is known. */
-static double expected_s(struct link *link, bool there, uint64_t bytes, bool *doubted)
+/* How long so many bytes should take in that direction, on a connection that has grown so far, by what this
+ * process knows of the link, or else an earlier one; 0: nothing is known. */
+static double expected_s(struct link *link, bool there, double window, uint64_t bytes, bool *doubted)
 {
     *doubted = false;
     pthread_mutex_lock(&link->lock);
@@ -223,29 +284,42 @@ static double expected_s(struct link *link, bool there, uint64_t bytes, bool *do
     pthread_mutex_unlock(&link->lock);
     if (path.bandwidth_bps <= 0)
         path.bandwidth_bps = remembered_bps(link, there, doubted);
-    return path.bandwidth_bps > 0 ? path_chunks_s(path.latency_s, 1 / path.bandwidth_bps, (double)bytes) : 0;
+    return path.bandwidth_bps > 0
+               ? path_chunks_grown_s(path.latency_s, 1 / path.bandwidth_bps, &window, (double)bytes)
+               : 0;
 }
 
 void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
 {
     if (bytes < TELLING_BYTES)
-        link_called(link, bytes, seconds, 0, 0);
+        link_called(link, there ? bytes : 0, there ? 0 : bytes, seconds, 0, 0);
     if (bytes < TELLING_BYTES || !(seconds > 0))
         return;
     bool doubted;
-    const double known_s = expected_s(link, there, bytes, &doubted);
     const int64_t now_ns = clock_now_ns(link->engine->clock);
+    pthread_mutex_lock(&link->lock);
+    double window = window_at(link, there, begun_ns(now_ns, seconds));
+    pthread_mutex_unlock(&link->lock);
+    const double known_s = expected_s(link, there, window, bytes, &doubted);
     pthread_mutex_lock(&link->lock);
     if (!surprise_counts(&link->surprise[there], known_s, seconds, now_ns) && !doubted) {
         pthread_mutex_unlock(&link->lock);
         return;
     }
-    const double inverse = path_chunks_inverse(link->trip_s / 2, (double)bytes, seconds);
-    if (inverse > 0) {
-        link->rates[there][link->n_rates[there]++ % LINK_RATES] = 1 / inverse;
-        note_slow(link, 1 / inverse);
+    const double latency_s = link->trip_s / 2;
+    const struct told_rate told = {bytes, seconds,
+                                   path_chunks_inverse(latency_s, window, (double)bytes, seconds),
+                                   path_chunks_inverse(latency_s, OPEN, (double)bytes, seconds)};
+    if (told.inverse > 0)
+        path_chunks_grown_s(latency_s, told.inverse, &window, (double)bytes);
+    window_grew(&link->windows[there], window, link->trip_s, told.inverse, now_ns);
+    if (is_telling(&told)) {
+        const unsigned i = link->n_rates[there]++ % LINK_RATES;
+        link->rates[there][i] = 1 / told.inverse;
+        link->rate_bytes[there][i] = bytes;
+        note_slow(link, 1 / told.inverse);
     } else {
-        note_call(link, bytes, inverse, seconds);
+        note_call(link, &told);
     }
     pthread_mutex_unlock(&link->lock);
 }
@@ -277,12 +351,15 @@ struct telling {
     struct request_bytes bytes;
 };
 
-static void add(struct telling *telling, const char *address, const struct known *known, uint8_t opening)
+/* As it is known, and begun as *begin has it. */
+static void add(struct telling *telling, const struct known *known, const struct told_link *begin)
 {
     if (telling->n == CAP_TOLD_LINKS)
         return;
-    const struct transfer_times times = request_path_times(&telling->bytes, &known->path, 0);
-    struct told_link told = {address, known->path, 0, opening};
+    const struct transfer_times times =
+        request_path_times(&telling->bytes, &known->path, (struct path_opening){0, 0, 0});
+    struct told_link told = *begin;
+    told.path = known->path;
     const uint64_t bytes = telling->bytes.in + telling->bytes.out;
     if (known->short_bytes > 0 && (known->is_least || bytes > SHORT_REACH * known->short_bytes)) {
         told.least_bps = told.path.bandwidth_bps;
@@ -298,6 +375,20 @@ static uint8_t opening_of_strangers(const struct engine *engine)
     return (uint8_t)(engine->connection_trips | (engine->answer_patience_ms > 0 ? TOLD_GREETS : 0));
 }
 
+/* How a call there begins: a connection that is open has grown. */
+static struct told_link begin_at(struct link *link)
+{
+    struct told_link begin = {.peer = link->address, .opening = link_opening(link)};
+    const int64_t now_ns = clock_now_ns(link->engine->clock);
+    if (link_trips(link) > 0)
+        return begin;
+    pthread_mutex_lock(&link->lock);
+    begin.window = window_at(link, true, now_ns);
+    begin.window_back = window_at(link, false, now_ns);
+    pthread_mutex_unlock(&link->lock);
+    return begin;
+}
+
 /* What this process has learned, what earlier ones have where it has not, and at least how far a server is.
  */
 static void add_link(struct telling *telling, struct link *link, const struct link_memory *memory)
@@ -307,9 +398,9 @@ static void add_link(struct telling *telling, struct link *link, const struct li
         known.path.known ? NULL : link_memory_find(memory, link->address);
     if (remembered)
         known = as_remembered(remembered);
+    const struct told_link begin = begin_at(link);
     if (known.path.known || known.path.latency_s > 0)
-        add(telling, link->address, &known,
-            link_opening(link)); /* links live as long as the engine, and so does their memory */
+        add(telling, &known, &begin); /* links live as long as the engine, and so does their memory */
 }
 
 static void add_all(struct telling *telling, struct engine *engine)
@@ -323,7 +414,9 @@ static void add_all(struct telling *telling, struct engine *engine)
         HASH_FIND_STR(engine->links, memory->links[i].address, link);
         if (!link) {
             const struct known known = as_remembered(&memory->links[i]);
-            add(telling, memory->links[i].address, &known, opening_of_strangers(engine));
+            const struct told_link begin = {.peer = memory->links[i].address,
+                                            .opening = opening_of_strangers(engine)};
+            add(telling, &known, &begin);
         }
     }
     pthread_mutex_unlock(&engine->links_lock);

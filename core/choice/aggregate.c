@@ -305,21 +305,23 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
 /* ---- use ---- */
 
 struct transfer_times request_way_times(const struct request_bytes *bytes, double latency_s,
-                                        double inverse_bandwidth, double inverse_back, unsigned trips)
+                                        double inverse_bandwidth, double inverse_back,
+                                        struct path_opening opening)
 {
     const struct path_load in = {(double)(bytes->in - bytes->chunks_in), (double)bytes->chunks_in},
                            out = {(double)(bytes->out - bytes->chunks_out), (double)bytes->chunks_out};
-    return (struct transfer_times){path_call_s(latency_s, inverse_bandwidth, in, trips),
-                                   path_results_s(latency_s, inverse_back, out)};
+    return (struct transfer_times){path_call_s(latency_s, inverse_bandwidth, in, opening),
+                                   path_results_s(latency_s, inverse_back, out, opening)};
 }
 
 struct transfer_times request_path_times(const struct request_bytes *bytes, const struct path *path,
-                                         unsigned trips)
+                                         struct path_opening opening)
 {
     const struct path back = path_turned(*path);
     if (!path->known)
         return (struct transfer_times){0, 0};
-    return request_way_times(bytes, fmax(path->latency_s, 0), path_inverse(path), path_inverse(&back), trips);
+    return request_way_times(bytes, fmax(path->latency_s, 0), path_inverse(path), path_inverse(&back),
+                             opening);
 }
 
 struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
@@ -327,10 +329,10 @@ struct transfer_times aggregate_transfer(const struct request *request, const st
 {
     const struct request_bytes bytes = request_client_bytes(request);
     const bool has_others = response->n_servers > 1 && !*request->server;
-    unsigned trips;
+    struct path_opening opening;
     const struct path access = told_way(&request->extensions, estimate->address ? estimate->address : "",
-                                        access_path(response, estimate), has_others, &trips);
-    struct transfer_times times = request_path_times(&bytes, &access, trips);
+                                        access_path(response, estimate), has_others, &opening);
+    struct transfer_times times = request_path_times(&bytes, &access, opening);
     for (uint32_t i = 0; i < request->n_arguments; i++) {
         const struct argument_attribute *argument = &request->arguments[i];
         if (!argument_is_datum(argument))

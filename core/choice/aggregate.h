@@ -76,13 +76,13 @@ struct request_bytes request_client_bytes(const struct request *request);
 struct transfer_times {
     double in_s, out_s;
 };
-/* What comes from the client alone, over that way to the server and back, after so many round trips for
- * connections and greetings. */
+/* What comes from the client alone, over that way to the server and back, as it begins there. */
 struct transfer_times request_way_times(const struct request_bytes *bytes, double latency_s,
-                                        double inverse_bandwidth, double inverse_back, unsigned trips);
+                                        double inverse_bandwidth, double inverse_back,
+                                        struct path_opening opening);
 /* The same of a path; nothing when it is not known. */
 struct transfer_times request_path_times(const struct request_bytes *bytes, const struct path *path,
-                                         unsigned trips);
+                                         struct path_opening opening);
 struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
                                          const struct server_estimate *estimate);
 

@@ -212,6 +212,12 @@ static const struct index_own *own_way(const struct index_entry *entry, const st
     return NULL;
 }
 
+/* Over ways that are not the client's own. */
+static struct path_opening of_strangers(const struct index_query *query)
+{
+    return (struct path_opening){query->trips, 0, 0};
+}
+
 #define LESS (1 - 1e-9) /* by what sums of many chunks may be rounded */
 
 /* What chunks take does not always grow with what a link takes for a byte, as they get longer: of a subtree
@@ -226,7 +232,7 @@ static struct transfer_times least_times(const struct index_bounds *bounds, cons
     inside.out -= inside.chunks_out;
     inside.chunks_in = inside.chunks_out = 0;
     struct transfer_times times =
-        request_way_times(&inside, latency_s, inverse_bandwidth, inverse_back, query->trips);
+        request_way_times(&inside, latency_s, inverse_bandwidth, inverse_back, of_strangers(query));
     times.in_s += LESS * (double)query->bytes.chunks_in * inverse_bandwidth;
     times.out_s += LESS * (double)query->bytes.chunks_out * inverse_back;
     return times;
@@ -237,10 +243,10 @@ static struct transfer_times times_of(const struct index_entry *entry, const str
     const struct index_own *own = own_way(entry, query);
     const struct index_bounds *self = &entry->self;
     if (own)
-        return request_path_times(&query->bytes, &own->way, own->trips);
+        return request_path_times(&query->bytes, &own->way, own->opening);
     return request_way_times(&query->bytes, query->access_s + self->latency_s,
                              fmax(query->access_inverse, self->inverse_bandwidth),
-                             fmax(query->access_inverse, self->inverse_back), query->trips);
+                             fmax(query->access_inverse, self->inverse_back), of_strangers(query));
 }
 
 static struct esp_server_view view_of(const struct index_bounds *bounds, const struct index_query *query,

@@ -59,7 +59,7 @@ uint32_t index_count(const struct server_index *index);
 struct index_own {
     struct index_entry *entry;
     struct path way;
-    unsigned trips; /* that a call begins with (core/forecast/told_links.h) */
+    struct path_opening opening; /* of a call there (core/forecast/told_links.h) */
 };
 
 struct index_query {

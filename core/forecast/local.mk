@@ -45,4 +45,6 @@ core_libcore_la_SOURCES += \
 	core/forecast/surprise.c \
 	core/forecast/surprise.h \
 	core/forecast/told_links.c \
-	core/forecast/told_links.h
+	core/forecast/told_links.h \
+	core/forecast/window.c \
+	core/forecast/window.h

@@ -5,29 +5,59 @@
 
 #include <math.h>
 
-double path_time_s(double latency_s, double inverse_bandwidth, double bytes)
+/* After the last of the bytes, which went at once. A sender opens its window by what was acknowledged, as far
+ * as what was on the way had filled half of it. */
+static double opened(double window, double bytes)
+{
+    return fmax(window, fmin(window + bytes, 2 * fmin(window, bytes)));
+}
+
+double path_window(double window, double bytes)
+{
+    window = fmax(window, PATH_FIRST_WINDOW);
+    for (; bytes > window; window *= 2)
+        bytes -= window;
+    return opened(window, bytes);
+}
+
+double path_grown_s(double latency_s, double inverse_bandwidth, double *window, double bytes)
 {
     const double round_trip_s = 2 * latency_s;
-    double seconds = latency_s, window = PATH_FIRST_WINDOW;
+    double seconds = latency_s;
+    *window = fmax(*window, PATH_FIRST_WINDOW);
     /* Each round doubles what has been sent: 40 of them are beyond all that memories hold. */
     for (int round = 0;
-         inverse_bandwidth > 0 && round < 40 && bytes > window && window * inverse_bandwidth < round_trip_s;
+         inverse_bandwidth > 0 && round < 40 && bytes > *window && *window * inverse_bandwidth < round_trip_s;
          round++) {
         seconds += round_trip_s;
-        bytes -= window;
-        window *= 2;
+        bytes -= *window;
+        *window *= 2;
     }
+    *window = opened(*window, bytes);
     return seconds + bytes * inverse_bandwidth;
 }
 
-/* The seconds per byte that make `time` so long: all else only adds to bytes times that. */
-static double solve(double (*time)(double latency_s, double inverse_bandwidth, double bytes),
-                    double latency_s, double bytes, double seconds)
+double path_time_s(double latency_s, double inverse_bandwidth, double bytes)
 {
-    double least = 0, most = bytes > 0 ? seconds / bytes : 0;
+    double window = PATH_FIRST_WINDOW;
+    return path_grown_s(latency_s, inverse_bandwidth, &window, bytes);
+}
+
+/* A transfer of which the rate is looked for. */
+struct sought {
+    double (*time)(const struct sought *sought, double inverse_bandwidth);
+    double latency_s, bytes, window;
+    double back, window_back; /* of a call, the bytes of its answer */
+};
+
+/* The seconds per byte that make it so long: all else only adds to bytes times that. */
+static double solve(const struct sought *sought, double seconds)
+{
+    const double bytes = sought->bytes + sought->back;
+    double least = 0, most = bytes > 0 && seconds > 0 ? seconds / bytes : 0;
     for (int i = 0; i < 60; i++) {
         const double middle = (least + most) / 2;
-        if (time(latency_s, middle, bytes) > seconds)
+        if (sought->time(sought, middle) > seconds)
             most = middle;
         else
             least = middle;
@@ -35,9 +65,29 @@ static double solve(double (*time)(double latency_s, double inverse_bandwidth, d
     return least;
 }
 
+static double time_of_bytes(const struct sought *sought, double inverse_bandwidth)
+{
+    return path_time_s(sought->latency_s, inverse_bandwidth, sought->bytes);
+}
+
 double path_inverse_bandwidth(double latency_s, double bytes, double seconds)
 {
-    return solve(path_time_s, latency_s, bytes, seconds + latency_s);
+    const struct sought sought = {time_of_bytes, latency_s, bytes, 0, 0, 0};
+    return solve(&sought, seconds + latency_s);
+}
+
+static double time_of_exchange(const struct sought *sought, double inverse_bandwidth)
+{
+    double window = sought->window, window_back = sought->window_back;
+    return path_grown_s(sought->latency_s, inverse_bandwidth, &window, sought->bytes) +
+           path_grown_s(sought->latency_s, inverse_bandwidth, &window_back, sought->back);
+}
+
+double path_exchange_inverse(double latency_s, struct path_exchange exchange, double seconds)
+{
+    const struct sought sought = {time_of_exchange, latency_s,     exchange.bytes,
+                                  exchange.window,  exchange.back, exchange.window_back};
+    return solve(&sought, seconds);
 }
 
 /* ---- chunks ---- */
@@ -59,17 +109,18 @@ static double one_chunk_s(struct stream *stream, double bytes)
         bytes -= stream->window;
         stream->window *= 2;
     }
-    stream->window += bytes;
+    stream->window = opened(stream->window, bytes);
     return fmax(seconds + bytes * stream->inverse_bandwidth, least_s);
 }
 
 /* Bounds what chunks may take that never become alike. */
 #define MOST_CHUNKS 64
 
-double path_chunks_s(double latency_s, double inverse_bandwidth, double bytes)
+double path_chunks_grown_s(double latency_s, double inverse_bandwidth, double *window, double bytes)
 {
     const unsigned streams = bytes > (double)CHUNK_SINGLE ? 2 : 1;
-    struct stream stream = {2 * latency_s, inverse_bandwidth, 1.0 / streams, PATH_FIRST_WINDOW};
+    struct stream stream = {2 * latency_s, inverse_bandwidth, 1.0 / streams,
+                            fmax(*window, PATH_FIRST_WINDOW)};
     double left = bytes / streams, seconds = 0, last_s = 0;
     uint64_t length = 0;
     bool is_grown = false; /* beyond what the last chunk needed: those of its length take as long */
@@ -85,30 +136,50 @@ double path_chunks_s(double latency_s, double inverse_bandwidth, double bytes)
         seconds += n * last_s;
         left -= n * (double)length;
     }
+    *window = stream.window;
     return seconds;
 }
 
-double path_chunks_inverse(double latency_s, double bytes, double seconds)
+double path_chunks_s(double latency_s, double inverse_bandwidth, double bytes)
 {
-    return solve(path_chunks_s, latency_s, bytes, seconds);
+    double window = PATH_FIRST_WINDOW;
+    return path_chunks_grown_s(latency_s, inverse_bandwidth, &window, bytes);
+}
+
+static double time_of_chunks(const struct sought *sought, double inverse_bandwidth)
+{
+    double window = sought->window;
+    return path_chunks_grown_s(sought->latency_s, inverse_bandwidth, &window, sought->bytes);
+}
+
+double path_chunks_inverse(double latency_s, double window, double bytes, double seconds)
+{
+    const struct sought sought = {time_of_chunks, latency_s, bytes, window, 0, 0};
+    return solve(&sought, seconds);
 }
 
 /* ---- calls ---- */
 
-double path_call_s(double latency_s, double inverse_bandwidth, struct path_load load, unsigned trips)
+double path_call_s(double latency_s, double inverse_bandwidth, struct path_load load,
+                   struct path_opening opening)
 {
-    const double before_s = 2 * latency_s * trips;
-    const double call_s = path_time_s(latency_s, inverse_bandwidth, load.inside);
+    double window = opening.window;
+    const double before_s = 2 * latency_s * opening.trips;
+    const double call_s = path_grown_s(latency_s, inverse_bandwidth, &window, load.inside);
     if (load.chunks <= 0)
         return before_s + call_s;
-    return before_s + call_s + latency_s + path_chunks_s(latency_s, inverse_bandwidth, load.chunks) +
-           latency_s;
+    return before_s + call_s + latency_s +
+           path_chunks_grown_s(latency_s, inverse_bandwidth, &window, load.chunks) + latency_s;
 }
 
-double path_results_s(double latency_s, double inverse_bandwidth, struct path_load load)
+double path_results_s(double latency_s, double inverse_bandwidth, struct path_load load,
+                      struct path_opening opening)
 {
-    const double answer_s = path_time_s(latency_s, inverse_bandwidth, load.inside);
-    return load.chunks > 0 ? answer_s + path_chunks_s(latency_s, inverse_bandwidth, load.chunks) : answer_s;
+    double window = opening.window_back;
+    const double answer_s = path_grown_s(latency_s, inverse_bandwidth, &window, load.inside);
+    return load.chunks > 0
+               ? answer_s + path_chunks_grown_s(latency_s, inverse_bandwidth, &window, load.chunks)
+               : answer_s;
 }
 
 /* ---- paths ---- */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/forecast/told_links.h"
 
-#include "core/forecast/path.h"
-
 #include <endian.h>
 #include <math.h>
 #include <string.h>
@@ -103,9 +101,41 @@ unsigned told_trips(uint8_t opening, bool has_others)
     return (trips < MOST_TRIPS ? trips : MOST_TRIPS) + (has_others && (opening & TOLD_GREETS));
 }
 
+struct path_opening told_opening(const struct told_link *link, bool has_others)
+{
+    return (struct path_opening){told_trips(link->opening, has_others), link->window, link->window_back};
+}
+
 unsigned told_other_trips(const struct extensions *extensions, bool has_others)
 {
     return told_trips(opening_at(extensions, 0), has_others);
+}
+
+#define WINDOWS_BYTES 8 /* of a link */
+
+static bool add_windows(struct extensions *extensions, const struct told_link *links, size_t n,
+                        struct arena *arena)
+{
+    uint32_t windows[2 * CAP_TOLD_LINKS] = {0}, any = 0;
+    n = n < CAP_TOLD_LINKS ? n : CAP_TOLD_LINKS;
+    for (size_t i = 0; i < n; i++) {
+        windows[2 * i] = htole32((uint32_t)fmin(links[i].window, UINT32_MAX));
+        windows[2 * i + 1] = htole32((uint32_t)fmin(links[i].window_back, UINT32_MAX));
+        any |= windows[2 * i] | windows[2 * i + 1];
+    }
+    const void *value = any ? arena_memdup(arena, windows, n * WINDOWS_BYTES) : NULL;
+    return !any || (value && extension_add(extensions, EXTENSION_CLIENT_WINDOWS, value,
+                                           (uint32_t)(n * WINDOWS_BYTES), arena));
+}
+
+static void read_windows(const struct extensions *extensions, uint32_t i, struct told_link *link)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_CLIENT_WINDOWS);
+    uint32_t windows[2] = {0, 0};
+    if (extension && (size_t)(i + 1) * WINDOWS_BYTES <= extension->length)
+        memcpy(windows, extension->value + (size_t)i * WINDOWS_BYTES, sizeof windows);
+    link->window = le32toh(windows[0]);
+    link->window_back = le32toh(windows[1]);
 }
 
 bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n, uint8_t others,
@@ -115,12 +145,12 @@ bool told_own_add(struct extensions *extensions, const struct told_link *links, 
     size_t n_back = 0, n_least = 0;
     for (size_t i = 0; i < n && i < CAP_TOLD_LINKS; i++) {
         if (links[i].path.back_bps > 0)
-            back[n_back++] = (struct told_link){links[i].peer, path_turned(links[i].path), 0, 0};
+            back[n_back++] = (struct told_link){.peer = links[i].peer, .path = path_turned(links[i].path)};
         if (links[i].path.bandwidth_bps <= 0 && links[i].least_bps > 0)
             least[n_least++] = (struct told_link){
-                links[i].peer, {true, links[i].path.latency_s, links[i].least_bps, 0}, 0, 0};
+                .peer = links[i].peer, .path = {true, links[i].path.latency_s, links[i].least_bps, 0}};
     }
-    return add_opening(extensions, links, n, others, arena) &&
+    return add_opening(extensions, links, n, others, arena) && add_windows(extensions, links, n, arena) &&
            told_links_add(extensions, EXTENSION_CLIENT_LINKS, links, n, arena) &&
            told_links_add(extensions, EXTENSION_CLIENT_LINKS_BACK, back, n_back, arena) &&
            told_links_add(extensions, EXTENSION_CLIENT_LINKS_LEAST, least, n_least, arena);
@@ -155,6 +185,7 @@ bool told_own_next(const struct extensions *extensions, struct told_reader *read
         link->path.back_bps = beside(extensions, EXTENSION_CLIENT_LINKS_BACK, &reader->back, link->peer);
         link->least_bps = beside(extensions, EXTENSION_CLIENT_LINKS_LEAST, &reader->least, link->peer);
         link->opening = opening_at(extensions, reader->n);
+        read_windows(extensions, reader->n - 1, link);
         if (!link->path.known && !is_without_rate(link))
             continue;
         link->path.known = true;
@@ -213,11 +244,12 @@ struct path told_access(const struct extensions *extensions)
 }
 
 struct path told_way(const struct extensions *extensions, const char *address, struct path agents,
-                     bool has_others, unsigned *trips)
+                     bool has_others, struct path_opening *opening)
 {
     struct told_link own;
     const struct path access = told_access(extensions), shortest = told_shortest(&access, &agents);
     const bool is_told = told_own(extensions, address, &own);
-    *trips = is_told ? told_trips(own.opening, has_others) : told_other_trips(extensions, has_others);
+    *opening = is_told ? told_opening(&own, has_others)
+                       : (struct path_opening){told_other_trips(extensions, has_others), 0, 0};
     return is_told ? told_over(&own, shortest) : shortest;
 }

@@ -8,6 +8,7 @@
 #ifndef CORE_TOLD_LINKS_H
 #define CORE_TOLD_LINKS_H
 
+#include "core/forecast/path.h"
 #include "core/message/message.h"
 
 /* Tags: for each peer its address (a client's) or name (a server's) with a NUL, then latency in seconds and
@@ -36,11 +37,16 @@
 #define EXTENSION_CLIENT_OPENING 130
 #define TOLD_GREETS              0x80
 
+/* Of those links, in their order: how far the windows of a connection there have grown, as two integers of 4
+ * bytes, there and back, little-endian; 0: it is new. Without it all are. */
+#define EXTENSION_CLIENT_WINDOWS 132
+
 struct told_link {
     const char *peer;
     struct path path;
     double least_bps; /* of a client's link without a rate: at least this; 0: nothing is known of it */
-    uint8_t opening;  /* of a client's link */
+    uint8_t opening;  /* of a client's link, */
+    double window, window_back; /* and the bytes that its windows have grown to */
 };
 
 /* Appends the extension; false without memory. None is nothing to do. */
@@ -59,6 +65,8 @@ bool told_own_add(struct extensions *extensions, const struct told_link *links, 
 /* Round trips that a call begins with, by what is told of that; of those over links that are not told. */
 unsigned told_trips(uint8_t opening, bool has_others);
 unsigned told_other_trips(const struct extensions *extensions, bool has_others);
+/* How a call begins over such a link. */
+struct path_opening told_opening(const struct told_link *link, bool has_others);
 /* A client's links with their ways back and least rates, one after the other, from an all-zero reader on;
  * those that are nonsense are left out. A rate of 0 is not known. False behind the last. */
 struct told_beside { /* of a list with some of the links */
@@ -83,9 +91,9 @@ bool told_access_add(struct extensions *extensions, const struct path *access, s
 /* Unknown when it is not told, or is nonsense. */
 struct path told_access(const struct extensions *extensions);
 /* The way from the client to the server at that address, where `agents` is the one from the agent: its own
- * link where it told that, else over the agent; and the round trips that a call begins with there, where
- * others could take it, or not. */
+ * link where it told that, else over the agent; and how a call begins there, where others could take it,
+ * or not. */
 struct path told_way(const struct extensions *extensions, const char *address, struct path agents,
-                     bool has_others, unsigned *trips);
+                     bool has_others, struct path_opening *opening);
 
 #endif

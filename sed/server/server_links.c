@@ -105,10 +105,10 @@ bool server_tell_links(struct server *server, bool complete, struct arena *arena
     if (!complete && server->fetched_told)
         return true;
     if (server->options.host_bps > 0)
-        links[n++] = (struct told_link){server->name, {true, 0, server->options.host_bps, 0}, 0, 0};
+        links[n++] = (struct told_link){.peer = server->name, .path = {true, 0, server->options.host_bps, 0}};
     DL_FOREACH(server->fetched, link)
     if (link->path.known)
-        links[n++] = (struct told_link){link->peer, link->path, 0, 0};
+        links[n++] = (struct told_link){.peer = link->peer, .path = link->path};
     server->fetched_told = true;
     return told_links_add(&record->extensions, EXTENSION_FETCHED_LINKS, links, n, arena);
 }

@@ -166,7 +166,7 @@ static void tell_model(const struct simulated_server *s, struct arena *arena, st
 /* As servers do: with all else that they tell once, and not again with each change of their load. */
 static void tell_fetched(const struct simulated_server *s, struct arena *arena, struct node_record *record)
 {
-    const struct told_link link = {s->options.fetched_from, s->options.fetched, 0, 0};
+    const struct told_link link = {.peer = s->options.fetched_from, .path = s->options.fetched};
     if (s->options.fetched_from)
         told_links_add(&record->extensions, EXTENSION_FETCHED_LINKS, &link, 1, arena);
 }

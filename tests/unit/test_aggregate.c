@@ -121,7 +121,7 @@ static double sum(struct transfer_times times)
 static double both_ways(const struct path *path, const struct request *request)
 {
     const struct request_bytes bytes = request_client_bytes(request);
-    return sum(request_path_times(&bytes, path, 0));
+    return sum(request_path_times(&bytes, path, (struct path_opening){0, 0, 0}));
 }
 
 /* The call itself comes through the root, however little it carries. */
@@ -365,8 +365,8 @@ static void a_client_s_own_link_counts(void **state)
     struct argument_attribute argument = {
         .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
-    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}, 0, 0},
-                                      {"h:1", {true, 0.001, 20e6, 0}, 0, 0}};
+    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}, 0, 0, 0, 0},
+                                      {"h:1", {true, 0.001, 20e6, 0}, 0, 0, 0, 0}};
     struct aggregate_input input = {&b, {true, 0.01, 1e6, 0}, NULL, NULL};
     struct response merged;
     struct esp_error error;
@@ -389,7 +389,7 @@ static void a_client_s_own_link_counts(void **state)
     assert_string_equal(next.peer, "h:1");
     assert_float_equal(next.path.bandwidth_bps, 20e6, 1);
     assert_false(told_links_next(&request.extensions, EXTENSION_CLIENT_LINKS, &next));
-    const struct told_link nonsense = {"n:1", {true, -1, 1e6, 0}, 0, 0};
+    const struct told_link nonsense = {"n:1", {true, -1, 1e6, 0}, 0, 0, 0, 0};
     assert_true(told_links_add(&(struct extensions){0}, EXTENSION_CLIENT_LINKS, NULL, 0, &arena));
     request.extensions = (struct extensions){0};
     assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &nonsense, 1, &arena));
@@ -399,8 +399,8 @@ static void a_client_s_own_link_counts(void **state)
 
 static struct path way_to(const struct request *request, const char *address, struct path agents)
 {
-    unsigned trips;
-    return told_way(&request->extensions, address, agents, true, &trips);
+    struct path_opening opening;
+    return told_way(&request->extensions, address, agents, true, &opening);
 }
 
 /* The call that announces them, its answer, and the word to begin. */
@@ -422,7 +422,7 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
     const struct path access = {true, 0.02, 4e6, 0}, near = {true, 0.02, 0, 0},
                       agents = {true, 0.01, 20e6, 0};
-    const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}, 0, 0};
+    const struct told_link own = {"h:1", {true, 0.001, 100e6, 0}, 0, 0, 0, 0};
     struct aggregate_input inputs[] = {{&b, agents, NULL, NULL}, {&b, {0}, NULL, NULL}};
     struct response merged;
     struct esp_error error;
@@ -443,15 +443,15 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
         assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s < 0.3);
     }
     /* Results go back at a rate of their own, where the client knows that. */
-    const struct told_link uneven = {"h:1", {true, 0.001, 4e6, 20e6}, 0, 0};
+    const struct told_link uneven = {"h:1", {true, 0.001, 4e6, 20e6}, 0, 0, 0, 0};
     argument.mode = MODE_INOUT;
     request.extensions = (struct extensions){0};
     assert_true(told_own_add(&request.extensions, &uneven, 1, 0, &arena));
     const struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
     assert_true(times.in_s > 5 && times.in_s < 5.5 && times.out_s > 1 && times.out_s < 1.1);
     /* A client that has only made small calls knows how far the server is: the rest is as it was measured. */
-    const struct told_link lengths[] = {{"g:1", {true, 0.001, 1e6, 2e6}, 0, 0},
-                                        {"h:1", {true, 0.3, 0, 0}, 0, 0}};
+    const struct told_link lengths[] = {{"g:1", {true, 0.001, 1e6, 2e6}, 0, 0, 0, 0},
+                                        {"h:1", {true, 0.3, 0, 0}, 0, 0, 0, 0}};
     argument.mode = MODE_IN;
     request.extensions = (struct extensions){0};
     assert_true(told_own_add(&request.extensions, lengths, 2, 0, &arena));
@@ -463,10 +463,10 @@ static void an_unknown_link_is_the_way_to_the_agent_and_on(void **state)
     assert_true(way.latency_s == 0.001 && way.bandwidth_bps == 1e6 && way.back_bps == 2e6);
     assert_true(way_to(&request, "i:1", agents).latency_s == agents.latency_s);
     /* One that has made short transfers knows the least that the rate may be. */
-    const struct told_link least[] = {{"g:1", {true, 0.3, 0, 0}, 0, 0},
-                                      {"h:1", {true, 0.001, 0, 0}, 4e6, 0},
-                                      {"i:1", {true, 0, 0, 0}, 90e6, 0},
-                                      {"j:1", {true, 0.001, 5e6, 0}, 90e6, 0}};
+    const struct told_link least[] = {{"g:1", {true, 0.3, 0, 0}, 0, 0, 0, 0},
+                                      {"h:1", {true, 0.001, 0, 0}, 4e6, 0, 0, 0},
+                                      {"i:1", {true, 0, 0, 0}, 90e6, 0, 0, 0},
+                                      {"j:1", {true, 0.001, 5e6, 0}, 90e6, 0, 0, 0}};
     request.extensions = (struct extensions){0};
     assert_true(told_own_add(&request.extensions, least, 4, 0, &arena));
     assert_true(way_to(&request, "g:1", agents).bandwidth_bps == agents.bandwidth_bps);
@@ -498,7 +498,7 @@ static void a_call_begins_with_connections_and_greetings(void **state)
     struct argument_attribute argument = {.mode = MODE_IN, .bytes = 8, .datum = "", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
     const struct path agents = {true, 0.03, 1e8, 0};
-    const struct told_link own = {"h:1", {true, 0.03, 1e8, 0}, 0, TOLD_GREETS};
+    const struct told_link own = {"h:1", {true, 0.03, 1e8, 0}, 0, TOLD_GREETS, 0, 0};
     struct aggregate_input input = {&b, agents, NULL, NULL};
     struct response merged;
     struct esp_error error;

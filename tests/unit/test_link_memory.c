@@ -353,7 +353,7 @@ static void short_transfers_tell_of_short_requests(void **state)
     struct engine *engine = make_engine();
     struct link *link = add_link(engine, "t:1");
     link_answered(link, 0.0002, 0);
-    link_called(link, 40000, 0.0018, 0, 0);
+    link_called(link, 40000, 0, 0.0018, 0, 0);
     link_memory_set_short(&engine->memory, "r:1", &(struct path){true, 0.0001, 25e6, 0}, 40000, NOW);
     link_memory_set_short(&engine->memory, "o:1", &(struct path){true, 0.0001, 25e6, 0}, 0, NOW);
     link_memory_set(&engine->memory, "k:1", &(struct path){true, 0.0001, 25e6, 0}, NOW);
@@ -435,7 +435,7 @@ static void a_connection_is_no_part_of_a_links_length(void **state)
     assert_float_equal(told_with(engine, "t:1", 100).path.latency_s, 0.025, 1e-12);
     link_heard(link);
     assert_int_equal(link_opening(link), 0);
-    link_called(link, 1000000, 0.05 + path_time_s(0.025, 1e-6, 1e6) + 0.025, 0, 1);
+    link_called(link, 1000000, 0, 0.05 + path_time_s(0.025, 1e-6, 1e6) + 0.025, 0, 1);
     assert_float_equal(told_with(engine, "t:1", 1000000).path.bandwidth_bps, 1e6, 1e3);
     drop_engine(engine);
 }

@@ -240,13 +240,17 @@ static void chunks_take_round_trips_and_slow_start(void **state)
                     assert_true(path_chunks_s(latency_s * 1.1, 1 / rate, bytes) >= seconds);
                     assert_true(path_chunks_s(latency_s, 1.1 / rate, bytes) >= seconds);
                 }
-                const double found = path_chunks_inverse(latency_s, bytes, seconds);
+                const double found = path_chunks_inverse(latency_s, 0, bytes, seconds);
                 assert_true(fabs(path_chunks_s(latency_s, found, bytes) / seconds - 1) < 0.02);
             }
+    const struct path_opening new = {0, 0, 0};
     const struct path_load small = {1000, 0}, mixed = {1000, 1e6};
-    assert_float_equal(path_call_s(0.01, 1e-8, small, 2), 0.01 + 1e-5 + 0.04, 1e-9);
-    assert_float_equal(path_call_s(0.01, 1e-8, mixed, 0), 0.03 + 1e-5 + path_chunks_s(0.01, 1e-8, 1e6), 1e-9);
-    assert_float_equal(path_results_s(0.01, 1e-8, mixed), 0.01 + 1e-5 + path_chunks_s(0.01, 1e-8, 1e6), 1e-9);
+    assert_float_equal(path_call_s(0.01, 1e-8, small, (struct path_opening){2, 0, 0}), 0.01 + 1e-5 + 0.04,
+                       1e-9);
+    assert_float_equal(path_call_s(0.01, 1e-8, mixed, new), 0.03 + 1e-5 + path_chunks_s(0.01, 1e-8, 1e6),
+                       1e-9);
+    assert_float_equal(path_results_s(0.01, 1e-8, mixed, new), 0.01 + 1e-5 + path_chunks_s(0.01, 1e-8, 1e6),
+                       1e-9);
 }
 
 static struct path path_of(double latency_s, double bps)

@@ -251,7 +251,7 @@ static size_t draw_own(struct pool *pool, struct index_own *own)
                 &pool->entries[i],
                 {true, 1e-3 * random_real(&pool->random), 1e7 + 1e9 * random_real(&pool->random),
                  random_below(&pool->random, 2) ? 0 : 1e8 * random_real(&pool->random)},
-                (unsigned)random_below(&pool->random, 3)};
+                {(unsigned)random_below(&pool->random, 3), 0, 0}};
     return n;
 }
 
