@@ -48,7 +48,7 @@ static void tell_links(void *links, struct outlook_page *page)
 
 static void start_links(struct links *links, struct agent *agent)
 {
-    const struct links_ops ops = {agent, agent_parent, agent_to_parent, agent_between};
+    const struct links_ops ops = {agent, agent_parent, agent_to_parent, agent_between, NULL};
     const struct duty_weather weather = {tell_links, links};
     struct esp_error error;
     agent_set_weather(agent, &weather);

@@ -313,8 +313,10 @@ static void start_links(struct service *service)
                                           .tls = {node->tls.ca, node->tls.certificate, node->tls.key},
                                           .every_ns = node->probe_every_ns,
                                           .learns = true};
-    const struct links_ops ops = {
-        .self = service->server, .parent = server_parent, .to_parent = server_to_parent};
+    const struct links_ops ops = {.self = service->server,
+                                  .parent = server_parent,
+                                  .to_parent = server_to_parent,
+                                  .traffic = server_traffic};
     struct esp_error error = {0};
     struct links *links = NULL;
     enum esp_status status = links_create(&options, &links, &error);

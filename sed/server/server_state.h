@@ -198,6 +198,10 @@ struct server {
     struct path link;             /* from its parent, as measured last */
     struct fetched_link *fetched; /* from other servers, the latest CAP_TOLD_LINKS; a list */
     unsigned n_fetched;
+    struct { /* chunks of calls; looked at without the lock */
+        _Atomic uint64_t begun;
+        _Atomic unsigned moving;
+    } traffic;
     bool fetched_told;           /* to the parent, as they are now */
     struct predictor *available; /* NULL: nobody has told it anything */
     double told_available;       /* the forecast that agents have */

@@ -37,7 +37,8 @@ struct peer {
     char *name, *from, *to;
     struct series *series;
     struct surprise surprise;
-    int64_t used_ns; /* when it was measured last */
+    int64_t used_ns; /* when it was measured last, */
+    int64_t calm_ns; /* and when nothing disturbed that, or it was seen first */
     UT_hash_handle hh;
 };
 
@@ -125,7 +126,7 @@ static struct peer *get_peer(struct links *links, const struct link_name *link)
         peer->used_ns = clock_now_ns(links->clock);
     if (peer || !make_room(links, link->name) || !(peer = calloc(1, sizeof *peer)))
         return peer;
-    peer->used_ns = clock_now_ns(links->clock);
+    peer->used_ns = peer->calm_ns = clock_now_ns(links->clock);
     if (links->state_dir)
         file_of(links, link->name, path, sizeof path);
     peer->name = strdup(link->name);
@@ -169,23 +170,56 @@ static bool counts(struct links *links, const struct link_name *link, double exp
     return counted;
 }
 
-/* A probe begins no transfer that should take longer. */
-static bool probe_counts(struct links *links, const struct link_name *link, double busy_s)
+/* What passed through the node before a probe. */
+struct traffic {
+    uint64_t n;
+    bool moves;
+};
+
+static struct traffic traffic_of(const struct links *links)
 {
-    return counts(links, link, PROBE_MOST_S / 2, busy_s);
+    struct traffic traffic = {0, false};
+    if (links->ops.traffic)
+        traffic.n = links->ops.traffic(links->ops.self, &traffic.moves);
+    return traffic;
+}
+
+/* Whether data of calls were on the link as well since then: they have it for as long as they take, which
+ * forecasts count by themselves. Not for ever: a link that is never calm is what is left of it. */
+static bool is_disturbed(struct links *links, const struct link_name *link, struct traffic before)
+{
+    const struct traffic now = traffic_of(links);
+    const int64_t now_ns = clock_now_ns(links->clock);
+    bool disturbed = before.moves || now.moves || now.n != before.n;
+    struct path known;
+    pthread_mutex_lock(&links->lock);
+    struct peer *peer = get_peer(links, link);
+    disturbed = disturbed && peer && now_ns - peer->calm_ns < LINKS_DISTURBED_S * NS_PER_S &&
+                series_forecast(peer->series, &known, NULL);
+    if (peer && !disturbed)
+        peer->calm_ns = now_ns;
+    pthread_mutex_unlock(&links->lock);
+    return disturbed;
+}
+
+/* A probe begins no transfer that should take longer. */
+static bool probe_counts(struct links *links, const struct link_name *link, double busy_s,
+                         struct traffic before)
+{
+    return !is_disturbed(links, link, before) && counts(links, link, PROBE_MOST_S / 2, busy_s);
 }
 
 /* What goes to a node has a series of its own, with rates only. */
 static void note_back(struct links *links, const char *peer, double bandwidth, double busy_s,
-                      struct path *path)
+                      struct traffic before, struct path *path)
 {
     char name[PROBE_MOST_NAME + 2];
     struct path back = {0};
     const struct link_measurement measurement = {.bandwidth = bandwidth, .time_s = time(NULL)};
     snprintf(name, sizeof name, ">%s", peer);
     const struct link_name link = {name, links->name, peer};
-    if (bandwidth > 0 && probe_counts(links, &link, busy_s) && note(links, &link, &measurement, &back) &&
-        back.known)
+    if (bandwidth > 0 && probe_counts(links, &link, busy_s, before) &&
+        note(links, &link, &measurement, &back) && back.known)
         path->back_bps = back.bandwidth_bps;
 }
 
@@ -213,6 +247,7 @@ static enum esp_status measure(struct links *links, struct turn *turn, const cha
     struct link_measurement measurement;
     struct probe_tls tls;
     double busy_s = 0;
+    const struct traffic before = traffic_of(links);
     enum esp_status status =
         probe_link(url, tls_of(links, &tls), TIMEOUT_MS, &links->stop, &measurement, &busy_s, error);
     turn->busy_s = fmax(turn->busy_s, busy_s);
@@ -221,7 +256,7 @@ static enum esp_status measure(struct links *links, struct turn *turn, const cha
     turn->latency_ms = measurement.latency_ms;
     const struct link_name link = {peer, peer, links->name};
     forecast->known = false;
-    if (!probe_counts(links, &link, busy_s))
+    if (!probe_counts(links, &link, busy_s, before))
         return ESP_OK;
     const int n =
         snprintf(turn->report + turn->length, sizeof turn->report - turn->length, "%s %.17g %.17g %.17g\n",
@@ -241,10 +276,11 @@ static enum esp_status measure_parent(struct links *links, struct turn *turn, st
     enum esp_status status = measure(links, turn, turn->parent, turn->url, &path, error);
     if (status != ESP_OK)
         return status;
+    const struct traffic before = traffic_of(links);
     status = probe_back(turn->url, tls_of(links, &tls), TIMEOUT_MS, &links->stop, turn->latency_ms,
                         &bandwidth, &busy_s, error);
     turn->busy_s += busy_s; /* the same link once more */
-    note_back(links, turn->parent, bandwidth, busy_s, &path);
+    note_back(links, turn->parent, bandwidth, busy_s, before, &path);
     if (path.known)
         links->ops.to_parent(links->ops.self, &path);
     return status;

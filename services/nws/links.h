@@ -22,7 +22,12 @@ struct links_ops {
     void (*to_parent)(void *self, const struct path *path);
     /* A child has measured its link from a brother. NULL: the node has no children. */
     void (*between)(void *self, const char *child, const char *brother, const struct path *path);
+    /* Data of calls that pass through this node: how many pieces have begun, and whether one is on its way.
+     * What is measured meanwhile is what they leave of the link, and counts only where nothing is known, or
+     * has counted for LINKS_DISTURBED_S. NULL: nothing passes. */
+    uint64_t (*traffic)(void *self, bool *moves);
 };
+#define LINKS_DISTURBED_S 300
 
 struct links_options {
     const char *name;   /* of the node */

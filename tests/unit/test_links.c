@@ -9,6 +9,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- series ---- */
@@ -588,6 +590,69 @@ static void what_children_cannot_have_measured_is_left_out(void **state)
     assert_true(told.path.latency_s == 1e-3 && told.path.bandwidth_bps == 30e6 / 8);
 }
 
+/* A child of which data pass, or do not. */
+struct busy_child {
+    const char *parent_url;
+    bool moves;
+    atomic_uint looks, told;
+};
+
+static bool parent_of(void *self, char name[PROBE_MOST_NAME + 1], char url[PROBE_MOST_URL + 1])
+{
+    const struct busy_child *child = self;
+    strcpy(name, "MA");
+    snprintf(url, PROBE_MOST_URL + 1, "%s", child->parent_url);
+    return true;
+}
+
+static void on_link(void *self, const struct path *path)
+{
+    struct busy_child *child = self;
+    if (path->latency_s > 0)
+        atomic_fetch_add(&child->told, 1);
+}
+
+static uint64_t traffic_of(void *self, bool *moves)
+{
+    struct busy_child *child = self;
+    *moves = child->moves;
+    atomic_fetch_add(&child->looks, 1);
+    return 0;
+}
+
+/* What data of calls leave of a link is not what it is, once something is known of it. */
+static void a_probe_beside_data_of_calls_does_not_count(void **state)
+{
+    (void)state;
+    const struct links_options above = {
+        .name = "MA", .listen = "127.0.0.1:1", .probe = "127.0.0.1:0", .every_ns = 3600 * NS_PER_S};
+    const struct links_options below = {.name = "c",
+                                        .listen = "127.0.0.1:1",
+                                        .probe = "127.0.0.1:0",
+                                        .every_ns = 3600 * NS_PER_S,
+                                        .learns = true};
+    const struct links_ops no_ops = {.self = NULL, .parent = no_parent};
+    struct links *parent, *links;
+    struct esp_error error;
+    struct path path;
+    assert_int_equal(links_create(&above, &parent, &error), ESP_OK);
+    assert_int_equal(links_start(parent, &no_ops, &error), ESP_OK);
+    for (int moves = 0; moves < 2; moves++) {
+        struct busy_child child = {.parent_url = links_url(parent), .moves = moves};
+        const struct links_ops ops = {
+            .self = &child, .parent = parent_of, .to_parent = on_link, .traffic = traffic_of};
+        assert_int_equal(links_create(&below, &links, &error), ESP_OK);
+        assert_true(links_learn(links, "MA", 50000000, 0.5, &path));
+        assert_int_equal(links_start(links, &ops, &error), ESP_OK);
+        /* Before and behind the way there, and the way back. */
+        while (atomic_load(&child.looks) < 4)
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        links_destroy(links);
+        assert_int_equal(atomic_load(&child.told), !moves);
+    }
+    links_destroy(parent);
+}
+
 /* An authority of its own, NAME.pem and NAME.key in the folder. */
 static bool make_certificate(const char *folder, const char *name)
 {
@@ -664,6 +729,7 @@ int main(void)
         cmocka_unit_test(a_port_serves_those_who_know_it),
         cmocka_unit_test(a_latency_is_what_a_small_message_takes_there_and_back),
         cmocka_unit_test(what_children_cannot_have_measured_is_left_out),
+        cmocka_unit_test(a_probe_beside_data_of_calls_does_not_count),
         cmocka_unit_test(a_port_with_tls_is_vouched_for),
         cmocka_unit_test(a_port_serves_only_so_much),
     };
