@@ -192,15 +192,15 @@ chmod 755 future/espalier-sed
 for program in "$top_builddir"/sed/espalier-*; do
     [ -e "future/${program##*/}" ] || ln -s "$program" future
 done
-sed -e 's/^name.*/name = "F"/' -e "s|$work/S\.|$work/F.|" -e '/^state_dir/d' S.conf >F.conf
-start F future/espalier-sed --foreground F.conf
+sed -e 's/^name.*/name = "N"/' -e "s|$work/S\.|$work/N.|" -e '/^state_dir/d' S.conf >N.conf
+start N future/espalier-sed --foreground N.conf
 tells_contracts() { # tells_contracts LOG THEIRS OURS
     grep -q "it speaks contract $2, this .* contract $3: install releases of one contract" "$1"
 }
-check "a server that speaks another contract is not taken, and says which" wait_until tells_contracts F.log 1 9
+check "a server that speaks another contract is not taken, and says which" wait_until tells_contracts N.log 1 9
 check "so does its parent" wait_until tells_contracts LA1.log 9 1
-check "and none is said to be away" sh -c "! grep 'cannot be reached' F.log"
+check "and none is said to be away" sh -c "! grep 'cannot be reached' N.log"
 start_server S
 check "and nobody else notices" wait_until call --server S
-check "it is not in the tree" sh -c "! espalier tree | grep -q ' F '"
+check "it is not in the tree" sh -c "! espalier tree | grep -q ' N '"
 finish
