@@ -49,6 +49,8 @@ static void note_slow(struct link *link, double rate_bps)
 /* The rate that a transfer tells does not depend more than that on the window that its connection is taken to
  * have had. */
 #define ALIKE 0.9
+/* A rate is wrong that is exceeded so many times. */
+#define MORE 1.2
 
 /* What a transfer tells, which took so long: seconds for a byte with that window, and with an open one. */
 struct told_rate {
@@ -289,6 +291,17 @@ static double expected_s(struct link *link, bool there, double window, uint64_t 
                : 0;
 }
 
+/* A rate that was found in a bad moment would hold for as long as transfers are too short to tell theirs: one
+ * that was quicker than that rate allows ends it. With the lock. */
+static void disprove(struct link *link, bool there, const struct told_rate *told)
+{
+    const double least_bps = (double)told->bytes / told->seconds;
+    if (least_bps > MORE * rate_of_transfers(link, there))
+        link->n_rates[there] = 0;
+    if (there && least_bps > MORE * link->sounded_bps)
+        link->sounded_bps = 0;
+}
+
 void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
 {
     if (bytes < TELLING_BYTES)
@@ -320,6 +333,7 @@ void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
         note_slow(link, 1 / told.inverse);
     } else {
         note_call(link, &told);
+        disprove(link, there, &told);
     }
     pthread_mutex_unlock(&link->lock);
 }
@@ -394,9 +408,9 @@ static struct told_link begin_at(struct link *link)
 static void add_link(struct telling *telling, struct link *link, const struct link_memory *memory)
 {
     struct known known = know(link);
-    const struct remembered_link *remembered =
-        known.path.known ? NULL : link_memory_find(memory, link->address);
-    if (remembered)
+    const bool is_sure = known.path.known && known.short_bytes == 0;
+    const struct remembered_link *remembered = is_sure ? NULL : link_memory_find(memory, link->address);
+    if (remembered && (!known.path.known || !remembered->is_short)) /* short transfers tell less */
         known = as_remembered(remembered);
     const struct told_link begin = begin_at(link);
     if (known.path.known || known.path.latency_s > 0)

@@ -129,6 +129,15 @@ void rank_measure_kernels(struct parallel_speed *speed);
 
 /* ---- a call (prd_call.c) ---- */
 
+/* Layouts that a value may be there in: the datum's, and the one that it was laid from. */
+#define MOVE_WAYS 2
+
+/* A piece of one of them that a rank on another host keeps, and holds while others may want it. */
+struct rank_offered {
+    struct kept *kept;
+    int64_t piece; /* its number; -1: none */
+};
+
 struct rank_state {
     struct ring *ring; /* shared with the daemon, or (far) this rank's own */
     bool far;          /* the daemon is on another host */
@@ -138,6 +147,7 @@ struct rank_state {
     uint32_t shared_areas;   /* of them: arrays that all ranks see */
     char *memory[AREAS_MAX]; /* of each shared area, as this rank's call sees it */
     struct rank_part parts[PROBLEM_MAX_ARGUMENTS];
+    struct rank_offered offered[PROBLEM_MAX_ARGUMENTS][MOVE_WAYS];
     uint64_t moved;                        /* of these, a bit each: other ranks have sent them */
     unsigned char arena[RING_ARENA_BYTES]; /* own copies of the small values */
     /* what came of it */
@@ -161,6 +171,8 @@ bool rank_call_far(struct ring *ring, uint32_t rank, int socket);
  * grid, or from those beside it, which keep pieces of the datum in another layout, or see them in the
  * daemon's memory. All ranks find the same. */
 uint64_t moves_of(const struct ring_job *job);
+/* Holds what this rank keeps of them, before there is room made for anything else; moves_make() lets go. */
+void moves_hold(struct rank_state *state);
 /* Moves what ranks on other hosts lack of these, as far as ranks of the grid have all of its pieces: all of
  * them at the same time, also those that cannot make the call (`can`). `files` are the call's (NULL: far).
  * state->moved tells what has come. */

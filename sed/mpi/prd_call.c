@@ -279,6 +279,7 @@ static struct rank_state *help(struct ring *ring, uint32_t rank, bool far, const
 {
     struct rank_state *state = prepare(ring, rank, far);
     memset(state->parts, 0, sizeof state->parts);
+    moves_hold(state);
     moves_make(state, moves_of(&ring->job), descriptors, true);
     return state;
 }

@@ -4,6 +4,7 @@
  */
 #include "sed/mpi/prd.h"
 #include "sed/porter/porter_stream.h"
+#include "sed/ranks/gang.h"
 
 #include "util/clock.h"
 #include "util/config.h"
@@ -208,14 +209,18 @@ struct far {
     struct ring *ring;
     bool calling; /* others may still be in the routine of the last call, and wait for a message of this rank
                    */
+    bool beside;  /* it was beside the grid of that call */
 };
 
-/* Sleeps in the kernel until the envoy says something; or keeps messages of MPI going as long. */
+#define BESIDE_MS 1
+
+/* Sleeps in the kernel until the envoy says something; or keeps messages of MPI going as long. Nothing of the
+ * routine's waits for a rank beside its grid. */
 static bool await(const struct far *far, struct far_message *message)
 {
     struct pollfd heard = {.fd = far->socket, .events = POLLIN};
     int any;
-    while (far->calling && poll(&heard, 1, 0) == 0) {
+    while (far->calling && poll(&heard, 1, far->beside ? BESIDE_MS : 0) == 0) {
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &any, MPI_STATUS_IGNORE);
         sched_yield();
     }
@@ -262,5 +267,6 @@ void far_serve(int socket, uint32_t rank)
         if (message.kind != FAR_CALL || !take_job(&far) || !rank_call_far(far.ring, rank, socket))
             return;
         far.calling = true;
+        far.beside = gang_is_beside(&far.ring->job, rank);
     }
 }

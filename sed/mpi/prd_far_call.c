@@ -75,6 +75,7 @@ static uint64_t kept_inputs(const struct rank_state *state)
 
 enum esp_status far_take(struct rank_state *state, int socket, bool *lost, struct esp_error *error)
 {
+    moves_hold(state);
     enum esp_status status = make_room(state, error);
     const uint64_t kept = status == ESP_OK ? kept_inputs(state) : 0;
     moves_make(state, moves_of(&state->ring->job), NULL, status == ESP_OK);

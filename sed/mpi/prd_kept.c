@@ -17,7 +17,7 @@
 #include <utlist.h>
 
 #define KEPT_MOST    256        /* parts: each has a descriptor, of which MPI and routines want some, too */
-#define OTHERS_PART  8          /* of the host's memory, that is left to others */
+#define OTHERS_PART  8          /* of what the host has free, that is left to others */
 #define LEAST_LOOKED (1u << 20) /* bytes of a part for which the host's memory is looked at */
 
 static struct kept *all; /* what was used last comes first */
@@ -95,18 +95,28 @@ static struct kept *next_to_go(void)
     return kept;
 }
 
-/* Whether the host has so much more than is left to others; what is kept gives way for that. Looking takes
- * longer than a small part is worth. */
+/* Of this job on this host, which look at the same moment, and want as much. */
+static uint64_t ranks_here(void)
+{
+    const char *text = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const long n = text ? strtol(text, NULL, 10) : 1;
+    return n > 0 ? (uint64_t)n : 1;
+}
+
+/* Whether the host, or this process's control group, has so much beside what is left to others; what is kept
+ * gives way for that. Looking takes longer than a small part is worth. */
 static bool is_there(uint64_t bytes)
 {
-    const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t available = bytes < LEAST_LOOKED ? UINT64_MAX : memory_available(NULL);
+    if (bytes < LEAST_LOOKED)
+        return true;
+    const uint64_t wanted = bytes * ranks_here();
+    uint64_t available = memory_available(NULL);
     struct kept *kept;
-    while (available < bytes + machine / OTHERS_PART && (kept = next_to_go())) {
+    while (available - available / OTHERS_PART < wanted && (kept = next_to_go())) {
         available += kept->bytes;
         forget(kept);
     }
-    return available >= bytes + machine / OTHERS_PART;
+    return available - available / OTHERS_PART >= wanted;
 }
 
 static bool make_room(uint64_t bytes)

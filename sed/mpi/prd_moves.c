@@ -15,9 +15,6 @@
 #define NO_PIECE  -1
 #define ANY_PIECE -2
 
-/* Layouts that a value may be there in: the datum's, and the one that it was laid from. */
-#define WAYS 2
-
 /* Those who tell each other: of the grid, and beside it. */
 static int64_t ranks_of(const struct ring_job *job)
 {
@@ -49,7 +46,7 @@ uint64_t moves_of(const struct ring_job *job)
 {
     uint64_t which = 0;
     for (uint32_t i = 0; i < job->n_parts && job->apart; i++)
-        for (uint32_t way = 0; way < WAYS; way++)
+        for (uint32_t way = 0; way < MOVE_WAYS; way++)
             if (way_of(job, &job->parts[i], way))
                 which |= UINT64_C(1) << i;
     return which;
@@ -59,8 +56,8 @@ uint64_t moves_of(const struct ring_job *job)
 
 /* What a rank tells of one part. */
 struct offer {
-    int32_t pieces[WAYS]; /* of the datum, that it can send */
-    int32_t lacks;        /* it is on another host, and does not keep its part */
+    int32_t pieces[MOVE_WAYS]; /* of the datum, that it can send */
+    int32_t lacks;             /* it is on another host, and does not keep its part */
 };
 
 /* All that a rank tells. */
@@ -69,23 +66,42 @@ struct offers {
     struct offer of[PROBLEM_MAX_ARGUMENTS];
 };
 
-/* What it offers, held. */
-struct offered {
-    struct kept *kept[WAYS];
-};
+void moves_hold(struct rank_state *state)
+{
+    const struct ring_job *job = &state->ring->job;
+    const uint64_t which = moves_of(job);
+    for (uint32_t i = 0; i < job->n_parts; i++)
+        for (uint32_t way = 0; way < MOVE_WAYS; way++) {
+            struct rank_offered *offered = &state->offered[i][way];
+            const struct block_cyclic_matrix *from = which >> i & 1 ? way_of(job, &job->parts[i], way) : NULL;
+            *offered = (struct rank_offered){NULL, NO_PIECE};
+            if (from && state->far)
+                offered->kept = kept_find_piece(job->parts[i].from.name, from, job->parts[i].element_bytes,
+                                                &offered->piece);
+        }
+}
 
-static struct offer make_offer(const struct rank_state *state, uint32_t i, struct offered *offered)
+static void let_go(struct rank_state *state)
+{
+    for (uint32_t i = 0; i < state->ring->job.n_parts; i++)
+        for (uint32_t way = 0; way < MOVE_WAYS; way++) {
+            kept_let(state->offered[i][way].kept);
+            state->offered[i][way].kept = NULL;
+        }
+}
+
+static struct offer make_offer(const struct rank_state *state, uint32_t i)
 {
     const struct ring_part *of = &state->ring->job.parts[i];
     const struct rank_part *part = &state->parts[i];
     struct offer offer = {.pieces = {NO_PIECE, NO_PIECE}};
     offer.lacks = state->far && state->place < state->ring->job.grid.rows * state->ring->job.grid.cols &&
                   !(part->input && part->input->whole) && part_element_bytes(of, part) > 0;
-    for (uint32_t way = 0; way < WAYS; way++) {
+    for (uint32_t way = 0; way < MOVE_WAYS; way++) {
         const struct block_cyclic_matrix *from = way_of(&state->ring->job, of, way);
         int64_t piece = NO_PIECE;
         if (from && state->far)
-            offered->kept[way] = kept_find_piece(of->from.name, from, of->element_bytes, &piece);
+            piece = state->offered[i][way].piece;
         else if (from && way == 0 && block_cyclic_matrix_ranks(from) > 1)
             piece = ANY_PIECE;
         offer.pieces[way] = (int32_t)piece;
@@ -234,19 +250,19 @@ static bool all_can(const struct offers *all, int64_t n)
 
 /* By the first way that leads to all of it. What a datum was laid from is no concern of ranks that see the
  * datum itself, and may only read it. */
-static bool move_part(struct rank_state *state, uint32_t i, const int *files, const struct offered *offered,
-                      const struct offers *all, const struct rank_way *way, int64_t *senders)
+static bool move_part(struct rank_state *state, uint32_t i, const int *files, const struct offers *all,
+                      const struct rank_way *way, int64_t *senders)
 {
     const struct ring_job *job = &state->ring->job;
     struct round round = {all, ranks_of(job), i, 0};
-    for (; round.way < WAYS; round.way++) {
+    for (; round.way < MOVE_WAYS; round.way++) {
         const struct block_cyclic_matrix *from = way_of(job, &job->parts[i], round.way);
         const struct one_move move = {.state = state,
                                       .of = &job->parts[i],
                                       .part = &state->parts[i],
                                       .from = from,
                                       .files = files,
-                                      .kept = offered->kept[round.way],
+                                      .kept = state->offered[i][round.way].kept,
                                       .senders = senders};
         if (from && (round.way == 0 || all_are_far(&round)) &&
             choose_senders(&round, senders, block_cyclic_matrix_ranks(from)))
@@ -255,8 +271,8 @@ static bool move_part(struct rank_state *state, uint32_t i, const int *files, co
     return false;
 }
 
-static void move_lacking(struct rank_state *state, uint64_t which, const int *files,
-                         const struct offered *offered, const struct offers *all, const struct rank_way *way)
+static void move_lacking(struct rank_state *state, uint64_t which, const int *files, const struct offers *all,
+                         const struct rank_way *way)
 {
     const struct ring_job *job = &state->ring->job;
     const int64_t n = ranks_of(job);
@@ -264,8 +280,7 @@ static void move_lacking(struct rank_state *state, uint64_t which, const int *fi
     if (!senders)
         MPI_Abort(MPI_COMM_WORLD, 1); /* the others are about to send */
     for (uint32_t i = 0; i < job->n_parts; i++)
-        if ((which >> i & 1) && is_lacked(all, n, i) &&
-            move_part(state, i, files, &offered[i], all, way, senders))
+        if ((which >> i & 1) && is_lacked(all, n, i) && move_part(state, i, files, all, way, senders))
             state->moved |= UINT64_C(1) << i;
     free(senders);
 }
@@ -283,7 +298,6 @@ void moves_make(struct rank_state *state, uint64_t which, const int *files, bool
 {
     const struct ring_job *job = &state->ring->job;
     const int64_t n = ranks_of(job);
-    struct offered offered[PROBLEM_MAX_ARGUMENTS] = {{{NULL}}};
     struct offers mine = {.can = can, .far = state->far};
     state->moved = 0;
     if (which == 0)
@@ -294,11 +308,9 @@ void moves_make(struct rank_state *state, uint64_t which, const int *files, bool
         MPI_Abort(MPI_COMM_WORLD, 1); /* the others wait for what this rank has */
     for (uint32_t i = 0; can && i < job->n_parts; i++)
         if (which >> i & 1)
-            mine.of[i] = make_offer(state, i, &offered[i]);
+            mine.of[i] = make_offer(state, i);
     if (rank_way_gather(way, &mine, sizeof mine, all) == 0 && all_can(all, n))
-        move_lacking(state, which, files, offered, all, way);
-    for (uint32_t i = 0; i < job->n_parts; i++)
-        for (uint32_t k = 0; k < WAYS; k++)
-            kept_let(offered[i].kept[k]);
+        move_lacking(state, which, files, all, way);
+    let_go(state);
     free(all);
 }

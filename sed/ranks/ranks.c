@@ -357,13 +357,12 @@ void ranks_porters(struct workers *workers, struct porter_list *list)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
     pthread_mutex_lock(&pool->lock);
-    list->n = 0; /* mpirun begins with those of its own host; others do not see the memory of data */
-    while (pool->state == JOB_UP && list->n < pool->options.ranks && !pool->ranks[list->n].far)
-        list->n++;
+    list->n = 0; /* ranks on other hosts do not see the memory of data */
+    for (uint32_t i = 0; pool->state == JOB_UP && i < pool->options.ranks; i++)
+        if (!pool->ranks[i].far)
+            rank_porter_path(pool->path, i, list->paths[list->n++]);
     list->of_ranks = list->n > 0;
     pthread_mutex_unlock(&pool->lock);
-    for (uint32_t i = 0; i < list->n; i++)
-        rank_porter_path(pool->path, i, list->paths[i]);
 }
 
 int32_t ranks_pid(struct workers *workers, uint32_t rank)

@@ -260,6 +260,26 @@ static void a_modelled_links_rate_is_learned(void **state)
                 }
 }
 
+/* A transfer in a bad moment tells a rate that those after it, too short to tell theirs, disprove. */
+static void a_rate_that_is_exceeded_is_forgotten(void **state)
+{
+    (void)state;
+    struct path way;
+    const double trip_s = 0.05;
+    struct program *program = begin_program(keeps);
+    call(program, true, 1000, trip_s, trip_s);
+    call(program, true, 300000, 2, trip_s);
+    forecast_s(program, true, 300000, (struct path){0}, &way);
+    assert_true(way.bandwidth_bps > 0 && way.bandwidth_bps < 200e3);
+    for (int i = 0; i < 20; i++) {
+        pass(program, REST_S);
+        call(program, true, 300000, 2.2 * trip_s, trip_s);
+    }
+    forecast_s(program, true, 300000, (struct path){true, trip_s / 2, 100e6, 0}, &way);
+    assert_true(way.bandwidth_bps > 2e6);
+    end_program(program);
+}
+
 /* ---- windows ---- */
 
 static void what_idles_is_halved_unless_it_is_kept(void **state)
@@ -315,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_were_made_are_forecast),
         cmocka_unit_test(a_modelled_links_rate_is_learned),
+        cmocka_unit_test(a_rate_that_is_exceeded_is_forgotten),
         cmocka_unit_test(what_idles_is_halved_unless_it_is_kept),
         cmocka_unit_test(windows_are_told),
     };
