@@ -134,8 +134,8 @@ static enum esp_status await_server(struct engine *engine, const char *server, i
             return status;
         const int64_t now_ns = clock_now_ns(engine->clock);
         gone_ns = gone_ns ? gone_ns : now_ns;
-        if (hope.awaited)
-            patience = engine_patience_returning(engine);
+        if (hope.awaited) /* it does not begin to end while that is told */
+            patience = patience_begin(engine->agent_patience_ms, silence_ms, now_ns);
         if (!may_come(engine, server, status, hope.silent, now_ns - gone_ns) ||
             !patience_lasts(&patience, hope.silent, now_ns) || atomic_load(&engine->closing) ||
             deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
@@ -179,7 +179,7 @@ bool engine_await_returning(struct engine *engine, const char *server, char *add
         if (status == ESP_OK && !hope.awaited)
             return true;
         if (hope.awaited)
-            patience = engine_patience_returning(engine);
+            patience = patience_begin(engine->agent_patience_ms, 0, now_ns);
         else if (status == ESP_NO_SERVER || !may_come(engine, server, status, false, now_ns - gone_ns))
             return false;
         *waited |= hope.awaited;
