@@ -94,7 +94,8 @@ enum esp_status invocation_take_stays(struct value *value, const struct problem 
     return value->held ? ESP_OK : error_no_memory(error, argument->name);
 }
 
-enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error)
+static enum esp_status find_datum(struct engine *engine, struct value *value, bool patient,
+                                  struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct datum_id id;
@@ -102,8 +103,10 @@ enum esp_status invocation_find_datum(struct engine *engine, struct value *value
     char identity[DATUM_TEXT];
     size_t n = 0, size = strlen(value->datum) + 1 + DATA_MOST_HOLDERS * (CAP_ADDRESS + 1);
     enum esp_status status = datum_reference_parse(value->datum, &id, &section, error);
-    if (status == ESP_OK)
+    if (status == ESP_OK && patient)
         status = data_find(engine, datum_id_text(&id, identity), false, holders, &n, error);
+    else if (status == ESP_OK)
+        status = data_find_now(engine, datum_id_text(&id, identity), holders, &n, error);
     char *text = status == ESP_OK ? malloc(size) : NULL;
     if (status != ESP_OK)
         return status;
@@ -118,6 +121,11 @@ enum esp_status invocation_find_datum(struct engine *engine, struct value *value
     free(value->datum);
     value->datum = text;
     return ESP_OK;
+}
+
+enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error)
+{
+    return find_datum(engine, value, true, error);
 }
 
 bool invocation_lost_datum(enum esp_status status)
@@ -160,6 +168,23 @@ static enum esp_status send_grid_again(struct value *value, struct engine *engin
         "its value is on no server any more, and the program has written over the memory that it was "
         "sent from: transfer the data with that input again (%s)",
         why);
+}
+
+static enum esp_status send_again(struct value *value, struct engine *engine, enum esp_status status,
+                                  struct esp_error *error)
+{
+    return status == ESP_OK || may_send(value, status) ? ESP_OK
+                                                       : send_grid_again(value, engine, status, error);
+}
+
+/* Nobody who is being started again is waited for where the value can be sent instead. */
+static enum esp_status find_or_send(struct value *value, struct engine *engine, struct esp_error *error)
+{
+    const bool at_home = (value->held && value->in) || (value->grid && grid_memory(value->grid));
+    enum esp_status status = send_again(value, engine, find_datum(engine, value, !at_home, error), error);
+    if (at_home && value->datum && invocation_lost_datum(status))
+        status = send_again(value, engine, find_datum(engine, value, true, error), error);
+    return status;
 }
 
 /* A result of a sequence that is lost is computed again. */
@@ -233,12 +258,8 @@ static enum esp_status find_all(struct invocation *invocation, struct engine *en
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
         status = bring_strings(engine, value, &problem->arguments[value->index], error);
-        if (status == ESP_OK && value->datum)
-            status = invocation_find_datum(engine, value, error);
-        if (status != ESP_OK && may_send(value, status))
-            status = ESP_OK;
-        if (status != ESP_OK)
-            status = send_grid_again(value, engine, status, error);
+        status = status == ESP_OK && value->datum ? find_or_send(value, engine, error)
+                                                  : send_again(value, engine, status, error);
         if (invocation_lost_datum(status) && value->held && !value->grid)
             status = restore(value, engine, error);
         if (status != ESP_OK)

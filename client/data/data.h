@@ -25,6 +25,9 @@ struct data_holder {
  * who is reached, who may have it and is being started again, as agents know, is waited for. */
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                           size_t *n_holders, struct esp_error *error);
+/* data_find() of one of them, which waits for nobody who is being started again: for what is at home, too. */
+enum esp_status data_find_now(struct engine *engine, const char *id, struct data_holder *holders,
+                              size_t *n_holders, struct esp_error *error);
 /* What a search has heard, beside who has the datum. */
 struct data_witnesses {
     bool asked;                                   /* the agents have told what they know */
@@ -143,8 +146,10 @@ struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2
                                    struct extension *extension);
 /* Deletes it on that server, NULL: everywhere, copies that are on their way as well. ESP_NOT_FOUND: nobody
  * has it; ESP_UNREACHABLE: servers that keep it, or have the original, which the text names, are down; the
- * first other failure, after which those that could go have gone. */
-enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
+ * first other failure, after which those that could go have gone. `patient`: somebody waits for it to be
+ * gone, so that who has it and is being started again is waited for. */
+enum esp_status data_drop(struct engine *engine, const char *id, const char *server, bool patient,
+                          struct esp_error *error);
 
 /* `names` (DATA_LEFT_BYTES): by ", ", the servers that may have the original of a datum of which those that
  * are reached have replicas only; "": the original is on one of them, or has ended. Errors as of data_find().

@@ -128,7 +128,7 @@ enum esp_status esp_data_drop(const char *id)
     struct library *library = enter();
     if (!library)
         return error->status;
-    return leave(data_drop(library->engine, id, NULL, error));
+    return leave(data_drop(library->engine, id, NULL, true, error));
 }
 
 enum esp_status esp_data_give_up(const char *id, char **left)

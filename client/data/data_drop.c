@@ -247,7 +247,7 @@ static void note_missing(struct dropping *dropping, const char *name)
 /* `left`: what cannot be reached is given up, and its names go there; NULL: it is an error. */
 static enum esp_status drop_everywhere(struct engine *engine, const char *id,
                                        const struct data_holder *holders, size_t n,
-                                       const struct data_witnesses *witnesses, char *left,
+                                       const struct data_witnesses *witnesses, bool patient, char *left,
                                        struct esp_error *error)
 {
     struct datum_id parsed = {0};
@@ -265,7 +265,7 @@ static enum esp_status drop_everywhere(struct engine *engine, const char *id,
         drop_next(&dropping);
     for (size_t i = 0; !data_has_original(holders, n) && i < witnesses->n_silent; i++)
         note_missing(&dropping, witnesses->silent[i]);
-    if (!left)
+    if (patient)
         drop_at_returned(&dropping);
     settle(&dropping, left != NULL);
     if (dropping.why.status != ESP_OK)
@@ -343,7 +343,7 @@ static enum esp_status give_up(struct engine *engine, const char *id, char *left
     left[0] = 0;
     enum esp_status status = data_find_told(engine, id, false, holders, &n, &witnesses, error);
     if (status == ESP_OK)
-        return drop_everywhere(engine, id, holders, n, &witnesses, left, error);
+        return drop_everywhere(engine, id, holders, n, &witnesses, false, left, error);
     const bool is_silence = status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
     return is_silence && witnesses.asked && witnesses.n_silent > 0
                ? give_up_silent(engine, id, &witnesses, left)
@@ -369,14 +369,17 @@ enum esp_status data_original_silent(struct engine *engine, const char *id, char
     return status;
 }
 
-enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error)
+enum esp_status data_drop(struct engine *engine, const char *id, const char *server, bool patient,
+                          struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct data_witnesses witnesses;
     size_t n = 0;
-    enum esp_status status = data_find_told(engine, id, true, holders, &n, &witnesses, error);
-    if (status != ESP_OK || !server)
-        return status == ESP_OK ? drop_everywhere(engine, id, holders, n, &witnesses, NULL, error) : status;
+    enum esp_status status = data_find_told(engine, id, patient, holders, &n, &witnesses, error);
+    if (status == ESP_OK && !server)
+        return drop_everywhere(engine, id, holders, n, &witnesses, patient, NULL, error);
+    if (status != ESP_OK)
+        return status;
     for (size_t i = 0; i < n; i++)
         if (strcmp(server, holders[i].server) == 0)
             return data_drop_at(engine, id, &holders[i], "", error);

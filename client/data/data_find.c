@@ -480,6 +480,14 @@ enum esp_status data_find(struct engine *engine, const char *id, bool all, struc
     return find(engine, id, wish, holders, n_holders, &unread, error);
 }
 
+enum esp_status data_find_now(struct engine *engine, const char *id, struct data_holder *holders,
+                              size_t *n_holders, struct esp_error *error)
+{
+    struct data_witnesses unread;
+    const struct wish wish = {.all = false};
+    return find(engine, id, wish, holders, n_holders, &unread, error);
+}
+
 enum esp_status data_find_told(struct engine *engine, const char *id, bool patient,
                                struct data_holder *holders, size_t *n_holders,
                                struct data_witnesses *witnesses, struct esp_error *error)

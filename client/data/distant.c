@@ -74,7 +74,7 @@ static pthread_cond_t deleted = PTHREAD_COND_INITIALIZER;
 static void delete_now(void *arg)
 {
     struct deletion *deletion = arg;
-    data_drop(deletion->engine, deletion->datum, NULL, NULL); /* what is gone already need not go */
+    data_drop(deletion->engine, deletion->datum, NULL, false, NULL); /* what is gone already need not go */
     free(deletion);
     pthread_mutex_lock(&lock);
     deletions--;
@@ -117,7 +117,7 @@ void distant_delete(struct engine *engine, struct holding *holding)
         delete_later(engine, datum);
     } else if (until_ns > 0) {
         const int64_t before_ns = deadline_begin(until_ns);
-        data_drop(engine, datum, NULL, NULL);
+        data_drop(engine, datum, NULL, false, NULL);
         deadline_end(before_ns);
     }
 }

@@ -251,7 +251,7 @@ static enum esp_status drop_on(struct engine *engine, const char *datum, const c
                                struct esp_error *error)
 {
     char address[CAP_ADDRESS + 1];
-    enum esp_status status = data_drop(engine, datum, server, error);
+    enum esp_status status = data_drop(engine, datum, server, false, error);
     return status == ESP_NOT_FOUND ? engine_resolve(engine, server, address, error) : status;
 }
 
@@ -282,7 +282,7 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
         status = drop_on(filter->engine, datum, filter->servers.items[i].rest, error);
     if (filter->servers.n > 0)
         return status;
-    status = data_drop(filter->engine, datum, NULL, error);
+    status = data_drop(filter->engine, datum, NULL, false, error);
     /* What servers have dropped already need not be dropped, nor what has gone with its server. */
     if (status == ESP_NOT_FOUND || (status == ESP_UNREACHABLE && !is_to_stay(grid)))
         status = ESP_OK;

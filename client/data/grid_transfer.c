@@ -85,7 +85,7 @@ struct deletion {
 static void drop(void *arg)
 {
     struct deletion *deletion = arg;
-    data_drop(deletion->engine, deletion->datum, NULL, NULL); /* what is gone already need not go */
+    data_drop(deletion->engine, deletion->datum, NULL, false, NULL); /* what is gone already need not go */
     free(deletion);
     count(-1);
 }

@@ -162,7 +162,7 @@ static enum esp_status drop_one(const struct session_order *order, const struct 
                                 struct data_told told, struct esp_error *error)
 {
     (void)told;
-    return datum->own ? data_drop(order->engine, datum->id, NULL, error) : ESP_OK;
+    return datum->own ? data_drop(order->engine, datum->id, NULL, false, error) : ESP_OK;
 }
 
 enum esp_status esp_session_leave(const struct esp_session_info *info)

@@ -396,7 +396,7 @@ static enum esp_status finish_batch(struct batch *batch, struct esp_error *error
 static void delete_it(struct part *part, struct esp_error *error)
 {
     (void)error; /* what is gone already need not go */
-    data_drop(part->batch->engine, part->datum, NULL, NULL);
+    data_drop(part->batch->engine, part->datum, NULL, false, NULL);
 }
 
 static void bring_it(struct part *part, struct esp_error *error)

@@ -21,6 +21,7 @@ static bool stopped[N_NODES], has[N_NODES];
 static int refuses; /* so many questions to the maker are refused, */
 static int misses,
     knows; /* and so many of the tree do not find it; of these it is expected back in so many */
+static int64_t question_ns; /* each of the tree takes so long */
 static struct engine_rig rig;
 
 static enum esp_status tell_missing(struct message *reply)
@@ -68,6 +69,8 @@ static enum esp_status answer(struct transport *transport, const char *address, 
         refuses--;
         return error_set(error, ESP_UNREACHABLE, "refused");
     }
+    if (request->kind == MESSAGE_TREE)
+        rig.now.time_ns += question_ns;
     if (request->kind == MESSAGE_TREE && misses > 0) {
         misses--;
         return error_set(error, tell_missing(reply), "no such node");
@@ -92,6 +95,7 @@ static int setup(void **state)
     memset(stopped, 0, sizeof stopped);
     memset(has, 0, sizeof has);
     refuses = misses = knows = 0;
+    question_ns = 0;
     return engine_rig_begin(
         &rig, &ops,
         (struct engine_options){
@@ -236,10 +240,25 @@ static void who_need_not_wait_does_not(void **state)
     assert_int_equal(data_find_told(rig.engine, DATUM, false, holders, &n, &witnesses, &error),
                      ESP_UNREACHABLE);
     assert_string_equal(witnesses.silent[0], "s1");
+    assert_int_equal(data_find_now(rig.engine, DATUM, holders, &n, &error), ESP_UNREACHABLE);
+    assert_int_equal(data_drop(rig.engine, DATUM, NULL, false, &error), ESP_UNREACHABLE);
     has[OTHER] = true;
     assert_int_equal(data_find(rig.engine, DATUM, true, holders, &n, &error), ESP_OK);
     assert_string_equal(holders[0].server, "s2");
     assert_in_range(misses, 90, 99);
+}
+
+/* It is told that it is expected back for 16 s, in which patience (10 s) does not begin to end. */
+static void one_that_does_not_come_back_is_waited_for_with_patience(void **state)
+{
+    (void)state;
+    char address[CAP_ADDRESS + 1];
+    const int64_t begun_ns = rig.now.time_ns;
+    misses = 1000;
+    knows = 8;
+    question_ns = 2 * NS_PER_S;
+    assert_int_equal(engine_await_name(rig.engine, "s1", address, &error), ESP_NOT_FOUND);
+    assert_in_range(rig.now.time_ns - begun_ns, 24 * NS_PER_S, 32 * NS_PER_S);
 }
 
 int main(void)
@@ -255,6 +274,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_maker_that_is_started_again_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(so_is_one_that_went_between_two_questions, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_was_lost_is_told_as_that, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_that_does_not_come_back_is_waited_for_with_patience, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(who_need_not_wait_does_not, setup, teardown),
         cmocka_unit_test_setup_teardown(so_it_has_where_all_have_to_say_what_they_know, setup, teardown),
     };
