@@ -62,7 +62,7 @@ void awaited_lost(struct agent *agent, const struct child *child, const struct b
 {
     const struct returns silent = {.silent = true, .ns = RETURNING_NS}, nothing = {.ns = 0};
     for (const struct knowledge_node *node = branch->nodes; node; node = node->branch_next)
-        if (child->stands && !node->draining && agent->returning.n < RETURNING_MOST)
+        if (child->stands && !node->draining)
             gone(agent, node, silent);
         else if (strcmp(node->name, child->name) == 0)
             gone(agent, node, nothing);

@@ -47,11 +47,29 @@ void returning_forget(struct returning *returning, const char *name)
         drop(returning, server);
 }
 
+/* Those that were ended come back; of the silent ones that is a hope only. */
+static bool make_room(struct returning *returning, bool silent)
+{
+    struct returning_server *server;
+    if (returning->n < RETURNING_MOST)
+        return true;
+    LL_FOREACH(returning->first, server)
+    {
+        if (server->silent)
+            break;
+    }
+    if (!server && silent)
+        return false;
+    drop(returning, server ? server : returning->first);
+    return true;
+}
+
 void returning_note(struct returning *returning, const struct node_record *record,
                     struct known_catalog *catalog, bool silent, int64_t now_ns, int64_t until_ns)
 {
-    struct returning_server *server = calloc(1, sizeof *server);
-    if (!server)
+    struct returning_server *server = NULL;
+    returning_forget(returning, record->name);
+    if (!make_room(returning, silent) || !(server = calloc(1, sizeof *server)))
         return;
     *server = (struct returning_server){.gone_ns = now_ns,
                                         .until_ns = until_ns,
@@ -61,9 +79,6 @@ void returning_note(struct returning *returning, const struct node_record *recor
                                         .incarnation = record->incarnation,
                                         .catalog = catalog_hold(catalog),
                                         .silent = silent};
-    returning_forget(returning, record->name);
-    if (returning->n == RETURNING_MOST)
-        drop(returning, returning->first);
     LL_APPEND(returning->first, server);
     returning->n++;
     if (!server->name || !server->parent || !server->address)

@@ -26,7 +26,8 @@
  * its connections as they were: it is worth waiting as for one that is there and says nothing. */
 #define EXTENSION_SILENT 128
 
-/* So long they are expected, and so many at most: the one that went first gives way. A rolling restart takes
+/* So long they are expected, and so many at most: the first that fell silent gives way, or, for one that was
+ * ended, the one that went first. A rolling restart takes
  * one at a time; the machine of several may restart them all. */
 #define RETURNING_NS   INT64_C(60000000000)
 #define RETURNING_MOST 256
@@ -41,7 +42,8 @@ struct returning {
 };
 
 /* That one went, `record` and its catalogue (NULL: none) are as they are now, and it is expected until then.
- * `silent`: it did not end, as far as is known. Without memory it is not noted. */
+ * `silent`: it did not end, as far as is known. Without memory it is not noted, nor a silent
+ * one where as many as may be were ended. */
 void returning_note(struct returning *returning, const struct node_record *record,
                     struct known_catalog *catalog, bool silent, int64_t now_ns, int64_t until_ns);
 /* It is there again, or was lost. */
