@@ -9,18 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CAP_KNOWN 4096
+/* Names are compared on the thread that does all else, for whoever asks. */
+#define CAP_KNOWN 256
 
 const char *closest_node(struct agent *agent, const char *name, bool servers, char text[CLOSEST_TEXT])
 {
     const char *known[CAP_KNOWN];
     size_t n = 0;
+    text[0] = '\0';
+    if (knowledge_count(agent->knowledge) > CAP_KNOWN)
+        return text;
     for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && n < CAP_KNOWN;
          node = node->hh.next)
         if (!servers || node->role == ROLE_SERVER)
             known[n++] = node->name;
     const char *closest = names_closest(name, known, n);
-    text[0] = '\0';
     if (closest)
         snprintf(text, CLOSEST_TEXT, "; did you mean \"%s\"?", closest);
     return text;
