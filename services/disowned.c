@@ -24,6 +24,7 @@ struct entry {
 struct disowned {
     char *folder;
     struct entry *entries;
+    bool unwritten; /* the file lacks some of them */
 };
 
 static void drop(struct disowned *disowned, struct entry *entry)
@@ -181,10 +182,14 @@ void disowned_destroy(struct disowned *disowned)
     free(disowned);
 }
 
-static enum esp_status write_file(const struct disowned *disowned, struct esp_error *error)
+static enum esp_status write_file(struct disowned *disowned, struct esp_error *error)
 {
-    return disowned->folder ? durable_file_replace(disowned->folder, FILE_NAME, write_all, disowned, error)
-                            : ESP_OK;
+    const enum esp_status status =
+        disowned->folder ? durable_file_replace(disowned->folder, FILE_NAME, write_all, disowned, error)
+                         : ESP_OK;
+    if (status == ESP_OK)
+        disowned->unwritten = false;
+    return status;
 }
 
 enum esp_status disowned_note(struct disowned *disowned, const struct datum_id *id, const char *owner,
@@ -192,8 +197,10 @@ enum esp_status disowned_note(struct disowned *disowned, const struct datum_id *
 {
     enum esp_status status = check_owner(owner, error);
     const struct entry *known = find(disowned, id->key);
-    if (status != ESP_OK || (known && strcmp(known->owner, owner) == 0))
+    if (status != ESP_OK)
         return status;
+    if (known && strcmp(known->owner, owner) == 0)
+        return disowned->unwritten ? write_file(disowned, error) : ESP_OK;
     if (known)
         return error_set(error, ESP_REFUSED, "another owner has given up a datum of that identity");
     drop_old(disowned, now_s);
@@ -287,9 +294,11 @@ static bool next_item(const struct extension *list, uint32_t *at, struct item *i
 
 static bool is_news(const struct disowned *disowned, const struct item *item, int64_t now_s)
 {
+    if (find(disowned, item->id.key))
+        return false;
     const struct entry *out = in_the_way(disowned, item->owner);
-    return !find(disowned, item->id.key) && now_s - item->since_s <= DISOWNED_KEPT_S &&
-           check_owner(item->owner, NULL) == ESP_OK && (!out || out->since_s < item->since_s);
+    return now_s - item->since_s <= DISOWNED_KEPT_S && check_owner(item->owner, NULL) == ESP_OK &&
+           (!out || out->since_s < item->since_s);
 }
 
 enum esp_status disowned_take(struct disowned *disowned, const struct extension *list, int64_t now_s,
@@ -308,7 +317,7 @@ enum esp_status disowned_take(struct disowned *disowned, const struct extension 
         enum esp_status status = add(disowned, &item.id, item.owner, item.since_s, error);
         if (status != ESP_OK)
             return status;
-        changed = true;
+        changed = disowned->unwritten = true;
         news(arg, &(struct disowned_datum){item.id, item.owner});
     }
     return changed ? write_file(disowned, error) : ESP_OK;

@@ -241,6 +241,32 @@ static void what_cannot_be_written_is_not_noted(void **state)
     disowned_destroy(disowned);
 }
 
+/* Of another one it is taken all the same; who gives it up here as well hears whether it is in the file. */
+static void what_was_taken_and_not_written_is_when_it_is_noted(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct extension list;
+    struct esp_error error;
+    const struct datum_id id = id_of(1);
+    struct disowned *own = load(NOW_S), *other;
+    assert_int_equal(disowned_load(NULL, NOW_S, &other, NULL), ESP_OK);
+    note(other, 1, "", NOW_S);
+    assert_true(disowned_list(other, &arena, &list));
+    assert_int_equal(mkdir(path_of("given-up.new"), 0700), 0);
+    assert_int_not_equal(disowned_take(own, &list, NOW_S, count_news, NULL, &error), ESP_OK);
+    assert_true(knows(own, 1));
+    assert_int_not_equal(disowned_note(own, &id, "", NOW_S, &error), ESP_OK);
+    assert_int_equal(rmdir(path_of("given-up.new")), 0);
+    assert_int_equal(disowned_note(own, &id, "", NOW_S, &error), ESP_OK);
+    disowned_destroy(own);
+    own = load(NOW_S);
+    assert_true(knows(own, 1));
+    disowned_destroy(own);
+    disowned_destroy(other);
+    arena_clear(&arena);
+}
+
 static void a_strange_file_is_told_with_its_line(void **state)
 {
     (void)state;
@@ -275,6 +301,7 @@ int main(void)
         TEST(nobody_pushes_out_what_others_have_noted),
         TEST(a_name_that_would_break_the_file_is_refused),
         TEST(what_cannot_be_written_is_not_noted),
+        TEST(what_was_taken_and_not_written_is_when_it_is_noted),
         TEST(a_strange_file_is_told_with_its_line),
         TEST(who_takes_what_the_other_one_knows_knows_the_same),
         TEST(a_list_that_is_cut_is_taken_as_far_as_it_goes),
