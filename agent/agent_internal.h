@@ -103,6 +103,10 @@ struct agent {
     int64_t look_pause_ns;     /* after so long */
     struct timer tell_peers;   /* that there are some */
     uint64_t given_up_ticket;  /* known to peers only: what they answer has it */
+    struct given_up_sent {
+        char address[CAP_ADDRESS + 1];
+        int64_t sent_ns;
+    } given_up_sent[MOST_REFUGES]; /* peers that asked for all of it, and when they were last sent it */
     struct timers timers;
     struct random random;
     struct index_search search;

@@ -8,11 +8,14 @@
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #define SOON_NS  (100 * NS_PER_MS) /* more may be given up in this moment */
 #define AGAIN_NS (60 * NS_PER_S)
+/* Between two lists to the same one: they are long, and asked for in a few bytes. */
+#define PAUSE_NS NS_PER_S
 
 static void post(struct agent *agent, const char *peer, const struct extension *what)
 {
@@ -51,11 +54,38 @@ enum esp_status given_up_peers_create(struct agent *agent, struct esp_error *err
     return random_bytes(&agent->given_up_ticket, sizeof agent->given_up_ticket, error);
 }
 
+static void tell_at(struct agent *agent, int64_t due_ns)
+{
+    if (agent->disowned && (!timer_is_set(&agent->tell_peers) || agent->tell_peers.due_ns > due_ns))
+        timers_set(&agent->timers, &agent->tell_peers, due_ns, NULL);
+}
+
 void given_up_peers_tell(struct agent *agent)
 {
-    const int64_t soon_ns = agent_now(agent) + SOON_NS;
-    if (agent->disowned && (!timer_is_set(&agent->tell_peers) || agent->tell_peers.due_ns > soon_ns))
-        timers_set(&agent->timers, &agent->tell_peers, soon_ns, NULL);
+    tell_at(agent, agent_now(agent) + SOON_NS);
+}
+
+/* False: it was sent all just now, and is told later that there may be more. */
+static bool may_send(struct agent *agent, const char *peer)
+{
+    const int64_t now_ns = agent_now(agent);
+    struct given_up_sent *sent = &agent->given_up_sent[0];
+    for (size_t i = 0; i < MOST_REFUGES; i++) {
+        struct given_up_sent *other = &agent->given_up_sent[i];
+        if (strcmp(other->address, peer) == 0) {
+            sent = other;
+            break;
+        }
+        if (other->sent_ns < sent->sent_ns)
+            sent = other;
+    }
+    if (strcmp(sent->address, peer) == 0 && now_ns - sent->sent_ns < PAUSE_NS) {
+        tell_at(agent, sent->sent_ns + PAUSE_NS);
+        return false;
+    }
+    snprintf(sent->address, sizeof sent->address, "%s", peer);
+    sent->sent_ns = now_ns;
+    return true;
 }
 
 static void tell_all(struct agent *agent, const struct envelope *envelope, const struct pass *pass)
@@ -90,7 +120,7 @@ void given_up_peers_on_pass(struct agent *agent, const struct envelope *envelope
     const struct extension *sum = extension_find(&pass->extensions, EXTENSION_GIVEN_UP_SUM);
     if (sum)
         hear_sum(agent, pass->address, sum);
-    if (extension_find(&pass->extensions, EXTENSION_GIVEN_UP_WANTED))
+    if (extension_find(&pass->extensions, EXTENSION_GIVEN_UP_WANTED) && may_send(agent, pass->address))
         tell_all(agent, envelope, pass);
 }
 
