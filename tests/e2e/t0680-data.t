@@ -464,6 +464,7 @@ check "it is a datum as any other" espalier data rm "$(cat piped.id)"
 waits_for_it() { # waits_for_it FILE WORD...: the command tells that it does, and goes on with what is in that file
     fed=$1
     shift
+    : >piped.err # the words of the one before are still there
     espalier "$@" >piped.out 2>piped.err &
     waiting=$!
     wait_until is_told && cat "$fed" >pipe.mtx && wait $waiting

@@ -9,6 +9,7 @@
 #include "core/data/datum.h"
 
 #include <string.h>
+#include <time.h>
 
 static struct rig rig;
 static struct redirector *redirector;
@@ -173,7 +174,8 @@ static void who_says_he_is_a_peer_is_not_believed(void **state)
     const struct extension one = datum_given_up_pack(&id, "", packed);
     struct extension list = {EXTENSION_GIVEN_UP_LIST, bytes, sizeof(int64_t) + one.length};
     struct message message = {.kind = MESSAGE_PASSED};
-    bytes[3] = 0x6a; /* now, about */
+    const int64_t now_s = time(NULL);
+    memcpy(bytes, &now_s, sizeof now_s);
     memcpy(bytes + sizeof(int64_t), one.value, one.length);
     message.passed = (struct passed){.id = 1, .what = PASS_GIVEN_UP, .extensions = {&list, 1}};
     post_as_stranger(&message);
