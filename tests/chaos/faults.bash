@@ -49,6 +49,11 @@ make_plan() {
     done | sort -n
 }
 
+pass() { # pass SECONDS: signals are heard meanwhile
+    sleep "$1" &
+    wait $!
+}
+
 run_plan() {
     local begun at what kind target left
     begun=$(now_ms)
@@ -57,12 +62,12 @@ run_plan() {
         [ -n "$at" ] || continue
         clients_run || return 0
         left=$((begun + at - $(now_ms)))
-        [ $left -gt 0 ] && sleep "$((left / 1000)).$(printf %03d $((left % 1000)))"
+        [ $left -gt 0 ] && pass "$((left / 1000)).$(printf %03d $((left % 1000)))"
         [ "$what" = begin ] && echo "$at $kind $target" >>faults
         "${what}_$kind" "$target"
     done
     left=$((begun + seconds * 1000 - $(now_ms)))
-    [ $left -gt 0 ] && sleep $((left / 1000 + 1))
+    [ $left -gt 0 ] && pass $((left / 1000 + 1))
 }
 
 # Whatever the plan has left: when all calls are made before its end, some are still dead.

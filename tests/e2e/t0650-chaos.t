@@ -3,7 +3,7 @@
 # A short run of espalier-chaos: nobody notices more than a delay while processes are killed and stopped, machines are cut
 # off and slow, and the disk is full. The seed is the day's: it is in the output, and repeats the plan.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-redirector espalier-agent espalier-sed unshare nsenter ip bash awk
+needs espalier espalier-redirector espalier-agent espalier-sed unshare nsenter ip bash awk pgrep
 
 chaos() {
     bash "$top_srcdir/tests/chaos/espalier-chaos" "$@"
@@ -26,4 +26,11 @@ seed=$(date +%Y%m%d)
 check "clients notice nothing but delays" timeout 120 bash "$top_srcdir/tests/chaos/espalier-chaos" --seed "$seed" --seconds 8 --clients 3 --every 700 --for 600 \
     --starving 2
 diag <"$log"
+
+mkdir soaking
+start soak env TMPDIR="$work/soaking" bash "$top_srcdir/tests/chaos/espalier-chaos" --soak 600
+check "a soak that has clients" wait_until pgrep -f "chaos/client 1 [0-9]+ .*$work/soaking"
+stop soak
+check "is ended by a signal" test $? = 1
+check "and leaves nothing" rmdir soaking
 finish
