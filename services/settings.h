@@ -245,7 +245,8 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
 
 /* Whether "host:port" is reached from this machine only. */
 bool settings_is_loopback(const char *address);
-/* Whether that host of a platform's section is this machine: NULL or a name of loopback. */
+/* Whether that host of a platform's section is this machine: NULL, a name of loopback, or this machine's own
+ * (of node7.example.org also node7). */
 bool settings_is_here(const char *host);
 
 /* Which kind of file this is: the one in whose files fewest of its keys would be unknown; of several such the

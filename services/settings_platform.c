@@ -5,8 +5,10 @@
 #include "services/settings.h"
 #include "services/settings_tables.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The daemon of that name, as the agent it is, or NULL; counts how many daemons bear it. */
 static const struct platform_agent *platform_find(const struct settings_platform *platform, const char *name,
@@ -31,7 +33,13 @@ static const struct platform_agent *platform_find(const struct settings_platform
 
 bool settings_is_here(const char *host)
 {
-    return !host || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0;
+    char own[HOST_NAME_MAX + 1] = "";
+    if (!host || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0)
+        return true;
+    if (gethostname(own, sizeof own - 1) != 0 || !*own)
+        return false;
+    const size_t n = strlen(host);
+    return n > 0 && strncmp(own, host, n) == 0 && (!own[n] || own[n] == '.');
 }
 
 static bool same_host(const char *a, const char *b)

@@ -53,6 +53,23 @@ enum esp_status platform_state_locate(const char *name, struct platform_state *s
     return ESP_OK;
 }
 
+void platform_state_names(char *names, size_t size)
+{
+    char base[PLATFORM_PATH / 2], client[PATH_MAX];
+    base_folder(base, sizeof base);
+    names[0] = '\0';
+    DIR *folder = opendir(base);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        const size_t n = strlen(names);
+        snprintf(client, sizeof client, "%s/%s/client.conf", base, entry->d_name);
+        if (!is_name(entry->d_name) || access(client, R_OK) != 0 || n + strlen(entry->d_name) + 3 > size)
+            continue;
+        snprintf(names + n, size - n, "%s%s", n > 0 ? ", " : "", entry->d_name);
+    }
+    if (folder)
+        closedir(folder);
+}
+
 /* A folder of ours that nobody else can write to: /tmp is everybody's. */
 static enum esp_status own_folder(const char *path, bool create, bool *created, struct esp_error *error)
 {

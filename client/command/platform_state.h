@@ -25,10 +25,12 @@ struct platform_state {
  * folder and ".conf" counts. Nothing is created. ESP_INVALID: not a name. */
 enum esp_status platform_state_locate(const char *name, struct platform_state *state,
                                       struct esp_error *error);
-/* The same, and nobody else runs up or down for it until platform_state_release(). `create`: makes the
- * folder, private to the user, which goes again when it is released and nothing has come into it.
- * ESP_NOT_FOUND: there is none; ESP_REFUSED: another up or down is at work, or
- * the folder belongs to somebody else. */
+/* The names of the platforms that were started here, as "a, b": as many as fit. Empty: none. */
+void platform_state_names(char *names, size_t size);
+/* The same as platform_state_locate(), and nobody else runs up or down for it until platform_state_release().
+ * `create`: makes the folder, private to the user, which goes again when it is released and nothing has come
+ * into it. ESP_NOT_FOUND: there is none; ESP_REFUSED: another up or down is at work, or the folder belongs to
+ * somebody else. */
 enum esp_status platform_state_acquire(const char *name, bool create, struct platform_state *state,
                                        struct esp_error *error);
 void platform_state_release(struct platform_state *state);

@@ -72,6 +72,21 @@ enum esp_status session_check_network(struct esp_error *error)
 #endif
 }
 
+static void no_platform(struct esp_error *error)
+{
+    char started[256];
+    platform_state_names(started, sizeof started);
+    if (*started)
+        error_set(error, ESP_UNREACHABLE,
+                  "no platform is known: name one that was started here with --platform (%s), or another "
+                  "one with --redirector, --config or $ESPALIER_CONFIG",
+                  started);
+    else
+        error_set(error, ESP_UNREACHABLE,
+                  "no platform is known: start one here with 'espalier up', or name one with --redirector, "
+                  "--config or $ESPALIER_CONFIG");
+}
+
 enum manner {
     USUAL,
     SERVERS_ONLY, /* where no platform is known, servers are asked that are known by their addresses */
@@ -98,9 +113,7 @@ static enum exit_code open_session(const struct command_line *command, enum mann
     if (nothing && manner != SERVERS_ONLY) {
         if (session_check_network(&error) != ESP_OK)
             return command_fail(command, &error);
-        error_set(&error, ESP_UNREACHABLE,
-                  "no platform is known: start one here with 'espalier up', or name one with --redirector, "
-                  "--config or $ESPALIER_CONFIG");
+        no_platform(&error);
         return command_fail(command, &error);
     }
     if (esp_initialize(&options) == ESP_OK)

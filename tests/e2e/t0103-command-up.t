@@ -37,6 +37,8 @@ cp espalier/one/processes one.processes
 cp espalier/two/processes two.processes
 check "one is asked by its name" espalier tree --platform two
 check_says "and answers" '^ *S +server'
+check_fails 3 "without a name neither is meant" espalier tree
+check_says "and both are told" '--platform \((one, two|two, one)\)'
 
 port=$(sed 's/.*://' espalier/one/MA.address)
 platform "listen = \"127.0.0.1:$port\"" >busy.conf

@@ -120,6 +120,24 @@ static void beyond_loopback_wants_tls(void **state)
           "x.conf: expected all of tls_ca, tls_certificate and tls_key, or none of them, found 1");
 }
 
+static void this_machine_is_known_by_its_names(void **state)
+{
+    (void)state;
+    char own[256] = "", other[sizeof own + 2];
+    assert_int_equal(gethostname(own, sizeof own - 1), 0);
+    snprintf(other, sizeof other, "%sx", own);
+    assert_true(settings_is_here(NULL));
+    assert_true(settings_is_here("localhost"));
+    assert_true(settings_is_here("127.0.0.1"));
+    assert_true(settings_is_here(own));
+    assert_false(settings_is_here(other));
+    assert_false(settings_is_here(""));
+    own[strcspn(own, ".")] = '\0';
+    assert_true(settings_is_here(own));
+    own[strlen(own) - 1] = '\0';
+    assert_false(settings_is_here(own));
+}
+
 static void keys_must_fit_together(void **state)
 {
     (void)state;
@@ -320,6 +338,7 @@ int main(void)
         cmocka_unit_test(nameless_nodes_of_one_host_have_different_names),
         cmocka_unit_test(names_are_one_word),
         cmocka_unit_test(beyond_loopback_wants_tls),
+        cmocka_unit_test(this_machine_is_known_by_its_names),
         cmocka_unit_test(keys_must_fit_together),
         cmocka_unit_test(a_directory_is_one_that_daemons_can_read),
         cmocka_unit_test(an_agent_without_parent_is_a_master),
