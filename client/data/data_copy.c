@@ -102,6 +102,17 @@ static enum esp_status mode_of(struct engine *engine, const char *id, const stru
     return status;
 }
 
+/* The datum has moved; one that did not answer then may have a part in it still. */
+static enum esp_status tell_unsettled(const char *server, const struct data_holder *other,
+                                      enum esp_status status, struct esp_error *error)
+{
+    if (status != ESP_UNREACHABLE && status != ESP_MAYBE && status != ESP_TIMEOUT)
+        return status;
+    return error_prefix(
+        error, "it is on server %s now, but %s may have it, too, until the same move is ordered again",
+        server, other->server);
+}
+
 /* The others let go of their replicas. `again`: one has an original, too, as after a death at the end of a
  * move: it leaves with the same move once more. */
 static enum esp_status drop_others(struct engine *engine, const char *id, const char *server,
@@ -120,6 +131,7 @@ static enum esp_status drop_others(struct engine *engine, const char *id, const 
         *again |= status == ESP_OK && !(flags & DATUM_REPLICA);
         if (status == ESP_NOT_FOUND) /* it has left, with the original or before */
             status = ESP_OK;
+        tell_unsettled(server, &holders[i], status, error);
     }
     return status;
 }
@@ -172,18 +184,23 @@ static enum esp_status check_original(const char *id, const char *server, const 
 /* Servers tell those above them that they go in the moment in which they do. */
 #define TOLD_ABOVE_MS 400
 
-/* One of those between which it travels was not reached, as it is being started again: whether it is there
- * now. */
-static bool await_ends(struct engine *engine, const char *server, const struct data_holder *holders, size_t n)
+static bool may_be_back(struct engine *engine, const char *server, const char *was)
 {
     char address[CAP_ADDRESS + 1];
-    bool waited, returned = false;
+    bool waited;
+    return engine_await_returning(engine, server, address, &waited) && (waited || strcmp(address, was) != 0);
+}
+
+/* One of those between which it travels was not reached. Whether one is there now: it was being started
+ * again, or was killed, and is back at another address. */
+static bool await_ends(struct engine *engine, const char *server, const char *address,
+                       const struct data_holder *holders, size_t n)
+{
     engine_pause(&engine->closing, TOLD_ABOVE_MS);
-    for (size_t i = 0; i <= n; i++)
-        returned |=
-            engine_await_returning(engine, i == 0 ? server : holders[i - 1].server, address, &waited) &&
-            waited;
-    return returned;
+    bool back = may_be_back(engine, server, address);
+    for (size_t i = 0; i < n; i++)
+        back |= may_be_back(engine, holders[i].server, holders[i].address);
+    return back;
 }
 
 static enum esp_status find_for(struct engine *engine, const char *id, const char *server, bool move,
@@ -223,8 +240,8 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
         status = drop_others(engine, id, server, holders, n, &once_more, error);
     if (status == ESP_OK && once_more)
         status = pull(engine, id, address, holders, n, &wish, told, error);
-    *again = status == ESP_NOT_FOUND ||
-             ((status == ESP_UNREACHABLE || status == ESP_MAYBE) && await_ends(engine, server, holders, n));
+    *again = status == ESP_NOT_FOUND || ((status == ESP_UNREACHABLE || status == ESP_MAYBE) &&
+                                         await_ends(engine, server, address, holders, n));
     return status;
 }
 
