@@ -33,7 +33,8 @@ static const size_t LOOK_AFTER = 32;
 namespace
 {
 struct Company {
-    std::weak_ptr<Endpoint> endpoint; /* the port that it came to */
+    omni::giopStrand *strand = nullptr; /* the connection's; there as long as that is held */
+    std::weak_ptr<Endpoint> endpoint;   /* the port that it came to */
     std::vector<session_id> movers;
     std::string speaker; /* "": nobody has posted */
     uint64_t incarnation = 0;
@@ -89,14 +90,18 @@ static void tell(const Company &gone)
 
 /* ---- watching ---- */
 
-/* With both locks. */
+/* With both locks. The strand goes with whoever lets go of its connection last. */
 static void let_go(Connections::iterator at, std::vector<Company> &gone)
 {
     omni::giopConnection *const connection = at->first;
+    omni::giopStrand *const strand = at->second.strand;
     epoll_ctl(state.epoll, EPOLL_CTL_DEL, connection_descriptor(connection), nullptr);
     gone.push_back(std::move(at->second));
     state.connections.erase(at);
-    connection->decrRefCount();
+    if (strand->deletePending()) /* the ORB has let go of it */
+        strand->deleteStrandAndConnection();
+    else
+        connection->decrRefCount();
 }
 
 /* With both locks: those that the ORB serves no more. */
@@ -177,10 +182,22 @@ static bool begin()
     return !state.failed;
 }
 
+/* With the ORB's lock. NULL: the ORB serves it no more. */
+static omni::giopStrand *strand_of(const omni::giopConnection *connection)
+{
+    for (omni::StrandList *p = omni::giopStrand::passive.next; p != &omni::giopStrand::passive; p = p->next) {
+        auto *strand = static_cast<omni::giopStrand *>(p);
+        if (strand->connection == connection)
+            return strand;
+    }
+    return nullptr;
+}
+
 /* With both locks. */
 static bool hold(Endpoint &endpoint, omni::giopConnection *connection, std::vector<Company> &gone)
 {
-    if (!begin())
+    omni::giopStrand *const strand = strand_of(connection);
+    if (!strand || !begin())
         return false;
     if (state.connections.size() >= state.look_at)
         look(gone);
@@ -189,7 +206,9 @@ static bool hold(Endpoint &endpoint, omni::giopConnection *connection, std::vect
     connection->incrRefCount();
     if (state.connections.empty())
         ring(); /* there is something to look at, now and then */
-    state.connections[connection].endpoint = endpoint.weak_from_this();
+    Company &company = state.connections[connection];
+    company.strand = strand;
+    company.endpoint = endpoint.weak_from_this();
     return true;
 }
 

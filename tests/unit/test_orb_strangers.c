@@ -15,13 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The ORB ends without the threads of connections that close in that moment; what these have stays theirs. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:omni::giopServer::csInsert\nleak:omni::giopStream_Buffer::newBuffer\n";
-}
-
 #define PATIENCE_MS 20000 /* only a test that fails takes so long */
 #define FEATURES    UINT64_C(0x1122334455667788)
 #define BULK        (4 << 20)
