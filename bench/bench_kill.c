@@ -170,7 +170,7 @@ static enum esp_status put(struct client *client, struct item *item)
         uint64_t length = item->bytes - at < PIECE ? item->bytes - at : PIECE;
         struct message header = piece(MESSAGE_PUT, item, ticket, at, length);
         struct esp_error error;
-        status = transport_put(transport, address, &header, client->data + at, TIMEOUT_MS, &error);
+        status = transport_put(transport, address, &header, client->data + at, TIMEOUT_MS, 0, &error);
     }
     if (status == ESP_OK)
         status = finish(text, ticket);

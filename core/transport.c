@@ -69,9 +69,10 @@ enum esp_status transport_call(struct transport *transport, const char *address,
 }
 
 enum esp_status transport_put(struct transport *transport, const char *address, const struct message *header,
-                              const void *data, int64_t timeout_ms, struct esp_error *error)
+                              const void *data, int64_t timeout_ms, int64_t silence_ms,
+                              struct esp_error *error)
 {
-    return transport->ops->put(transport, address, header, data, timeout_ms, error);
+    return transport->ops->put(transport, address, header, data, timeout_ms, silence_ms, error);
 }
 
 enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,

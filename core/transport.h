@@ -130,9 +130,10 @@ enum esp_status transport_call(struct transport *transport, const char *address,
 
 /* Moves a piece of a large argument or result; `header` is a MESSAGE_PUT or MESSAGE_GET with the length set.
  * get: *moved tells how many bytes came (at most the length). ESP_TIMEOUT also when for `silence_ms` nothing
- * has come of it (0: that does not matter). The data are not copied on the way. */
+ * of it has moved (0: that does not matter). The data are not copied on the way. */
 enum esp_status transport_put(struct transport *transport, const char *address, const struct message *header,
-                              const void *data, int64_t timeout_ms, struct esp_error *error);
+                              const void *data, int64_t timeout_ms, int64_t silence_ms,
+                              struct esp_error *error);
 enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,
                               void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                               struct esp_error *error);
@@ -174,7 +175,7 @@ struct transport_ops {
     enum esp_status (*call)(struct transport *transport, const char *address, const struct message *request,
                             int64_t timeout_ms, struct message *reply, struct esp_error *error);
     enum esp_status (*put)(struct transport *transport, const char *address, const struct message *header,
-                           const void *data, int64_t timeout_ms, struct esp_error *error);
+                           const void *data, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error);
     enum esp_status (*get)(struct transport *transport, const char *address, const struct message *header,
                            void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                            struct esp_error *error);

@@ -80,8 +80,9 @@ class Asking : public Invocation
 class Putting : public Asking
 {
   public:
-    Putting(const Body &request, int64_t deadline_ns, struct message *into, const void *from, uint32_t length)
-        : Asking(MESSAGE_PUT, request, deadline_ns, into), data(from), bytes(length)
+    Putting(const Body &request, int64_t deadline_ns, int64_t silence_ns, struct message *into,
+            const void *from, uint32_t length)
+        : Asking(MESSAGE_PUT, request, deadline_ns, into, silence_ns), data(from), bytes(length)
     {
     }
     void marshalArguments(cdrStream &stream) override
@@ -250,14 +251,20 @@ static enum esp_status check_behind(const void *data, uint64_t bytes, bool write
     return good == bytes ? status : reach_tell_memory(data, bytes, good, write, error);
 }
 
+/* Who reaches into the asker's memory says nothing before all of the chunk is there. */
+static int64_t near_ms(int64_t timeout_ms, int64_t silence_ms)
+{
+    return silence_ms > 0 ? std::min(silence_ms, timeout_ms) : timeout_ms;
+}
+
 enum esp_status orb_put(struct transport *transport, const char *address, const struct message *header,
-                        const void *data, int64_t timeout_ms, struct esp_error *error)
+                        const void *data, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error)
 {
     OrbTransport *self = static_cast<OrbTransport *>(transport);
     enum esp_status status = check_chunk(header, MESSAGE_PUT, error);
     if (status != ESP_OK)
         return status;
-    if (reach_put(self, address, header->chunk, data, timeout_ms, &status, error))
+    if (reach_put(self, address, header->chunk, data, near_ms(timeout_ms, silence_ms), &status, error))
         return status;
     struct message request = {};
     request.kind = MESSAGE_PUT;
@@ -275,7 +282,8 @@ enum esp_status orb_put(struct transport *transport, const char *address, const 
         return status;
     struct message reply = {};
     reply.kind = MESSAGE_CHUNK_REPLY;
-    Putting putting(body, deadline_from(timeout_ms), &reply, data, (uint32_t)request.chunk.length);
+    Putting putting(body, deadline_from(timeout_ms), silence_ms * NS_PER_MS, &reply, data,
+                    (uint32_t)request.chunk.length);
     status = perform(self, address, putting, &reply, error);
     status = check_behind(data, request.chunk.length, false, status, error);
     if (status == ESP_OK)
@@ -300,13 +308,11 @@ enum esp_status orb_get(struct transport *transport, const char *address, const 
                         struct esp_error *error)
 {
     OrbTransport *self = static_cast<OrbTransport *>(transport);
-    /* Who reaches into this memory says nothing before all of the chunk is there. */
-    const int64_t near_ms = silence_ms > 0 ? std::min(silence_ms, timeout_ms) : timeout_ms;
     *moved = 0;
     enum esp_status status = check_chunk(header, MESSAGE_GET, error);
     if (status != ESP_OK)
         return status;
-    if (reach_get(self, address, header->chunk, data, moved, near_ms, &status, error))
+    if (reach_get(self, address, header->chunk, data, moved, near_ms(timeout_ms, silence_ms), &status, error))
         return status;
     struct message request = {};
     request.kind = MESSAGE_GET;

@@ -149,15 +149,10 @@ void Invocation::limit(omni::giopStream &giop, int64_t most_ns)
     giop.setDeadline(absolute);
 }
 
-int64_t Invocation::silent_until_ns() const
-{
-    return silence_ns > 0 ? std::min(deadline_ns, clock_now_ns(&clock_system) + silence_ns) : deadline_ns;
-}
-
 void Invocation::note_life()
 {
     if (watched && silence_ns > 0)
-        watchdog->extend(watch, silent_until_ns());
+        watchdog->note_life(watch);
 }
 
 void Invocation::connected(omni::giopStream &giop)
@@ -169,7 +164,8 @@ void Invocation::connected(omni::giopStream &giop)
     giop.clearDeadline();
     watch.strand = &giop.strand();
     watch.connection = giop.strand().connection;
-    watch.deadline_ns = silent_until_ns();
+    watch.deadline_ns = deadline_ns;
+    watch.silence_ns = silence_ns;
     watchdog->add(watch);
     watched = true;
 }

@@ -78,8 +78,8 @@ class Peers
 class Invocation : public omniCallDescriptor
 {
   public:
-    /* `silence_ns`: also that nothing may come for, as long as note_life() is called for what comes; 0: that
-     * does not matter. */
+    /* `silence_ns`: also that nothing may move for: neither is anything of what is sent acknowledged, nor is
+     * note_life() called for what comes; 0: that does not matter. */
     Invocation(const char *operation, bool oneway, int64_t deadline_ns, int64_t silence_ns = 0);
     ~Invocation() override;
 
@@ -94,8 +94,6 @@ class Invocation : public omniCallDescriptor
 
   private:
     void limit(omni::giopStream &giop, int64_t most_ns);
-    int64_t silent_until_ns() const;
-
     const int64_t deadline_ns; /* CLOCK_MONOTONIC */
     const int64_t silence_ns;
     Watchdog *watchdog = nullptr;
@@ -116,7 +114,7 @@ bool address_is_loopback(const char *address);
 enum esp_status orb_call(struct transport *transport, const char *address, const struct message *request,
                          int64_t timeout_ms, struct message *reply, struct esp_error *error);
 enum esp_status orb_put(struct transport *transport, const char *address, const struct message *header,
-                        const void *data, int64_t timeout_ms, struct esp_error *error);
+                        const void *data, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error);
 enum esp_status orb_get(struct transport *transport, const char *address, const struct message *header,
                         void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                         struct esp_error *error);

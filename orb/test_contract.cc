@@ -513,7 +513,7 @@ static void typed_server(struct transport *transport, const std::string &address
     memset(&chunk, 0, sizeof chunk);
     chunk.kind = MESSAGE_PUT;
     chunk.chunk.length = data.size();
-    bool put = transport_put(transport, at, &chunk, data.data(), 10000, &error) == ESP_OK;
+    bool put = transport_put(transport, at, &chunk, data.data(), 10000, 0, &error) == ESP_OK;
     chunk.kind = MESSAGE_GET;
     if (!put)
         std::cout << "# " << error.text << std::endl;

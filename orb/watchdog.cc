@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/watchdog.h"
+#include "orb/call.h"
 #include "orb/corba.h"
 
+extern "C" {
+#include "util/clock.h"
+}
+
+#include <algorithm>
 #include <chrono>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <omniORB4/giopEndpoint.h>
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
@@ -12,6 +20,9 @@
 #include <omniORB4/internal/GIOP_C.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
+
+static const int LOOKS = 4; /* at what moves, within the time in which it is to */
 
 Watchdog::~Watchdog()
 {
@@ -33,8 +44,32 @@ void Watchdog::start()
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+/* Bytes that the other end's kernel has acknowledged; 0: this is no TCP, or the kernel does not say. */
+static uint64_t acknowledged(omni::giopConnection *connection)
+{
+    struct tcp_info info = {};
+    socklen_t length = sizeof info;
+    if (getsockopt(connection_descriptor(connection), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+        return 0;
+    return info.tcpi_bytes_acked;
+}
+
+/* When it has to be looked at, if nothing moves until then: often enough to see soon when it stops. */
+static int64_t next_look_ns(const Watch &watch, int64_t now_ns)
+{
+    if (watch.silence_ns <= 0)
+        return watch.deadline_ns;
+    const int64_t look_ns = now_ns + watch.silence_ns / LOOKS, silent_ns = watch.alive_ns + watch.silence_ns;
+    return std::min(watch.deadline_ns, std::min(look_ns, silent_ns));
+}
+
 void Watchdog::add(Watch &watch)
 {
+    if (watch.silence_ns > 0) {
+        watch.alive_ns = clock_now_ns(&clock_system);
+        watch.taken = acknowledged(watch.connection);
+    }
+    watch.due_ns = next_look_ns(watch, watch.alive_ns);
     std::lock_guard<std::mutex> lock(mutex);
     if (!thread.joinable())
         start();
@@ -43,15 +78,14 @@ void Watchdog::add(Watch &watch)
     if (watches)
         watches->previous = &watch;
     watches = &watch;
-    if (watch.deadline_ns < wakes_ns)
+    if (watch.due_ns < wakes_ns)
         changed.notify_one();
 }
 
-/* It wakes at the earlier one, once, and sees then that there is time. */
-void Watchdog::extend(Watch &watch, int64_t deadline_ns)
+void Watchdog::note_life(Watch &watch)
 {
     std::lock_guard<std::mutex> lock(mutex);
-    watch.deadline_ns = deadline_ns;
+    watch.alive_ns = clock_now_ns(&clock_system);
 }
 
 void Watchdog::remove(Watch &watch)
@@ -70,14 +104,36 @@ void Watchdog::remove(Watch &watch)
 
 /* The ORB may have ended the connection already, and its memory may be another's: only one that is still
  * listed is touched. */
-static void shut_down(const Watch &watch)
+template <typename Act>
+static void with_connection(const Watch &watch, Act act)
 {
     omni_tracedmutex_lock lock(*omni::omniTransportLock);
     for (omni::StrandList *p = omni::giopStrand::active.next; p != &omni::giopStrand::active; p = p->next)
         if (p == watch.strand && watch.strand->connection == watch.connection) {
-            watch.connection->Shutdown();
+            act(watch.connection);
             return;
         }
+}
+
+static void shut_down(const Watch &watch)
+{
+    with_connection(watch, [](omni::giopConnection *connection) { connection->Shutdown(); });
+}
+
+/* False: it has time, until due_ns. */
+bool Watchdog::is_due(Watch &watch, int64_t now_ns)
+{
+    if (watch.due_ns > now_ns)
+        return false;
+    if (watch.silence_ns <= 0 || watch.deadline_ns <= now_ns)
+        return true;
+    uint64_t taken = watch.taken;
+    with_connection(watch, [&taken](omni::giopConnection *connection) { taken = acknowledged(connection); });
+    if (taken != watch.taken)
+        watch.alive_ns = now_ns;
+    watch.taken = taken;
+    watch.due_ns = next_look_ns(watch, now_ns);
+    return watch.due_ns <= now_ns;
 }
 
 /* Shuts down what is due; returns when to look again. With the mutex held, so that no invocation ends
@@ -86,11 +142,11 @@ int64_t Watchdog::bark(int64_t now_ns)
 {
     int64_t next_ns = CLOCK_NEVER;
     for (Watch *watch = watches; watch; watch = watch->next) {
-        if (!watch->fired && watch->deadline_ns <= now_ns) {
+        if (!watch->fired && is_due(*watch, now_ns)) {
             watch->fired = true;
             shut_down(*watch);
-        } else if (!watch->fired && watch->deadline_ns < next_ns) {
-            next_ns = watch->deadline_ns;
+        } else if (!watch->fired && watch->due_ns < next_ns) {
+            next_ns = watch->due_ns;
         }
     }
     return next_ns;

@@ -18,12 +18,17 @@ class giopStrand;
 class giopConnection;
 } // namespace omni
 
-/* One invocation's deadline; its owner keeps it until it is removed. */
+/* One invocation's deadline; its owner keeps it until it is removed. Times are of CLOCK_MONOTONIC. */
 struct Watch {
     omni::giopStrand *strand = nullptr;
     omni::giopConnection *connection = nullptr;
-    int64_t deadline_ns = 0; /* CLOCK_MONOTONIC */
+    int64_t deadline_ns = 0; /* of all of it */
+    int64_t silence_ns = 0;  /* that nothing may move on its connection for; 0: that does not matter */
     bool fired = false;      /* read it after remove() */
+
+    /* The watchdog's own. */
+    int64_t due_ns = 0, alive_ns = 0; /* when to look next; when something moved last */
+    uint64_t taken = 0;               /* bytes that the other side has acknowledged */
     Watch *previous = nullptr, *next = nullptr;
 };
 
@@ -36,11 +41,12 @@ class Watchdog
     Watchdog(const Watchdog &) = delete;
     Watchdog &operator=(const Watchdog &) = delete;
 
-    /* From now on the connection is shut down at the deadline. The thread starts with the first; throws
-     * std::system_error when it cannot. */
+    /* From now on the connection is shut down at the deadline, or after silence: when the other side has
+     * acknowledged nothing more for so long (TCP alone tells), and note_life() was not called. The thread
+     * starts with the first; throws std::system_error when it cannot. */
     void add(Watch &watch);
-    /* A later deadline, of one that has been added. */
-    void extend(Watch &watch, int64_t deadline_ns);
+    /* Something has come, for one that has been added. */
+    void note_life(Watch &watch);
     /* Afterwards it is not looked at any more. One that was not added is left alone. */
     void remove(Watch &watch);
     /* Shuts down the connections of all invocations that are under way. */
@@ -52,6 +58,7 @@ class Watchdog
     void start();
     void run();
     int64_t bark(int64_t now_ns);
+    static bool is_due(Watch &watch, int64_t now_ns);
 
     std::mutex mutex;
     std::condition_variable changed;

@@ -122,7 +122,7 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
                                                  .key = parsed.key,
                                                  .ticket = reply.open_reply.ticket,
                                                  .bytes = reply.open_reply.datum.bytes,
-                                                 .timeout_ms = data_chunk_ms(progress),
+                                                 .timeout_ms = data_chunk_ms(progress, TRANSFER_SLOW),
                                                  .silence_ms = most_silent_ms,
                                                  .memory = wanted->memory,
                                                  .moved = data_moved,

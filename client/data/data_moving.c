@@ -32,9 +32,9 @@ int64_t data_left_ms(const struct data_progress *progress)
     return until_ms(progress, progress->since_ns + progress->patience_ns);
 }
 
-int64_t data_chunk_ms(const struct data_progress *progress)
+int64_t data_chunk_ms(const struct data_progress *progress, unsigned patiences)
 {
-    return until_ms(progress, clock_now_ns(&clock_system) + progress->patience_ns);
+    return until_ms(progress, clock_now_ns(&clock_system) + patiences * progress->patience_ns);
 }
 
 void data_moved(void *arg, uint64_t bytes)

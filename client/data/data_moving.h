@@ -22,8 +22,8 @@ void data_progress_begin(struct data_progress *progress, const struct engine *en
 bool data_is_late(const struct data_progress *progress);
 /* How much longer nothing may move; never less than a moment. */
 int64_t data_left_ms(const struct data_progress *progress);
-/* What a chunk that begins now may take. */
-int64_t data_chunk_ms(const struct data_progress *progress);
+/* What a chunk that begins now may take: so many times as long as nothing may move. */
+int64_t data_chunk_ms(const struct data_progress *progress, unsigned patiences);
 /* Of a transfer whose `arg` is a struct data_progress. */
 void data_moved(void *arg, uint64_t bytes);
 

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+#define SILENCE_MS    2500 /* nothing of a piece moves: it is looked whether the server is silent */
+#define MOST_SILENCES 10   /* that a piece may take as long as it moves: links may be slow */
+
 /* Two threads take pieces of one transfer: the session's runner, and a helper from the pool if one comes. */
 struct transfer {
     struct session *session;
@@ -66,7 +69,23 @@ static bool next_piece(struct transfer *transfer, uint64_t most, struct piece *p
     return found;
 }
 
-static enum esp_status move_once(struct transfer *transfer, struct piece *piece, struct esp_error *error)
+static int64_t piece_ms(const struct session *session)
+{
+    const int64_t most_ms = session_left_ms(session) + GRACE_MS,
+                  slow_ms = MOST_SILENCES * session->engine->call_timeout_ms;
+    return slow_ms < most_ms ? slow_ms : most_ms;
+}
+
+/* The first time it shows soon who is silent, where that leads to something. */
+static int64_t silence_ms(const struct session *session, unsigned attempt)
+{
+    const struct engine *engine = session->engine;
+    const bool soon = attempt == 0 && engine->answer_patience_ms > 0 && attempt_may_move(session);
+    return soon && SILENCE_MS < engine->call_timeout_ms ? SILENCE_MS : engine->call_timeout_ms;
+}
+
+static enum esp_status move_once(struct transfer *transfer, struct piece *piece, int64_t silence_ms,
+                                 struct esp_error *error)
 {
     struct session *session = transfer->session;
     struct message header = {.kind = transfer->send ? MESSAGE_PUT : MESSAGE_GET};
@@ -75,17 +94,17 @@ static enum esp_status move_once(struct transfer *transfer, struct piece *piece,
                                   .offset = piece->offset,
                                   .length = piece->length};
     const char *address = session->link->address;
-    int64_t timeout_ms = session->engine->call_timeout_ms;
+    const int64_t timeout_ms = piece_ms(session);
     if (transfer->send)
         return transport_put(session->engine->transport, address, &header,
-                             (const char *)piece->value->in + piece->offset, timeout_ms, error);
+                             (const char *)piece->value->in + piece->offset, timeout_ms, silence_ms, error);
     char *memory = piece->value->received ? piece->value->received : piece->value->out;
     while (piece->length > 0) {
         uint64_t moved = 0;
         header.chunk.offset = piece->offset;
         header.chunk.length = piece->length;
         enum esp_status status = transport_get(session->engine->transport, address, &header,
-                                               memory + piece->offset, &moved, timeout_ms, 0, error);
+                                               memory + piece->offset, &moved, timeout_ms, silence_ms, error);
         if (status == ESP_OK && (moved == 0 || moved > piece->length))
             status = error_set(error, ESP_PROTOCOL, "a result ended early");
         if (status != ESP_OK)
@@ -109,7 +128,7 @@ static enum esp_status move(struct transfer *transfer, struct piece *piece, stru
     enum esp_status status = ESP_OK;
     for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
         attempt_pause(session, attempt);
-        status = move_once(transfer, piece, error);
+        status = move_once(transfer, piece, silence_ms(session, attempt), error);
         /* A chunk that was damaged on the way is a violation of the protocol. */
         if ((!is_broken(status) && status != ESP_PROTOCOL) || session_left_ms(session) <= 1)
             break;

@@ -78,11 +78,19 @@ bool given_up_leaves(struct session *session)
 
 bool given_up_in_transfer(struct session *session)
 {
+    const struct engine *engine = session->engine;
+    const int64_t until_ns = clock_now_ns(engine->clock) + engine->call_timeout_ms * NS_PER_MS;
     struct esp_error unread;
-    return attempt_may_move(session) &&
-           link_acknowledge_within(session->link, given_up_answer_ms(session->engine, 1, 0), &unread) ==
-               ESP_TIMEOUT &&
-           given_up_is_lost(session->engine, session->server, session->link->address) && may_leave(session);
+    for (unsigned unanswered = 1; attempt_may_move(session) && !session_is_cancelled(session) &&
+                                  session_left_ms(session) > 1 && clock_now_ns(engine->clock) < until_ns;
+         unanswered++) {
+        if (link_acknowledge_within(session->link, given_up_answer_ms(engine, unanswered, 0), &unread) !=
+            ESP_TIMEOUT)
+            return false;
+        if (given_up_is_lost(session->engine, session->server, session->link->address))
+            return may_leave(session);
+    }
+    return false;
 }
 
 /* A job is called again by what is kept of it. */

@@ -24,8 +24,9 @@ bool given_up_is_lost(struct engine *engine, const char *server, const char *add
  * runner; may block. */
 bool given_up_leaves(struct session *session);
 
-/* A piece of its arguments or results was not answered in time. Whether it had better go elsewhere: its
- * server is silent, and the rest as there. Changes nothing: by any of its threads. May block. */
+/* Nothing of a piece of its arguments or results has moved for a while. Whether it had better go elsewhere:
+ * its server says nothing until agents have lost it, and the rest as there. Changes nothing: by any of its
+ * threads. May block, for call_timeout at most. */
 bool given_up_in_transfer(struct session *session);
 
 /* The server that has the session did not answer in time: looks at it until it answers (false), or until the

@@ -462,19 +462,26 @@ static enum esp_status move(struct transport *transport, const char *address, co
     return status;
 }
 
-enum esp_status inproc_put(struct transport *transport, const char *address, const struct message *header,
-                           const void *data, int64_t timeout_ms, struct esp_error *error)
+/* Chunks move here as a whole: nothing does before. */
+static int64_t as_a_whole_ms(int64_t timeout_ms, int64_t silence_ms)
 {
-    return move(transport, address, header, MESSAGE_PUT, data, NULL, NULL, timeout_ms, error);
+    return silence_ms > 0 && silence_ms < timeout_ms ? silence_ms : timeout_ms;
+}
+
+enum esp_status inproc_put(struct transport *transport, const char *address, const struct message *header,
+                           const void *data, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error)
+{
+    return move(transport, address, header, MESSAGE_PUT, data, NULL, NULL,
+                as_a_whole_ms(timeout_ms, silence_ms), error);
 }
 
 enum esp_status inproc_get(struct transport *transport, const char *address, const struct message *header,
                            void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                            struct esp_error *error)
 {
-    const int64_t most_ms = silence_ms > 0 && silence_ms < timeout_ms ? silence_ms : timeout_ms;
-    *moved = 0; /* chunks come here as a whole */
-    return move(transport, address, header, MESSAGE_GET, NULL, data, moved, most_ms, error);
+    *moved = 0;
+    return move(transport, address, header, MESSAGE_GET, NULL, data, moved,
+                as_a_whole_ms(timeout_ms, silence_ms), error);
 }
 
 /* ---- ends of endpoints ---- */

@@ -109,7 +109,8 @@ static enum esp_status move(struct transport *transport, const struct keeper *ke
                                              .ticket = ticket,
                                              .put = put,
                                              .bytes = bytes,
-                                             .timeout_ms = CHUNK_MS,
+                                             .timeout_ms = TRANSFER_SLOW * CHUNK_MS,
+                                             .still_ms = CHUNK_MS,
                                              .memory = memory};
     struct ranges done = {0};
     enum esp_status status = transfer_run(&options, &done, error);

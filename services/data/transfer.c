@@ -100,9 +100,11 @@ static enum esp_status move_once(const struct transfer_options *options, const s
         uint8_t *at = memory + (offset - piece->from);
         enum esp_status status =
             options->put
-                ? transport_put(options->transport, options->address, &header, at, options->timeout_ms, error)
+                ? transport_put(options->transport, options->address, &header, at, options->timeout_ms,
+                                options->still_ms, error)
                 : transport_get(options->transport, options->address, &header, at, &moved,
-                                options->timeout_ms, options->silence_ms, error);
+                                options->timeout_ms,
+                                options->silence_ms > 0 ? options->silence_ms : options->still_ms, error);
         if (status == ESP_OK && (moved == 0 || moved > length))
             status =
                 error_set(error, ESP_PROTOCOL, "%s: a datum of %llu bytes ends at byte %llu",

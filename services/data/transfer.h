@@ -17,6 +17,8 @@
 #include "util/ranges.h"
 
 #define TRANSFER_TRIES 4 /* of one chunk (core/message/chunk.h) */
+/* How many times still_ms a chunk may take as long as its bytes move: links may be slow. */
+#define TRANSFER_SLOW 10
 
 struct transfer_options {
     struct transport *transport;
@@ -25,7 +27,8 @@ struct transfer_options {
     uint64_t ticket;    /* of the offer, or of the open */
     bool put;           /* else get */
     uint64_t bytes;     /* of the datum */
-    int64_t timeout_ms; /* of one chunk */
+    int64_t timeout_ms; /* of one chunk, */
+    int64_t still_ms; /* and that nothing of it may move for, before it is tried again; 0: as long as that */
     /* Of a get: that nothing may come of a chunk for. Who is silent for longer is not asked for it again, as
      * somebody else may have it: ESP_TIMEOUT at once. 0: chunks are tried again whyever they failed. */
     int64_t silence_ms;

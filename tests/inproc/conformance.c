@@ -154,7 +154,7 @@ static void a_node_without_requests_says_so(void **state)
     assert_int_equal(transport_call(net, address, &greet, 2000, &reply, &error), ESP_PROTOCOL);
     assert_non_null(strstr(error.text, "deaf takes no greet"));
     message_clear(&reply);
-    assert_int_equal(transport_put(net, address, &header, "x", 2000, &error), ESP_PROTOCOL);
+    assert_int_equal(transport_put(net, address, &header, "x", 2000, 0, &error), ESP_PROTOCOL);
     endpoint_close(deaf);
 }
 
@@ -361,7 +361,7 @@ static void chunks_go_straight_to_their_place(void **state)
     for (uint64_t at = 0, piece; at < BYTES; at += piece) {
         piece = at + 1000003 < BYTES ? 1000003 : BYTES - at;
         struct message header = {.kind = MESSAGE_PUT, .chunk = {.offset = OFFSET + at, .length = piece}};
-        assert_int_equal(transport_put(net, a->address, &header, data + at, 5000, &error), ESP_OK);
+        assert_int_equal(transport_put(net, a->address, &header, data + at, 5000, 0, &error), ESP_OK);
     }
     assert_memory_equal(a->memory + OFFSET, data, BYTES);
     assert_int_equal(a->memory[OFFSET - 1], 0);
@@ -389,8 +389,8 @@ static void checksums_are_verified(void **state)
     struct message header = {.kind = MESSAGE_PUT,
                              .chunk = {.length = 9, .flags = CHUNK_HAS_CRC, .crc32c = 0xe3069283}};
     struct esp_error error;
-    assert_int_equal(transport_put(net, a->address, &header, "123456789", 5000, &error), ESP_OK);
-    assert_int_equal(transport_put(net, a->address, &header, "123456780", 5000, &error), ESP_PROTOCOL);
+    assert_int_equal(transport_put(net, a->address, &header, "123456789", 5000, 0, &error), ESP_OK);
+    assert_int_equal(transport_put(net, a->address, &header, "123456780", 5000, 0, &error), ESP_PROTOCOL);
     assert_non_null(strstr(error.text, "damaged"));
     await_number(a, &a->chunks_broken, 1);
     leave(a);
@@ -406,16 +406,16 @@ static void a_chunk_may_be_refused(void **state)
     uint64_t moved = 9;
     struct esp_error error;
     struct message put = {.kind = MESSAGE_PUT, .chunk = {.offset = 50, .length = 51}};
-    assert_int_equal(transport_put(net, a->address, &put, data, 5000, &error), ESP_LIMIT);
+    assert_int_equal(transport_put(net, a->address, &put, data, 5000, 0, &error), ESP_LIMIT);
     assert_non_null(strstr(error.text, "beyond the end"));
     struct message get = {.kind = MESSAGE_GET, .chunk = {.offset = 101, .length = 1}};
     assert_int_equal(transport_get(net, a->address, &get, data, &moved, 5000, 0, &error), ESP_LIMIT);
     assert_int_equal(moved, 0);
     put.chunk.offset = 0;
     put.chunk.length = (uint64_t)CAP_CHUNK + 1;
-    assert_int_equal(transport_put(net, a->address, &put, data, 5000, &error), ESP_INVALID);
+    assert_int_equal(transport_put(net, a->address, &put, data, 5000, 0, &error), ESP_INVALID);
     put.chunk.length = 0; /* nothing is something */
-    assert_int_equal(transport_put(net, a->address, &put, data, 5000, &error), ESP_OK);
+    assert_int_equal(transport_put(net, a->address, &put, data, 5000, 0, &error), ESP_OK);
     leave(a);
 }
 

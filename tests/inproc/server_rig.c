@@ -599,7 +599,7 @@ enum esp_status rig_put(struct rig *rig, struct session_id session, uint32_t arg
     struct message header = {.kind = MESSAGE_PUT};
     header.chunk =
         (struct chunk){.session = session, .argument = argument, .offset = offset, .length = length};
-    return transport_put(rig->transport, rig->options.name, &header, data, 1000, error);
+    return transport_put(rig->transport, rig->options.name, &header, data, 1000, 0, error);
 }
 
 enum esp_status rig_get(struct rig *rig, struct session_id session, uint32_t argument, uint64_t offset,

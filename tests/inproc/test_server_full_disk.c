@@ -76,7 +76,7 @@ static uint64_t offer(const char *text)
 static enum esp_status send(const struct datum_id *id, uint64_t ticket)
 {
     struct message header = transfer_header(true, id->key, ticket, 0, sizeof x);
-    return transport_put(rig.transport, "sed", &header, x, 5000, NULL);
+    return transport_put(rig.transport, "sed", &header, x, 5000, 0, NULL);
 }
 
 static enum esp_status finish(const char *text, uint64_t ticket)

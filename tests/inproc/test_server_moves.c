@@ -65,7 +65,7 @@ static void put_at_home(void)
     assert_int_equal(ask("home", &offer, &reply), ESP_OK);
     finish.finish = (struct finish){.datum = text, .ticket = reply.offer_reply.ticket};
     struct message header = transfer_header(true, id.key, reply.offer_reply.ticket, 0, sizeof x);
-    assert_int_equal(transport_put(home.transport, "home", &header, x, 5000, NULL), ESP_OK);
+    assert_int_equal(transport_put(home.transport, "home", &header, x, 5000, 0, NULL), ESP_OK);
     message_clear(&reply);
     assert_int_equal(ask("home", &finish, &reply), ESP_OK);
     message_clear(&reply);

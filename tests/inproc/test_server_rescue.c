@@ -99,7 +99,7 @@ static struct datum_id put(const char *server)
     struct answered finished = {0};
     assert_int_equal(ask(server, &offer, &reply), ESP_OK);
     struct message header = transfer_header(true, id.key, reply.offer_reply.ticket, 0, sizeof x);
-    assert_int_equal(transport_put(base.transport, server, &header, x, 5000, NULL), ESP_OK);
+    assert_int_equal(transport_put(base.transport, server, &header, x, 5000, 0, NULL), ESP_OK);
     finish.finish = (struct finish){.datum = text, .ticket = reply.offer_reply.ticket};
     rig_send(rig, &finish, 10, &finished);
     rig_run(rig, 0.2);

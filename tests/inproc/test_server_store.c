@@ -176,7 +176,7 @@ static void an_interrupted_put_goes_on_where_it_was(void **state)
     double back[N];
     assert_int_equal(offer(&id, "sed", N, &reply, &error), ESP_OK);
     struct message header = transfer_header(true, id.key, reply.offer_reply.ticket, 8000, 8000);
-    assert_int_equal(transport_put(rig.transport, "sed", &header, &x[1000], 5000, &error), ESP_OK);
+    assert_int_equal(transport_put(rig.transport, "sed", &header, &x[1000], 5000, 0, &error), ESP_OK);
     assert_int_equal(offer(&id, "sed", N, &reply, &error), ESP_OK);
     assert_int_equal(reply.offer_reply.n_gaps, 2);
     assert_int_equal(reply.offer_reply.gaps[0].to, 8000);
@@ -184,7 +184,7 @@ static void an_interrupted_put_goes_on_where_it_was(void **state)
     for (int i = 0; i < 2; i++) {
         struct datum_gap gap = reply.offer_reply.gaps[i];
         header = transfer_header(true, id.key, reply.offer_reply.ticket, gap.from, gap.to - gap.from);
-        assert_int_equal(transport_put(rig.transport, "sed", &header, (char *)x + gap.from, 5000, &error),
+        assert_int_equal(transport_put(rig.transport, "sed", &header, (char *)x + gap.from, 5000, 0, &error),
                          ESP_OK);
     }
     assert_int_equal(finish(&id, "sed", reply.offer_reply.ticket, &error), ESP_OK);
@@ -234,7 +234,7 @@ static void a_wrong_offer_leaves_nothing(void **state)
     request.offer.datum.datum = "nonsense";
     assert_int_equal(ask(&rig, "sed", &request, &reply, &error), ESP_INVALID);
     struct message header = transfer_header(true, id.key, 17, 0, 8);
-    assert_int_equal(transport_put(rig.transport, "sed", &header, x, 5000, &error), ESP_NOT_FOUND);
+    assert_int_equal(transport_put(rig.transport, "sed", &header, x, 5000, 0, &error), ESP_NOT_FOUND);
     assert_int_equal(rig_counts(&rig).store.unfinished, 0);
     message_clear(&reply);
 }

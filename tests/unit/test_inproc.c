@@ -354,14 +354,14 @@ static void a_damaged_chunk_is_noticed_where_it_arrives(void **state)
     inproc_set_faults(net, &(struct inproc_faults){.damage = 1});
     struct message put = {.kind = MESSAGE_PUT, .chunk = {.length = sizeof block}};
     struct message get = {.kind = MESSAGE_GET, .chunk = {.length = sizeof block}};
-    assert_int_equal(transport_put(net, "b", &put, data, 1000, &error), ESP_PROTOCOL);
+    assert_int_equal(transport_put(net, "b", &put, data, 1000, 0, &error), ESP_PROTOCOL);
     assert_non_null(strstr(error.text, "damaged"));
     assert_int_equal(n_broken, 1);
     assert_int_equal(transport_get(net, "b", &get, data, &moved, 1000, 0, &error), ESP_PROTOCOL);
     assert_int_equal(moved, 0);
     assert_int_equal(n_broken, 1); /* it left in order */
     inproc_set_faults(net, &(struct inproc_faults){0});
-    assert_int_equal(transport_put(net, "b", &put, data, 1000, &error), ESP_OK);
+    assert_int_equal(transport_put(net, "b", &put, data, 1000, 0, &error), ESP_OK);
     assert_memory_equal(block, data, sizeof block);
     endpoint_close(endpoint);
     transport_destroy(net);

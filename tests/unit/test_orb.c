@@ -212,7 +212,7 @@ static void a_guest_leaves_signals_alone_and_survives_broken_pipes(void **state)
     static uint8_t data[CAP_CHUNK];
     struct message put = {.kind = MESSAGE_PUT, .chunk = {.length = sizeof data}};
     for (int i = 0; i < 5; i++)
-        assert_int_not_equal(transport_put(transport, address, &put, data, 5000, NULL), ESP_OK);
+        assert_int_not_equal(transport_put(transport, address, &put, data, 5000, 0, NULL), ESP_OK);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     close(listener);
@@ -352,6 +352,15 @@ static void a_chunk_of_who_is_silent_is_given_up(void **state)
             assert_int_equal(back[i], 1); /* it is not written to any more */
         assert_int_equal(transport_get(transport, address, &get, back, &moved, 60000, 60000, NULL), ESP_OK);
         assert_int_equal(moved, sizeof back);
+
+        const struct message put = {.kind = MESSAGE_PUT, .chunk = {.length = 4096}};
+        atomic_store(&speaks, false);
+        atomic_store(&done, 0);
+        assert_int_equal(transport_put(transport, address, &put, back, 3600000, 100, NULL), ESP_TIMEOUT);
+        atomic_store(&speaks, true);
+        while (atomic_load(&done) == 0)
+            usleep(1000);
+        assert_int_equal(transport_put(transport, address, &put, back, 60000, 60000, NULL), ESP_OK);
         endpoint_close(endpoint);
         transport_destroy(transport);
     }

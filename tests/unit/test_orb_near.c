@@ -180,17 +180,17 @@ static void tells_what_is_not_there(size_t half)
     char *memory = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(mprotect(memory + half, half, PROT_NONE), 0);
     snprintf(found, sizeof found, "found %zu;", half);
-    assert_int_equal(transport_put(transport, address, &put, memory, 10000, &error), ESP_INVALID);
+    assert_int_equal(transport_put(transport, address, &put, memory, 10000, 0, &error), ESP_INVALID);
     assert_non_null(strstr(error.text, "memory cannot be read: expected"));
     assert_non_null(strstr(error.text, found));
     assert_int_equal(transport_get(transport, address, &get, memory, &moved, 10000, 0, &error), ESP_INVALID);
     assert_non_null(strstr(error.text, "memory cannot be written: expected"));
     assert_non_null(strstr(error.text, found));
     put.chunk.length = get.chunk.length = half;
-    assert_int_equal(transport_put(transport, address, &put, memory + half, 10000, &error), ESP_INVALID);
+    assert_int_equal(transport_put(transport, address, &put, memory + half, 10000, 0, &error), ESP_INVALID);
     assert_int_equal(transport_get(transport, address, &get, memory + half, &moved, 10000, 0, &error),
                      ESP_INVALID);
-    assert_int_equal(transport_put(transport, address, &put, memory, 10000, &error), ESP_OK);
+    assert_int_equal(transport_put(transport, address, &put, memory, 10000, 0, &error), ESP_OK);
     assert_int_equal(transport_get(transport, address, &get, memory, &moved, 10000, 0, &error), ESP_OK);
     munmap(memory, 2 * half);
 }
