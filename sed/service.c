@@ -116,6 +116,7 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
         .mpirun = settings->mpirun,
         .hostfile = settings->hostfile,
         .keeps_data = settings->rank_keeps_bytes,
+        .lends_data = settings->node.tls.certificate == NULL,
         .host = service->host,
         .output = ranks_output};
     if (settings->hostfile && settings->node.tls.certificate)
@@ -284,6 +285,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .host_bps = host_rate_measure(),
         .fetched_arg = service,
         .porters = service->porters ? porters_list : NULL,
+        .lenders = service->porters ? porters_lenders : NULL,
         .porters_arg = service->porters,
         .porters_seal = settings->node.tls.certificate != NULL,
     };

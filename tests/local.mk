@@ -691,6 +691,7 @@ shell_tests += tests/e2e/t0708-limits-of-ranks.t
 shell_tests += tests/e2e/t0709-aligned-operands.t
 shell_tests += tests/e2e/t0716-moved-source.t
 shell_tests += tests/e2e/t0719-slower-than-answers.t
+shell_tests += tests/e2e/t0710-straight-from-other-hosts.t
 unit_tests += tests/unit/test_pages
 tests_unit_test_pages_SOURCES = tests/unit/test_pages.c sed/crd/crd_recurring.c
 tests_unit_test_pages_LDADD = $(UNIT_LIBS)

@@ -164,6 +164,10 @@ struct data {
  * host is that of the address. Where they are encrypted a port of 0 and the key of 32 bytes
  * (sed/porter/porter_tls.h) come before. */
 #define EXTENSION_PORTERS 65
+/* Tag in such a reply, where they are not encrypted: porters of ranks on other hosts, which may keep pieces
+ * and are to be asked first. The name of the value there (two 64-bit numbers); then of each porter its rank
+ * (32 bits), port (16 bits), the length of its address (8 bits) and the address in numbers. Little-endian. */
+#define EXTENSION_LENDERS 141
 /* Tag in a pull: another datum of the same value is wanted, that lies as this says: rows and columns of ranks
  * (0: in one piece), rows and columns of a block, as 64-bit numbers, little-endian, then its identity. */
 #define EXTENSION_LAID 66

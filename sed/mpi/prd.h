@@ -46,7 +46,8 @@ int rank_way_move(const struct rank_way *way, const struct redistribution *what,
 
 /* ---- parts of data that a rank on another host keeps (prd_kept.c) ---- */
 
-/* In memory files of their own, between calls and in them; nothing of it is for several threads. */
+/* In memory files of their own, between calls and in them. Calls are one thread's; those of the rank's porter
+ * only find what is whole, hold it and let it go. */
 struct kept {
     struct job_key name; /* of the datum, as the daemon tells it */
     struct block_cyclic_matrix layout;
@@ -75,11 +76,16 @@ struct kept *kept_find(const struct kept_part *part);
 /* Any piece of a datum in pieces of that layout, and whose. */
 struct kept *kept_find_piece(struct job_key name, const struct block_cyclic_matrix *layout,
                              uint32_t element_bytes, int64_t *rank);
-/* Memory for it, to be filled by who says then that it is `whole`; what is let go of before is forgotten.
+/* Memory for it, to be filled by who says then kept_filled(); what is let go of before is forgotten.
  * NULL: there is no room for it, or the datum has no name. */
 struct kept *kept_make(const struct kept_part *part, uint64_t bytes);
+/* It is the part from now on. */
+void kept_filled(struct kept *kept);
 /* NULL is nothing to do. */
 void kept_let(struct kept *kept);
+/* What is whole, for porters of other servers that know its name. */
+struct porter_keeper;
+extern const struct porter_keeper kept_keeper;
 
 /* ---- parts of distributed arrays (prd_parts.c) ---- */
 

@@ -3,6 +3,7 @@
  * A rank whose daemon is on another host (sed/ranks/rank_far.h).
  */
 #include "sed/mpi/prd.h"
+#include "sed/porter/porter.h"
 #include "sed/porter/porter_stream.h"
 #include "sed/ranks/gang.h"
 
@@ -106,6 +107,8 @@ static int connect_to(const char *at, struct esp_error *error)
 
 /* ---- who is there ---- */
 
+static bool lends; /* what it keeps, to other servers */
+
 struct caller {
     const char *at;
     char secret[RANK_SECRET_TEXT];
@@ -151,8 +154,10 @@ static enum esp_status meet(int socket, const struct caller *caller, struct esp_
         status = porter_say(socket, &mine, sizeof mine, &nobody, error);
     if (status == ESP_OK)
         status = porter_hear(socket, &welcome, sizeof welcome, &nobody, error);
-    if (status == ESP_OK && caller->purpose == FAR_CALLS)
+    if (status == ESP_OK && caller->purpose == FAR_CALLS) {
         kept_begin(welcome.keeps_bytes);
+        lends = welcome.lends && welcome.keeps_bytes > 0;
+    }
     return status;
 }
 
@@ -239,9 +244,25 @@ static bool take_job(const struct far *far)
            ESP_OK;
 }
 
+/* Where the daemon sees the rank; what is kept may stay where it is when nobody can come. */
+static uint32_t start_lending(int socket)
+{
+    static struct porter *porter; /* as long as the rank */
+    struct sockaddr_storage name;
+    socklen_t size = sizeof name;
+    char host[NI_MAXHOST];
+    struct esp_error error = {.text = "it has no address"};
+    if (getsockname(socket, (struct sockaddr *)&name, &size) == 0 &&
+        getnameinfo((const struct sockaddr *)&name, size, host, sizeof host, NULL, 0, NI_NUMERICHOST) == 0 &&
+        porter_create_keeping(&kept_keeper, host, &porter, &error) == ESP_OK)
+        return porter_port(porter);
+    fprintf(stderr, "espalier-prd: a rank lends nothing to other servers: %s\n", error.text);
+    return 0;
+}
+
 static bool say_ready(int socket)
 {
-    struct far_message ready = {.kind = FAR_READY};
+    struct far_message ready = {.kind = FAR_READY, .lends = lends ? start_lending(socket) : 0};
     rank_measure(&ready.speed, false);
     rank_memory_begin();
     return far_say(socket, &ready, sizeof ready);

@@ -41,7 +41,7 @@ static void take_kept(const struct ring_part *of, const struct rank_part *part)
 {
     if (!of->goes_in || !part->input)
         return;
-    part->input->whole = true;
+    kept_filled(part->input);
     if (!part->in_place)
         memcpy(part->data, part->input->data, part->input->bytes);
 }
@@ -91,7 +91,7 @@ void far_let_go(struct rank_state *state, bool returned)
     for (uint32_t i = 0; i < state->ring->job.n_parts; i++) {
         struct rank_part *part = &state->parts[i];
         if (part->result && returned)
-            part->result->whole = true;
+            kept_filled(part->result);
         kept_let(part->input);
         kept_let(part->result);
         part->input = part->result = NULL;

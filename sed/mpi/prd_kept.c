@@ -3,14 +3,17 @@
  * Parts of data that a rank on another host keeps from call to call, so that they need not be sent again:
  * those that it has had and those that it has made. Data never change, so that what is kept is right for as
  * long as anybody asks for it; what was used longest ago gives way. Each is a memory file, which a call maps
- * as ranks of the daemon's host map pieces: where it only reads, it cannot write.
+ * as ranks of the daemon's host map pieces: where it only reads, it cannot write. Threads of the rank's
+ * porter lend them to other servers meanwhile: hence the lock.
  */
 #include "sed/mpi/prd.h"
 
 #include "core/redistribution/pieces.h"
+#include "sed/porter/porter.h"
 #include "services/nws/memory.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +23,7 @@
 #define OTHERS_PART  8          /* of what the host has free, that is left to others */
 #define LEAST_LOOKED (1u << 20) /* bytes of a part for which the host's memory is looked at */
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *all; /* what was used last comes first */
 static uint64_t most, used;
 static uint32_t n_kept;
@@ -68,22 +72,28 @@ static struct kept *look_up(const struct kept_part *part)
 
 struct kept *kept_find(const struct kept_part *part)
 {
+    pthread_mutex_lock(&lock);
     struct kept *kept = job_key_is_none(part->name) ? NULL : look_up(part);
-    return kept && kept->whole ? hold(kept) : NULL;
+    kept = kept && kept->whole ? hold(kept) : NULL;
+    pthread_mutex_unlock(&lock);
+    return kept;
 }
 
 struct kept *kept_find_piece(struct job_key name, const struct block_cyclic_matrix *layout,
                              uint32_t element_bytes, int64_t *rank)
 {
     struct kept *kept;
+    pthread_mutex_lock(&lock);
     DL_FOREACH(all, kept)
     {
         if (kept->whole && is_of(kept, name, layout, element_bytes)) {
             *rank = block_cyclic_matrix_rank(layout, kept->row, kept->col);
-            return hold(kept);
+            hold(kept);
+            break;
         }
     }
-    return NULL;
+    pthread_mutex_unlock(&lock);
+    return kept;
 }
 
 /* The one used longest ago that nobody holds. */
@@ -144,7 +154,7 @@ static bool make_memory(struct kept *kept)
     return false;
 }
 
-struct kept *kept_make(const struct kept_part *part, uint64_t bytes)
+static struct kept *make(const struct kept_part *part, uint64_t bytes)
 {
     struct kept *old = job_key_is_none(part->name) ? NULL : look_up(part);
     if (old && old->holders == 0)
@@ -173,8 +183,49 @@ struct kept *kept_make(const struct kept_part *part, uint64_t bytes)
     return kept;
 }
 
+struct kept *kept_make(const struct kept_part *part, uint64_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    struct kept *kept = make(part, bytes);
+    pthread_mutex_unlock(&lock);
+    return kept;
+}
+
+void kept_filled(struct kept *kept)
+{
+    pthread_mutex_lock(&lock);
+    kept->whole = true;
+    pthread_mutex_unlock(&lock);
+}
+
 void kept_let(struct kept *kept)
 {
+    pthread_mutex_lock(&lock);
     if (kept && --kept->holders == 0 && !kept->whole)
         forget(kept);
+    pthread_mutex_unlock(&lock);
 }
+
+/* ---- lent to other servers ---- */
+
+static const char *lend(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
+                        uint32_t element_bytes, uint64_t bytes, void **held)
+{
+    struct kept_part part = {.name = {name.high, name.low}, .layout = layout, .element_bytes = element_bytes};
+    block_cyclic_matrix_place(layout, piece, &part.row, &part.col);
+    struct kept *kept = kept_find(&part);
+    if (kept && kept->bytes == bytes && kept->layout.rows.n == layout->rows.n &&
+        kept->layout.cols.n == layout->cols.n) {
+        *held = kept;
+        return kept->data;
+    }
+    kept_let(kept);
+    return NULL;
+}
+
+static void let(void *held)
+{
+    kept_let(held);
+}
+
+const struct porter_keeper kept_keeper = {.hold = lend, .let = let};

@@ -152,18 +152,21 @@ static enum esp_status start(struct porter *porter, struct esp_error *error)
     return why == 0 ? ESP_OK : error_errno(error, "cannot start a porter's thread");
 }
 
-enum esp_status porter_create(const char *path, const char *host, struct porter **result,
-                              struct esp_error *error)
+/* `path`: NULL: it takes no orders. */
+static enum esp_status create(const char *path, const char *host, const struct porter_keeper *keeper,
+                              struct porter **result, struct esp_error *error)
 {
     struct porter *porter = calloc(1, sizeof *porter);
     if (!porter)
         return error_no_memory(error, "a porter");
     porter->local = porter->tcp = -1;
+    porter->keeper = keeper;
     pthread_mutex_init(&porter->lock, NULL);
     pthread_cond_init(&porter->changed, NULL);
     porter->stop = eventfd(0, EFD_CLOEXEC);
-    enum esp_status status =
-        porter->stop < 0 ? error_errno(error, "cannot start a porter") : listen_local(porter, path, error);
+    enum esp_status status = porter->stop < 0 ? error_errno(error, "cannot start a porter") : ESP_OK;
+    if (status == ESP_OK && path)
+        status = listen_local(porter, path, error);
     if (status == ESP_OK)
         status = listen_tcp(porter, host, error);
     if (status == ESP_OK)
@@ -173,6 +176,23 @@ enum esp_status porter_create(const char *path, const char *host, struct porter 
     else
         *result = porter;
     return status;
+}
+
+enum esp_status porter_create(const char *path, const char *host, struct porter **porter,
+                              struct esp_error *error)
+{
+    return create(path, host, NULL, porter, error);
+}
+
+enum esp_status porter_create_keeping(const struct porter_keeper *keeper, const char *host,
+                                      struct porter **porter, struct esp_error *error)
+{
+    return create(NULL, host, keeper, porter, error);
+}
+
+uint16_t porter_port(const struct porter *porter)
+{
+    return porter->port;
 }
 
 void porter_destroy(struct porter *porter)

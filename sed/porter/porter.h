@@ -26,6 +26,20 @@ struct porter;
  * is too long; ESP_SYSTEM. */
 enum esp_status porter_create(const char *path, const char *host, struct porter **porter,
                               struct esp_error *error);
+/* What a process keeps of data, piece by piece, to be read by whoever knows the name (struct porter_lenders).
+ */
+struct porter_keeper {
+    /* The piece of that number, `bytes` of it, by columns without gaps, which stays until let(*held). NULL:
+     * it is not kept. Threads of the porter call both. */
+    const char *(*hold)(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
+                        uint32_t element_bytes, uint64_t bytes, void **held);
+    void (*let)(void *held);
+};
+/* One for porters only, which lends in the open what `keeper` has; borrowed. ESP_SYSTEM. */
+enum esp_status porter_create_keeping(const struct porter_keeper *keeper, const char *host,
+                                      struct porter **porter, struct esp_error *error);
+/* Its TCP port. */
+uint16_t porter_port(const struct porter *porter);
 /* Ends what is under way, and waits for it. NULL is nothing to do. */
 void porter_destroy(struct porter *porter);
 

@@ -18,29 +18,41 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define LENDER_MS      3000 /* for a porter that need not be there: as long as another has nothing to do */
+#define VAIN_QUESTIONS 256  /* to lenders, who then are asked no more */
+
 /* As the links of a cluster are; what the order of the messages hangs on is the ratio of the two. */
 static const struct redistribution_costs costs = {.step_s = 1e-4, .element_s = 8e-9};
 
 /* ---- the way to another porter ---- */
 
-static enum esp_status finish_connecting(int socket, const struct porter_end *end, struct esp_error *error)
+/* Where somebody listens. */
+struct porter_door {
+    const char *host;
+    uint16_t port;
+    struct datum_key key;
+    int connect_ms;
+};
+
+static enum esp_status finish_connecting(int socket, int connect_ms, const struct porter_end *end,
+                                         struct esp_error *error)
 {
     int why = 0;
     socklen_t size = sizeof why;
-    enum esp_status status = porter_wait(socket, true, end, PORTER_CONNECT_MS, error);
+    enum esp_status status = porter_wait(socket, true, end, connect_ms, error);
     if (status == ESP_OK && getsockopt(socket, SOL_SOCKET, SO_ERROR, &why, &size) == 0 && why != 0)
         status = error_set(error, ESP_UNREACHABLE, "%s", strerror(why));
     return status == ESP_TIMEOUT ? error_set(error, ESP_UNREACHABLE, "it does not answer") : status;
 }
 
-static enum esp_status connect_to(const char *host, uint16_t port, const struct porter_end *end, int *socket_,
+static enum esp_status connect_to(const struct porter_door *door, const struct porter_end *end, int *socket_,
                                   struct esp_error *error)
 {
     const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
     char number[8];
-    snprintf(number, sizeof number, "%u", port);
-    int why = getaddrinfo(host, number, &wanted, &found);
+    snprintf(number, sizeof number, "%u", door->port);
+    int why = getaddrinfo(door->host, number, &wanted, &found);
     if (why != 0)
         return error_set(error, ESP_UNREACHABLE, "%s", gai_strerror(why));
     enum esp_status status = ESP_OK;
@@ -48,7 +60,7 @@ static enum esp_status connect_to(const char *host, uint16_t port, const struct 
     if (*socket_ < 0)
         status = error_errno(error, "cannot make a socket");
     else if (connect(*socket_, found->ai_addr, found->ai_addrlen) != 0)
-        status = errno == EINPROGRESS ? finish_connecting(*socket_, end, error)
+        status = errno == EINPROGRESS ? finish_connecting(*socket_, door->connect_ms, end, error)
                                       : error_set(error, ESP_UNREACHABLE, "%s", strerror(errno));
     freeaddrinfo(found);
     return status;
@@ -94,12 +106,12 @@ static enum esp_status hear_status(const struct porter_line *line, uint64_t byte
 }
 
 static enum esp_status ask_for(const struct porter_line *line, const struct porter_order *order,
-                               struct porter_message *message, const struct porter_end *end,
-                               struct esp_error *error)
+                               struct datum_key key, struct porter_message *message,
+                               const struct porter_end *end, struct esp_error *error)
 {
     uint64_t words[PORTER_REQUEST_WORDS], elements;
     message->checked = !line->tls && is_elsewhere(line->socket);
-    porter_request_write(message, order->ticket, order->key, words);
+    porter_request_write(message, order->ticket, key, words);
     enum esp_status status = porter_message_count(message, &elements, error);
     if (status == ESP_OK)
         status = porter_line_say(line, words, sizeof words, end, error);
@@ -108,31 +120,96 @@ static enum esp_status ask_for(const struct porter_line *line, const struct port
     return status == ESP_OK ? porter_message_receive(line, message, end, error) : status;
 }
 
-static enum esp_status fetch_message(const struct porter_order *order, char *pieces,
-                                     const struct redistribution_message *planned,
-                                     const struct porter_end *end, struct esp_error *error)
+static enum esp_status fetch_from(const struct porter_door *door, const struct porter_order *order,
+                                  struct porter_message *message, const struct porter_end *end,
+                                  struct esp_error *error)
 {
+    struct porter_line line = {.socket = -1};
+    enum esp_status status = connect_to(door, end, &line.socket, error);
+    if (status == ESP_OK && order->sealed)
+        status = porter_tls_connect(line.socket, order->ticket, order->secret, end, &line.tls, error);
+    if (status == ESP_OK)
+        status = ask_for(&line, order, door->key, message, end, error);
+    porter_tls_close(line.tls);
+    if (line.socket >= 0)
+        close(line.socket);
+    return status;
+}
+
+/* ---- lenders, who need not be there ---- */
+
+/* An order, and what is known of its lenders. */
+struct fetching {
+    const struct porter_order *order;
+    char *pieces;
+    const struct porter_end *end;
+    bool alone;     /* lenders are asked no more */
+    uint32_t vain;  /* questions to them */
+    uint32_t shift; /* the last one that had a piece is the rank of that piece's number and this */
+    bool nowhere[PORTERS_MOST]; /* pieces, modulo that, which no lender keeps */
+};
+
+/* ESP_NOT_FOUND: it does not keep the piece. */
+static enum esp_status ask_lender(struct fetching *fetching, const struct porter_lender *lender,
+                                  struct porter_message *message)
+{
+    const struct porter_order *order = fetching->order;
+    const struct porter_door door = {lender->host, lender->port, order->lenders.name, LENDER_MS};
+    struct porter_end end = *fetching->end;
+    if (end.stall_ms <= 0 || end.stall_ms > LENDER_MS)
+        end.stall_ms = LENDER_MS;
+    const enum esp_status status = fetch_from(&door, order, message, &end, NULL);
+    if (status == ESP_OK)
+        fetching->shift = lender->rank - (uint32_t)message->source;
+    else if (status != ESP_NOT_FOUND || ++fetching->vain == VAIN_QUESTIONS)
+        fetching->alone = true; /* a second one that is silent would be waited for as long */
+    return status;
+}
+
+/* The rank that should have it first: its place among the lenders, or 0. */
+static uint32_t likely_lender(const struct fetching *fetching, int32_t piece)
+{
+    const struct porter_lenders *lenders = &fetching->order->lenders;
+    for (uint32_t i = 0; i < lenders->n; i++)
+        if (lenders->all[i].rank == (uint32_t)piece + fetching->shift)
+            return i;
+    return 0;
+}
+
+/* False: none of them gives it, and it is as if nothing had come. */
+static bool fetch_from_lender(struct fetching *fetching, struct porter_message *message)
+{
+    const struct porter_lenders *lenders = &fetching->order->lenders;
+    bool *nowhere = &fetching->nowhere[(uint64_t)message->source % PORTERS_MOST];
+    if (*nowhere)
+        return false;
+    const uint32_t first = likely_lender(fetching, (int32_t)message->source);
+    for (uint32_t i = 0; i < lenders->n && !fetching->alone; i++)
+        if (ask_lender(fetching, &lenders->all[(first + i) % lenders->n], message) == ESP_OK)
+            return true;
+    *nowhere = true;
+    return false;
+}
+
+static enum esp_status fetch_message(struct fetching *fetching, const struct redistribution_message *planned,
+                                     struct esp_error *error)
+{
+    const struct porter_order *order = fetching->order;
     struct porter_message message = {.from = order->from,
                                      .to = order->to,
                                      .source = planned->source,
                                      .target = planned->target,
                                      .element_bytes = order->element_bytes,
-                                     .pieces = pieces};
+                                     .pieces = fetching->pieces};
     const uint32_t rank = (uint32_t)planned->source % order->n_ports;
-    const uint16_t port = order->ports[rank];
-    struct porter_line line = {.socket = -1};
-    enum esp_status status = connect_to(order->host, port, end, &line.socket, error);
-    if (status == ESP_OK && order->sealed)
-        status = porter_tls_connect(line.socket, order->ticket, order->secret, end, &line.tls, error);
-    if (status == ESP_OK)
-        status = ask_for(&line, order, &message, end, error);
-    porter_tls_close(line.tls);
-    if (line.socket >= 0)
-        close(line.socket);
+    const struct porter_door door = {order->host, order->ports[rank], order->key, PORTER_CONNECT_MS};
+    if (fetch_from_lender(fetching, &message))
+        return ESP_OK;
+    enum esp_status status = fetch_from(&door, order, &message, fetching->end, error);
     if (status != ESP_OK)
         error_prefix(error, "piece %d from %s%s%s%s:%u (porter %u of %u there)", planned->source,
                      *order->source ? "server " : "", order->source, *order->source ? ", " : "", order->host,
-                     port, rank, order->n_ports);
+                     door.port, rank, order->n_ports);
     return status;
 }
 
@@ -145,19 +222,19 @@ static void tell(const struct porter_end *end, uint64_t bytes)
         return; /* the next wait sees that it is closed */
 }
 
-static enum esp_status fetch_step(const struct porter_order *order, char *pieces,
-                                  const struct redistribution_plan *plan, int32_t step,
-                                  const struct porter_end *end, struct esp_error *error)
+static enum esp_status fetch_step(struct fetching *fetching, const struct redistribution_plan *plan,
+                                  int32_t step, struct esp_error *error)
 {
     size_t n;
     enum esp_status status = ESP_OK;
+    const struct porter_order *order = fetching->order;
     const struct redistribution_message *messages = redistribution_plan_step(plan, step, &n);
     for (size_t i = 0; status == ESP_OK && i < n; i++) {
         if ((uint32_t)messages[i].target % order->places != order->place)
             continue;
-        status = fetch_message(order, pieces, &messages[i], end, error);
+        status = fetch_message(fetching, &messages[i], error);
         if (status == ESP_OK)
-            tell(end, (uint64_t)messages[i].elements * order->element_bytes);
+            tell(fetching->end, (uint64_t)messages[i].elements * order->element_bytes);
     }
     return status;
 }
@@ -166,13 +243,14 @@ enum esp_status porter_fetch(const struct porter_order *order, char *pieces, con
                              struct esp_error *error)
 {
     const struct redistribution what = {.from = order->from, .to = order->to};
+    struct fetching fetching = {.order = order, .pieces = pieces, .end = end, .alone = order->sealed != 0};
     struct redistribution_plan *plan;
     enum esp_status status = redistribution_plan_create(&what, REDISTRIBUTION_BEST, &costs, &plan, error);
     if (status != ESP_OK)
         return status;
     int32_t steps = redistribution_plan_summary(plan)->steps;
     for (int32_t step = 0; status == ESP_OK && step < steps; step++)
-        status = fetch_step(order, pieces, plan, step, end, error);
+        status = fetch_step(&fetching, plan, step, error);
     redistribution_plan_destroy(plan);
     return status;
 }

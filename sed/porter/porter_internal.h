@@ -25,6 +25,7 @@ struct porter {
     pthread_cond_t changed; /* readers and threads that have ended */
     unsigned threads;
     struct lending *lendings;
+    const struct porter_keeper *keeper; /* NULL: it keeps nothing */
     char path[PORTER_PATH];
 };
 
@@ -53,8 +54,9 @@ struct porter_message {
     struct block_cyclic_matrix from, to;
     int64_t source, target;
     size_t element_bytes;
-    bool checked; /* a checksum follows */
-    char *pieces; /* all of `from` when it is sent, all of `to` when it is received */
+    bool checked;      /* a checksum follows */
+    char *pieces;      /* all of `from` when it is sent, all of `to` when it is received */
+    const char *piece; /* of `from`, that of `source` alone, in place of them; or NULL */
 };
 
 enum esp_status porter_message_send(const struct porter_line *line, const struct porter_message *message,

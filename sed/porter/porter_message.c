@@ -149,7 +149,9 @@ static enum esp_status walk_begin(struct walk *walk, struct esp_error *error)
     block_cyclic_matrix_place(&m->to, m->target, &to_row, &to_col);
     block_cyclic_matrix_shape(mine, rank, &rows, &cols);
     walk->leading = rows;
-    if (m->pieces)
+    if (m->piece && walk->write)
+        walk->piece = (char *)(uintptr_t)m->piece; /* only read */
+    else if (m->pieces)
         walk->piece = m->pieces + pieces_before(mine, rank) * m->element_bytes;
     enum esp_status status =
         redistribution_runs(&m->from.rows, &m->to.rows, from_row, to_row, &walk->rows, &walk->n_rows, error);
@@ -261,6 +263,7 @@ enum esp_status porter_message_count(const struct porter_message *message, uint6
     struct porter_message counted = *message;
     struct walk walk = {.message = &counted};
     counted.pieces = NULL;
+    counted.piece = NULL;
     enum esp_status status = walk_begin(&walk, error);
     *elements = sum(walk.rows, walk.n_rows) * sum(walk.cols, walk.n_cols);
     walk_end(&walk);

@@ -47,7 +47,8 @@ static bool is_sound(const struct porter_order *order)
          order->from.rows.n != order->to.rows.n || order->from.cols.n != order->to.cols.n))
         return false;
     return (uint64_t)held->rows.n * (uint64_t)held->cols.n * order->element_bytes == order->bytes &&
-           memchr(order->host, 0, sizeof order->host) && memchr(order->source, 0, sizeof order->source);
+           order->lenders.n <= PORTER_LENDERS_MOST && memchr(order->host, 0, sizeof order->host) &&
+           memchr(order->source, 0, sizeof order->source);
 }
 
 /* ---- what is lent ---- */
@@ -215,6 +216,41 @@ static enum esp_status say_status(const struct porter_line *line, enum esp_statu
     return porter_line_say(line, text, sizeof text, end, NULL);
 }
 
+/* What a request is about, while somebody reads. */
+struct reading {
+    struct lending *lending; /* or */
+    void *held;              /* of the keeper */
+};
+
+static bool keeper_has(const struct porter *porter, struct porter_message *message, struct datum_key name,
+                       void **held)
+{
+    const uint32_t element_bytes = (uint32_t)message->element_bytes;
+    if (!porter->keeper || element_bytes == 0 || element_bytes != message->element_bytes)
+        return false;
+    message->piece =
+        porter->keeper->hold(name, &message->from, message->source, element_bytes,
+                             pieces_count(&message->from, message->source) * element_bytes, held);
+    return message->piece != NULL;
+}
+
+static bool begin_reading(struct porter *porter, struct porter_message *message, uint64_t ticket,
+                          struct datum_key key, bool sealed, struct reading *reading)
+{
+    *reading = (struct reading){.lending = find(porter, message, ticket, key, sealed)};
+    if (reading->lending)
+        message->pieces = reading->lending->pieces;
+    return reading->lending || (!sealed && keeper_has(porter, message, key, &reading->held));
+}
+
+static void end_reading(struct porter *porter, const struct reading *reading)
+{
+    if (reading->lending)
+        let_go(porter, reading->lending);
+    else
+        porter->keeper->let(reading->held);
+}
+
 static void serve(struct porter *porter, const struct porter_line *line, uint64_t sealed_ticket,
                   const struct porter_end *end)
 {
@@ -225,17 +261,16 @@ static void serve(struct porter *porter, const struct porter_line *line, uint64_
     if (porter_line_hear(line, words, sizeof words, end, NULL) != ESP_OK ||
         !porter_request_read(words, &message, &ticket, &key) || (line->tls && ticket != sealed_ticket))
         return;
-    struct lending *lending = find(porter, &message, ticket, key, line->tls != NULL);
-    if (!lending) {
+    struct reading reading;
+    if (!begin_reading(porter, &message, ticket, key, line->tls != NULL, &reading)) {
         say_status(line, ESP_NOT_FOUND, 0, "the pieces are not lent (any more): ask for them again", end);
         return;
     }
-    message.pieces = lending->pieces;
     enum esp_status status = porter_message_count(&message, &elements, &error);
     if (say_status(line, status, elements * message.element_bytes, error.text, end) == ESP_OK &&
         status == ESP_OK)
         porter_message_send(line, &message, end, &error); /* who receives it tells what is wrong */
-    let_go(porter, lending);
+    end_reading(porter, &reading);
 }
 
 void porter_serve_porter(struct porter *porter, int socket)

@@ -10,11 +10,28 @@
 #include "core/redistribution/block_cyclic.h"
 #include "core/data/datum.h"
 
-#define PORTER_VERSION      4u
+#define PORTER_VERSION      5u
 #define PORTERS_MOST        4096 /* as ranks of a server (sed/ranks/rank_link.h) */
 #define PORTER_HOST         256  /* bytes of a host's name */
 #define PORTER_TEXT         512
 #define PORTER_SECRET_BYTES 32
+#define PORTER_LENDERS_MOST 64
+#define PORTER_LENDER_HOST  64 /* bytes of an address in numbers */
+
+/* Porters of ranks on other hosts than their daemon, which lend what they keep (struct porter_keeper) under
+ * the name that they know the value by: who knows it may read it, and each answers ESP_NOT_FOUND for a piece
+ * that it does not keep. None of them has to be there: the porters of the daemon's host lend everything. */
+struct porter_lender {
+    uint32_t rank;
+    uint16_t port; /* 0: none */
+    char host[PORTER_LENDER_HOST];
+};
+
+struct porter_lenders {
+    struct datum_key name;
+    uint32_t n;
+    struct porter_lender all[PORTER_LENDERS_MOST];
+};
 
 /* ---- the daemon and its own porter; memory comes with the order as a descriptor ---- */
 
@@ -40,7 +57,8 @@ struct porter_order {
     uint32_t stall_ms; /* for how long a source may send nothing; 0: PORTER_STALL_MS */
     uint16_t ports[PORTERS_MOST];
     char host[PORTER_HOST];
-    char source[PORTER_HOST]; /* the name of the server that lends, for errors; "": not known */
+    char source[PORTER_HOST];      /* the name of the server that lends, for errors; "": not known */
+    struct porter_lenders lenders; /* PORTER_FETCH: who is asked first; in the open only */
 };
 
 enum porter_answer_kind {

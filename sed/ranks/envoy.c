@@ -88,7 +88,9 @@ static enum esp_status prove(struct envoy *envoy, struct esp_error *error)
 
 static enum esp_status welcome(const struct envoy *envoy, struct esp_error *error)
 {
-    const struct far_message message = {.kind = FAR_WELCOME, .keeps_bytes = envoy->envoys->options.keeps};
+    const struct far_message message = {.kind = FAR_WELCOME,
+                                        .keeps_bytes = envoy->envoys->options.keeps,
+                                        .lends = envoy->envoys->options.lends};
     return porter_say(envoy->socket, &message, sizeof message, &envoy->end, error);
 }
 
@@ -169,6 +171,8 @@ static enum esp_status hear_ready(const struct envoy *envoy, struct esp_error *e
     message.speed = ready.speed;
     if (status == ESP_OK && !rank_link_send(envoy->channel, &message, NULL, 0, MSG_DONTWAIT))
         status = error_errno(error, "the pool of ranks does not hear");
+    if (status == ESP_OK)
+        envoys_lends(envoy, ready.lends);
     return status;
 }
 
@@ -236,5 +240,6 @@ enum esp_status envoy_serve(const struct envoy *envoy, struct esp_error *error)
             close(files[i]);
     }
     free(job);
+    envoys_lends_no_more(envoy);
     return status;
 }

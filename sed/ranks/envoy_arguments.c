@@ -111,17 +111,17 @@ static enum esp_status say_area(const struct envoy_call *call, const struct ring
 }
 
 /* Where this rank's part of the layout is, and how large it is. */
-struct place {
+struct part_place {
     int64_t row, col, rows, cols;
     uint64_t bytes;
 };
 
-static struct place place_of(const struct envoy_call *call, const struct ring_part *part)
+static struct part_place place_of(const struct envoy_call *call, const struct ring_part *part)
 {
     const struct block_cyclic_matrix *layout = &part->layout;
     int64_t place = call->rank - call->job->first_rank, cols = call->job->grid.cols;
-    struct place is = {.row = layout->rows.ranks > 1 ? place / cols : 0,
-                       .col = layout->cols.ranks > 1 ? place % cols : 0};
+    struct part_place is = {.row = layout->rows.ranks > 1 ? place / cols : 0,
+                            .col = layout->cols.ranks > 1 ? place % cols : 0};
     is.rows = block_cyclic_count(&layout->rows, is.row);
     is.cols = block_cyclic_count(&layout->cols, is.col);
     is.bytes = (uint64_t)(is.rows * is.cols) * part->element_bytes;
@@ -129,7 +129,7 @@ static struct place place_of(const struct envoy_call *call, const struct ring_pa
 }
 
 static enum esp_status cut_part(const struct envoy_call *call, const struct ring_part *part,
-                                const struct place *is, char *cut, struct esp_error *error)
+                                const struct part_place *is, char *cut, struct esp_error *error)
 {
     struct view view;
     uint64_t bytes = (uint64_t)(part->layout.rows.n * part->layout.cols.n) * part->element_bytes;
@@ -162,7 +162,7 @@ static enum esp_status say_part(const struct envoy_call *call, const struct far_
                                 struct esp_error *error)
 {
     const struct ring_part *part = &call->job->parts[i];
-    const struct place is = place_of(call, part);
+    const struct part_place is = place_of(call, part);
     if (!part->goes_in || is.bytes == 0 || is_there(call, wants, i, is.bytes))
         return ESP_OK;
     char *cut = malloc(is.bytes);
@@ -209,7 +209,7 @@ static enum esp_status hear_area(const struct envoy_call *call, const struct rin
 
 /* Into its piece of a datum. */
 static enum esp_status hear_piece(const struct envoy_call *call, const struct ring_part *part,
-                                  const struct place *is, struct esp_error *error)
+                                  const struct part_place *is, struct esp_error *error)
 {
     struct view view;
     int64_t rank = block_cyclic_matrix_rank(&part->layout, is->row, is->col);
@@ -225,7 +225,7 @@ static enum esp_status hear_piece(const struct envoy_call *call, const struct ri
 
 /* Into the whole array. */
 static enum esp_status hear_elements(const struct envoy_call *call, const struct ring_part *part,
-                                     const struct place *is, struct esp_error *error)
+                                     const struct part_place *is, struct esp_error *error)
 {
     struct view view;
     char *cut = malloc(is->bytes);
@@ -247,7 +247,7 @@ static enum esp_status hear_part(const struct envoy_call *call, const struct rin
 {
     const struct process_grid *grid = &call->job->grid;
     const int64_t place = call->rank - call->job->first_rank;
-    const struct place is = place_of(call, part);
+    const struct part_place is = place_of(call, part);
     if (!gang_puts_back(part, grid, place / grid->cols, place % grid->cols) || is.bytes == 0)
         return ESP_OK;
     return part->to.there ? hear_piece(call, part, &is, error) : hear_elements(call, part, &is, error);

@@ -6,6 +6,7 @@
 #define SED_ENVOY_INTERNAL_H
 
 #include "sed/porter/porter_stream.h"
+#include "sed/porter/porter_wire.h"
 #include "sed/ranks/envoy.h"
 
 #include <pthread.h>
@@ -25,7 +26,8 @@ struct envoys {
     /* under the lock */
     uint32_t threads, strangers; /* strangers: of these, who has not proved anything */
     char secret[RANK_SECRET_TEXT];
-    int64_t told_ns; /* when the log last told of a stranger; 0: never */
+    int64_t told_ns;               /* when the log last told of a stranger; 0: never */
+    struct porter_lenders lenders; /* those that are there */
 };
 
 struct envoy {
@@ -46,6 +48,12 @@ enum esp_status envoy_serve(const struct envoy *envoy, struct esp_error *error);
  * it has ended; if it has said how, the pool at the channel `end` was told. */
 enum esp_status envoy_hear(int socket, const struct porter_end *end, struct far_message *message,
                            struct esp_error *error);
+
+/* ---- envoys.c ---- */
+
+/* The rank lends at that port of its host (0: nowhere); or is gone. */
+void envoys_lends(const struct envoy *envoy, uint32_t port);
+void envoys_lends_no_more(const struct envoy *envoy);
 
 /* ---- envoy_call.c ---- */
 

@@ -230,6 +230,45 @@ struct job_key envoys_name(struct envoys *envoys, struct job_key key)
     return name;
 }
 
+/* ---- ranks that lend what they keep ---- */
+
+void envoys_lends(const struct envoy *envoy, uint32_t port)
+{
+    struct porter_lenders *lenders = &envoy->envoys->lenders;
+    struct porter_lender lender = {.rank = envoy->hello.rank, .port = (uint16_t)port};
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    if (port == 0 || port > UINT16_MAX || getpeername(envoy->socket, (struct sockaddr *)&peer, &size) != 0 ||
+        getnameinfo((const struct sockaddr *)&peer, size, lender.host, sizeof lender.host, NULL, 0,
+                    NI_NUMERICHOST) != 0)
+        return;
+    pthread_mutex_lock(&envoy->envoys->lock);
+    if (lenders->n < PORTER_LENDERS_MOST)
+        lenders->all[lenders->n++] = lender;
+    pthread_mutex_unlock(&envoy->envoys->lock);
+}
+
+void envoys_lends_no_more(const struct envoy *envoy)
+{
+    struct porter_lenders *lenders = &envoy->envoys->lenders;
+    pthread_mutex_lock(&envoy->envoys->lock);
+    for (uint32_t i = 0; i < lenders->n; i++)
+        if (lenders->all[i].rank == envoy->hello.rank)
+            lenders->all[i--] = lenders->all[--lenders->n];
+    pthread_mutex_unlock(&envoy->envoys->lock);
+}
+
+void envoys_lenders(struct envoys *envoys, struct job_key key, struct porter_lenders *lenders)
+{
+    const struct job_key name = envoys_name(envoys, key);
+    pthread_mutex_lock(&envoys->lock);
+    *lenders = envoys->lenders;
+    pthread_mutex_unlock(&envoys->lock);
+    lenders->name = (struct datum_key){.high = name.high, .low = name.low};
+    if (job_key_is_none(name))
+        lenders->n = 0;
+}
+
 void envoys_count(struct envoys *envoys, struct envoys_counts *counts)
 {
     *counts = (struct envoys_counts){.sent = atomic_load(&envoys->sent),

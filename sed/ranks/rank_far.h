@@ -96,6 +96,8 @@ struct far_message {
     uint32_t end;                       /* FAR_LAST_WORD: as of rank_link.h, with refused_bytes */
     int32_t code;                       /* likewise */
     struct parallel_speed speed;        /* FAR_READY */
+    uint32_t lends; /* FAR_WELCOME: whether porters of other servers may have what is kept;
+                       FAR_READY: the port where they find it, 0: nowhere */
     char text[RING_ANSWER_TEXT];
 };
 

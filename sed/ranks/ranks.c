@@ -365,6 +365,14 @@ void ranks_porters(struct workers *workers, struct porter_list *list)
     pthread_mutex_unlock(&pool->lock);
 }
 
+void ranks_lenders(struct workers *workers, struct job_key key, struct porter_lenders *lenders)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    lenders->n = 0;
+    if (pool->envoys)
+        envoys_lenders(pool->envoys, key, lenders);
+}
+
 int32_t ranks_pid(struct workers *workers, uint32_t rank)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;

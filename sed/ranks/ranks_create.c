@@ -122,6 +122,7 @@ static enum esp_status send_envoys(struct rank_pool *pool, struct esp_error *err
     const struct envoys_options options = {.host = pool->options.host,
                                            .ranks = pool->options.ranks,
                                            .keeps = pool->options.keeps_data,
+                                           .lends = pool->options.lends_data,
                                            .bell = pool->bell,
                                            .ring = ring_of,
                                            .arrived = ranks_on_arrival,

@@ -40,6 +40,7 @@
 
 struct server;
 struct porter_list;
+struct porter_lenders;
 
 struct server_options {
     const char *name; /* copied */
@@ -96,6 +97,8 @@ struct server_options {
     /* The porters that carry pieces now (sed/porter/porter_order.h). Any thread, without the lock. NULL: the
      * server carries none. */
     void (*porters)(void *arg, struct porter_list *list);
+    /* Ranks on other hosts that lend what they keep of that value, likewise. NULL: there are none. */
+    void (*lenders)(void *arg, struct datum_key value, struct porter_lenders *lenders);
     void *porters_arg;
     bool porters_seal; /* they speak over encrypted connections only */
 };

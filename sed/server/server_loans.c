@@ -21,7 +21,8 @@ struct porter_loans {
     struct ticket *ticket;
     struct call *call; /* NULL: nobody waits any more */
     struct porter_order order;
-    int fd; /* of the pieces */
+    struct datum_key value; /* by which ranks on other hosts know it */
+    int fd;                 /* of the pieces */
     struct porter_list porters;
     int sockets[PORTERS_MOST];
     uint32_t n;
@@ -55,6 +56,8 @@ static void make(struct porter_loans *loans, struct esp_error *error)
         if (status != ESP_OK)
             error_prefix(error, "server %s, %s", loans->server->name, porter_name(&loans->porters, i, name));
     }
+    if (options->lenders && !loans->order.sealed)
+        options->lenders(options->porters_arg, loans->value, &loans->order.lenders);
     if (status == ESP_OK && loans->n == 0)
         error_set(error, ESP_BUSY, "the porters of server %s are being started", loans->server->name);
 }
@@ -64,15 +67,18 @@ static struct message *answer(struct porter_loans *loans)
     struct message *reply = data_open_answer(loans->server, loans->ticket);
     if (!reply || reply->open_reply.outcome.status != ESP_OK)
         return reply;
-    struct extension *extension = arena_alloc(&reply->arena, sizeof *extension);
+    struct extension *extensions = arena_alloc(&reply->arena, 2 * sizeof *extensions);
     uint8_t *value = arena_alloc(&reply->arena, PORTERS_VALUE_MOST);
-    if (!extension || !value) {
+    uint8_t *lenders = arena_alloc(&reply->arena, sizeof loans->order.lenders);
+    if (!extensions || !value || !lenders) {
         message_destroy(reply);
         return NULL;
     }
     loans->order.n_ports = loans->n;
-    *extension = (struct extension){EXTENSION_PORTERS, value, porters_write(&loans->order, value)};
-    reply->open_reply.extensions = (struct extensions){extension, 1};
+    extensions[0] = (struct extension){EXTENSION_PORTERS, value, porters_write(&loans->order, value)};
+    extensions[1] =
+        (struct extension){EXTENSION_LENDERS, lenders, lenders_write(&loans->order.lenders, lenders)};
+    reply->open_reply.extensions = (struct extensions){extensions, loans->order.lenders.n > 0 ? 2 : 1};
     return reply;
 }
 
@@ -114,6 +120,8 @@ static enum esp_status prepare(struct porter_loans *loans, struct esp_error *err
     const struct store_memory *memory = store_pin_memory(ticket->pin);
     const struct datum_shape *shape = store_pin_shape(ticket->pin);
     struct porter_order *order = &loans->order;
+    const struct laying *laying = layings_find(&loans->server->data.layings, ticket->id.key);
+    loans->value = laying ? laying->value : ticket->id.key;
     *order = (struct porter_order){.kind = PORTER_LEND,
                                    .version = PORTER_VERSION,
                                    .ticket = ticket->number,

@@ -84,6 +84,63 @@ bool porters_read(const struct extension *ports, struct porter_order *order)
     return true;
 }
 
+#define NAME_BYTES   16
+#define LENDER_BYTES 7 /* and its address */
+
+uint32_t lenders_write(const struct porter_lenders *lenders, uint8_t *value)
+{
+    const uint64_t name[2] = {htole64(lenders->name.high), htole64(lenders->name.low)};
+    uint8_t *to = value + NAME_BYTES;
+    memcpy(value, name, NAME_BYTES);
+    for (uint32_t i = 0; i < lenders->n; i++) {
+        const struct porter_lender *lender = &lenders->all[i];
+        const uint32_t rank = htole32(lender->rank);
+        const uint16_t port = htole16(lender->port);
+        const size_t length = strnlen(lender->host, sizeof lender->host - 1);
+        memcpy(to, &rank, sizeof rank);
+        memcpy(to + 4, &port, sizeof port);
+        to[6] = (uint8_t)length;
+        memcpy(to + LENDER_BYTES, lender->host, length);
+        to += LENDER_BYTES + length;
+    }
+    return (uint32_t)(to - value);
+}
+
+/* The bytes that it has; 0: it is malformed. */
+static uint32_t read_lender(const uint8_t *from, uint32_t bytes, struct porter_lender *lender)
+{
+    uint32_t rank;
+    uint16_t port;
+    if (bytes < LENDER_BYTES || from[6] >= sizeof lender->host || bytes < LENDER_BYTES + (uint32_t)from[6])
+        return 0;
+    memcpy(&rank, from, sizeof rank);
+    memcpy(&port, from + 4, sizeof port);
+    *lender = (struct porter_lender){.rank = le32toh(rank), .port = le16toh(port)};
+    memcpy(lender->host, from + LENDER_BYTES, from[6]);
+    return LENDER_BYTES + (uint32_t)from[6];
+}
+
+void lenders_read(const struct extension *extension, struct porter_lenders *lenders)
+{
+    uint64_t name[2];
+    lenders->n = 0;
+    if (!extension || extension->length < NAME_BYTES)
+        return;
+    memcpy(name, extension->value, NAME_BYTES);
+    lenders->name = (struct datum_key){.high = le64toh(name[0]), .low = le64toh(name[1])};
+    uint32_t at = NAME_BYTES;
+    while (at < extension->length && lenders->n < PORTER_LENDERS_MOST) {
+        const uint32_t bytes =
+            read_lender(extension->value + at, extension->length - at, &lenders->all[lenders->n]);
+        if (bytes == 0) {
+            lenders->n = 0;
+            return;
+        }
+        lenders->n++;
+        at += bytes;
+    }
+}
+
 static enum esp_status make_order(const struct pull *pull, const char *address,
                                   const struct open_reply *opened, struct porter_order *order,
                                   struct esp_error *error)
@@ -102,6 +159,7 @@ static enum esp_status make_order(const struct pull *pull, const char *address,
     order->element_bytes = (uint32_t)base_type_size(shape.type);
     if (status == ESP_OK && !porters_read(extension_find(&opened->extensions, EXTENSION_PORTERS), order))
         status = error_set(error, ESP_REFUSED, "it does not lend pieces: it is of an earlier version");
+    lenders_read(extension_find(&opened->extensions, EXTENSION_LENDERS), &order->lenders);
     if (status == ESP_OK && pull->server->options.porters_seal && !order->sealed)
         status = error_set(error, ESP_REFUSED,
                            "it lends pieces in the open, and server %s, which has certificates, fetches them "
@@ -196,8 +254,8 @@ static enum esp_status carry(struct pull *pull, struct porter_order *order, cons
             ? take_memory(pull, order, &fd, error)
             : error_set(error, ESP_BUSY, "the porters of server %s are being started", pull->server->name);
     if (status == ESP_OK) {
-        log_debug("%u porters fetch pieces of a datum from %u at %s%s", porters->n, order->n_ports,
-                  order->host, order->sealed ? ", encrypted" : "");
+        log_debug("%u porters fetch pieces of a datum from %u at %s%s, and %u on other hosts", porters->n,
+                  order->n_ports, order->host, order->sealed ? ", encrypted" : "", order->lenders.n);
         status = porter_fetch_all(porters, order, fd, watch, &let_go, error);
         if (status != ESP_OK)
             error_prefix(error, "server %s", pull->server->name);

@@ -324,6 +324,104 @@ static void a_malformed_order_is_refused(void **state)
     assert_string_equal(error.text, "the porter was handed a malformed order");
 }
 
+/* ---- ranks on other hosts that lend what they keep ---- */
+
+#define KEPT_PIECE 1
+
+static const struct datum_key kept_name = {33, 44};
+static char *kept; /* the piece, which the daemon's porters have no longer as it was */
+static int holders, held;
+
+static const char *hold(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
+                        uint32_t element_bytes, uint64_t bytes, void **what)
+{
+    if (!datum_key_equal(name, kept_name) || piece != KEPT_PIECE)
+        return NULL;
+    assert_int_equal(element_bytes, sizeof(double));
+    assert_int_equal(bytes, pieces_count(layout, piece) * sizeof(double));
+    __atomic_add_fetch(&holders, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&held, 1, __ATOMIC_SEQ_CST);
+    *what = &holders;
+    return kept;
+}
+
+static void let(void *what)
+{
+    __atomic_sub_fetch((int *)what, 1, __ATOMIC_SEQ_CST);
+}
+
+static const struct porter_keeper keeper = {.hold = hold, .let = let};
+
+static struct porter *keep(void)
+{
+    struct porter *porter;
+    struct esp_error error;
+    const uint64_t bytes = pieces_count(&order.from, KEPT_PIECE) * sizeof(double);
+    fill(&order.from, source.pieces, false);
+    char *piece = (char *)(source.pieces + pieces_before(&order.from, KEPT_PIECE));
+    kept = malloc(bytes);
+    memcpy(kept, piece, bytes);
+    memset(piece, 0, bytes);
+    holders = held = 0;
+    if (porter_create_keeping(&keeper, "127.0.0.1", &porter, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    order.lenders = (struct porter_lenders){.name = kept_name, .n = 2};
+    for (uint32_t i = 0; i < 2; i++) { /* ranks 6 and 7, of which the first has nothing */
+        order.lenders.all[i] = (struct porter_lender){.rank = 6 + i, .port = porter_port(porter)};
+        snprintf(order.lenders.all[i].host, PORTER_LENDER_HOST, "127.0.0.1");
+    }
+    return porter;
+}
+
+static void give_back(void)
+{
+    const uint64_t bytes = pieces_count(&order.from, KEPT_PIECE) * sizeof(double);
+    memcpy(source.pieces + pieces_before(&order.from, KEPT_PIECE), kept, bytes);
+}
+
+static void arrives(void)
+{
+    struct told told = {0};
+    struct esp_error error = {.text = ""};
+    assert_int_equal(fetch(&target, &order, &told, &error), ESP_OK);
+    assert_int_equal(told.bytes, source.bytes);
+    fill(&order.to, target.pieces, true);
+}
+
+static void a_piece_that_a_lender_keeps_comes_from_there(void **state)
+{
+    (void)state;
+    struct porter *porter = keep();
+    arrives();
+    porter_destroy(porter);
+    assert_true(held > 0);
+    assert_int_equal(holders, 0);
+    free(kept);
+}
+
+static void a_lender_that_is_gone_is_not_needed(void **state)
+{
+    (void)state;
+    struct porter *porter = keep();
+    give_back();
+    porter_destroy(porter);
+    arrives();
+    assert_int_equal(held, 0);
+    free(kept);
+}
+
+static void a_lender_does_not_give_what_goes_by_another_name(void **state)
+{
+    (void)state;
+    struct porter *porter = keep();
+    give_back();
+    order.lenders.name.low++;
+    arrives();
+    porter_destroy(porter);
+    assert_int_equal(held, 0);
+    free(kept);
+}
+
 int main(void)
 {
 #define FAULT(name) cmocka_unit_test_setup_teardown(name, prepare, clean_up)
@@ -346,6 +444,9 @@ int main(void)
         FAULT(memory_there_that_cannot_be_read_is_told),
         FAULT(other_sizes_than_those_of_what_is_there_are_refused),
         FAULT(a_malformed_order_is_refused),
+        FAULT(a_piece_that_a_lender_keeps_comes_from_there),
+        FAULT(a_lender_that_is_gone_is_not_needed),
+        FAULT(a_lender_does_not_give_what_goes_by_another_name),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
