@@ -119,6 +119,9 @@ enum esp_status untaken_ask(struct server *server, const struct asker *asker, co
                             int64_t patience_ns, struct esp_error *error);
 /* The client knows it: it stays. ESP_NOT_FOUND: it is not here (any more). */
 enum esp_status untaken_take(struct server *server, const struct datum_id *id, struct esp_error *error);
+/* It is about to be there: where a client has to take it, the disk knows that, too. ESP_NO_MEMORY,
+ * ESP_SYSTEM. */
+enum esp_status untaken_made(struct server *server, struct datum_key key, struct esp_error *error);
 void untaken_tick(struct server *server, int64_t now_ns);
 /* Those that nobody has taken are deleted. */
 void untaken_release(struct server *server);

@@ -5,6 +5,8 @@
  */
 #include "sed/server/server_pull.h"
 
+#include "sed/server/server_data_internal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,7 +343,9 @@ static enum esp_status commit(struct pull *pull, struct esp_error *error)
     struct server *server = pull->server;
     struct store_work *work = NULL;
     endpoint_enter(server->endpoint);
-    enum esp_status status = store_commit(server->data.store, &pull->asker.is, pull->as.key, &work, error);
+    enum esp_status status = pull->laid ? untaken_made(server, pull->as.key, error) : ESP_OK;
+    if (status == ESP_OK)
+        status = store_commit(server->data.store, &pull->asker.is, pull->as.key, &work, error);
     endpoint_leave(server->endpoint);
     if (!work)
         return status;

@@ -70,9 +70,17 @@ enum esp_status untaken_take(struct server *server, const struct datum_id *id, s
                          "server %s does not have %s: it was not taken in time, or deleted", server->name,
                          datum_id_short(id, text));
     struct untaken *untaken = find(server, id->key);
-    if (untaken)
+    if (!untaken)
+        return ESP_OK;
+    const enum esp_status status = store_note_taken(server->data.store, id->key, error);
+    if (status == ESP_OK)
         forget(server, untaken);
-    return ESP_OK;
+    return status;
+}
+
+enum esp_status untaken_made(struct server *server, struct datum_key key, struct esp_error *error)
+{
+    return find(server, key) ? store_note_untaken(server->data.store, key, error) : ESP_OK;
 }
 
 /* Whether it is gone, or was never made. */

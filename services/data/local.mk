@@ -23,5 +23,6 @@ services_libservices_la_SOURCES += \
 	services/data/store_room.c \
 	services/data/store_state.h \
 	services/data/store_traces.c \
+	services/data/store_untaken.c \
 	services/data/store_use.c \
 	services/data/store_work.c

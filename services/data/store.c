@@ -186,6 +186,7 @@ void store_end(struct store *store, struct datum *datum, enum store_end end)
     forget_on_disk(store, datum);
     store_stay(store, datum->key);
     store_spare_no_more(store, datum);
+    store_forget_untaken(store, datum);
     if (visible && datum->stream)
         datum_stream_unlink(datum->stream); /* those who read it may outlive a new one of its name */
     if (visible) {

@@ -160,6 +160,13 @@ enum esp_status store_put_shape(struct store *store, const struct store_asker *a
  * request does no harm. */
 enum esp_status store_commit(struct store *store, const struct store_asker *asker, struct datum_key key,
                              struct store_work **work, struct esp_error *error);
+
+/* Nobody knows yet that the unfinished datum is made: if the process ends before store_note_taken(), it is
+ * not there at the next start. Only durable ones outlive their process, for the others this does nothing.
+ * ESP_SYSTEM, ESP_NO_MEMORY: the disk. */
+enum esp_status store_note_untaken(struct store *store, struct datum_key key, struct esp_error *error);
+/* Somebody does: from ESP_OK on it survives as others do. ESP_SYSTEM. */
+enum esp_status store_note_taken(struct store *store, struct datum_key key, struct esp_error *error);
 /* Gives it up. Its memory goes when nothing moves in it any more. ESP_NOT_FOUND, ESP_REFUSED; ESP_BUSY while
  * it is being committed. */
 enum esp_status store_abort(struct store *store, const struct store_asker *asker, struct datum_key key,

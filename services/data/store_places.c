@@ -7,7 +7,6 @@
 
 #include "util/log.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +16,10 @@
 #define HEAD         "espalier places 1\n"
 #define NEW          "places.new"
 #define ENDING       ".places"
-#define NAME_BYTES   (DATUM_DIGITS + sizeof ENDING)
 
-static const char *file_name(struct datum_key key, char name[NAME_BYTES])
+static const char *file_name(struct datum_key key, char name[STORE_BESIDE_NAME])
 {
-    snprintf(name, NAME_BYTES, "%016" PRIx64 "%016" PRIx64 ENDING, key.high, key.low);
-    return name;
+    return store_beside_name(key, ENDING, name);
 }
 
 static bool is_among(const char *names, size_t bytes, const char *name)
@@ -57,7 +54,7 @@ enum esp_status store_write_places(struct store *store, struct datum_key key, co
 {
     struct files *files = store->options.files;
     const size_t before = strlen(head);
-    char name[NAME_BYTES], text[PLACES_HEAD_BYTES + PLACES_BYTES];
+    char name[STORE_BESIDE_NAME], text[PLACES_HEAD_BYTES + PLACES_BYTES];
     struct file *file;
     if (bytes > PLACES_BYTES)
         return error_set(error, ESP_LIMIT, "expected at most %d bytes of names of servers, found %zu",
@@ -147,7 +144,7 @@ const char *store_places(const struct store *store, struct datum_key key, size_t
 void store_remove_places(struct store *store, struct datum_key key)
 {
     struct files *files = store->options.files;
-    char name[NAME_BYTES];
+    char name[STORE_BESIDE_NAME];
     files->ops->remove(files, file_name(key, name), NULL);
 }
 
@@ -159,33 +156,6 @@ void store_forget_places(struct store *store, const struct datum *datum)
 }
 
 /* ---- at the start ---- */
-
-struct found {
-    struct datum_key *keys;
-    size_t n, capacity;
-};
-
-static enum esp_status note(void *arg, const char *name, const char *kind, struct esp_error *error)
-{
-    struct found *found = arg;
-    struct datum_key key;
-    char as_datum[DATUM_FILE_NAME];
-    if (kind || strlen(name) != NAME_BYTES - 1 || strcmp(name + DATUM_DIGITS, ENDING) != 0)
-        return ESP_OK;
-    snprintf(as_datum, sizeof as_datum, "%.*s.datum", DATUM_DIGITS, name);
-    if (!datum_file_key(as_datum, &key))
-        return ESP_OK;
-    if (found->n == found->capacity) {
-        const size_t capacity = found->capacity ? 2 * found->capacity : 64;
-        void *keys = realloc(found->keys, capacity * sizeof *found->keys);
-        if (!keys)
-            return error_no_memory(error, "the names of data");
-        found->keys = keys;
-        found->capacity = capacity;
-    }
-    found->keys[found->n++] = key;
-    return ESP_OK;
-}
 
 /* What such a file says. */
 struct told {
@@ -255,7 +225,7 @@ static void recover_one(struct store *store, struct datum_key key)
 {
     struct files *files = store->options.files;
     struct datum *datum = store_find(store, key);
-    char name[NAME_BYTES];
+    char name[STORE_BESIDE_NAME];
     struct told told;
     struct esp_error error;
     file_name(key, name);
@@ -273,11 +243,10 @@ static void recover_one(struct store *store, struct datum_key key)
 
 enum esp_status store_recover_places(struct store *store, struct esp_error *error)
 {
-    struct found found = {0};
-    struct files *files = store->options.files;
-    enum esp_status status = files->ops->list(files, "", note, &found, error);
+    struct store_keys found;
+    enum esp_status status = store_list_beside(store->options.files, ENDING, &found, error);
     for (size_t i = 0; status == ESP_OK && i < found.n; i++)
-        recover_one(store, found.keys[i]);
-    free(found.keys);
+        recover_one(store, found.items[i]);
+    free(found.items);
     return status;
 }

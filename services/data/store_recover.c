@@ -137,6 +137,52 @@ static enum esp_status note_name(void *arg, const char *name, const char *kind, 
     return ESP_OK;
 }
 
+/* ---- files beside those of data ---- */
+
+const char *store_beside_name(struct datum_key key, const char *ending, char name[STORE_BESIDE_NAME])
+{
+    snprintf(name, STORE_BESIDE_NAME, "%016" PRIx64 "%016" PRIx64 "%s", key.high, key.low, ending);
+    return name;
+}
+
+struct beside {
+    const char *ending;
+    struct store_keys *keys;
+};
+
+static enum esp_status note_beside(void *arg, const char *name, const char *kind, struct esp_error *error)
+{
+    const struct beside *beside = arg;
+    struct store_keys *keys = beside->keys;
+    struct datum_key key;
+    char as_datum[DATUM_FILE_NAME];
+    if (kind || strlen(name) < DATUM_DIGITS || strcmp(name + DATUM_DIGITS, beside->ending) != 0)
+        return ESP_OK;
+    snprintf(as_datum, sizeof as_datum, "%.*s.datum", DATUM_DIGITS, name);
+    if (!datum_file_key(as_datum, &key))
+        return ESP_OK;
+    if (keys->n == keys->capacity) {
+        const size_t capacity = keys->capacity ? 2 * keys->capacity : 64;
+        void *items = realloc(keys->items, capacity * sizeof *keys->items);
+        if (!items)
+            return error_no_memory(error, "the names of data");
+        keys->items = items;
+        keys->capacity = capacity;
+    }
+    keys->items[keys->n++] = key;
+    return ESP_OK;
+}
+
+enum esp_status store_list_beside(struct files *files, const char *ending, struct store_keys *keys,
+                                  struct esp_error *error)
+{
+    struct beside beside = {ending, keys};
+    *keys = (struct store_keys){0};
+    return files->ops->list(files, "", note_beside, &beside, error);
+}
+
+/* ---- the data ---- */
+
 static enum esp_status list_names(struct files *files, const char *folder, bool finished, struct names *names,
                                   struct esp_error *error)
 {
@@ -258,6 +304,8 @@ enum esp_status store_recover(struct store *store, struct esp_error *error)
         status = remove_unfinished(files, error);
     if (status == ESP_OK)
         status = store_recover_asides(store, error);
+    if (status == ESP_OK)
+        status = store_recover_untaken(store, error);
     if (status == ESP_OK)
         status = recover_all(store, error);
     if (status == ESP_OK)

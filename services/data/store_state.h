@@ -64,6 +64,7 @@ struct datum {
     char *places; /* other servers that keep it for good: names, each with its NUL */
     size_t places_bytes;
     bool places_on_disk;
+    bool untaken; /* has a file that says so (store_untaken.c) */
     struct ranges arrived;
     struct datum_stream *stream; /* its file under a temporary name: of an unfinished one, whose pieces go
                                   * there and not to memory; of a replica that is larger than the memory */
@@ -249,6 +250,12 @@ void store_forget_places(struct store *store, const struct datum *datum);
 /* After the data. ESP_NO_MEMORY, ESP_SYSTEM. */
 enum esp_status store_recover_places(struct store *store, struct esp_error *error);
 
+/* ---- store_untaken.c ---- */
+/* It has gone, and so does the file that says that nobody knows it. */
+void store_forget_untaken(struct store *store, struct datum *datum);
+/* Before the data: those of which nobody knows are removed. ESP_NO_MEMORY, ESP_SYSTEM. */
+enum esp_status store_recover_untaken(struct store *store, struct esp_error *error);
+
 /* ---- store_room.c ---- */
 /* Memory for all of the datum. ESP_NO_MEMORY, ESP_BUSY, ESP_SYSTEM. */
 enum esp_status store_take_memory(struct store *store, struct datum *datum, struct esp_error *error);
@@ -269,6 +276,16 @@ void store_fill_memory(const struct datum *datum, struct store_memory *memory);
 /* ---- store_recover.c ---- */
 /* The folder is ours and of this version, or becomes it; then all data in it. */
 enum esp_status store_recover(struct store *store, struct esp_error *error);
+/* Of a file beside that of a datum: its 32 digits and an ending. */
+#define STORE_BESIDE_NAME (DATUM_DIGITS + 16)
+const char *store_beside_name(struct datum_key key, const char *ending, char name[STORE_BESIDE_NAME]);
+struct store_keys {
+    struct datum_key *items; /* the caller's to free, also after a failure */
+    size_t n, capacity;
+};
+/* The data that have a file of that ending, whether they are there or not. ESP_NO_MEMORY, ESP_SYSTEM. */
+enum esp_status store_list_beside(struct files *files, const char *ending, struct store_keys *keys,
+                                  struct esp_error *error);
 
 /* ---- store_aside.c ---- */
 #define DAMAGED_FOLDER "damaged"

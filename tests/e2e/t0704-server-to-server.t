@@ -250,12 +250,14 @@ check "a move that is given up leaves nothing either" leaves_nothing KILL espali
 check "and what was to move where it was" same "$W"
 not_told() { before=$(listed) && ! espalier data mv "$W" three --grid 2x3 --block 2 >/dev/full 2>error && nothing_left && same "$W"; }
 check "who cannot be told the identity of the new one keeps the old one" not_told
-stopped_meanwhile() {
+ended_meanwhile() { # ended_meanwhile SIGNAL
     kept=$(persistent)
     ordered_by KILL espalier data cp "$A" three --grid 2x3 --block 2 || return 1
-    stop three
+    was_ready=$(($(count_lines "ranks are ready" three) + $(count_lines "ranks are ready" two)))
+    stop three "$1"
     start three espalier-sed --foreground "$work/three.conf"
-    wait_until is_back
+    wait_until is_back && wait_until are_ready
 }
-check "a server that is stopped before it has noticed does not come back with it" stopped_meanwhile
+check "a server that is stopped before it has noticed does not come back with it" ended_meanwhile TERM
+check "nor does one that is killed" ended_meanwhile KILL
 finish

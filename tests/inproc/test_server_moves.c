@@ -6,10 +6,12 @@
 #include "tests/inproc/server_rig.h"
 
 #include "services/data/transfer.h"
+#include "tests/unit/crashing_files.h"
 
-enum { N = 1000 };
+enum { N = 1000, DISK = 64 << 20 };
 
 static struct rig home, far;
+static struct disk *disks[2]; /* theirs */
 static double x[N];
 
 /* ---- what happens in between ---- */
@@ -109,20 +111,23 @@ static struct answered move_to(struct rig *to)
 
 /* Data without bytes: nothing is carried, and the rest is as with others. */
 static struct datum_id empty, made;
+static enum datum_mode mode;
 
 static void put_empty_at_home(void)
 {
     int64_t dims[] = {0, 3};
     char name[DATUM_TEXT];
+    struct answered answered = {0};
     struct message offer = {.kind = MESSAGE_OFFER}, finish = {.kind = MESSAGE_FINISH}, reply;
     assert_int_equal(datum_id_draw("home", &empty, NULL), ESP_OK);
     offer.offer.datum = (struct datum_info){
-        .datum = datum_id_text(&empty, name), .type = TYPE_DOUBLE, .dims = dims, .n_dims = 2};
+        .datum = datum_id_text(&empty, name), .type = TYPE_DOUBLE, .dims = dims, .n_dims = 2, .mode = mode};
     assert_int_equal(ask("home", &offer, &reply), ESP_OK);
     finish.finish = (struct finish){.datum = name, .ticket = reply.offer_reply.ticket};
     message_clear(&reply);
-    assert_int_equal(ask("home", &finish, &reply), ESP_OK);
-    message_clear(&reply);
+    rig_send(&home, &finish, 100, &answered); /* where it is durable, the disk is in between */
+    rig_run(&home, 1);
+    assert_true(answered.done && answered.status == ESP_OK);
 }
 
 enum taking { NOT_YET, TAKEN, UNKNOWN /* as clients of earlier versions */ };
@@ -201,12 +206,66 @@ static void what_a_client_of_an_earlier_version_orders_stays(void **state)
     assert_true(far_has_made());
 }
 
+static void open_far(void)
+{
+    rig_open(&far, &(struct rig_options){.store_memory = 64u << 20,
+                                         .store_disk = DISK,
+                                         .files = disk_mount(disks[1]),
+                                         .porters = true,
+                                         .name = "far",
+                                         .beside = &home});
+}
+
+/* While it makes another one; it can delete nothing then. */
+static void far_loses_power(void)
+{
+    disk_crash_at(disks[1], 1);
+    assert_int_equal(datum_id_draw("far", &made, NULL), ESP_OK);
+    assert_int_not_equal(lay(NOT_YET).status, ESP_OK);
+    rig_close(&far);
+    disk_power_cut(disks[1]);
+    open_far();
+}
+
+static void what_nobody_has_taken_does_not_outlive_its_server(void **state)
+{
+    (void)state;
+    mode = DATUM_PERSISTENT;
+    order_made(NOT_YET);
+    far_loses_power();
+    assert_false(far_has_made());
+}
+
+static void what_was_taken_does(void **state)
+{
+    (void)state;
+    mode = DATUM_PERSISTENT;
+    order_made(NOT_YET);
+    assert_int_equal(lay(TAKEN).status, ESP_OK);
+    far_loses_power();
+    assert_true(far_has_made());
+}
+
+static void so_does_what_a_client_of_an_earlier_version_has_ordered(void **state)
+{
+    (void)state;
+    mode = DATUM_PERSISTENT;
+    order_made(UNKNOWN);
+    far_loses_power();
+    assert_true(far_has_made());
+}
+
 static int setup(void **state)
 {
     (void)state;
-    rig_open(&home, &(struct rig_options){.store_memory = 64u << 20, .name = "home"});
-    rig_open(&far, &(struct rig_options){
-                       .store_memory = 64u << 20, .porters = true, .name = "far", .beside = &home});
+    mode = DATUM_VOLATILE;
+    for (int i = 0; i < 2; i++)
+        disks[i] = disk_create(5 + (uint64_t)i);
+    rig_open(&home, &(struct rig_options){.store_memory = 64u << 20,
+                                          .store_disk = DISK,
+                                          .files = disk_mount(disks[0]),
+                                          .name = "home"});
+    open_far();
     plain = home.transport->ops;
     watching = *plain;
     watching.call = call_watched;
@@ -226,6 +285,8 @@ static int teardown(void **state)
     home.transport->ops = plain;
     rig_close(&far);
     rig_close(&home);
+    for (int i = 0; i < 2; i++)
+        disk_destroy(disks[i]);
     return 0;
 }
 
@@ -384,6 +445,9 @@ int main(void)
         TEST(what_is_made_for_a_client_that_is_gone_goes),
         TEST(what_a_client_has_taken_stays),
         TEST(what_a_client_of_an_earlier_version_orders_stays),
+        TEST(what_nobody_has_taken_does_not_outlive_its_server),
+        TEST(what_was_taken_does),
+        TEST(so_does_what_a_client_of_an_earlier_version_has_ordered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
