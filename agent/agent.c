@@ -243,6 +243,8 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
         status = administer_create(agent, options, error);
     if (status == ESP_OK)
         status = learning_begin(agent, error);
+    if (status == ESP_OK)
+        awaited_begin(agent);
     return status;
 }
 
@@ -339,6 +341,7 @@ void agent_stop(struct agent *agent, const char *reason)
         membership_leave(agent->membership, reason);
     registered_leave(agent, reason);
     children_dismiss(agent->children, reason);
+    awaited_end(agent);
     endpoint_leave(agent->endpoint);
     agent_drop(agent);
 }

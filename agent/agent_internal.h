@@ -94,6 +94,7 @@ struct agent {
     uint32_t absent_told;       /* how many of them those above have heard of */
     struct lost_problems lost_problems;
     struct returning returning; /* servers below that start again, or may */
+    struct timer keep_awaited;  /* them, in the state folder */
     struct knowledge *knowledge;
     struct catalog_store *catalogs;
     struct location *location; /* of data below */
@@ -322,6 +323,13 @@ bool learning_abandon(struct agent *agent, const struct call *call);
 void learning_clear(struct agent *agent);
 
 /* awaited.c: servers that are being started again */
+
+/* Those that an earlier life expected are, for what is left of their time. */
+void awaited_begin(struct agent *agent);
+/* What is not in its file yet is written. */
+void awaited_end(struct agent *agent);
+/* The node is there again. */
+void awaited_back(struct agent *agent, const char *node);
 /* That node was told to start again, and obeys: it may be gone before its word of that has come up here. */
 void awaited_ordered(struct agent *agent, const char *server);
 /* A child goes: if it said that it starts again, or may, it is expected; and so is who has fallen silent,

@@ -2,9 +2,63 @@
  *
  * Servers that are being started again, or may be: they take no sessions any more, or have gone and are not
  * back yet; servers that end, until they have gone; and those that have fallen silent. Who wants one of them,
- * or what nobody else does, is told so, and waits.
+ * or what nobody else does, is told so, and waits. The state folder has those that have gone, for the agent's
+ * next life.
  */
 #include "agent/agent_internal.h"
+#include "services/awaited_file.h"
+
+#include <time.h>
+
+/* Those of one machine go together, and are written together. */
+#define KEEP_WITHIN_NS (100 * NS_PER_MS)
+
+/* ---- for the next life ---- */
+
+static void keep(struct agent *agent)
+{
+    struct esp_error error;
+    if (awaited_file_write(agent->duty.state_dir, &agent->returning, agent_now(agent), time(NULL), &error) !=
+        ESP_OK)
+        log_warning("which servers are expected back is forgotten when this agent ends: %s", error.text);
+}
+
+static void on_keep(struct timer *timer, int64_t now_ns, void *context)
+{
+    (void)timer;
+    (void)now_ns;
+    keep(context);
+}
+
+static void changed(struct agent *agent)
+{
+    if (agent->duty.state_dir && !timer_is_set(&agent->keep_awaited))
+        timers_set(&agent->timers, &agent->keep_awaited, agent_now(agent) + KEEP_WITHIN_NS, NULL);
+}
+
+void awaited_begin(struct agent *agent)
+{
+    struct esp_error error;
+    agent->keep_awaited = (struct timer){.fire = on_keep, .context = agent};
+    if (agent->duty.state_dir && awaited_file_read(agent->duty.state_dir, &agent->returning, agent_now(agent),
+                                                   time(NULL), &error) != ESP_OK)
+        log_warning("servers that were expected back may not be any more: %s", error.text);
+}
+
+void awaited_end(struct agent *agent)
+{
+    if (timer_is_set(&agent->keep_awaited))
+        keep(agent);
+    timers_cancel(&agent->timers, &agent->keep_awaited);
+}
+
+void awaited_back(struct agent *agent, const char *node)
+{
+    if (returning_forget(&agent->returning, node))
+        changed(agent);
+}
+
+/* ---- who is expected ---- */
 
 static int64_t at_most(uint64_t ms)
 {
@@ -28,6 +82,7 @@ static void note(struct agent *agent, const struct knowledge_node *node, bool si
                                        .incarnation = node->incarnation};
     const int64_t now_ns = agent_now(agent);
     returning_note(&agent->returning, &record, node->catalog, silent, now_ns, now_ns + wait_ns);
+    changed(agent);
 }
 
 void awaited_ordered(struct agent *agent, const char *server)

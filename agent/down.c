@@ -254,7 +254,7 @@ static bool is_new(const struct agent *agent, const struct branch *branch, const
 static void forget_absence(struct agent *agent, const char *node)
 {
     absent_forget(&agent->absentees, node);
-    returning_forget(&agent->returning, node);
+    awaited_back(agent, node);
 }
 
 static void on_report(void *self, struct child *child, const struct report *report, bool whole)

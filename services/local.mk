@@ -28,6 +28,8 @@ services_libservices_la_LIBADD = core/libcore.la
 # What agents and servers do on orders of administrators; no business of the client library.
 noinst_LTLIBRARIES += services/libduty.la
 services_libduty_la_SOURCES = \
+	services/awaited_file.c \
+	services/awaited_file.h \
 	services/duty.c \
 	services/duty.h \
 	services/duty_internal.h \

@@ -15,6 +15,7 @@ struct returning_server {
     char *name, *parent, *address;
     uint64_t incarnation;
     struct known_catalog *catalog;
+    char *problems; /* as in struct returning_entry */
     bool silent;
 };
 
@@ -26,6 +27,7 @@ static void drop(struct returning *returning, struct returning_server *server)
     free(server->name);
     free(server->parent);
     free(server->address);
+    free(server->problems);
     free(server);
 }
 
@@ -40,11 +42,12 @@ static struct returning_server *find(const struct returning *returning, const ch
     return NULL;
 }
 
-void returning_forget(struct returning *returning, const char *name)
+bool returning_forget(struct returning *returning, const char *name)
 {
     struct returning_server *server = find(returning, name);
     if (server)
         drop(returning, server);
+    return server != NULL;
 }
 
 /* Those that were ended come back; of the silent ones that is a hope only. */
@@ -64,25 +67,69 @@ static bool make_room(struct returning *returning, bool silent)
     return true;
 }
 
+static const char *next_name(const char *name)
+{
+    return name + strlen(name) + 1;
+}
+
+static char *copy_names(const char *names)
+{
+    const char *end = names;
+    while (*end)
+        end = next_name(end);
+    const size_t bytes = (size_t)(end - names) + 1;
+    char *copy = malloc(bytes);
+    return copy ? memcpy(copy, names, bytes) : NULL;
+}
+
+void returning_restore(struct returning *returning, const struct returning_entry *entry)
+{
+    struct returning_server *server = NULL;
+    returning_forget(returning, entry->name);
+    if (!make_room(returning, entry->silent) || !(server = calloc(1, sizeof *server)))
+        return;
+    *server = (struct returning_server){.gone_ns = entry->gone_ns,
+                                        .until_ns = entry->until_ns,
+                                        .name = strdup(entry->name),
+                                        .parent = strdup(entry->parent),
+                                        .address = strdup(entry->address),
+                                        .incarnation = entry->incarnation,
+                                        .catalog = catalog_hold(entry->catalog),
+                                        .problems = entry->problems ? copy_names(entry->problems) : NULL,
+                                        .silent = entry->silent};
+    LL_APPEND(returning->first, server);
+    returning->n++;
+    if (!server->name || !server->parent || !server->address || (entry->problems && !server->problems))
+        drop(returning, server);
+}
+
 void returning_note(struct returning *returning, const struct node_record *record,
                     struct known_catalog *catalog, bool silent, int64_t now_ns, int64_t until_ns)
 {
-    struct returning_server *server = NULL;
-    returning_forget(returning, record->name);
-    if (!make_room(returning, silent) || !(server = calloc(1, sizeof *server)))
-        return;
-    *server = (struct returning_server){.gone_ns = now_ns,
-                                        .until_ns = until_ns,
-                                        .name = strdup(record->name),
-                                        .parent = strdup(record->parent),
-                                        .address = strdup(record->address),
-                                        .incarnation = record->incarnation,
-                                        .catalog = catalog_hold(catalog),
-                                        .silent = silent};
-    LL_APPEND(returning->first, server);
-    returning->n++;
-    if (!server->name || !server->parent || !server->address)
-        drop(returning, server);
+    const struct returning_entry entry = {.name = record->name,
+                                          .parent = record->parent,
+                                          .address = record->address,
+                                          .incarnation = record->incarnation,
+                                          .silent = silent,
+                                          .gone_ns = now_ns,
+                                          .until_ns = until_ns,
+                                          .catalog = catalog};
+    returning_restore(returning, &entry);
+}
+
+bool returning_each(const struct returning *returning,
+                    bool (*visit)(void *arg, const struct returning_entry *entry), void *arg)
+{
+    const struct returning_server *server;
+    LL_FOREACH(returning->first, server)
+    {
+        const struct returning_entry entry = {server->name,        server->parent,  server->address,
+                                              server->incarnation, server->silent,  server->gone_ns,
+                                              server->until_ns,    server->catalog, server->problems};
+        if (!visit(arg, &entry))
+            return false;
+    }
+    return true;
 }
 
 void returning_tick(struct returning *returning, int64_t now_ns)
@@ -131,10 +178,14 @@ int64_t returning_left_ns(const struct returning *returning, const char *name, i
     return server && !server->silent ? server->until_ns - now_ns : 0;
 }
 
-static bool solves(const struct known_catalog *catalog, const char *problem)
+static bool solves(const struct returning_server *server, const char *problem)
 {
+    const struct known_catalog *catalog = server->catalog;
     for (uint32_t i = 0; catalog && i < catalog->n_variants; i++)
         if (strcmp(catalog->variants[i]->problem, problem) == 0)
+            return true;
+    for (const char *name = server->problems; name && *name; name = next_name(name))
+        if (strcmp(name, problem) == 0)
             return true;
     return false;
 }
@@ -144,7 +195,7 @@ const char *returning_solver(const struct returning *returning, const char *prob
     const struct returning_server *server, *found = NULL;
     LL_FOREACH(returning->first, server)
     {
-        if (now_ns < server->until_ns && (!found || found->silent) && solves(server->catalog, problem))
+        if (now_ns < server->until_ns && (!found || found->silent) && solves(server, problem))
             found = server;
     }
     return found ? found->name : NULL;

@@ -46,8 +46,24 @@ struct returning {
  * one where as many as may be were ended. */
 void returning_note(struct returning *returning, const struct node_record *record,
                     struct known_catalog *catalog, bool silent, int64_t now_ns, int64_t until_ns);
-/* It is there again, or was lost. */
-void returning_forget(struct returning *returning, const char *server);
+/* It is there again, or was lost. Whether it was expected. */
+bool returning_forget(struct returning *returning, const char *server);
+
+/* One of them, for who keeps them beyond this process. */
+struct returning_entry {
+    const char *name, *parent, *address;
+    uint64_t incarnation;
+    bool silent;
+    int64_t gone_ns, until_ns;
+    struct known_catalog *catalog; /* what it solves; NULL: see `problems` */
+    const char *problems;          /* names, each with its zero, an empty one behind the last; NULL: none */
+};
+/* All, the one that went first at the beginning. `visit` (false: no more of them) changes nothing. Whether it
+ * wanted all. */
+bool returning_each(const struct returning *returning,
+                    bool (*visit)(void *arg, const struct returning_entry *entry), void *arg);
+/* Notes one that an earlier life had; texts are copied. */
+void returning_restore(struct returning *returning, const struct returning_entry *entry);
 /* Forgets those that are expected no longer. */
 void returning_tick(struct returning *returning, int64_t now_ns);
 /* When the first of them is so; CLOCK_NEVER: none is expected. */

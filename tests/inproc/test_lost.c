@@ -8,7 +8,10 @@
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void a_problem_that_only_a_lost_server_may_solve_is_told_with_it(void **state)
 {
@@ -248,6 +251,60 @@ static void a_server_that_was_ended_in_good_order_is_awaited_for_a_while(void **
     platform_close(&other);
 }
 
+static void remove_file(const char *folder, const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+}
+
+/* Its agent dies meanwhile, with and without a word, and is another process then. `dir`: it has a state
+ * folder. */
+static void an_agent_that_is_started_again_waits_for_those_that_it_waited_for(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/espalier-awaited-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    for (int dir = 0; dir < 2; dir++) {
+        struct platform other;
+        platform_open(&other, 31);
+        other.agent_options.state_dir = dir ? folder : NULL;
+        size_t master = platform_agent(&other, "ma", "");
+        struct simulated_server *server = platform_server(&other, "s", "ma");
+        assert_true(platform_settle(&other, master, 1, 5000));
+        expect_described(&other, "job", ESP_OK);
+        simulated_may_return(server, 30000);
+        platform_run_ms(&other, 1000);
+        platform_server_stop(&other, server);
+        platform_run_ms(&other, 2000);
+        expect_awaited(&other, "job", "", true);
+        for (int life = 0; life < 2; life++) { /* what it has read itself it keeps, too */
+            platform_agent_kill(&other, master);
+            platform_agent_start(&other, master);
+            platform_run_ms(&other, 8000); /* it is sure of itself again */
+            expect_awaited(&other, "job", "", dir);
+            expect_awaited(&other, "job", "s", dir);
+            expect_awaited(&other, "jobb", "", false);
+            expect_node(&other, "s", dir ? ESP_NO_SERVER : ESP_NOT_FOUND);
+            expect_described(&other, "job", dir ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM);
+        }
+        if (dir) { /* it is there again, and is known to be */
+            server = platform_server(&other, "s", "ma");
+            assert_true(platform_settle(&other, master, 1, 5000));
+            platform_run_ms(&other, 2000);
+            platform_server_stop(&other, server); /* for good */
+            platform_run_ms(&other, 2000);
+            platform_agent_kill(&other, master);
+            platform_agent_start(&other, master);
+            platform_run_ms(&other, 8000);
+            expect_awaited(&other, "job", "", false);
+        }
+        platform_close(&other);
+    }
+    remove_file(folder, "awaited");
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* Two levels below, with nothing to do: its word has come to its leader only when it goes. `cut`: what that
  * one says of it is lost, too, and said again with all that it knows. */
 static void who_goes_at_once_is_awaited_by_those_above_as_well(void **state)
@@ -482,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_problem_that_only_a_lost_server_may_solve_is_told_with_it),
         cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
         cmocka_unit_test(a_server_that_was_ended_in_good_order_is_awaited_for_a_while),
+        cmocka_unit_test(an_agent_that_is_started_again_waits_for_those_that_it_waited_for),
         cmocka_unit_test(who_goes_at_once_is_awaited_by_those_above_as_well),
         cmocka_unit_test(a_server_that_falls_silent_is_waited_for_as_one_that_may_go_on),
         cmocka_unit_test(what_is_disabled_everywhere_is_told_as_that),
