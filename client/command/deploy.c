@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,30 +195,40 @@ static enum esp_status read_answer(const char *host, const char *answer, struct 
     return status;
 }
 
-/* Once for each machine. */
-static enum esp_status note_host_alone(const struct deploy *deploy, const char *host, struct esp_error *error)
+static struct platform_record host_record(const struct deploy *deploy, const char *host)
 {
-    struct platform_record *records = NULL, row = {.kind = "host"};
-    size_t n = 0;
-    enum esp_status status = platform_record_list(&deploy->state, &records, &n, error);
-    for (size_t i = 0; i < n && status == ESP_OK; i++)
-        if (strcmp(records[i].kind, "host") == 0 && strcmp(records[i].name, host) == 0) {
-            free(records);
-            return ESP_OK;
-        }
-    free(records);
-    snprintf(row.name, sizeof row.name, "%s", host);
-    return status == ESP_OK ? platform_record_add(&deploy->state, &row, error) : status;
+    struct platform_record row = {.kind = "host"};
+    snprintf(row.name, sizeof row.name, "%s%s%s", host, deploy->command ? " " : "",
+             deploy->command ? deploy->command : "");
+    return row;
 }
 
-/* Daemons of one machine may be started side by side. */
-static enum esp_status note_host(const struct deploy *deploy, const char *host, struct esp_error *error)
+const char *deploy_noted_command(const char *name)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    enum esp_status status = note_host_alone(deploy, host, error);
-    pthread_mutex_unlock(&lock);
-    return status;
+    const char *blank = strchr(name, ' ');
+    return blank ? blank + 1 : NULL;
+}
+
+static bool is_host(const struct platform_record *record, const char *host)
+{
+    const size_t n = strlen(host);
+    return strcmp(record->kind, "host") == 0 && strncmp(record->name, host, n) == 0 &&
+           (record->name[n] == ' ' || !record->name[n]);
+}
+
+/* Once for each machine; whose daemons are started one after the other (client/command/machines.h). */
+enum esp_status deploy_note_host(const struct deploy *deploy, const char *host, bool *noted,
+                                 struct esp_error *error)
+{
+    const struct platform_record row = host_record(deploy, host);
+    struct platform_record *records = NULL;
+    size_t n = 0;
+    enum esp_status status = platform_record_list(&deploy->state, &records, &n, error);
+    *noted = status == ESP_OK;
+    for (size_t i = 0; i < n; i++)
+        *noted = *noted && !is_host(&records[i], host);
+    free(records);
+    return *noted ? platform_record_add(&deploy->state, &row, error) : status;
 }
 
 enum esp_status deploy_there(const struct deploy *deploy, const char *host, struct deploy_daemon *daemon,
@@ -245,10 +254,16 @@ enum esp_status deploy_there(const struct deploy *deploy, const char *host, stru
     describe(daemon, launch);
     if (!text)
         return error->status;
-    enum esp_status status = remote_run(host, words, text, (int64_t)(timeout_s * 1e9), &answer, error);
-    /* Where ssh got there, something may run, whatever came of it. */
-    if (status != ESP_UNREACHABLE && status != ESP_NOT_FOUND && note_host(deploy, host, error) != ESP_OK)
-        status = error->status;
+    /* Before: where ssh gets there something may run, whatever becomes of it, or of this process. */
+    bool noted;
+    enum esp_status status = deploy_note_host(deploy, host, &noted, error);
+    if (status == ESP_OK)
+        status = remote_run(host, words, text, (int64_t)(timeout_s * 1e9), &answer, error);
+    if (noted && (status == ESP_UNREACHABLE || status == ESP_NOT_FOUND)) {
+        const struct platform_record row = host_record(deploy, host);
+        struct esp_error unread;
+        platform_record_remove(&deploy->state, &row, &unread); /* else 'down' looks there in vain */
+    }
     if (status == ESP_OK)
         status = read_answer(host, answer, launch, error);
     free(answer);

@@ -53,6 +53,12 @@ enum esp_status deploy_wait(struct launch *launch, int64_t patience_ns, struct e
  * Any thread. */
 enum esp_status deploy_there(const struct deploy *deploy, const char *host, struct deploy_daemon *daemon,
                              double timeout_s, struct launch *launch, struct esp_error *error);
+/* Notes the machine with the platform, so that it comes down with it, and by which command it is reached; of
+ * one that is noted already nothing changes (`noted`: false). */
+enum esp_status deploy_note_host(const struct deploy *deploy, const char *host, bool *noted,
+                                 struct esp_error *error);
+/* Of the name of a record of kind "host", "HOST COMMAND" or "HOST": the command, or NULL. */
+const char *deploy_noted_command(const char *name);
 /* Has 'espalier down' on that machine stop what was started there for this platform. As deploy_there(). */
 enum esp_status deploy_down(const struct deploy *deploy, const char *host, double timeout_s,
                             struct esp_error *error);

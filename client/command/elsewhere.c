@@ -7,8 +7,9 @@
 
 /* One of the machines, and what came of it. */
 struct there {
-    const struct elsewhere *elsewhere;
-    const char *host;
+    struct deploy deploy; /* with the command there */
+    double timeout_s;
+    char host[256];
     enum esp_status status;
     struct esp_error error;
 };
@@ -16,8 +17,7 @@ struct there {
 static void stop_there(void *arg)
 {
     struct there *there = arg;
-    there->status =
-        deploy_down(&there->elsewhere->deploy, there->host, there->elsewhere->timeout_s, &there->error);
+    there->status = deploy_down(&there->deploy, there->host, there->timeout_s, &there->error);
 }
 
 void elsewhere_stop(struct elsewhere *elsewhere, const struct platform_record *records, size_t n)
@@ -28,7 +28,11 @@ void elsewhere_stop(struct elsewhere *elsewhere, const struct platform_record *r
         if (strcmp(records[i].kind, "host") != 0)
             continue;
         struct there *there = &elsewhere->there[elsewhere->n];
-        *there = (struct there){.elsewhere = elsewhere, .host = records[i].name};
+        *there = (struct there){.deploy = elsewhere->deploy, .timeout_s = elsewhere->timeout_s};
+        snprintf(there->host, sizeof there->host, "%.*s", (int)strcspn(records[i].name, " "),
+                 records[i].name);
+        if (!there->deploy.command)
+            there->deploy.command = deploy_noted_command(records[i].name);
         elsewhere->work[elsewhere->n++] =
             (struct machine_work){.host = there->host, .run = stop_there, .arg = there};
     }
@@ -38,10 +42,9 @@ void elsewhere_stop(struct elsewhere *elsewhere, const struct platform_record *r
 static void note_again(const struct elsewhere *elsewhere, const struct there *there,
                        const struct command_line *command)
 {
-    struct platform_record row = {.kind = "host"};
     struct esp_error error;
-    snprintf(row.name, sizeof row.name, "%s", there->host);
-    if (platform_record_add(&elsewhere->deploy.state, &row, &error) != ESP_OK)
+    bool noted;
+    if (deploy_note_host(&there->deploy, there->host, &noted, &error) != ESP_OK)
         command_fail(command, &error);
     else
         command_progress(command, "%s: 'espalier down %s' tries again", there->host,

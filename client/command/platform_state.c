@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,22 @@ void platform_state_names(char *names, size_t size)
     }
     if (folder)
         closedir(folder);
+}
+
+bool platform_state_of_config(const char *config, char name[PLATFORM_MAX_NAME])
+{
+    static const char file[] = "/client.conf";
+    char folder[PLATFORM_PATH];
+    const size_t n = strlen(config);
+    if (n < sizeof file || n >= sizeof folder || strcmp(config + n - (sizeof file - 1), file) != 0)
+        return false;
+    snprintf(folder, sizeof folder, "%.*s", (int)(n - (sizeof file - 1)), config);
+    struct platform_state state;
+    const char *last = strrchr(folder, '/');
+    if (!last || platform_state_locate(last + 1, &state, NULL) != ESP_OK || strcmp(state.dir, folder) != 0)
+        return false;
+    snprintf(name, PLATFORM_MAX_NAME, "%s", state.name);
+    return true;
 }
 
 /* A folder of ours that nobody else can write to: /tmp is everybody's. */
@@ -165,16 +182,59 @@ static void records_path(const struct platform_state *state, char *path, size_t 
     snprintf(path, size, "%s/processes", state->dir);
 }
 
+/* Of the file of records: machines are reached side by side. */
+static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void put_record(FILE *stream, const struct platform_record *record)
+{
+    fprintf(stream, "%s %ld %llu %s\n", record->kind, (long)record->pid, record->start, record->name);
+}
+
 enum esp_status platform_record_add(const struct platform_state *state, const struct platform_record *record,
                                     struct esp_error *error)
 {
     char path[PATH_MAX];
+    enum esp_status status = ESP_OK;
     records_path(state, path, sizeof path);
+    pthread_mutex_lock(&records_lock);
     FILE *stream = fopen(path, "ae");
-    if (!stream)
-        return error_errno(error, "cannot write %s", path);
-    fprintf(stream, "%s %ld %llu %s\n", record->kind, (long)record->pid, record->start, record->name);
-    return fclose(stream) == 0 ? ESP_OK : error_errno(error, "cannot write %s", path);
+    if (stream)
+        put_record(stream, record);
+    if (!stream || fclose(stream) != 0)
+        status = error_errno(error, "cannot write %s", path);
+    pthread_mutex_unlock(&records_lock);
+    return status;
+}
+
+/* With the lock held. */
+static enum esp_status write_without(const struct platform_state *state, const struct platform_record *gone,
+                                     struct esp_error *error)
+{
+    char path[PATH_MAX], temporary[PATH_MAX + 4];
+    struct platform_record *records;
+    size_t n;
+    enum esp_status status = platform_record_list(state, &records, &n, error);
+    if (status != ESP_OK)
+        return status;
+    records_path(state, path, sizeof path);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    FILE *stream = fopen(temporary, "we");
+    for (size_t i = 0; stream && i < n; i++)
+        if (strcmp(records[i].kind, gone->kind) != 0 || strcmp(records[i].name, gone->name) != 0)
+            put_record(stream, &records[i]);
+    free(records);
+    if (!stream || fclose(stream) != 0 || rename(temporary, path) != 0)
+        status = error_errno(error, "cannot write %s", path);
+    return status;
+}
+
+enum esp_status platform_record_remove(const struct platform_state *state,
+                                       const struct platform_record *record, struct esp_error *error)
+{
+    pthread_mutex_lock(&records_lock);
+    const enum esp_status status = write_without(state, record, error);
+    pthread_mutex_unlock(&records_lock);
+    return status;
 }
 
 enum esp_status platform_record_list(const struct platform_state *state, struct platform_record **records,

@@ -27,6 +27,8 @@ enum esp_status platform_state_locate(const char *name, struct platform_state *s
                                       struct esp_error *error);
 /* The names of the platforms that were started here, as "a, b": as many as fit. Empty: none. */
 void platform_state_names(char *names, size_t size);
+/* The platform on this machine whose client.conf that is. False: it is of none. */
+bool platform_state_of_config(const char *config, char name[PLATFORM_MAX_NAME]);
 /* The same as platform_state_locate(), and nobody else runs up or down for it until platform_state_release().
  * `create`: makes the folder, private to the user, which goes again when it is released and nothing has come
  * into it. ESP_NOT_FOUND: there is none; ESP_REFUSED: another up or down is at work, or the folder belongs to
@@ -40,13 +42,16 @@ void platform_state_remove(const struct platform_state *state);
 /* One line of the list of what was started: a process, told from a later one with the same number by its
  * start time, or a control group. */
 struct platform_record {
-    char kind[16]; /* "redirector", "master", "leader", "server", "load", "cgroup" */
+    char kind[16]; /* "redirector", "master", "leader", "server", "load", "cgroup", "host" */
     pid_t pid;
     unsigned long long start; /* clock ticks after boot */
-    char name[256];           /* node, or the group's folder */
+    char name[256];           /* node, the group's folder, or what a "host" is and has (deploy.h) */
 };
 enum esp_status platform_record_add(const struct platform_state *state, const struct platform_record *record,
                                     struct esp_error *error);
+/* Takes out those of that kind and name: no failure when there is none. Both from any thread. */
+enum esp_status platform_record_remove(const struct platform_state *state,
+                                       const struct platform_record *record, struct esp_error *error);
 /* *records is the caller's to free. No list: none. */
 enum esp_status platform_record_list(const struct platform_state *state, struct platform_record **records,
                                      size_t *n, struct esp_error *error);

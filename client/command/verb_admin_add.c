@@ -122,30 +122,22 @@ static enum esp_status load(struct addition *addition, const char *path, const c
 /* ---- starting it ---- */
 
 /* The folder of the platform whose client.conf leads there; "default" when none of this machine does. */
-static void platform_name(const struct command_line *command, char *name, size_t size)
+static void platform_name(const struct command_line *command, char name[PLATFORM_MAX_NAME])
 {
     const char *config = command_option_value(command, "config"),
                *named = command_option_value(command, "platform");
     if (!config)
         config = getenv("ESPALIER_CONFIG");
-    snprintf(name, size, "%s", named ? named : PLATFORM_DEFAULT_NAME);
-    const char *file = !named && config ? strrchr(config, '/') : NULL;
-    if (!file || strcmp(file, "/client.conf") != 0)
-        return;
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%.*s", (int)(file - config), config);
-    struct platform_state state;
-    const char *last = strrchr(folder, '/');
-    if (last && platform_state_locate(last + 1, &state, NULL) == ESP_OK && strcmp(state.dir, folder) == 0)
-        snprintf(name, size, "%s", last + 1);
+    if (named || !config || !platform_state_of_config(config, name))
+        snprintf(name, PLATFORM_MAX_NAME, "%s", named ? named : PLATFORM_DEFAULT_NAME);
 }
 
 static enum esp_status start(struct addition *addition, struct esp_error *error)
 {
     const char *host = command_option_value(addition->command, "host");
     struct deploy *deploy = &addition->deploy;
-    char name[256];
-    platform_name(addition->command, name, sizeof name);
+    char name[PLATFORM_MAX_NAME];
+    platform_name(addition->command, name);
     enum esp_status status = platform_state_acquire(name, true, &deploy->state, error);
     if (status != ESP_OK)
         return status;

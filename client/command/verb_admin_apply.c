@@ -322,18 +322,39 @@ static void choose_platform(const struct command_line *command, const struct dep
         setenv("ESPALIER_CONFIG", path, 1);
 }
 
+/* Whose daemons those are that it starts: of the one that is named, else of the one that 'up' started with
+ * the file, else of the one whose client file leads there. */
+static const char *platform_of(const struct command_line *command, char name[PLATFORM_MAX_NAME])
+{
+    const char *file = command->operands[0], *platform = command_option_value(command, "platform"),
+               *config = command_option_value(command, "config");
+    char path[PATH_MAX];
+    struct platform_state state;
+    if (platform)
+        return platform;
+    if (!config && platform_state_locate(file, &state, NULL) == ESP_OK) {
+        snprintf(path, sizeof path, "%s/client.conf", state.dir);
+        if (access(path, R_OK) == 0)
+            return file;
+    }
+    if (!config)
+        config = getenv("ESPALIER_CONFIG");
+    return config && platform_state_of_config(config, name) ? name : file;
+}
+
 static enum esp_status prepare(const struct command_line *command, struct apply *apply,
                                struct esp_error *error)
 {
-    const char *file = command->operands[0], *name = command_option_value(command, "platform");
+    char own[PLATFORM_MAX_NAME];
+    const char *file = command->operands[0], *name = platform_of(command, own);
     /* With what the file names: nothing is stopped that could not start again. */
     enum esp_status status = settings_check(SETTINGS_PLATFORM, file, error);
     if (status == ESP_OK)
         status = settings_load_platform(file, &apply->platform, error);
     if (status == ESP_OK)
-        status = platform_state_acquire(name ? name : file, !apply->dry, &apply->deploy.state, error);
+        status = platform_state_acquire(name, !apply->dry, &apply->deploy.state, error);
     if (status == ESP_NOT_FOUND && apply->dry)
-        status = platform_state_locate(name ? name : file, &apply->deploy.state, error);
+        status = platform_state_locate(name, &apply->deploy.state, error);
     if (status != ESP_OK)
         return status;
     snprintf(apply->deploy.files, sizeof apply->deploy.files, "%s",

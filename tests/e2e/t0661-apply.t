@@ -239,6 +239,9 @@ if [ -n "$host" ]; then
 case \$6 in
 far) folder=there ;;
 away) folder=away ;;
+slow) # what it starts is there long before it says so
+    folder=there
+    case \$7 in *"'add'"*) XDG_RUNTIME_DIR=$work/there ESPALIER_CONFIG= sh -c "\$7" && exec sleep 20 ;; esac ;;
 mute) # it never says anything; of 'down', once what runs here has ended
     case \$7 in *"'down'"*) while kill -0 \$(cat "$work/master"); do sleep 0.1; done 2>/dev/null; echo ended >>"$work/beside" ;; esac
     [ -e "$work/speaks" ] && exit 0
@@ -316,5 +319,36 @@ EOF
     touch speaks
     check "once that machine answers, down is done" espalier down small
     check "and leaves nothing" test ! -e espalier/small
+
+    # ---- by a command of its own there; with another file; killed in the middle ----
+    printf '#!/bin/sh\nexec espalier "$@"\n' >bin/espalier-there
+    chmod 755 bin/espalier-there
+    {
+        printf 'problems = { "%s/problems/lapack" }\ncommand = "%s"\n' "$top_srcdir" "$work/bin/espalier-there"
+        echo "redirector { $near }"
+        echo "master \"MA\" { $near }"
+        echo "server \"S\" { parent = \"MA\" slots = 1 host = \"far\" $near }"
+    } >own.conf
+    check "a platform whose file names the command there" espalier up own.conf
+    {
+        cat own.conf
+        echo "server \"T\" { parent = \"MA\" slots = 1 $near }"
+    } >tomorrow.conf
+    check "what another file adds" env ESPALIER_CONFIG="$work/espalier/own/client.conf" espalier admin apply tomorrow.conf
+    check_says "is started" '^T: started below MA'
+    check "and belongs to the platform that runs" test ! -e espalier/tomorrow
+    there=$(awk '$1 != "host" { print $2 }' there/espalier/own/processes espalier/own/processes)
+    : >said
+    check "down finds the command there by itself" espalier down own
+    check "says which" grep -q "^'$work/bin/espalier-there' 'down' 'own'" said
+    check "nothing of that is left" wait_until ended
+    sed 's/"far"/"slow"/; /^command/d' own.conf >killed.conf
+    espalier up killed.conf >up.out 2>&1 &
+    up=$!
+    check "a machine on which something has been started" wait_until test -s there/espalier/killed/S.address
+    kill -KILL $up
+    there=$(awk '$1 != "host" { print $2 }' there/espalier/killed/processes espalier/killed/processes)
+    check "is asked by down, also where up was killed before it heard of that" espalier down killed
+    check "and nothing is left there" wait_until ended
 fi
 finish
