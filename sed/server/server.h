@@ -177,7 +177,8 @@ void server_sense_memory(struct server *server, uint64_t available, uint64_t bel
  */
 bool server_parent(void *server, char name[256], char url[385]);
 void server_to_parent(void *server, const struct path *path);
-/* How many chunks of calls have begun to come or go, and whether one is on its way. Any thread. */
+/* How many chunks of calls and data, and fetches from other servers, have begun, and whether one is on its
+ * way. Any thread. */
 uint64_t server_traffic(void *server, bool *moves);
 /* Of what control groups allow of a processor, that others have to leave: what is measured beside them is
  * worth little. */

@@ -104,21 +104,13 @@ void server_on_chunk(void *self, const struct message *header, bool write, struc
         area->reply = chunk_answer(0);
         return;
     }
-    atomic_fetch_add(&server->traffic.begun, 1);
-    atomic_fetch_add(&server->traffic.moving, 1);
+    server_traffic_begins(server);
     area->data = session_argument_data(session, chunk->argument) + chunk->offset;
     area->hold = session;
     if (!write && session->arguments[chunk->argument].asked_ns == 0)
         session->arguments[chunk->argument].asked_ns = server_now(server);
     area->fresh = session->segment && session->segment->fresh;
     session->moving++;
-}
-
-uint64_t server_traffic(void *self, bool *moves)
-{
-    struct server *server = self;
-    *moves = atomic_load(&server->traffic.moving) > 0;
-    return atomic_load(&server->traffic.begun);
 }
 
 void server_on_chunk_done(void *self, const struct message *header, bool write, struct chunk_area *area,
@@ -132,7 +124,7 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
         return;
     }
     session->moving--;
-    atomic_fetch_sub(&server->traffic.moving, 1);
+    server_traffic_ends(server);
     session->heard_ns = server_now(server);
     if (!complete) {
         server_client_lost(server, session->client);

@@ -97,6 +97,24 @@ double server_fetch_ends(struct server *server, const char *peer, double begun_n
     return seconds;
 }
 
+void server_traffic_begins(struct server *server)
+{
+    atomic_fetch_add(&server->traffic.moving, 1);
+    atomic_fetch_add(&server->traffic.begun, 1);
+}
+
+void server_traffic_ends(struct server *server)
+{
+    atomic_fetch_sub(&server->traffic.moving, 1);
+}
+
+uint64_t server_traffic(void *self, bool *moves)
+{
+    struct server *server = self;
+    *moves = atomic_load(&server->traffic.moving) > 0;
+    return atomic_load(&server->traffic.begun);
+}
+
 bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record)
 {
     struct told_link links[CAP_TOLD_LINKS];

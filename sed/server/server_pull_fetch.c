@@ -197,7 +197,10 @@ static enum esp_status bring(struct pull *pull, const char *address, const struc
     if (status != ESP_OK || pull->promotes)
         return status;
     note_source(pull, address, &opened->datum);
-    return pull->laid ? pull_carry(pull, address, opened, error) : move_timed(pull, address, opened, error);
+    server_traffic_begins(pull->server);
+    status = pull->laid ? pull_carry(pull, address, opened, error) : move_timed(pull, address, opened, error);
+    server_traffic_ends(pull->server);
+    return status;
 }
 
 static enum esp_status fetch_once(struct pull *pull, const char *address, struct esp_error *error)

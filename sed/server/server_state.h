@@ -198,7 +198,7 @@ struct server {
     struct path link;             /* from its parent, as measured last */
     struct fetched_link *fetched; /* from other servers, the latest CAP_TOLD_LINKS; a list */
     unsigned n_fetched;
-    struct { /* chunks of calls; looked at without the lock */
+    struct { /* chunks of calls and of data, and fetches; looked at without the lock */
         _Atomic uint64_t begun;
         _Atomic unsigned moving;
     } traffic;
@@ -532,6 +532,9 @@ uint64_t server_memory_held(const struct server *server);
 void server_memory_release(struct server *server);
 
 /* ---- server_links.c ---- */
+/* Something moves that a probe of a link would measure as well, and does no longer. Any thread. */
+void server_traffic_begins(struct server *server);
+void server_traffic_ends(struct server *server);
 /* Adds links from other servers to the record when the parent is to hear of them. False without memory. */
 bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record);
 /* A fetch from that server begins (for server_fetch_ends()), and ends: the seconds that it had the link to

@@ -150,6 +150,7 @@ static enum esp_status open_area(struct server *server, const struct chunk *chun
     area->hold = moving;
     moving->ticket = ticket;
     ticket->moving++;
+    server_traffic_begins(server);
     return ESP_OK;
 }
 
@@ -168,6 +169,7 @@ void server_data_on_chunk_done(struct server *server, bool write, struct chunk_a
     struct ticket_piece *moving = area->hold;
     struct ticket *ticket = moving->ticket;
     ticket->moving--;
+    server_traffic_ends(server);
     ticket->heard_ns = server_now(server);
     if (write)
         store_area_done(server->data.store, ticket->id.key, &moving->piece, complete, NULL);

@@ -184,7 +184,7 @@ static struct traffic traffic_of(const struct links *links)
     return traffic;
 }
 
-/* Whether data of calls were on the link as well since then: they have it for as long as they take, which
+/* Whether data were on the link as well since then: they have it for as long as they take, which
  * forecasts count by themselves. Not for ever: a link that is never calm is what is left of it. */
 static bool is_disturbed(struct links *links, const struct link_name *link, struct traffic before)
 {
