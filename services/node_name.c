@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/node_name.h"
+#include "core/message/message_basic.h"
 #include "util/fingerprint.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MOST_OF_FILE 127 /* bytes of a name; endings come behind it */
 
 /* Logs, tables and lists of servers on command lines separate names by blanks. */
 enum esp_status node_name_check(const char *name, struct esp_error *error)
@@ -17,7 +20,20 @@ enum esp_status node_name_check(const char *name, struct esp_error *error)
     if (!*name || strchr(name, ' '))
         return error_set(error, ESP_CONFIG,
                          "name: expected a name without blanks, such as \"node7\", found \"%.100s\"", name);
+    if (strlen(name) > CAP_NAME)
+        return error_set(error, ESP_CONFIG, "name: expected at most %d bytes, found %zu: \"%.40s...\"",
+                         CAP_NAME, strlen(name), name);
     return ESP_OK;
+}
+
+enum esp_status node_name_check_file(const char *name, struct esp_error *error)
+{
+    if (*name != '.' && !strchr(name, '/') && strlen(name) <= MOST_OF_FILE)
+        return ESP_OK;
+    return error_set(error, ESP_CONFIG,
+                     "name: the daemon's files bear it, too: expected at most %d bytes without \"/\" and not "
+                     "beginning with \".\", found %zu: \"%.40s\"",
+                     MOST_OF_FILE, strlen(name), name);
 }
 
 /* What lasts as long as the node is the same: its port, its state, or this process. */

@@ -11,8 +11,10 @@
 #include "util/arena.h"
 #include "util/error.h"
 
-/* ESP_CONFIG: it is empty, or has blanks or control characters. */
+/* ESP_CONFIG: it is empty or longer than 255 bytes, or has blanks or control characters. */
 enum esp_status node_name_check(const char *name, struct esp_error *error);
+/* ESP_CONFIG: it cannot be that of files as well, as those of the daemons of a platform are. */
+enum esp_status node_name_check_file(const char *name, struct esp_error *error);
 
 /* A name for a node of that kind ("sed"), in the arena: "HOST-KIND-PORT" where `listen` ("host:port") fixes
  * the port; else "HOST-KIND-" with six digits of the state folder's path (NULL: it has none), or with "pid"

@@ -3,6 +3,7 @@
  * Rules of platform files: daemons that bear one name each, below parents that lead to a master agent.
  */
 #include "services/settings.h"
+#include "services/node_name.h"
 #include "services/settings_tables.h"
 
 #include <limits.h>
@@ -79,6 +80,8 @@ static enum esp_status check_place(const struct settings_platform *platform, con
     platform_find(platform, name, &n);
     if (n > 1)
         return error_set(error, ESP_CONFIG, "expected one daemon named \"%s\", found %zu", name, n);
+    if (node_name_check_file(name, error) != ESP_OK)
+        return error->status;
     while (parent) {
         const struct platform_agent *above = platform_find(platform, parent, &n);
         if (!above)

@@ -3,6 +3,7 @@
 
 #include "client/command/deploy.h"
 #include "client/command/remote.h"
+#include "services/node_name.h"
 #include "util/clock.h"
 
 #include <errno.h>
@@ -24,11 +25,6 @@ const char *deploy_program(enum settings_kind kind)
                                     : "espalier-redirector";
 }
 
-static bool name_is_safe(const char *name)
-{
-    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 128;
-}
-
 /* FOLDER/NAME.SUFFIX, unless the daemon's own section says where; NULL without memory. */
 static char *path_of(const struct deploy *deploy, const struct deploy_daemon *daemon, const char *suffix,
                      char *said)
@@ -45,9 +41,9 @@ static enum esp_status place_files(const struct deploy *deploy, struct deploy_da
                                    struct launch *launch, struct esp_error *error)
 {
     struct settings_node *node = daemon->node;
-    if (!name_is_safe(node->name))
-        return error_set(error, ESP_CONFIG, "'%.100s' cannot be a daemon's name here: it names files too",
-                         node->name);
+    const enum esp_status status = node_name_check_file(node->name, error);
+    if (status != ESP_OK)
+        return status;
     node->address_file = path_of(deploy, daemon, ".address", node->address_file);
     node->log_file = path_of(deploy, daemon, ".log", node->log_file);
     node->state_dir = path_of(deploy, daemon, "", node->state_dir);

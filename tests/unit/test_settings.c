@@ -98,6 +98,14 @@ static void names_are_one_word(void **state)
           "x.conf: name: expected no control characters, found code 9 as character 2");
     fails(SETTINGS_PLATFORM, "problems = p\nmaster \"M A\" { }", ESP_CONFIG,
           "x.conf: \"M A\": name: expected a name without blanks, such as \"node7\", found \"M A\"");
+    fails(SETTINGS_PLATFORM, "problems = p\nmaster M { }\nserver \"x/y\" { parent = M }", ESP_CONFIG,
+          "x.conf: name: the daemon's files bear it, too: expected at most 127 bytes without \"/\" and not "
+          "beginning with \".\", found 3: \"x/y\"");
+    char text[512] = "name = ";
+    memset(text + strlen(text), 'n', 300);
+    fails(SETTINGS_AGENT, text, ESP_CONFIG,
+          "x.conf: name: expected at most 255 bytes, found 300: "
+          "\"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...\"");
 }
 
 static void beyond_loopback_wants_tls(void **state)
