@@ -8,6 +8,7 @@
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct passing {
     const struct describe *describe;
     struct visited visited; /* this agent first, or who had it before */
     int64_t until_ns;       /* then the asker is gone */
+    int64_t sent_ns;        /* when the peer that has it now was sent it */
     struct timer timer;     /* of the peer that has it now, the last one visited */
     bool is_taken;          /* that one told that it has it */
     UT_hash_handle hh;
@@ -128,6 +130,7 @@ static bool send(struct passing *passing, const char *peer, int64_t time_left_ns
         message.pass.submit.time_left_ms = message.pass.time_left_ms;
     log_debug("passing %s on to %s", message_name(passing->request.kind), peer);
     agent_post(agent, peer, 0, &message);
+    passing->sent_ns = agent_now(agent);
     agent->counts.passed_on++;
     return true;
 }
@@ -275,6 +278,15 @@ static void on_taken(struct agent *agent, struct passing *passing, const char *p
         give_up(passing);
 }
 
+/* For who follows the session. */
+static void trace_passed(struct passing *passing, const char *peer, bool served)
+{
+    struct agent *agent = passing->agent;
+    if (passing->request.kind == MESSAGE_SUBMIT)
+        trace_note(&agent->duty.trace, &passing->request.submit.request.session,
+                   served ? TRACE_PASSED : TRACE_VAINLY, passing->sent_ns, agent_now(agent), peer);
+}
+
 void peers_on_passed(struct agent *agent, const struct passed *passed)
 {
     struct passing *passing;
@@ -288,10 +300,13 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
     if (!passing)
         return; /* too late */
     awake_heard(&agent->awake, peer_of(passing), tells);
+    char peer[CAP_ADDRESS + 1];
+    snprintf(peer, sizeof peer, "%s", peer_of(passing));
     visited_take(&passing->visited, passed->visited, passed->n_visited);
     const bool answered =
         passed_get(passed, &reply) && reply.kind == message_reply_kind(passing->request.kind);
     const bool served = answered && reply.outcome.status == ESP_OK && !is_elsewhere(&reply);
+    trace_passed(passing, peer, served);
     if (answered && !served)
         heed(passing, &reply);
     if (served) {

@@ -10,11 +10,12 @@
 #define LINE_BYTES   120
 
 static const char *const names[TRACE_KINDS] = {
-    [TRACE_CHOSEN] = "chosen",      [TRACE_REFUSED] = "refused",     [TRACE_ASKED] = "asked",
-    [TRACE_PLACED] = "placed",      [TRACE_PROMISED] = "promised",   [TRACE_WAITED] = "waited for memory",
-    [TRACE_RECEIVED] = "received",  [TRACE_QUEUED] = "queued",       [TRACE_COMPUTED] = "computed",
-    [TRACE_FAILED] = "failed",      [TRACE_DELIVERED] = "fetched",   [TRACE_SENT] = "sent to",
-    [TRACE_AGAIN] = "called again", [TRACE_LATER] = "later attempt", [TRACE_FIRST] = "first attempt",
+    [TRACE_CHOSEN] = "chosen",      [TRACE_REFUSED] = "refused",       [TRACE_ASKED] = "asked",
+    [TRACE_PLACED] = "placed",      [TRACE_PROMISED] = "promised",     [TRACE_WAITED] = "waited for memory",
+    [TRACE_RECEIVED] = "received",  [TRACE_QUEUED] = "queued",         [TRACE_COMPUTED] = "computed",
+    [TRACE_FAILED] = "failed",      [TRACE_DELIVERED] = "fetched",     [TRACE_SENT] = "sent to",
+    [TRACE_AGAIN] = "called again", [TRACE_LATER] = "later attempt",   [TRACE_FIRST] = "first attempt",
+    [TRACE_PASSED] = "passed on",   [TRACE_VAINLY] = "passed in vain",
 };
 
 const char *trace_what_name(enum trace_what what)

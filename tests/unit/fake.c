@@ -213,9 +213,9 @@ static enum esp_status move(struct transport *transport, const char *address, co
 
 static enum esp_status fake_put(struct transport *transport, const char *address,
                                 const struct message *header, const void *data, int64_t timeout_ms,
-                                struct esp_error *error)
+                                int64_t silence_ms, struct esp_error *error)
 {
-    (void)timeout_ms;
+    (void)timeout_ms, (void)silence_ms;
     return move(transport, address, header, (void *)data, true, NULL, error);
 }
 
