@@ -20,6 +20,8 @@ enum esp_status duty_init(struct duty *duty, const struct duty_options *options,
     if (!duty->state_dir)
         return error_no_memory(error, "the name of a folder");
     enum esp_status status = place_load(duty->state_dir, options->name, &duty->place, error);
+    if (status == ESP_OK && !duty->place.is_written)
+        duty_keep(duty); /* whose folder it is, before anything else is in it */
     place_heed_file(&duty->place, options->file_parent);
     return status;
 }

@@ -219,6 +219,7 @@ enum esp_status place_load(const char *folder, const char *name, struct node_pla
         status = read_line(place, name, path, ++number, line, error);
     }
     fclose(file);
+    place->is_written = true;
     if (status == ESP_OK && number == 0)
         status = error_set(error, ESP_CONFIG, "%s: expected \"" HEADING "\", found an empty file", path);
     if (status != ESP_OK)

@@ -18,6 +18,7 @@
 
 /* All zero: nothing was changed. */
 struct node_place {
+    bool is_written;    /* its file was there when it was loaded */
     char *parent;       /* address; NULL: as the configuration file says */
     char *instead;      /* what that said when the node was moved; NULL: that is not known */
     char *instead_name; /* and who lived there; NULL: nobody was seen there */

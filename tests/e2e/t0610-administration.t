@@ -163,6 +163,18 @@ sed -i 's/^name Other/name SeD/' SeD/place
 run SeD sed
 check "it is there again" wait_until call
 
+# ---- a folder is its first node's, also where nothing was ever ordered ----
+config First "redirector = \"$redirector\""
+sed '/state_dir/!s/First/Second/' First.conf >Second.conf
+run First agent
+stop First
+check_fails 4 "the folder of a master agent without orders is refused to another node" espalier-agent --foreground Second.conf
+check_says "with whose it is" 'the state is of the node "First", not of "Second"'
+rm First/place
+run Second agent
+stop Second
+check "one of an earlier version, without its name, is taken over" grep -qx 'name Second' First/place
+
 # ---- what does not survive one is told ----
 config Brief "parent = \"$LA1\"" 'slots = 1' "$problems"
 sed -i '/^state_dir/d' Brief.conf

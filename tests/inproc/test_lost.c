@@ -302,6 +302,7 @@ static void an_agent_that_is_started_again_waits_for_those_that_it_waited_for(vo
         platform_close(&other);
     }
     remove_file(folder, "awaited");
+    remove_file(folder, "place");
     assert_int_equal(rmdir(folder), 0);
 }
 
