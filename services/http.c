@@ -234,7 +234,13 @@ enum esp_status http_listen(const char *key, const char *address, bool loopback,
     }
     enum esp_status status = ESP_OK;
     *fd = listen_at(info);
-    if (*fd < 0)
+    if (*fd < 0 && errno == EADDRINUSE)
+        status =
+            error_set(error, ESP_SYSTEM,
+                      "%s: cannot listen at %.100s: the port is in use: another program listens there (see "
+                      "\"ss -ltnp\"); choose another port, or 0 for any free one",
+                      key, address);
+    else if (*fd < 0)
         status = error_errno(error, "%s: cannot listen at %.100s", key, address);
     else
         note_address(*fd, bound);

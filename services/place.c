@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILE_NAME "place"
 #define HEADING   "espalier place 1"
@@ -146,6 +147,15 @@ enum esp_status place_disable(struct node_place *place, const char *problem, boo
 
 /* ---- the file ---- */
 
+/* A damaged line as a terminal can take it. */
+static const char *printable(char *line)
+{
+    for (char *c = line; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    return line;
+}
+
 /* ADDRESS [NAME] */
 static enum esp_status read_instead(struct node_place *place, char *text, struct esp_error *error)
 {
@@ -164,7 +174,7 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
         return error_set(error, ESP_CONFIG,
                          "%s:1: expected \"" HEADING "\", found \"%.60s\": the state is of another version; "
                          "remove the file to start as the configuration file says",
-                         path, line);
+                         path, printable(line));
     if (number == 1 || !*line)
         return ESP_OK;
     if (strncmp(line, "name ", 5) == 0 && strcmp(line + 5, name) != 0)
@@ -197,7 +207,19 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
     return error_set(
         error, ESP_CONFIG,
         "%s:%u: expected name, parent, instead, home, draining, disabled or refuge, found \"%.60s\"", path,
-        number, line);
+        number, printable(line));
+}
+
+/* One that is not there yet is made when it is written to. */
+static enum esp_status check_folder(const char *folder, struct esp_error *error)
+{
+    struct stat is;
+    if (stat(folder, &is) != 0 || S_ISDIR(is.st_mode))
+        return ESP_OK;
+    const char *kind = regular_file_kind(is.st_mode);
+    return error_set(error, ESP_CONFIG,
+                     "state_dir: expected a folder, found %s: %.300s; name another path, or take it away",
+                     kind ? kind : "a file", folder);
 }
 
 enum esp_status place_load(const char *folder, const char *name, struct node_place *place,
@@ -211,6 +233,8 @@ enum esp_status place_load(const char *folder, const char *name, struct node_pla
         return status;
     struct esp_error own;
     error = error ? error : &own;
+    if ((status = check_folder(folder, error)) != ESP_OK)
+        return status;
     FILE *file = regular_file_open(path, "r", error);
     if (!file)
         return error->status == ESP_NOT_FOUND ? ESP_OK : error->status;
@@ -221,7 +245,10 @@ enum esp_status place_load(const char *folder, const char *name, struct node_pla
     fclose(file);
     place->is_written = true;
     if (status == ESP_OK && number == 0)
-        status = error_set(error, ESP_CONFIG, "%s: expected \"" HEADING "\", found an empty file", path);
+        status = error_set(error, ESP_CONFIG,
+                           "%s: expected \"" HEADING "\", found an empty file; "
+                           "remove the file to start as the configuration file says",
+                           path);
     if (status != ESP_OK)
         place_release(place);
     return status;

@@ -80,4 +80,8 @@ unhealthy() {
 check "a server without its parent is not healthy" wait_until unhealthy
 page SeD health >"$log"
 check_says "and says why" '^not ok SeD: no parent of this server is reached$'
+
+sed "s/redirector/Twin/; s|^http = .*|http = \"$(cat redirector.address.http)\"|" redirector.conf >Twin.conf
+check_fails 1 "a port that another daemon has is refused" espalier-redirector --foreground Twin.conf
+check_says "with what to do" 'http: cannot listen at .*: the port is in use: .* choose another port'
 finish

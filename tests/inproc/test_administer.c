@@ -361,6 +361,39 @@ static void the_new_shape_survives_a_restart(void **state)
     rmdir(folder);
 }
 
+static void expect_refused(const char *folder, const char *text)
+{
+    struct node_place place;
+    struct esp_error error;
+    assert_int_equal(place_load(folder, "la-1", &place, &error), ESP_CONFIG);
+    assert_non_null(strstr(error.text, text));
+}
+
+static void write_place(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void a_damaged_place_is_refused_with_what_to_do(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_administer.XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/place", folder);
+    write_place(path, "");
+    expect_refused(folder, "found an empty file; remove the file to start");
+    write_place(path, "a\033[2J\377b");
+    expect_refused(folder, "found \"a?[2J?b\": the state is of another version; remove the file");
+    write_place(path, "espalier place 1\n\007x\n");
+    expect_refused(folder, "found \"?x\"");
+    expect_refused(path, "state_dir: expected a folder, found a file");
+    unlink(path);
+    rmdir(folder);
+}
+
 /* A folder where the file is to be written stands for a disk that is full. */
 static void what_cannot_be_written_counts_and_is_written_later(void **state)
 {
@@ -622,6 +655,7 @@ int main(void)
         TEST(a_large_subtree_moves_under_calls_and_none_fails),
         TEST(orders_survive_a_network_that_loses_and_reorders),
         TEST(the_new_shape_survives_a_restart),
+        TEST(a_damaged_place_is_refused_with_what_to_do),
         TEST(what_cannot_be_written_counts_and_is_written_later),
         TEST(a_move_survives_that_all_addresses_change),
         TEST(who_found_another_parent_returns_to_the_preferred_one),
