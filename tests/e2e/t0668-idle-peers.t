@@ -20,8 +20,9 @@ implementation sh
     command sh "-c" "sleep 0.5; echo 1"
     stdout k
 EOF
+sed 's/problem nap/problem doze/; s/sleep 0.5/sleep 0/' problems/nap.esp >doze.esp
 printf '%s\n' "problems = { \"$work/problems\" }" 'redirector { }' 'master "MA" { }' 'master "MB" { }' \
-    'server "S" { parent = "MA" slots = 1 }' 'server "T" { parent = "MB" slots = 1 }' >two.conf
+    'server "S" { parent = "MA" slots = 1 }' 'server "T" { parent = "MB" slots = 1 problems = { "problems", "doze.esp" } }' >two.conf
 check "two master agents, with a server each" espalier up two.conf
 ESPALIER_CONFIG=$work/run/espalier/two/client.conf
 export ESPALIER_CONFIG
@@ -43,4 +44,9 @@ only_t() {
     [ "$(count T)" -eq 6 ]
 }
 check "goes there" only_t
+check "what only the peer's server solves" espalier call --agent "$(cat run/espalier/two/MA.address)" doze j=1
+way_is_whole() { # where it was passed on, and where to
+    espalier trace && espalier trace | grep -q "MA .*passed on  *$(cat run/espalier/two/MB.address)"
+}
+check "leaves its way with both master agents" way_is_whole
 finish
