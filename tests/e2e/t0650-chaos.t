@@ -29,7 +29,7 @@ diag <"$log"
 
 mkdir soaking
 start soak env TMPDIR="$work/soaking" bash "$top_srcdir/tests/chaos/espalier-chaos" --soak 600
-check "a soak that has clients" wait_until pgrep -f "chaos/client 1 [0-9]+ .*$work/soaking"
+check "a soak that has clients" wait_until pgrep -f "client 1 [0-9]+ .*$work/soaking"
 stop soak
 check "is ended by a signal" test $? = 1
 check "and leaves nothing" rmdir soaking
