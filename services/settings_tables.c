@@ -676,8 +676,7 @@ static const struct config_key platform_host_keys[] = {
     {.name = "host",
      .type = CONFIG_STRING,
      AT(settings_node, host),
-     .text = "machine where it runs, reached by ssh (else: this one, which may also be called localhost or "
-             "by its own name)"},
+     .text = "machine where it runs, reached by ssh (else: this one)"},
     {0},
 };
 static const struct config_key platform_leader_keys[] = {

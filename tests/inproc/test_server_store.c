@@ -496,59 +496,6 @@ static void a_datum_comes_from_another_server_before_the_computation(void **stat
     rig_close(&other);
 }
 
-/* ---- beside probes of links ---- */
-
-static uint64_t traffic(const struct rig *of, bool moves)
-{
-    bool is_moving;
-    const uint64_t begun = server_traffic(of->server, &is_moving);
-    assert_int_equal(is_moving, moves);
-    return begun;
-}
-
-static void pieces_of_data_are_traffic_that_probes_share(void **state)
-{
-    (void)state;
-    struct datum_id id = draw("sed");
-    struct message reply = {0};
-    struct chunk_area area = {0};
-    const uint64_t before = traffic(&rig, false);
-    assert_int_equal(offer(&id, "sed", N, &reply, NULL), ESP_OK);
-    struct message header = transfer_header(true, id.key, reply.offer_reply.ticket, 0, sizeof x);
-    server_ops.chunk(rig.server, &header, true, &area);
-    assert_null(area.reply);
-    assert_int_equal(traffic(&rig, true), before + 1);
-    memcpy(area.data, x, sizeof x);
-    assert_int_equal(area.work(&area, NULL), ESP_OK);
-    server_ops.chunk_done(rig.server, &header, true, &area, true);
-    assert_int_equal(traffic(&rig, false), before + 1);
-    header.chunk.session.secret += 2; /* refused: nothing moves */
-    area = (struct chunk_area){0};
-    server_ops.chunk(rig.server, &header, true, &area);
-    assert_non_null(area.reply);
-    message_destroy(area.reply);
-    assert_int_equal(traffic(&rig, false), before + 1);
-    message_clear(&reply);
-}
-
-static void what_is_fetched_is_traffic_at_both_ends(void **state)
-{
-    (void)state;
-    static struct rig other;
-    char text[DATUM_TEXT + 16];
-    struct answered answered;
-    rig_open(&other, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
-    struct datum_id id = put("far");
-    const uint64_t here = traffic(&rig, false), there = traffic(&other, false);
-    datum_id_text(&id, text);
-    strcat(text, " nobody far");
-    call(&rig, text, false, 1, &answered);
-    assert_int_equal(answered.state, SESSION_DONE);
-    assert_true(traffic(&rig, false) > here);
-    assert_true(traffic(&other, false) > there);
-    rig_close(&other);
-}
-
 /* One that keeps asking may keep its copy; the other copies go when they have rested. */
 static void copies_for_calls_go_unless_their_server_keeps_asking(void **state)
 {
@@ -833,8 +780,6 @@ int main(void)
         TEST(a_client_that_stays_away_leaves_nothing),
         TEST(data_are_listed_and_looked_at),
         TEST(a_call_reads_a_datum_where_it_is),
-        TEST(pieces_of_data_are_traffic_that_probes_share),
-        TEST(what_is_fetched_is_traffic_at_both_ends),
         TEST(a_result_stays_and_is_used_again),
         TEST(a_call_that_fails_leaves_no_datum),
         TEST(a_call_with_an_unknown_datum_fails_and_names_it),
