@@ -138,7 +138,7 @@ struct agent {
     struct errand *errands, *shaping;
     uint64_t next_errand, generation; /* generation: changes of the tree below that were asked here */
     struct log_quota placed_lines;    /* about small sessions, which come by the ten thousand */
-    struct log_quota refused_lines;
+    struct log_quota refused_lines, passed_lines;
     struct told_refusal refusals[REFUSALS]; /* the newest, in a ring */
     uint32_t next_refusal;
     struct refusals shared; /* nodes whose names others below another master agent have too */

@@ -279,12 +279,20 @@ static void on_taken(struct agent *agent, struct passing *passing, const char *p
 }
 
 /* For who follows the session. */
-static void trace_passed(struct passing *passing, const char *peer, bool served)
+static void tell_passed(struct passing *passing, const char *peer, bool served)
 {
     struct agent *agent = passing->agent;
-    if (passing->request.kind == MESSAGE_SUBMIT)
-        trace_note(&agent->duty.trace, &passing->request.submit.request.session,
-                   served ? TRACE_PASSED : TRACE_VAINLY, passing->sent_ns, agent_now(agent), peer);
+    const struct session_id *session = &passing->request.submit.request.session;
+    const int64_t now_ns = agent_now(agent);
+    char text[SESSION_TEXT];
+    if (passing->request.kind != MESSAGE_SUBMIT)
+        return;
+    trace_note(&agent->duty.trace, session, served ? TRACE_PASSED : TRACE_VAINLY, passing->sent_ns, now_ns,
+               peer);
+    if (log_quota_take(&agent->passed_lines, now_ns))
+        log_write(LOG_NOTICE_LEVEL, session_id_text(session, text),
+                  "passed on to the master agent at %s, which %s", peer,
+                  served ? "has servers for it" : "has none for it either");
 }
 
 void peers_on_passed(struct agent *agent, const struct passed *passed)
@@ -306,7 +314,7 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
     const bool answered =
         passed_get(passed, &reply) && reply.kind == message_reply_kind(passing->request.kind);
     const bool served = answered && reply.outcome.status == ESP_OK && !is_elsewhere(&reply);
-    trace_passed(passing, peer, served);
+    tell_passed(passing, peer, served);
     if (answered && !served)
         heed(passing, &reply);
     if (served) {

@@ -49,4 +49,7 @@ way_is_whole() { # where it was passed on, and where to
     espalier trace && espalier trace | grep -q "MA .*passed on  *$(cat run/espalier/two/MB.address)"
 }
 check "leaves its way with both master agents" way_is_whole
+session=$(espalier trace --json | sed -n 's/.*"session": *"\([^"]*\)".*/\1/p' | head -n 1)
+check "and a line in the log of the first one" grep -q "session=$session passed on to the master agent at $(cat run/espalier/two/MB.address)" \
+    run/espalier/two/MA.log
 finish
