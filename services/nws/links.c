@@ -29,6 +29,7 @@
 /* When there are so many links, one that nothing was measured of for so long makes room for another. */
 #define IDLE_NS  (3600 * NS_PER_S)
 #define AGAIN_NS NS_PER_S
+#define MOST_DOUBLINGS 12 /* of that */
 /* Of what children tell and cannot be, a second. */
 #define MOST_LINES 5
 
@@ -335,6 +336,14 @@ static bool pause_for(struct links *links, int64_t ns)
     return stop;
 }
 
+/* Between turns, at least. One that failed is tried again soon, and then less and less often. */
+static int64_t least_pause_ns(const struct links *links, unsigned failures)
+{
+    const unsigned doublings = failures < MOST_DOUBLINGS ? failures : MOST_DOUBLINGS;
+    const int64_t again_ns = AGAIN_NS << doublings;
+    return failures > 0 && again_ns < links->every_ns ? again_ns : links->every_ns;
+}
+
 /* Of this thread. */
 static double cpu_s(void)
 {
@@ -347,6 +356,7 @@ static void *run(void *self)
 {
     struct links *links = self;
     int64_t pause_ns = AGAIN_NS / 4;
+    unsigned failures = 0; /* since the last turn that was none */
     while (!pause_for(links, pause_ns)) {
         struct turn turn = {.busy_s = 0};
         struct esp_error error = {0};
@@ -359,7 +369,8 @@ static void *run(void *self)
         if (status == ESP_BUSY)
             continue;
         const double rest_s = fmax(turn.busy_s / SHARE, (cpu_s() - before_s) / SHARE_OF_PROCESSOR);
-        pause_ns = (int64_t)fmax(rest_s * 1e9, (double)links->every_ns);
+        failures = status == ESP_OK ? 0 : failures + 1;
+        pause_ns = (int64_t)fmax(rest_s * 1e9, (double)least_pause_ns(links, failures));
     }
     return NULL;
 }

@@ -551,6 +551,31 @@ static void a_long_way_does_not_hide_the_rate(void **state)
     assert_true(bps > 1.5e6 && bps < 5e6);
 }
 
+/* A link over which the window of one connection grows with all that goes over it. */
+struct grown {
+    double latency_s, bps, window;
+};
+
+static bool greet_grown(void *arg, uint32_t bytes, double *seconds)
+{
+    struct grown *link = arg;
+    *seconds = path_grown_s(link->latency_s, 1 / link->bps, &link->window, bytes) + link->latency_s;
+    return true;
+}
+
+/* A connection has grown by the ballast before: what slow start no longer takes is not taken for rate. */
+static void greetings_before_have_opened_the_window(void **state)
+{
+    (void)state;
+    const struct grown links[] = {{0.005, 12.5e6, 0}, {0.025, 3.75e6, 0}, {0.002, 6.25e6, 0}, {0.01, 2e6, 0}};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        struct grown link = links[i];
+        double trip_s, bps;
+        assert_true(sounding_measure(greet_grown, &link, 2, &trip_s, &bps));
+        assert_float_equal(bps / link.bps, 1, 0.02);
+    }
+}
+
 /* Before a call of some hundred kB: what little ballast tells, and nothing where it tells nothing. */
 static void a_glance_is_short_and_invents_nothing(void **state)
 {
@@ -670,6 +695,7 @@ int main(void)
         cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
         cmocka_unit_test(a_link_that_is_too_quick_to_tell_is_known_to_be_quick),
         cmocka_unit_test(a_long_way_does_not_hide_the_rate),
+        cmocka_unit_test(greetings_before_have_opened_the_window),
         cmocka_unit_test_setup_teardown(both_directions_are_kept, set_up, tear_down),
         cmocka_unit_test(who_shares_a_link_knows_its_whole_rate),
         cmocka_unit_test(a_glance_is_short_and_invents_nothing),

@@ -653,6 +653,53 @@ static void a_probe_beside_data_of_calls_does_not_count(void **state)
     links_destroy(parent);
 }
 
+/* Its parent is to be found elsewhere than where it is told first. */
+struct lost_child {
+    const char *parent_url;
+    _Atomic int asked, told;
+};
+
+static bool parent_found_late(void *self, char name[PROBE_MOST_NAME + 1], char url[PROBE_MOST_URL + 1])
+{
+    struct lost_child *child = self;
+    snprintf(name, PROBE_MOST_NAME + 1, "MA");
+    const bool first = atomic_fetch_add(&child->asked, 1) == 0;
+    snprintf(url, PROBE_MOST_URL + 1, "%s", first ? "http://127.0.0.1:1/" : child->parent_url);
+    return true;
+}
+
+static void on_found(void *self, const struct path *path)
+{
+    struct lost_child *child = self;
+    (void)path;
+    atomic_fetch_add(&child->told, 1);
+}
+
+/* A turn of which nothing came is no reason to know nothing for as long as one that told all. */
+static void a_turn_that_failed_is_tried_again_soon(void **state)
+{
+    (void)state;
+    const struct links_options above = {
+        .name = "MA", .listen = "127.0.0.1:1", .probe = "127.0.0.1:0", .every_ns = 3600 * NS_PER_S};
+    const struct links_options below = {
+        .name = "c", .listen = "127.0.0.1:1", .probe = "127.0.0.1:0", .every_ns = 3600 * NS_PER_S};
+    const struct links_ops no_ops = {.self = NULL, .parent = no_parent};
+    struct links *parent, *links;
+    struct esp_error error;
+    assert_int_equal(links_create(&above, &parent, &error), ESP_OK);
+    assert_int_equal(links_start(parent, &no_ops, &error), ESP_OK);
+    struct lost_child child = {.parent_url = links_url(parent)};
+    const struct links_ops ops = {.self = &child, .parent = parent_found_late, .to_parent = on_found};
+    assert_int_equal(links_create(&below, &links, &error), ESP_OK);
+    assert_int_equal(links_start(links, &ops, &error), ESP_OK);
+    for (int i = 0; i < 6000 && atomic_load(&child.told) == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    assert_int_equal(atomic_load(&child.told), 1);
+    assert_true(atomic_load(&child.asked) > 1);
+    links_destroy(links);
+    links_destroy(parent);
+}
+
 /* An authority of its own, NAME.pem and NAME.key in the folder. */
 static bool make_certificate(const char *folder, const char *name)
 {
@@ -730,6 +777,7 @@ int main(void)
         cmocka_unit_test(a_latency_is_what_a_small_message_takes_there_and_back),
         cmocka_unit_test(what_children_cannot_have_measured_is_left_out),
         cmocka_unit_test(a_probe_beside_data_of_calls_does_not_count),
+        cmocka_unit_test(a_turn_that_failed_is_tried_again_soon),
         cmocka_unit_test(a_port_with_tls_is_vouched_for),
         cmocka_unit_test(a_port_serves_only_so_much),
     };
