@@ -42,6 +42,8 @@ core_libcore_la_SOURCES += \
 	core/forecast/problem_speeds.h \
 	core/forecast/sharing.c \
 	core/forecast/sharing.h \
+	core/forecast/size_rates.c \
+	core/forecast/size_rates.h \
 	core/forecast/surprise.c \
 	core/forecast/surprise.h \
 	core/forecast/told_links.c \

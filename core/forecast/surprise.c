@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/forecast/surprise.h"
 
-bool surprise_counts(struct surprise *surprise, double expected_s, double seconds, int64_t now_ns)
+#include <math.h>
+
+/* One that takes longer than that surprises. */
+static bool counts(struct surprise *surprise, double most_s, double seconds, int64_t now_ns)
 {
-    if (!(expected_s > 0) || seconds <= SURPRISE_TIMES * expected_s || seconds <= expected_s + SURPRISE_S) {
+    if (seconds <= most_s) {
         *surprise = (struct surprise){0};
         return true;
     }
@@ -11,4 +14,21 @@ bool surprise_counts(struct surprise *surprise, double expected_s, double second
     surprise->believed = surprise->believed || (surprise->until_ns != 0 && begun_ns >= surprise->until_ns);
     surprise->until_ns = now_ns;
     return surprise->believed;
+}
+
+static double most_s(double expected_s, double times, double more_s)
+{
+    if (!(expected_s > 0))
+        return HUGE_VAL;
+    return fmax(times * expected_s, expected_s + more_s);
+}
+
+bool surprise_counts(struct surprise *surprise, double expected_s, double seconds, int64_t now_ns)
+{
+    return counts(surprise, most_s(expected_s, SURPRISE_TIMES, SURPRISE_S), seconds, now_ns);
+}
+
+bool surprise_first_counts(struct surprise *surprise, double expected_s, double seconds, int64_t now_ns)
+{
+    return counts(surprise, most_s(expected_s, SURPRISE_FIRST_TIMES, SURPRISE_FIRST_S), seconds, now_ns);
 }

@@ -15,6 +15,11 @@
 #define SURPRISE_TIMES 4.0
 #define SURPRISE_S     0.2
 
+/* A first transfer, of whose link only hearsay is known, and what calls told: a retransmission takes 0.2 s.
+ */
+#define SURPRISE_FIRST_TIMES 1.5
+#define SURPRISE_FIRST_S     0.1
+
 /* Of one direction of one link. All zero: nothing has surprised. */
 struct surprise {
     int64_t until_ns; /* when the last transfer that surprised ended; 0: the last one did not */
@@ -24,5 +29,7 @@ struct surprise {
 /* Whether a transfer that has taken so long, and ends now, counts; `expected_s` by what is known of the link
  * (0: nothing is, and everything counts). */
 bool surprise_counts(struct surprise *surprise, double expected_s, double seconds, int64_t now_ns);
+/* The same of a first transfer. */
+bool surprise_first_counts(struct surprise *surprise, double expected_s, double seconds, int64_t now_ns);
 
 #endif
