@@ -233,6 +233,7 @@ static void accepted(struct session *session, struct link *link, const struct se
                      const struct session_report *report)
 {
     session->forecast_compute_s = candidate->compute_s;
+    session->forecast_transfer_s = candidate->transfer_s;
     session->forecast_s = candidate->compute_s + candidate->queue_s + candidate->transfer_s;
     session->forecast_error_s = candidate->error_s;
     session->lost = session->unbegun = false;

@@ -212,7 +212,7 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
     session->sent_ns += clock_now_ns(session->engine->clock) - start_ns;
     const double own_s = link_ends(session->link, send, begun_ns);
     if (transfer.status == ESP_OK)
-        link_learn(session->link, send, bytes, own_s);
+        link_learn(session->link, send, bytes, own_s, session->forecast_transfer_s);
     if (transfer.status != ESP_OK)
         *error = transfer.error;
     return transfer.status;

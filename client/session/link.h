@@ -14,6 +14,7 @@
 #include "client/session/session.h"
 #include "core/choice/aggregate.h"
 #include "core/forecast/sharing.h"
+#include "core/forecast/size_rates.h"
 #include "core/forecast/surprise.h"
 #include "core/forecast/window.h"
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
@@ -33,9 +34,11 @@ struct link {
     unsigned n_rates[2];                /* ever; */
     struct window windows[2];           /* what their connection has grown to; */
     struct sharing sharing[2];          /* by those that are under way */
+    struct size_rates sizes[2];         /* what they tell by size, where it depends on that; */
     struct surprise surprise[2];
-    double sounded_bps; /* what greetings found, until there are transfers; 0: nothing */
-    int64_t sounded_s;  /* when that was, since 1970 */
+    double waiting_bps[2]; /* what the last one said, where it surprised; 0: it did not */
+    double sounded_bps;    /* what greetings found, until there are transfers; 0: nothing */
+    int64_t sounded_s;     /* when that was, since 1970 */
     struct {
         double bps;
         uint64_t bytes;
@@ -142,8 +145,9 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
 double link_begins(struct link *link, bool there);
 /* It ends; the seconds that the link was its own, as far as this client shared it with itself. */
 double link_ends(struct link *link, bool there, double begun_ns);
-/* A transfer of so many bytes went so: what is learned of the link. Short ones tell as much as calls do. */
-void link_learn(struct link *link, bool there, uint64_t bytes, double seconds);
+/* A transfer of so many bytes went so: what is learned of the link. Short ones tell as much as calls do.
+ * Agents have expected all transfers of its call to take `agents_s` (0: they have not). */
+void link_learn(struct link *link, bool there, uint64_t bytes, double seconds, double agents_s);
 /* The same of a call that brought so many bytes in itself, and its answer so many back, of which the server
  * says that it computed and waited in it for `there_s`; before it there were so many round trips. Until there
  * is something better: what else happened in that time counts as way. */

@@ -5,6 +5,7 @@
  */
 #include "client/session/access.h"
 #include "client/session/link.h"
+#include "client/session/link_rates.h"
 #include "client/session/link_sound.h"
 #include "core/choice/aggregate.h"
 #include "core/choice/estimate.h"
@@ -21,9 +22,6 @@
 #define TELLING_BYTES (256 << 10)
 /* Shorter ones, and calls with their arguments in them, tell something for as long as nothing else does. */
 #define CALLED_BYTES (32 << 10)
-/* They tell of requests of so many times their bytes; of longer ones, the least that the rate may be: a part
- * of what they took was none of the link. */
-#define SHORT_REACH 4
 /* Links are told with requests that take so long on their way over one that is known, or that agents see, or
  * where the agent is not near: what is shorter is chosen by what servers compute, not by what else a machine
  * did while a link was learned. */
@@ -49,8 +47,6 @@ static void note_slow(struct link *link, double rate_bps)
 /* The rate that a transfer tells does not depend more than that on the window that its connection is taken to
  * have had. */
 #define ALIKE 0.9
-/* A rate is wrong that is exceeded so many times. */
-#define MORE 1.2
 
 /* What a transfer tells, which took so long: seconds for a byte with that window, and with an open one. */
 struct told_rate {
@@ -159,61 +155,17 @@ void link_sounded(struct link *link, double trip_s, double rate_bps)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* The quickest of the last calls: whatever else happened meanwhile made them longer; the bytes of the
- * longest, and whether it is only the least. With the lock. */
-static double rate_of_calls(const struct link *link, uint64_t *bytes, bool *is_least)
-{
-    double most_bps = 0;
-    for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++) {
-        if (link->called[i].bps > most_bps)
-            *is_least = link->called[i].is_least;
-        most_bps = fmax(most_bps, link->called[i].bps);
-        *bytes = link->called[i].bytes > *bytes ? link->called[i].bytes : *bytes;
-    }
-    return most_bps;
-}
-
-struct weighed {
-    double rate_bps, weight;
-};
-
-static int by_rate(const void *a, const void *b)
-{
-    const struct weighed *x = a, *y = b;
-    return (x->rate_bps > y->rate_bps) - (x->rate_bps < y->rate_bps);
-}
-
-/* The median of the last transfers: one that shared the link with others does not count for more. Long ones
- * tell better than short ones, but the longest is not to decide alone. 0: there was none. With the lock. */
-static double rate_of_transfers(const struct link *link, bool there)
-{
-    struct weighed rates[LINK_RATES];
-    double left = 0;
-    const unsigned n = link->n_rates[there] < LINK_RATES ? link->n_rates[there] : LINK_RATES;
-    if (n == 0)
-        return 0;
-    for (unsigned i = 0; i < n; i++) {
-        rates[i] = (struct weighed){link->rates[there][i], sqrt((double)link->rate_bytes[there][i])};
-        left += rates[i].weight / 2;
-    }
-    qsort(rates, n, sizeof *rates, by_rate);
-    for (unsigned i = 0; i < n; i++)
-        if ((left -= rates[i].weight) < 0)
-            return rates[i].rate_bps;
-    return rates[n - 1].rate_bps;
-}
-
 /* What is known of a link, and by what. */
 struct known {
-    struct path path;     /* known: it has a rate */
+    struct path path;     /* known: it has a rate, for the bytes that are asked about */
     int64_t sounded_s;    /* since 1970, when greetings told that; 0: they did not */
     uint64_t short_bytes; /* short transfers and calls did, the longest of so many bytes; 0: they did not; */
     bool is_least;        /* and what they told is the least that the rate may be */
 };
 
-/* As transfers tell it. What was never sent there takes what a sounding found, and else what came from there;
- * where there is neither, what shorter ones tell. */
-static struct known know(struct link *link)
+/* As transfers tell it for a request of so many bytes (NULL: of any). What was never sent there takes what a
+ * sounding found, and else what came from there; where there is neither, what shorter ones tell. */
+static struct known know(struct link *link, const struct request_bytes *bytes)
 {
     struct known known = {.sounded_s = 0};
     pthread_mutex_lock(&link->lock);
@@ -223,9 +175,15 @@ static struct known know(struct link *link)
         known.sounded_s = link->sounded_s;
     if (there_bps <= 0)
         there_bps = link->sounded_bps > 0 ? link->sounded_bps : back_bps;
-    if (there_bps <= 0)
-        there_bps = rate_of_calls(link, &known.short_bytes, &known.is_least);
+    if (there_bps <= 0) {
+        const struct called_rate called = rate_of_calls(link, bytes ? (double)(bytes->in + bytes->out) : 0);
+        there_bps = called.bps;
+        known.short_bytes = called.bytes;
+        known.is_least = called.is_least;
+    }
     known.path = (struct path){there_bps > 0, link->trip_s / 2, there_bps, back_bps};
+    if (bytes && known.short_bytes == 0)
+        rates_fit(&known.path, link->sizes, bytes);
     pthread_mutex_unlock(&link->lock);
     return known;
 }
@@ -233,13 +191,15 @@ static struct known know(struct link *link)
 /* Is remembered in the place of their bytes where they told the least rate only. */
 #define LEAST_KNOWN 1
 
-static struct known as_remembered(const struct remembered_link *link)
+static struct known as_remembered(const struct remembered_link *link, const struct request_bytes *bytes)
 {
     struct known known = {link->path, link->sounded ? link->used_s : 0, 0, link->short_bytes == LEAST_KNOWN};
     if (link->is_short) /* earlier versions did not note by how many bytes */
         known.short_bytes = link->short_bytes > CALLED_BYTES ? link->short_bytes : CALLED_BYTES;
     if (known.short_bytes > TELLING_BYTES)
         known.short_bytes = TELLING_BYTES;
+    if (bytes)
+        rates_fit(&known.path, link->sizes, bytes);
     return known;
 }
 
@@ -257,9 +217,27 @@ const struct link_memory *links_memory(struct engine *engine)
     return &engine->memory;
 }
 
+/* With the lock. */
+static bool has_transfers(const struct link *link)
+{
+    return link->n_rates[true] + link->n_rates[false] > 0;
+}
+
+/* The rates by size that an earlier process has found, which this one's first transfers come to. */
+static void take_sizes(struct link *link)
+{
+    pthread_mutex_lock(&link->engine->links_lock);
+    const struct remembered_link *remembered = link_memory_find(links_memory(link->engine), link->address);
+    pthread_mutex_lock(&link->lock);
+    if (remembered && !has_transfers(link))
+        memcpy(link->sizes, remembered->sizes, sizeof link->sizes);
+    pthread_mutex_unlock(&link->lock);
+    pthread_mutex_unlock(&link->engine->links_lock);
+}
+
 /* The rate in that direction as an earlier process has found it; 0: it has not. What was never sent there is
  * remembered to be as quick as what came from there. *doubted: that process was surprised at its end. */
-static double remembered_bps(struct link *link, bool there, bool *doubted)
+static double remembered_bps(struct link *link, bool there, uint64_t bytes, bool *doubted)
 {
     double rate_bps = 0;
     pthread_mutex_lock(&link->engine->links_lock);
@@ -267,70 +245,107 @@ static double remembered_bps(struct link *link, bool there, bool *doubted)
     if (remembered) {
         const struct path *path = &remembered->path;
         const double there_bps = path->bandwidth_bps == path->back_bps ? 0 : path->bandwidth_bps;
-        rate_bps = there ? there_bps : path->back_bps;
+        rate_bps = rate_at_size(there ? there_bps : path->back_bps, &remembered->sizes[there], bytes);
         *doubted = remembered->doubted;
     }
     pthread_mutex_unlock(&link->engine->links_lock);
     return rate_bps;
 }
 
+struct expected {
+    double seconds; /* 0: nothing is known */
+    bool is_first;  /* no transfer of this process in that direction has told of the link */
+    bool doubted;   /* an earlier process was surprised at its end */
+};
+
 /* How long so many bytes should take in that direction, on a connection that has grown so far, by what this
- * process knows of the link, or else an earlier one; 0: nothing is known. */
-static double expected_s(struct link *link, bool there, double window, uint64_t bytes, bool *doubted)
+ * process knows of the link, or else an earlier one; else by what calls have shown it to do at least, or as
+ * agents have it. */
+static struct expected expect(struct link *link, bool there, double window, uint64_t bytes, double agents_s)
 {
-    *doubted = false;
+    struct expected expected = {0, false, false};
     pthread_mutex_lock(&link->lock);
-    struct path path = {true, link->trip_s / 2, rate_of_transfers(link, there), 0};
-    if (path.bandwidth_bps <= 0 && there)
-        path.bandwidth_bps = link->sounded_bps;
+    const double latency_s = link->trip_s / 2;
+    double rate_bps = rate_at_size(rate_of_transfers(link, there), &link->sizes[there], bytes);
+    expected.is_first = rate_bps <= 0;
+    if (rate_bps <= 0 && there)
+        rate_bps = link->sounded_bps;
+    const double called_bps = rate_of_calls(link, (double)bytes).bps;
     pthread_mutex_unlock(&link->lock);
-    if (path.bandwidth_bps <= 0)
-        path.bandwidth_bps = remembered_bps(link, there, doubted);
-    return path.bandwidth_bps > 0
-               ? path_chunks_grown_s(path.latency_s, 1 / path.bandwidth_bps, &window, (double)bytes)
-               : 0;
+    if (rate_bps <= 0)
+        rate_bps = remembered_bps(link, there, bytes, &expected.doubted);
+    if (rate_bps <= 0)
+        rate_bps = called_bps;
+    expected.seconds =
+        rate_bps > 0 ? path_chunks_grown_s(latency_s, 1 / rate_bps, &window, (double)bytes) : agents_s;
+    return expected;
 }
 
 /* A rate that was found in a bad moment would hold for as long as transfers are too short to tell theirs: one
  * that was quicker than that rate allows ends it. With the lock. */
 static void disprove(struct link *link, bool there, const struct told_rate *told)
 {
-    const double least_bps = (double)told->bytes / told->seconds;
-    if (least_bps > MORE * rate_of_transfers(link, there))
-        link->n_rates[there] = 0;
-    if (there && least_bps > MORE * link->sounded_bps)
+    const double least_bps = (double)told->bytes / told->seconds, known_bps = rate_of_transfers(link, there);
+    if (known_bps > 0 && least_bps > RATE_MORE * rate_at_size(known_bps, &link->sizes[there], told->bytes)) {
+        size_rates_disprove(&link->sizes[there], (double)told->bytes);
+        if (!rate_depends_on_size(known_bps))
+            link->n_rates[there] = 0;
+    }
+    if (there && least_bps > RATE_MORE * link->sounded_bps)
         link->sounded_bps = 0;
 }
 
-void link_learn(struct link *link, bool there, uint64_t bytes, double seconds)
+/* With the lock. */
+static void note_transfer(struct link *link, bool there, const struct told_rate *told)
+{
+    const double rate_bps = 1 / told->inverse;
+    const unsigned i = link->n_rates[there]++ % LINK_RATES;
+    link->rates[there][i] = rate_bps;
+    link->rate_bytes[there][i] = told->bytes;
+    size_rates_add(&link->sizes[there], (double)told->bytes, rate_bps);
+    note_slow(link, rate_bps);
+}
+
+/* Whether a transfer that has told that, and ends now, counts. With the lock. */
+static bool is_believed(struct link *link, bool there, const struct expected *expected,
+                        const struct told_rate *told, int64_t now_ns)
+{
+    struct surprise *surprise = &link->surprise[there];
+    const bool counts = expected->is_first
+                            ? surprise_first_counts(surprise, expected->seconds, told->seconds, now_ns)
+                            : surprise_counts(surprise, expected->seconds, told->seconds, now_ns);
+    link->waiting_bps[there] = counts || told->inverse <= 0 ? 0 : 1 / told->inverse;
+    return counts || expected->doubted;
+}
+
+void link_learn(struct link *link, bool there, uint64_t bytes, double seconds, double agents_s)
 {
     if (bytes < TELLING_BYTES)
         link_called(link, there ? bytes : 0, there ? 0 : bytes, seconds, 0, 0);
     if (bytes < TELLING_BYTES || !(seconds > 0))
         return;
-    bool doubted;
     const int64_t now_ns = clock_now_ns(link->engine->clock);
     pthread_mutex_lock(&link->lock);
+    const bool had_transfers = has_transfers(link);
     double window = window_at(link, there, begun_ns(now_ns, seconds));
     pthread_mutex_unlock(&link->lock);
-    const double known_s = expected_s(link, there, window, bytes, &doubted);
+    if (!had_transfers)
+        take_sizes(link);
+    const struct expected expected = expect(link, there, window, bytes, agents_s);
     pthread_mutex_lock(&link->lock);
-    if (!surprise_counts(&link->surprise[there], known_s, seconds, now_ns) && !doubted) {
-        pthread_mutex_unlock(&link->lock);
-        return;
-    }
     const double latency_s = link->trip_s / 2;
     const struct told_rate told = {bytes, seconds,
                                    path_chunks_inverse(latency_s, window, (double)bytes, seconds),
                                    path_chunks_inverse(latency_s, OPEN, (double)bytes, seconds)};
+    if (!is_believed(link, there, &expected, &told, now_ns)) {
+        pthread_mutex_unlock(&link->lock);
+        return;
+    }
     if (told.inverse > 0)
         path_chunks_grown_s(latency_s, told.inverse, &window, (double)bytes);
     window_grew(&link->windows[there], window, link->trip_s, told.inverse, now_ns);
     if (is_telling(&told)) {
-        const unsigned i = link->n_rates[there]++ % LINK_RATES;
-        link->rates[there][i] = 1 / told.inverse;
-        link->rate_bytes[there][i] = bytes;
-        note_slow(link, 1 / told.inverse);
+        note_transfer(link, there, &told);
     } else {
         note_call(link, &told);
         disprove(link, there, &told);
@@ -345,13 +360,13 @@ bool links_know(struct engine *engine, const char *address)
     pthread_mutex_lock(&engine->links_lock);
     HASH_FIND_STR(engine->links, address, link);
     if (link)
-        known = know(link);
+        known = know(link, NULL);
     bool is_known = known.path.known && known.short_bytes == 0; /* greetings tell more than short transfers */
     if (!is_known) {
         const struct remembered_link *remembered = link_memory_find(links_memory(engine), address);
         is_known = remembered && !remembered->is_short;
         if (is_known)
-            known = as_remembered(remembered);
+            known = as_remembered(remembered, NULL);
     }
     pthread_mutex_unlock(&engine->links_lock);
     const int64_t age_s = time(NULL) - known.sounded_s; /* below 0: the clock was set back */
@@ -375,7 +390,7 @@ static void add(struct telling *telling, const struct known *known, const struct
     struct told_link told = *begin;
     told.path = known->path;
     const uint64_t bytes = telling->bytes.in + telling->bytes.out;
-    if (known->short_bytes > 0 && (known->is_least || bytes > SHORT_REACH * known->short_bytes)) {
+    if (known->short_bytes > 0 && (known->is_least || bytes > CALLS_REACH * known->short_bytes)) {
         told.least_bps = told.path.bandwidth_bps;
         told.path.bandwidth_bps = 0;
     }
@@ -407,11 +422,11 @@ static struct told_link begin_at(struct link *link)
  */
 static void add_link(struct telling *telling, struct link *link, const struct link_memory *memory)
 {
-    struct known known = know(link);
+    struct known known = know(link, &telling->bytes);
     const bool is_sure = known.path.known && known.short_bytes == 0;
     const struct remembered_link *remembered = is_sure ? NULL : link_memory_find(memory, link->address);
     if (remembered && (!known.path.known || !remembered->is_short)) /* short transfers tell less */
-        known = as_remembered(remembered);
+        known = as_remembered(remembered, &telling->bytes);
     const struct told_link begin = begin_at(link);
     if (known.path.known || known.path.latency_s > 0)
         add(telling, &known, &begin); /* links live as long as the engine, and so does their memory */
@@ -427,7 +442,7 @@ static void add_all(struct telling *telling, struct engine *engine)
         struct link *link;
         HASH_FIND_STR(engine->links, memory->links[i].address, link);
         if (!link) {
-            const struct known known = as_remembered(&memory->links[i]);
+            const struct known known = as_remembered(&memory->links[i], &telling->bytes);
             const struct told_link begin = {.peer = memory->links[i].address,
                                             .opening = opening_of_strangers(engine)};
             add(telling, &known, &begin);
@@ -492,7 +507,7 @@ static double doubt_by_transfers(struct link *link, struct request_bytes bytes)
 {
     double doubt = 0;
     pthread_mutex_lock(&link->lock);
-    if (link->n_rates[true] + link->n_rates[false] > 0) {
+    if (has_transfers(link)) {
         const double in = 1 + (double)bytes.in, out = 1 + (double)bytes.out;
         doubt = (in * doubt_of(link, true) + out * doubt_of(link, false)) / (in + out);
     }
@@ -508,7 +523,7 @@ double links_doubt(struct engine *engine, const char *address, struct request_by
     double doubt = link ? doubt_by_transfers(link, bytes) : 0;
     if (doubt <= 0) {
         const struct remembered_link *remembered =
-            link && know(link).path.known ? NULL : link_memory_find(links_memory(engine), address);
+            link && know(link, NULL).path.known ? NULL : link_memory_find(links_memory(engine), address);
         doubt =
             remembered && !remembered->sounded && !remembered->is_short ? KNOWN_DOUBT : LINK_STRANGE_DOUBT;
     }
@@ -538,8 +553,28 @@ static bool is_new_length(const struct engine *engine, const char *address, cons
 /* By all transfers that this process has made over it. */
 static bool is_surprised(const struct link *link)
 {
-    return link->n_rates[true] + link->n_rates[false] == 0 &&
+    return !has_transfers(link) &&
            (link->surprise[true].until_ns != 0 || link->surprise[false].until_ns != 0);
+}
+
+/* Of which no transfer was known before, by what this process's only ones say: the next process's first one
+ * counts, whatever it says. */
+static void remember_surprise(struct link_memory *memory, const struct link *link)
+{
+    const double back_bps = link->waiting_bps[false],
+                 there_bps = link->waiting_bps[true] > 0 ? link->waiting_bps[true] : back_bps;
+    const struct path path = {true, link->trip_s / 2, there_bps, back_bps};
+    if (link_memory_doubt(memory, link->address) || there_bps <= 0)
+        return;
+    link_memory_set(memory, link->address, &path, time(NULL));
+    link_memory_doubt(memory, link->address);
+}
+
+static void remember_transfers(struct link_memory *memory, const struct link *link, const struct path *path)
+{
+    link_memory_set(memory, link->address, path, time(NULL));
+    if (rate_depends_on_size(path->bandwidth_bps) || rate_depends_on_size(path->back_bps))
+        link_memory_set_sizes(memory, link->address, link->sizes);
 }
 
 void links_remember(struct engine *engine)
@@ -549,19 +584,19 @@ void links_remember(struct engine *engine)
     if (!engine->remembers)
         return;
     for (struct link *link = engine->links; link; link = link->hh.next) {
-        const struct known known = know(link);
+        const struct known known = know(link, NULL);
         if (!known.path.known && !is_surprised(link) && !is_new_length(engine, link->address, &known.path))
             continue;
         open_memory(&memory, path, sizeof path);
         if (is_surprised(link))
-            link_memory_doubt(&memory, link->address);
+            remember_surprise(&memory, link);
         else if (!known.path.known || known.short_bytes > 0)
             link_memory_set_short(&memory, link->address, &known.path,
                                   known.is_least ? LEAST_KNOWN : known.short_bytes, time(NULL));
         else if (known.sounded_s)
             link_memory_set_sounded(&memory, link->address, &known.path, known.sounded_s);
         else
-            link_memory_set(&memory, link->address, &known.path, time(NULL));
+            remember_transfers(&memory, link, &known.path);
     }
     if (engine->access.rate_bps > 0) {
         const struct path access = {true, route_trip_s(engine->route) / 2, engine->access.rate_bps, 0};

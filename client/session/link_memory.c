@@ -17,7 +17,9 @@
 #define SHORT                                                                                                \
     "short" /* before the line, where only short ones have: versions that do not know it pass over it */
 #define DOUBTED    "doubted" /* at the end of a line of transfers */
-#define MOST_BYTES (LINK_MEMORY_MOST * (CAP_ADDRESS + 110))
+#define SIZE       "size"    /* before the line of a size, behind that of its link */
+#define MOST_LINES (1 + 2 * SIZE_CLASSES)
+#define MOST_BYTES (LINK_MEMORY_MOST * MOST_LINES * (CAP_ADDRESS + 110))
 #define DAY_S      86400
 
 void link_memory_path(char *path, size_t size)
@@ -73,13 +75,29 @@ static void set(struct link_memory *memory, const char *address, const struct pa
     link->is_short = is_short;
     link->short_bytes = short_bytes;
     link->doubted = false;
+    memset(link->sizes, 0, sizeof link->sizes);
 }
 
-void link_memory_doubt(struct link_memory *memory, const char *address)
+/* As transfers told it; NULL: they did not. */
+static struct remembered_link *find_told(struct link_memory *memory, const char *address)
 {
     struct remembered_link *link = (struct remembered_link *)link_memory_find(memory, address);
-    if (link && !link->sounded && !link->is_short)
+    return link && !link->sounded && !link->is_short ? link : NULL;
+}
+
+bool link_memory_doubt(struct link_memory *memory, const char *address)
+{
+    struct remembered_link *link = find_told(memory, address);
+    if (link)
         link->doubted = true;
+    return link != NULL;
+}
+
+void link_memory_set_sizes(struct link_memory *memory, const char *address, const struct size_rates *sizes)
+{
+    struct remembered_link *link = find_told(memory, address);
+    if (link)
+        memcpy(link->sizes, sizes, sizeof link->sizes);
 }
 
 void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s)
@@ -135,6 +153,19 @@ static char *body_of(char *text, size_t length)
     return text + sizeof HEADING - 1;
 }
 
+/* Behind its heading. */
+static void take_size(struct link_memory *memory, const char *line)
+{
+    char address[CAP_ADDRESS + 1];
+    int there;
+    double bytes, rate_bps;
+    if (sscanf(line, "%d %lf %lf %255s", &there, &bytes, &rate_bps, address) < 4)
+        return;
+    struct remembered_link *link = find_told(memory, address);
+    if (link && isfinite(bytes) && bytes > 0 && isfinite(rate_bps) && rate_bps > 0)
+        size_rates_add(&link->sizes[there != 0], bytes, rate_bps);
+}
+
 static void take_line(struct link_memory *memory, const char *line, int64_t now_s)
 {
     char address[CAP_ADDRESS + 1], how[16] = "", last[16] = "";
@@ -179,7 +210,10 @@ void link_memory_load(struct link_memory *memory, const char *path, int64_t now_
         char *next = strchr(line, '\n');
         if (next)
             *next++ = 0;
-        take_line(memory, line, now_s);
+        if (strncmp(line, SIZE " ", sizeof SIZE) == 0)
+            take_size(memory, line + sizeof SIZE);
+        else
+            take_line(memory, line, now_s);
         line = next;
     }
     free(text);
@@ -218,6 +252,15 @@ static void put_line(FILE *file, const struct remembered_link *link)
     fputc('\n', file);
 }
 
+static void put_sizes(FILE *file, const struct remembered_link *link)
+{
+    struct size_rate rate;
+    for (int there = 0; there < 2; there++)
+        for (unsigned i = 0; i < SIZE_CLASSES; i++)
+            if (size_rates_class(&link->sizes[there], i, &rate))
+                fprintf(file, SIZE " %d %.0f %.9g %s\n", there, rate.bytes, rate.rate_bps, link->address);
+}
+
 static char *text_of(const struct link_memory *memory, size_t *length)
 {
     char *text = NULL;
@@ -225,8 +268,10 @@ static char *text_of(const struct link_memory *memory, size_t *length)
     if (!file)
         return NULL;
     fputs(HEADING, file);
-    for (size_t i = 0; i < memory->n; i++)
+    for (size_t i = 0; i < memory->n; i++) {
         put_line(file, &memory->links[i]);
+        put_sizes(file, &memory->links[i]);
+    }
     fflush(file);
     fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
     if (fclose(file) == 0)

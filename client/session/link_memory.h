@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a client has learned of its links, kept over the lives of its processes: a text file in the user's
- * cache folder, a line a server (with the rate back at its end, where that is known), the CRC32C of it all at
- * the end. It is a hint and never an error: a file that is damaged is set aside, one that cannot be written
- * is not.
+ * cache folder, a line a server (with the rate back at its end, where that is known), behind it one for each
+ * size whose rate is another, the CRC32C of it all at the end. It is a hint and never an error: a file that
+ * is damaged is set aside, one that cannot be written is not.
  *
  * Not thread-safe: the owner's lock.
  */
 #ifndef CLIENT_LINK_MEMORY_H
 #define CLIENT_LINK_MEMORY_H
 
+#include "core/forecast/size_rates.h"
 #include "core/message/message_basic.h"
 
 #define LINK_MEMORY_MOST 256 /* links; the ones used longest ago go */
@@ -28,6 +29,7 @@ struct remembered_link {
     uint64_t short_bytes;          /* the longest of those; 0 of others */
     bool doubted; /* the last process found that it takes much longer; neither `sounded` nor `is_short` */
     struct path path;
+    struct size_rates sizes[2]; /* from there, and there, by transfers, where they depend on that */
 };
 
 /* All-zero is empty. */
@@ -48,6 +50,9 @@ const struct remembered_link *link_memory_find(const struct link_memory *memory,
 /* A link is this now. Without room or memory it is forgotten. */
 void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s);
 
+/* The same link's rates by size, from there, and there; nothing happens where no transfer is known. */
+void link_memory_set_sizes(struct link_memory *memory, const char *address, const struct size_rates *sizes);
+
 /* The same, as greetings found it; nothing happens where a transfer is known, but short ones know less. */
 void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
                              int64_t now_s);
@@ -58,8 +63,8 @@ void link_memory_set_short(struct link_memory *memory, const char *address, cons
                            uint64_t bytes, int64_t now_s);
 
 /* Transfers took much longer than is known of that link, if something is known by longer ones
- * (core/forecast/surprise.h): it stands until the next process finds the same. */
-void link_memory_doubt(struct link_memory *memory, const char *address);
+ * (core/forecast/surprise.h): it stands until the next process finds the same. False: nothing is. */
+bool link_memory_doubt(struct link_memory *memory, const char *address);
 
 /* Writes it, atomically, in a folder that is made (0700). False: it cannot be written. */
 bool link_memory_save(const struct link_memory *memory, const char *path);

@@ -44,6 +44,8 @@ client_libclient_la_SOURCES += \
 	client/session/link_learn.c \
 	client/session/link_memory.c \
 	client/session/link_memory.h \
+	client/session/link_rates.c \
+	client/session/link_rates.h \
 	client/session/link_sound.c \
 	client/session/link_sound.h \
 	client/session/outcome.c \

@@ -131,7 +131,7 @@ struct session {
     int64_t again_ns;
     struct link *given_up;         /* the last of them may have opened a state, */
     struct session_id given_up_id; /* as this session: it was not reached to close it. Or NULL */
-    double forecast_s, forecast_compute_s, forecast_error_s;
+    double forecast_s, forecast_compute_s, forecast_transfer_s, forecast_error_s;
 
     struct session *mark_prev, *mark_next; /* engine->unsettled or link->held */
 

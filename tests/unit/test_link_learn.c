@@ -104,7 +104,7 @@ static void call(struct program *program, bool there, uint64_t bytes, double sec
     if (!is_chunked(bytes))
         return;
     pass(program, seconds);
-    link_learn(link, there, bytes, seconds);
+    link_learn(link, there, bytes, seconds, 0);
     pass(program, there ? trip_s : 0); /* the word to begin */
 }
 
@@ -280,6 +280,164 @@ static void a_rate_that_is_exceeded_is_forgotten(void **state)
     end_program(program);
 }
 
+/* ---- sizes, on one host and over links ---- */
+
+static const struct path nowhere = {0};
+
+/* How long bytes took, as a transfer, of which a rate's part is so long. */
+static double chunks_s(double trip_s, uint64_t bytes, double rate_bps)
+{
+    return path_chunks_s(trip_s / 2, 1 / rate_bps, (double)bytes);
+}
+
+/* Of calls with 64 kB, which stay in caches, and with 1 MB in them, which do not, each tells of its like. */
+static void calls_tell_of_their_own_size(void **state)
+{
+    (void)state;
+    static const uint64_t orders[][2] = {{64000, 1000000}, {1000000, 64000}};
+    for (int order = 0; order < 2; order++) {
+        struct program *program = begin_program(keeps);
+        struct path way;
+        link_heard(program->link);
+        link_answered(program->link, 1e-6, 0);
+        for (int i = 0; i < 2; i++) {
+            const uint64_t bytes = orders[order][i];
+            link_called(program->link, bytes, 0, (double)bytes / (bytes > 100000 ? 200e6 : 2e9), 0, 0);
+        }
+        forecast_s(program, true, 64000, nowhere, &way);
+        assert_float_equal(way.bandwidth_bps, 2e9, 0.1e9);
+        forecast_s(program, true, 1000000, nowhere, &way);
+        assert_float_equal(way.bandwidth_bps, 200e6, 10e6);
+        const double middle_s = forecast_s(program, true, 532000, nowhere, &way);
+        assert_float_equal(532000 / way.bandwidth_bps, (0.000032 + 0.005) / 2, 0.0001);
+        assert_true(middle_s > forecast_s(program, true, 400000, nowhere, &way));
+        assert_true(middle_s < forecast_s(program, true, 700000, nowhere, &way));
+        end_program(program);
+    }
+}
+
+/* A call that was held up says nothing of its like, and shorter ones nothing worse than longer ones. */
+static void a_call_that_was_held_up_does_not_count(void **state)
+{
+    (void)state;
+    struct program *program = begin_program(keeps);
+    struct path way;
+    link_heard(program->link);
+    link_answered(program->link, 1e-4, 0);
+    link_called(program->link, 60000, 0, 0.1, 0, 0);
+    link_called(program->link, 100000, 0, 0.01, 0, 0);
+    link_called(program->link, 90000, 0, 0.2, 0, 0);
+    for (uint64_t bytes = 40000; bytes <= 400000; bytes += 40000) {
+        forecast_s(program, true, bytes, nowhere, &way);
+        assert_float_equal(way.bandwidth_bps, 10e6, 0.2e6);
+    }
+    end_program(program);
+}
+
+/* The rate that is told with a request of so many bytes there, or back. */
+static double told_bps(struct program *program, bool there, uint64_t bytes)
+{
+    struct path way;
+    forecast_s(program, there, bytes, nowhere, &way);
+    return there ? way.bandwidth_bps : path_turned(way).bandwidth_bps;
+}
+
+static void transfers_on_one_host_tell_of_their_own_size(void **state)
+{
+    (void)state;
+    static const uint64_t bytes[] = {1 << 20, 8 << 20, 100 << 20};
+    static const double rates[] = {4e9, 2e9, 1e9};
+    struct program *program = begin_program(keeps);
+    const double trip_s = 2e-6;
+    call(program, true, 1000, trip_s, trip_s);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 3; i++)
+            call(program, true, bytes[i], chunks_s(trip_s, bytes[i], rates[i]), trip_s);
+    for (int i = 0; i < 3; i++)
+        for (int back = 0; back < 2; back++) /* nothing came from there: as quick as what went */
+            assert_float_equal(told_bps(program, !back, bytes[i]), rates[i], 0.05 * rates[i]);
+    for (int i = 0; i < 5; i++) /* none of these tells of the greatest */
+        call(program, true, bytes[0], chunks_s(trip_s, bytes[0], rates[0]), trip_s);
+    assert_float_equal(told_bps(program, true, bytes[2]), rates[2], 0.05 * rates[2]);
+    end_program(program);
+}
+
+/* What small transfers take longer over it, and great ones shorter, is not the link's. */
+static void a_link_has_one_rate_for_all_sizes(void **state)
+{
+    (void)state;
+    struct program *program = begin_program(keeps);
+    const double trip_s = 1e-3;
+    call(program, true, 1000, trip_s, trip_s);
+    call(program, true, 1 << 20, chunks_s(trip_s, 1 << 20, 10e6), trip_s);
+    call(program, true, 64 << 20, chunks_s(trip_s, 64 << 20, 11e6), trip_s);
+    assert_true(told_bps(program, true, 1 << 20) == told_bps(program, true, 256 << 20));
+    end_program(program);
+}
+
+/* ---- transfers that were held up ---- */
+
+/* A retransmission takes a fifth of a second: as the first transfer over a link of which calls told, or
+ * agents, it waits for the next one. */
+static void a_first_transfer_that_says_far_less_waits(void **state)
+{
+    (void)state;
+    const uint64_t bytes = 2 << 20;
+    const double trip_s = 0.002, rate_bps = 12e6, alone_s = chunks_s(trip_s, bytes, rate_bps);
+    for (int by_agents = 0; by_agents < 2; by_agents++) {
+        struct program *program = begin_program(keeps);
+        struct link *link = program->link;
+        const double agents_s = by_agents ? alone_s : 0;
+        call(program, true, 1000, trip_s, trip_s);
+        if (!by_agents)
+            call(program, true, 60000, path_time_s(0, 1 / rate_bps, 60000) + trip_s, trip_s);
+        pass(program, alone_s + 0.2);
+        link_learn(link, true, bytes, alone_s + 0.2, agents_s);
+        assert_int_equal(link->n_rates[true], 0);
+        pass(program, alone_s);
+        link_learn(link, true, bytes, alone_s, agents_s);
+        assert_int_equal(link->n_rates[true], 1);
+        assert_float_equal(told_bps(program, true, bytes), rate_bps, 0.1 * rate_bps);
+        end_program(program);
+    }
+}
+
+/* The second one that says it is right: the link is slower than calls, or agents, have it. */
+static void a_link_that_is_slower_than_its_agents_have_it_is_learned(void **state)
+{
+    (void)state;
+    struct program *program = begin_program(keeps);
+    const uint64_t bytes = 2 << 20;
+    const double took_s = chunks_s(0.01, bytes, 2e6);
+    call(program, true, 1000, 0.01, 0.01);
+    for (unsigned i = 0; i < 3; i++) {
+        pass(program, took_s);
+        link_learn(program->link, true, bytes, took_s, 0.2);
+        assert_int_equal(program->link->n_rates[true], i);
+    }
+    assert_float_equal(told_bps(program, true, bytes), 2e6, 0.1e6);
+    end_program(program);
+}
+
+/* The longest of the last transfers does not decide alone where two others were quicker. */
+static void a_great_transfer_that_was_held_up_is_outvoted(void **state)
+{
+    (void)state;
+    const double trip_s = 0.002, rate_bps = 12e6;
+    static const uint64_t bytes[] = {1 << 20, 1 << 20, 64 << 20};
+    struct program *program = begin_program(keeps);
+    call(program, true, 1000, trip_s, trip_s);
+    for (int i = 0; i < 3; i++) {
+        const double took_s = chunks_s(trip_s, bytes[i], i == 2 ? rate_bps / 2 : rate_bps);
+        call(program, true, bytes[i], took_s, trip_s);
+    }
+    assert_float_equal(told_bps(program, true, bytes[2]), rate_bps, 0.1 * rate_bps);
+    call(program, true, bytes[2], chunks_s(trip_s, bytes[2], rate_bps / 2), trip_s);
+    call(program, true, bytes[2], chunks_s(trip_s, bytes[2], rate_bps / 2), trip_s);
+    assert_float_equal(told_bps(program, true, bytes[2]), rate_bps / 2, 0.1 * rate_bps);
+    end_program(program);
+}
+
 /* ---- windows ---- */
 
 static void what_idles_is_halved_unless_it_is_kept(void **state)
@@ -336,6 +494,13 @@ int main(void)
         cmocka_unit_test(calls_that_were_made_are_forecast),
         cmocka_unit_test(a_modelled_links_rate_is_learned),
         cmocka_unit_test(a_rate_that_is_exceeded_is_forgotten),
+        cmocka_unit_test(calls_tell_of_their_own_size),
+        cmocka_unit_test(a_call_that_was_held_up_does_not_count),
+        cmocka_unit_test(transfers_on_one_host_tell_of_their_own_size),
+        cmocka_unit_test(a_link_has_one_rate_for_all_sizes),
+        cmocka_unit_test(a_first_transfer_that_says_far_less_waits),
+        cmocka_unit_test(a_link_that_is_slower_than_its_agents_have_it_is_learned),
+        cmocka_unit_test(a_great_transfer_that_was_held_up_is_outvoted),
         cmocka_unit_test(what_idles_is_halved_unless_it_is_kept),
         cmocka_unit_test(windows_are_told),
     };

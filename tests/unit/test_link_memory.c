@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NOW INT64_C(1700000000)
@@ -176,7 +177,7 @@ static unsigned learn(struct link *link, struct manual_clock *clock, unsigned n,
     const unsigned before = link->n_rates[true];
     for (unsigned i = 0; i < n; i++) {
         clock->time_ns += (int64_t)(seconds * 1e9);
-        link_learn(link, true, 50000000, seconds);
+        link_learn(link, true, 50000000, seconds, 0);
     }
     return link->n_rates[true] - before;
 }
@@ -295,6 +296,34 @@ static void how_long_short_transfers_were_is_kept(void **state)
     link_memory_clear(&memory);
 }
 
+/* Where the rate depends on the size, all of them; and a link that is set anew has none. */
+static void rates_by_size_are_kept(void **state)
+{
+    (void)state;
+    struct link_memory memory = {0};
+    struct size_rates sizes[2] = {0};
+    size_rates_add(&sizes[true], 1e6, 4e9);
+    size_rates_add(&sizes[true], 100e6, 1e9);
+    size_rates_add(&sizes[false], 10e6, 2e9);
+    link_memory_set(&memory, "t:1", &(struct path){true, 0.001, 1e9, 2e9}, NOW);
+    link_memory_set_sizes(&memory, "t:1", sizes);
+    link_memory_set_sounded(&memory, "s:1", &(struct path){true, 0.001, 1e9, 0}, NOW);
+    link_memory_set_sizes(&memory, "s:1", sizes);
+    assert_true(link_memory_save(&memory, path));
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW);
+    assert_int_equal(memory.n, 2);
+    const struct remembered_link *link = link_memory_find(&memory, "t:1");
+    assert_float_equal(link->path.back_bps, 2e9, 1);
+    assert_float_equal(size_rates_at(&link->sizes[true], 1e6), 4e9, 10);
+    assert_float_equal(size_rates_at(&link->sizes[true], 100e6), 1e9, 10);
+    assert_float_equal(size_rates_at(&link->sizes[false], 1e6), 2e9, 10);
+    assert_true(size_rates_at(&link_memory_find(&memory, "s:1")->sizes[true], 1e6) == 0);
+    link_memory_set(&memory, "t:1", &(struct path){true, 0.001, 1e6, 0}, NOW);
+    assert_true(size_rates_at(&link->sizes[true], 1e6) == 0);
+    link_memory_clear(&memory);
+}
+
 /* ---- what is told of links, and how far it is believed ---- */
 
 static struct engine *make_engine(void)
@@ -367,7 +396,7 @@ static void short_transfers_tell_of_short_requests(void **state)
         assert_true(longer.least_bps == like.path.bandwidth_bps);
     }
     assert_true(told_with(engine, "k:1", 24000000).path.bandwidth_bps == 25e6);
-    link_learn(link, true, 300000, 0.003); /* longer ones know better */
+    link_learn(link, true, 300000, 0.003, 0); /* longer ones know better */
     assert_true(told_with(engine, "t:1", 24000000).path.bandwidth_bps > 50e6);
     drop_engine(engine);
 }
@@ -447,12 +476,60 @@ static void what_slow_start_explains_is_no_rate(void **state)
     struct engine *engine = make_engine();
     struct link *link = add_link(engine, "t:1");
     link_answered(link, 0.05, 0);
-    link_learn(link, true, 300000, 0.2);
+    link_learn(link, true, 300000, 0.2, 0);
     const struct told_link told = told_with(engine, "t:1", 300000);
     assert_true(told.path.bandwidth_bps == 0 && told.least_bps > 1e6);
     assert_false(links_know(engine, "t:1"));
-    link_learn(link, true, 3000000, 1.5);
+    link_learn(link, true, 3000000, 1.5, 0);
     assert_true(told_with(engine, "t:1", 300000).path.bandwidth_bps > 2e6);
+    drop_engine(engine);
+}
+
+/* What a program has found of a host counts by its size for the next one, and what that makes comes to it. */
+static void rates_by_size_are_told_by_the_next_program(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct size_rates sizes[2] = {0};
+    size_rates_add(&sizes[true], 8e6, 4e9);
+    size_rates_add(&sizes[true], 100e6, 1e9);
+    link_memory_set(&engine->memory, "t:1", &(struct path){true, 1e-5, 1e9, 0}, NOW);
+    link_memory_set_sizes(&engine->memory, "t:1", sizes);
+    assert_float_equal(told_with(engine, "t:1", 8000000).path.bandwidth_bps, 4e9, 10);
+    assert_float_equal(told_with(engine, "t:1", 100000000).path.bandwidth_bps, 1e9, 10);
+    struct link *link = add_link(engine, "t:1");
+    link_learn(link, true, 300000000, 0.4, 0);
+    assert_float_equal(told_with(engine, "t:1", 300000000).path.bandwidth_bps, 0.75e9, 0.01e9);
+    assert_float_equal(told_with(engine, "t:1", 8000000).path.bandwidth_bps, 4e9, 10);
+    drop_engine(engine);
+}
+
+/* Where a program's only transfer waits for a second one, the next program's counts whatever it says. */
+static void a_transfer_that_waits_is_kept_for_the_next_program(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct link *link = add_link(engine, "t:1");
+    struct link_memory memory = {0};
+    char cache[200];
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    link_answered(link, 0.001, 0);
+    link_learn(link, true, 5000000, 2.5, 0.5);
+    assert_int_equal(link->n_rates[true], 0);
+    links_remember(engine);
+    unsetenv("XDG_CACHE_HOME");
+    link_memory_load(&memory, path, time(NULL));
+    const struct remembered_link *remembered = link_memory_find(&memory, "t:1");
+    assert_true(remembered && remembered->doubted);
+    assert_float_equal(remembered->path.bandwidth_bps, 2e6, 0.1e6);
+    drop_engine(engine);
+
+    engine = make_engine();
+    engine->memory = memory;
+    link = add_link(engine, "t:1");
+    link_learn(link, true, 5000000, 2.5, 0.5);
+    assert_int_equal(link->n_rates[true], 1);
     drop_engine(engine);
 }
 
@@ -473,11 +550,11 @@ static void what_only_greetings_or_short_transfers_told_is_doubted(void **state)
     assert_true(links_doubt(engine, "t:1", in) < 0.2); /* this process has only been there */
     link_sounded(link, 0.02, 5e6);
     assert_true(links_doubt(engine, "t:1", in) == LINK_STRANGE_DOUBT);
-    link_learn(link, true, 5000000, 1);
-    link_learn(link, true, 5000000, 1.1);
+    link_learn(link, true, 5000000, 1, 0);
+    link_learn(link, true, 5000000, 1.1, 0);
     assert_true(links_doubt(engine, "t:1", in) < 0.2);
     assert_true(links_doubt(engine, "t:1", out) > 0.4); /* nothing has come from there */
-    link_learn(link, true, 5000000, 3);
+    link_learn(link, true, 5000000, 3, 0);
     assert_true(links_doubt(engine, "t:1", in) > 0.4); /* they differ */
     drop_engine(engine);
 }
@@ -687,6 +764,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_short_transfers_told_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(how_far_a_server_is_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(how_long_short_transfers_were_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rates_by_size_are_kept, set_up, tear_down),
+        cmocka_unit_test(rates_by_size_are_told_by_the_next_program),
+        cmocka_unit_test_setup_teardown(a_transfer_that_waits_is_kept_for_the_next_program, set_up,
+                                        tear_down),
         cmocka_unit_test(short_transfers_tell_of_short_requests),
         cmocka_unit_test(a_forecast_tells_what_the_call_would),
         cmocka_unit_test(a_connection_is_no_part_of_a_links_length),
