@@ -117,7 +117,7 @@ if WITH_OMNIORB
 TESTS += $(e2e_tests)
 endif
 EXTRA_DIST += tests/e2e/tutorial.sh
-EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
+EXTRA_DIST += tests/e2e/harness.sh tests/e2e/far_hosts.sh $(shell_tests) $(e2e_tests)
 EXTRA_DIST += tests/e2e/product.esp tests/e2e/unread.esp
 EXTRA_DIST += tests/e2e/kinds.esp
 shell_tests += tests/check-architecture.t
