@@ -113,8 +113,11 @@ noinst_LTLIBRARIES += sed/libporter.la
 sed_libporter_la_SOURCES = \
 	sed/porter/porter.c \
 	sed/porter/porter.h \
+	sed/porter/porter_far.c \
+	sed/porter/porter_far.h \
 	sed/porter/porter_fetch.c \
 	sed/porter/porter_internal.h \
+	sed/porter/porter_keep.c \
 	sed/porter/porter_message.c \
 	sed/porter/porter_order.c \
 	sed/porter/porter_order.h \

@@ -116,7 +116,8 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
         .mpirun = settings->mpirun,
         .hostfile = settings->hostfile,
         .keeps_data = settings->rank_keeps_bytes,
-        .lends_data = settings->node.tls.certificate == NULL,
+        .lends_data = true,
+        .seals_data = settings->node.tls.certificate != NULL,
         .host = service->host,
         .output = ranks_output};
     if (settings->hostfile && settings->node.tls.certificate)

@@ -168,6 +168,9 @@ struct data {
  * and are to be asked first. The name of the value there (two 64-bit numbers); then of each porter its rank
  * (32 bits), port (16 bits), the length of its address (8 bits) and the address in numbers. Little-endian. */
 #define EXTENSION_LENDERS 141
+/* Tag in such a reply, where they are encrypted and the server has certificates: the same, behind the key of
+ * connections to them for the ticket (32 bytes). */
+#define EXTENSION_LENDERS_SEALED 142
 /* Tag in a pull: another datum of the same value is wanted, that lies as this says: rows and columns of ranks
  * (0: in one piece), rows and columns of a block, as 64-bit numbers, little-endian, then its identity. */
 #define EXTENSION_LAID 66

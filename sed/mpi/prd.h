@@ -83,7 +83,8 @@ struct kept *kept_make(const struct kept_part *part, uint64_t bytes);
 void kept_filled(struct kept *kept);
 /* NULL is nothing to do. */
 void kept_let(struct kept *kept);
-/* What is whole, for porters of other servers that know its name. */
+/* What is whole, for porters of other servers that know its name; and room for what the daemon wants to be
+ * fetched from there. */
 struct porter_keeper;
 extern const struct porter_keeper kept_keeper;
 

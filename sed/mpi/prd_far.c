@@ -107,7 +107,8 @@ static int connect_to(const char *at, struct esp_error *error)
 
 /* ---- who is there ---- */
 
-static bool lends; /* what it keeps, to other servers */
+static enum far_lends lends;                 /* of what it keeps, to other servers */
+static char porter_secret[RANK_SECRET_TEXT]; /* of the job, from which its porter has its keys */
 
 struct caller {
     const char *at;
@@ -156,7 +157,8 @@ static enum esp_status meet(int socket, const struct caller *caller, struct esp_
         status = porter_hear(socket, &welcome, sizeof welcome, &nobody, error);
     if (status == ESP_OK && caller->purpose == FAR_CALLS) {
         kept_begin(welcome.keeps_bytes);
-        lends = welcome.lends && welcome.keeps_bytes > 0;
+        lends = welcome.keeps_bytes > 0 ? (enum far_lends)welcome.lends : FAR_LENDS_NOTHING;
+        memcpy(porter_secret, secret, sizeof porter_secret);
     }
     return status;
 }
@@ -244,17 +246,26 @@ static bool take_job(const struct far *far)
            ESP_OK;
 }
 
+static bool find_porter_key(uint64_t ticket, unsigned char secret[PORTER_SECRET_BYTES])
+{
+    return rank_porter_key(porter_secret, ticket, secret, NULL) == ESP_OK;
+}
+
 /* Where the daemon sees the rank; what is kept may stay where it is when nobody can come. */
 static uint32_t start_lending(int socket)
 {
     static struct porter *porter; /* as long as the rank */
+    static struct porter_keeper keeper;
     struct sockaddr_storage name;
     socklen_t size = sizeof name;
     char host[NI_MAXHOST];
     struct esp_error error = {.text = "it has no address"};
+    keeper = kept_keeper;
+    keeper.key = find_porter_key;
+    keeper.sealed = lends == FAR_LENDS_SEALED;
     if (getsockname(socket, (struct sockaddr *)&name, &size) == 0 &&
         getnameinfo((const struct sockaddr *)&name, size, host, sizeof host, NULL, 0, NI_NUMERICHOST) == 0 &&
-        porter_create_keeping(&kept_keeper, host, &porter, &error) == ESP_OK)
+        porter_create_keeping(&keeper, host, &porter, &error) == ESP_OK)
         return porter_port(porter);
     fprintf(stderr, "espalier-prd: a rank lends nothing to other servers: %s\n", error.text);
     return 0;
@@ -262,7 +273,8 @@ static uint32_t start_lending(int socket)
 
 static bool say_ready(int socket)
 {
-    struct far_message ready = {.kind = FAR_READY, .lends = lends ? start_lending(socket) : 0};
+    struct far_message ready = {.kind = FAR_READY,
+                                .lends = lends != FAR_LENDS_NOTHING ? start_lending(socket) : 0};
     rank_measure(&ready.speed, false);
     rank_memory_begin();
     return far_say(socket, &ready, sizeof ready);

@@ -4,7 +4,7 @@
  * those that it has had and those that it has made. Data never change, so that what is kept is right for as
  * long as anybody asks for it; what was used longest ago gives way. Each is a memory file, which a call maps
  * as ranks of the daemon's host map pieces: where it only reads, it cannot write. Threads of the rank's
- * porter lend them to other servers meanwhile: hence the lock.
+ * porter lend them to other servers, and add to them, meanwhile: hence the lock.
  */
 #include "sed/mpi/prd.h"
 
@@ -208,11 +208,18 @@ void kept_let(struct kept *kept)
 
 /* ---- lent to other servers ---- */
 
-static const char *lend(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
-                        uint32_t element_bytes, uint64_t bytes, void **held)
+static struct kept_part part_of(struct datum_key name, const struct block_cyclic_matrix *layout,
+                                int64_t piece, uint32_t element_bytes)
 {
     struct kept_part part = {.name = {name.high, name.low}, .layout = layout, .element_bytes = element_bytes};
     block_cyclic_matrix_place(layout, piece, &part.row, &part.col);
+    return part;
+}
+
+static const char *lend(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
+                        uint32_t element_bytes, uint64_t bytes, void **held)
+{
+    const struct kept_part part = part_of(name, layout, piece, element_bytes);
     struct kept *kept = kept_find(&part);
     if (kept && kept->bytes == bytes && kept->layout.rows.n == layout->rows.n &&
         kept->layout.cols.n == layout->cols.n) {
@@ -228,4 +235,20 @@ static void let(void *held)
     kept_let(held);
 }
 
-const struct porter_keeper kept_keeper = {.hold = lend, .let = let};
+/* ---- fetched from other servers ---- */
+
+static char *make_piece(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
+                        uint32_t element_bytes, uint64_t bytes, void **held)
+{
+    const struct kept_part part = part_of(name, layout, piece, element_bytes);
+    struct kept *kept = kept_make(&part, bytes);
+    *held = kept;
+    return kept ? kept->data : NULL;
+}
+
+static void filled(void *held)
+{
+    kept_filled(held);
+}
+
+const struct porter_keeper kept_keeper = {.hold = lend, .let = let, .make = make_piece, .filled = filled};

@@ -10,7 +10,9 @@
  *     porter_serve.c    what is lent, and to whom
  *     porter_fetch.c    filling pieces, message by message
  *     porter_message.c  the elements of a message, through a socket
+ *     porter_keep.c     one piece into what a rank on another host keeps
  *     porter_order.c    the daemon's side
+ *     porter_far.c      likewise, for ranks on other hosts
  */
 #ifndef SED_PORTER_H
 #define SED_PORTER_H
@@ -26,16 +28,26 @@ struct porter;
  * is too long; ESP_SYSTEM. */
 enum esp_status porter_create(const char *path, const char *host, struct porter **porter,
                               struct esp_error *error);
-/* What a process keeps of data, piece by piece, to be read by whoever knows the name (struct porter_lenders).
- */
+/* What a process keeps of data, piece by piece, to be read by whoever knows the name (struct porter_lenders),
+ * and to be added to by its daemon (PORTER_KEEP). */
 struct porter_keeper {
     /* The piece of that number, `bytes` of it, by columns without gaps, which stays until let(*held). NULL:
      * it is not kept. Threads of the porter call both. */
     const char *(*hold)(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
                         uint32_t element_bytes, uint64_t bytes, void **held);
     void (*let)(void *held);
+    /* Room for that piece, to be filled by who then says filled(held), and let(held) in any case. NULL: there
+     * is none, or somebody else fills it. */
+    char *(*make)(struct datum_key name, const struct block_cyclic_matrix *layout, int64_t piece,
+                  uint32_t element_bytes, uint64_t bytes, void **held);
+    void (*filled)(void *held);
+    /* The key of encrypted connections for that ticket, or PORTER_ORDERS. False: it has none. NULL: there are
+     * no encrypted connections. */
+    bool (*key)(uint64_t ticket, unsigned char secret[PORTER_SECRET_BYTES]);
+    bool sealed; /* it lends over encrypted connections only */
 };
-/* One for porters only, which lends in the open what `keeper` has; borrowed. ESP_SYSTEM. */
+/* One that lends what `keeper` has, and takes orders over encrypted connections only; borrowed. ESP_SYSTEM.
+ */
 enum esp_status porter_create_keeping(const struct porter_keeper *keeper, const char *host,
                                       struct porter **porter, struct esp_error *error);
 /* Its TCP port. */

@@ -26,11 +26,12 @@ static const struct redistribution_costs costs = {.step_s = 1e-4, .element_s = 8
 
 /* ---- the way to another porter ---- */
 
-/* Where somebody listens. */
+/* Where somebody listens, and what is said there. */
 struct porter_door {
     const char *host;
     uint16_t port;
     struct datum_key key;
+    const unsigned char *secret; /* of encrypted connections */
     int connect_ms;
 };
 
@@ -45,14 +46,15 @@ static enum esp_status finish_connecting(int socket, int connect_ms, const struc
     return status == ESP_TIMEOUT ? error_set(error, ESP_UNREACHABLE, "it does not answer") : status;
 }
 
-static enum esp_status connect_to(const struct porter_door *door, const struct porter_end *end, int *socket_,
-                                  struct esp_error *error)
+enum esp_status porter_connect(const char *host, uint16_t port, int connect_ms, const struct porter_end *end,
+                               int *socket_, struct esp_error *error)
 {
     const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
     char number[8];
-    snprintf(number, sizeof number, "%u", door->port);
-    int why = getaddrinfo(door->host, number, &wanted, &found);
+    *socket_ = -1;
+    snprintf(number, sizeof number, "%u", port);
+    int why = getaddrinfo(host, number, &wanted, &found);
     if (why != 0)
         return error_set(error, ESP_UNREACHABLE, "%s", gai_strerror(why));
     enum esp_status status = ESP_OK;
@@ -60,7 +62,7 @@ static enum esp_status connect_to(const struct porter_door *door, const struct p
     if (*socket_ < 0)
         status = error_errno(error, "cannot make a socket");
     else if (connect(*socket_, found->ai_addr, found->ai_addrlen) != 0)
-        status = errno == EINPROGRESS ? finish_connecting(*socket_, door->connect_ms, end, error)
+        status = errno == EINPROGRESS ? finish_connecting(*socket_, connect_ms, end, error)
                                       : error_set(error, ESP_UNREACHABLE, "%s", strerror(errno));
     freeaddrinfo(found);
     return status;
@@ -125,9 +127,10 @@ static enum esp_status fetch_from(const struct porter_door *door, const struct p
                                   struct esp_error *error)
 {
     struct porter_line line = {.socket = -1};
-    enum esp_status status = connect_to(door, end, &line.socket, error);
+    enum esp_status status =
+        porter_connect(door->host, door->port, door->connect_ms, end, &line.socket, error);
     if (status == ESP_OK && order->sealed)
-        status = porter_tls_connect(line.socket, order->ticket, order->secret, end, &line.tls, error);
+        status = porter_tls_connect(line.socket, order->ticket, door->secret, end, &line.tls, error);
     if (status == ESP_OK)
         status = ask_for(&line, order, door->key, message, end, error);
     porter_tls_close(line.tls);
@@ -154,7 +157,8 @@ static enum esp_status ask_lender(struct fetching *fetching, const struct porter
                                   struct porter_message *message)
 {
     const struct porter_order *order = fetching->order;
-    const struct porter_door door = {lender->host, lender->port, order->lenders.name, LENDER_MS};
+    const struct porter_door door = {lender->host, lender->port, order->lenders.name, order->lenders.secret,
+                                     LENDER_MS};
     struct porter_end end = *fetching->end;
     if (end.stall_ms <= 0 || end.stall_ms > LENDER_MS)
         end.stall_ms = LENDER_MS;
@@ -199,10 +203,11 @@ static enum esp_status fetch_message(struct fetching *fetching, const struct red
                                      .to = order->to,
                                      .source = planned->source,
                                      .target = planned->target,
-                                     .element_bytes = order->element_bytes,
-                                     .pieces = fetching->pieces};
+                                     .element_bytes = order->element_bytes};
+    *(order->kind == PORTER_KEEP ? &message.into : &message.pieces) = fetching->pieces;
     const uint32_t rank = (uint32_t)planned->source % order->n_ports;
-    const struct porter_door door = {order->host, order->ports[rank], order->key, PORTER_CONNECT_MS};
+    const struct porter_door door = {order->host, order->ports[rank], order->key, order->secret,
+                                     PORTER_CONNECT_MS};
     if (fetch_from_lender(fetching, &message))
         return ESP_OK;
     enum esp_status status = fetch_from(&door, order, &message, fetching->end, error);
@@ -233,7 +238,7 @@ static enum esp_status fetch_step(struct fetching *fetching, const struct redist
         if ((uint32_t)messages[i].target % order->places != order->place)
             continue;
         status = fetch_message(fetching, &messages[i], error);
-        if (status == ESP_OK)
+        if (status == ESP_OK && order->kind != PORTER_KEEP)
             tell(fetching->end, (uint64_t)messages[i].elements * order->element_bytes);
     }
     return status;
@@ -243,7 +248,7 @@ enum esp_status porter_fetch(const struct porter_order *order, char *pieces, con
                              struct esp_error *error)
 {
     const struct redistribution what = {.from = order->from, .to = order->to};
-    struct fetching fetching = {.order = order, .pieces = pieces, .end = end, .alone = order->sealed != 0};
+    struct fetching fetching = {.order = order, .pieces = pieces, .end = end};
     struct redistribution_plan *plan;
     enum esp_status status = redistribution_plan_create(&what, REDISTRIBUTION_BEST, &costs, &plan, error);
     if (status != ESP_OK)

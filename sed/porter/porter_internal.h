@@ -26,6 +26,7 @@ struct porter {
     unsigned threads;
     struct lending *lendings;
     const struct porter_keeper *keeper; /* NULL: it keeps nothing */
+    bool keeping;                       /* an order is under way that adds to it */
     char path[PORTER_PATH];
 };
 
@@ -34,6 +35,8 @@ struct porter {
 /* Serves who has connected: the daemon, or another porter. The socket stays the caller's. */
 void porter_serve_daemon(struct porter *porter, int socket);
 void porter_serve_porter(struct porter *porter, int socket);
+/* Whether what the order says holds together. */
+bool porter_order_is_sound(const struct porter_order *order);
 
 /* ---- porter_message.c ---- */
 
@@ -57,6 +60,7 @@ struct porter_message {
     bool checked;      /* a checksum follows */
     char *pieces;      /* all of `from` when it is sent, all of `to` when it is received */
     const char *piece; /* of `from`, that of `source` alone, in place of them; or NULL */
+    char *into;        /* likewise of `to`, that of `target` */
 };
 
 enum esp_status porter_message_send(const struct porter_line *line, const struct porter_message *message,
@@ -76,11 +80,21 @@ bool porter_request_read(const uint64_t words[PORTER_REQUEST_WORDS], struct port
 
 /* ---- porter_fetch.c ---- */
 
-/* Does the order, whose pieces are at `pieces`, and tells the daemon over end->order what has come. */
+/* Connects to a porter. ESP_UNREACHABLE: nobody has answered in that time. *socket: -1 or the caller's, in
+ * any case. */
+enum esp_status porter_connect(const char *host, uint16_t port, int connect_ms, const struct porter_end *end,
+                               int *socket, struct esp_error *error);
+/* Does the order, whose pieces are at `pieces`, and tells the daemon over end->order what has come; of
+ * PORTER_KEEP the one piece is there, and nothing is told. */
 enum esp_status porter_fetch(const struct porter_order *order, char *pieces, const struct porter_end *end,
                              struct esp_error *error);
 /* The same of what lies in memory of this process, at `held`: without a message. */
 enum esp_status porter_take(const struct porter_order *order, const char *held, char *pieces,
                             const struct porter_end *end, struct esp_error *error);
+
+/* ---- porter_keep.c ---- */
+
+/* Does the order that comes over this connection, which only the daemon can have made. */
+void porter_serve_keep(struct porter *porter, const struct porter_line *line);
 
 #endif

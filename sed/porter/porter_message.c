@@ -151,6 +151,8 @@ static enum esp_status walk_begin(struct walk *walk, struct esp_error *error)
     walk->leading = rows;
     if (m->piece && walk->write)
         walk->piece = (char *)(uintptr_t)m->piece; /* only read */
+    else if (m->into && !walk->write)
+        walk->piece = m->into;
     else if (m->pieces)
         walk->piece = m->pieces + pieces_before(mine, rank) * m->element_bytes;
     enum esp_status status =
@@ -264,6 +266,7 @@ enum esp_status porter_message_count(const struct porter_message *message, uint6
     struct walk walk = {.message = &counted};
     counted.pieces = NULL;
     counted.piece = NULL;
+    counted.into = NULL;
     enum esp_status status = walk_begin(&walk, error);
     *elements = sum(walk.rows, walk.n_rows) * sum(walk.cols, walk.n_cols);
     walk_end(&walk);

@@ -34,14 +34,14 @@ static char *map(int fd, uint64_t offset, uint64_t bytes, bool write, void **bas
     return *base == MAP_FAILED ? NULL : (char *)*base + skip;
 }
 
-static bool is_sound(const struct porter_order *order)
+bool porter_order_is_sound(const struct porter_order *order)
 {
     const struct block_cyclic_matrix *held = order->kind == PORTER_LEND ? &order->from : &order->to;
     if (order->version != PORTER_VERSION || order->element_bytes == 0 || order->bytes == 0 ||
         block_cyclic_matrix_check(&order->from, "the matrix", NULL) != ESP_OK ||
         block_cyclic_matrix_check(held, "the matrix", NULL) != ESP_OK)
         return false;
-    if (order->kind == PORTER_FETCH &&
+    if (order->kind != PORTER_LEND &&
         (order->places == 0 || order->place >= order->places || order->n_ports == 0 ||
          order->n_ports > PORTERS_MOST || order->stall_ms > PORTER_STALL_MS ||
          order->from.rows.n != order->to.rows.n || order->from.cols.n != order->to.cols.n))
@@ -177,7 +177,7 @@ void porter_serve_daemon(struct porter *porter, int socket)
         receive_order(socket, &order, &memory)) {
         if (order.kind == PORTER_ASK)
             answer(socket, PORTER_THERE, ESP_OK, porter->port, "");
-        else if (is_sound(&order))
+        else if (order.kind != PORTER_KEEP && porter_order_is_sound(&order))
             obey(porter, socket, &order, memory);
         else
             answer(socket, PORTER_ENDED, ESP_PROTOCOL, 0, "the porter was handed a malformed order");
@@ -192,6 +192,8 @@ static bool find_secret(void *arg, uint64_t ticket, unsigned char *secret)
 {
     struct porter *porter = arg;
     struct lending *lending;
+    if (porter->keeper)
+        return porter->keeper->key && porter->keeper->key(ticket, secret);
     pthread_mutex_lock(&porter->lock);
     DL_FOREACH(porter->lendings, lending)
     {
@@ -223,10 +225,11 @@ struct reading {
 };
 
 static bool keeper_has(const struct porter *porter, struct porter_message *message, struct datum_key name,
-                       void **held)
+                       bool sealed, void **held)
 {
     const uint32_t element_bytes = (uint32_t)message->element_bytes;
-    if (!porter->keeper || element_bytes == 0 || element_bytes != message->element_bytes)
+    if (!porter->keeper || (porter->keeper->sealed && !sealed) || element_bytes == 0 ||
+        element_bytes != message->element_bytes)
         return false;
     message->piece =
         porter->keeper->hold(name, &message->from, message->source, element_bytes,
@@ -240,7 +243,7 @@ static bool begin_reading(struct porter *porter, struct porter_message *message,
     *reading = (struct reading){.lending = find(porter, message, ticket, key, sealed)};
     if (reading->lending)
         message->pieces = reading->lending->pieces;
-    return reading->lending || (!sealed && keeper_has(porter, message, key, &reading->held));
+    return reading->lending || keeper_has(porter, message, key, sealed, &reading->held);
 }
 
 static void end_reading(struct porter *porter, const struct reading *reading)
@@ -281,7 +284,11 @@ void porter_serve_porter(struct porter *porter, int socket)
     if (porter_wait(socket, false, &end, PORTER_CONNECT_MS, NULL) != ESP_OK)
         return;
     if (!porter_tls_begins(socket) ||
-        porter_tls_accept(socket, find_secret, porter, &end, &line.tls, &ticket, NULL) == ESP_OK)
-        serve(porter, &line, ticket, &end);
+        porter_tls_accept(socket, find_secret, porter, &end, &line.tls, &ticket, NULL) == ESP_OK) {
+        if (porter->keeper && line.tls && ticket == PORTER_ORDERS)
+            porter_serve_keep(porter, &line);
+        else
+            serve(porter, &line, ticket, &end);
+    }
     porter_tls_close(line.tls);
 }

@@ -85,12 +85,12 @@ void porters_list(void *arg, struct porter_list *list)
     pthread_mutex_unlock(&porters->lock);
 }
 
-void porters_lenders(void *arg, struct datum_key value, struct porter_lenders *lenders)
+void porters_lenders(void *arg, struct datum_key value, uint64_t ticket, struct porter_lenders *lenders)
 {
     struct porters *porters = arg;
     lenders->n = 0;
     pthread_mutex_lock(&porters->lock);
     if (porters->ranks && !porters->closed)
-        ranks_lenders(porters->ranks, (struct job_key){value.high, value.low}, lenders);
+        ranks_lenders(porters->ranks, (struct job_key){value.high, value.low}, ticket, lenders);
     pthread_mutex_unlock(&porters->lock);
 }

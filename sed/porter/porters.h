@@ -23,6 +23,6 @@ void porters_destroy(struct porters *porters);
 
 /* As struct server_options wants it; `porters` is a struct porters. Any thread. */
 void porters_list(void *porters, struct porter_list *list);
-void porters_lenders(void *porters, struct datum_key value, struct porter_lenders *lenders);
+void porters_lenders(void *porters, struct datum_key value, uint64_t ticket, struct porter_lenders *lenders);
 
 #endif

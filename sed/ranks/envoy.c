@@ -88,9 +88,12 @@ static enum esp_status prove(struct envoy *envoy, struct esp_error *error)
 
 static enum esp_status welcome(const struct envoy *envoy, struct esp_error *error)
 {
+    const struct envoys_options *options = &envoy->envoys->options;
     const struct far_message message = {.kind = FAR_WELCOME,
-                                        .keeps_bytes = envoy->envoys->options.keeps,
-                                        .lends = envoy->envoys->options.lends};
+                                        .keeps_bytes = options->keeps,
+                                        .lends = !options->lends  ? FAR_LENDS_NOTHING
+                                                 : options->seals ? FAR_LENDS_SEALED
+                                                                  : FAR_LENDS};
     return porter_say(envoy->socket, &message, sizeof message, &envoy->end, error);
 }
 

@@ -21,7 +21,8 @@ struct envoys_options {
     const char *host; /* on which they listen, at any free port; NULL or "": all interfaces */
     uint32_t ranks;   /* of the job */
     uint64_t keeps;   /* bytes in which each rank may keep parts of data */
-    bool lends;       /* which porters of other servers may have from it */
+    bool lends;       /* which porters of other servers may have from it; */
+    bool seals;       /* over encrypted connections only */
     int hello_ms;     /* for a stranger to say each of its messages; 0: FAR_HELLO_MS */
     int bell;         /* eventfd for answers that nobody watches for */
     /* The ring of that number, NULL when there is none. Any thread. */
@@ -48,10 +49,11 @@ enum esp_status envoys_expect(struct envoys *envoys, char secret[RANK_SECRET_TEX
  * whether two are the same. None where there is no key. Any thread. */
 struct job_key envoys_name(struct envoys *envoys, struct job_key key);
 
-/* Ranks of this job that lend what they keep to porters of other servers, and the name of the datum with that
- * key there. Any thread. */
+/* Ranks of this job that lend what they keep to porters of other servers, the name of the datum with that key
+ * there, and the key of encrypted connections for that ticket (or PORTER_ORDERS). Any thread. */
 struct porter_lenders;
-void envoys_lenders(struct envoys *envoys, struct job_key key, struct porter_lenders *lenders);
+void envoys_lenders(struct envoys *envoys, struct job_key key, uint64_t ticket,
+                    struct porter_lenders *lenders);
 
 /* What became of the parts of arguments that ranks needed, bytes: the daemon sent them; the ranks had kept
  * them; other ranks sent them. Any thread. */

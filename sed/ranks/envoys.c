@@ -215,19 +215,29 @@ const char *envoys_at(const struct envoys *envoys)
     return envoys->at;
 }
 
-struct job_key envoys_name(struct envoys *envoys, struct job_key key)
+static void copy_secret(struct envoys *envoys, char secret[RANK_SECRET_TEXT])
 {
-    char secret[RANK_SECRET_TEXT];
+    pthread_mutex_lock(&envoys->lock);
+    memcpy(secret, envoys->secret, RANK_SECRET_TEXT);
+    pthread_mutex_unlock(&envoys->lock);
+}
+
+static struct job_key name_by(const char *secret, struct job_key key)
+{
     unsigned char proof[RANK_PROOF_BYTES];
     struct job_key name = {0};
     if (job_key_is_none(key))
         return key;
-    pthread_mutex_lock(&envoys->lock);
-    memcpy(secret, envoys->secret, sizeof secret);
-    pthread_mutex_unlock(&envoys->lock);
     if (rank_prove(secret, "datum", &key, sizeof key, proof, NULL) == ESP_OK)
         memcpy(&name, proof, sizeof name);
     return name;
+}
+
+struct job_key envoys_name(struct envoys *envoys, struct job_key key)
+{
+    char secret[RANK_SECRET_TEXT];
+    copy_secret(envoys, secret);
+    return name_by(secret, key);
 }
 
 /* ---- ranks that lend what they keep ---- */
@@ -258,14 +268,18 @@ void envoys_lends_no_more(const struct envoy *envoy)
     pthread_mutex_unlock(&envoy->envoys->lock);
 }
 
-void envoys_lenders(struct envoys *envoys, struct job_key key, struct porter_lenders *lenders)
+void envoys_lenders(struct envoys *envoys, struct job_key key, uint64_t ticket,
+                    struct porter_lenders *lenders)
 {
-    const struct job_key name = envoys_name(envoys, key);
+    char secret[RANK_SECRET_TEXT];
     pthread_mutex_lock(&envoys->lock);
     *lenders = envoys->lenders;
+    memcpy(secret, envoys->secret, sizeof secret);
     pthread_mutex_unlock(&envoys->lock);
+    const struct job_key name = name_by(secret, key);
+    lenders->ranks = envoys->options.ranks;
     lenders->name = (struct datum_key){.high = name.high, .low = name.low};
-    if (job_key_is_none(name))
+    if (job_key_is_none(name) || rank_porter_key(secret, ticket, lenders->secret, NULL) != ESP_OK)
         lenders->n = 0;
 }
 

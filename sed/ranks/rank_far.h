@@ -80,6 +80,13 @@ enum far_kind {
     FAR_LAST_WORD
 };
 
+/* What porters of other servers may have of what a rank keeps. */
+enum far_lends {
+    FAR_LENDS_NOTHING,
+    FAR_LENDS,       /* whoever knows its name */
+    FAR_LENDS_SEALED /* likewise, over encrypted connections only */
+};
+
 struct far_message {
     uint32_t kind;
     uint32_t returned;   /* FAR_DONE: the routine has; else no values follow */
@@ -96,8 +103,8 @@ struct far_message {
     uint32_t end;                       /* FAR_LAST_WORD: as of rank_link.h, with refused_bytes */
     int32_t code;                       /* likewise */
     struct parallel_speed speed;        /* FAR_READY */
-    uint32_t lends; /* FAR_WELCOME: whether porters of other servers may have what is kept;
-                       FAR_READY: the port where they find it, 0: nowhere */
+    uint32_t
+        lends; /* FAR_WELCOME: enum far_lends; FAR_READY: the port of the rank's porter, 0: it has none */
     char text[RING_ANSWER_TEXT];
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/ranks/rank_secret.h"
 
+#include "sed/porter/porter_wire.h"
+
 #include "util/random.h"
 
 #include <dlfcn.h>
@@ -23,9 +25,10 @@ enum esp_status rank_secret_make(char secret[RANK_SECRET_TEXT], struct esp_error
     return status;
 }
 
-/* Found by name: a server whose ranks are all on its own host does not load OpenSSL. */
-static enum esp_status sign(const char *key, const void *data, size_t bytes, unsigned char *proof,
-                            struct esp_error *error)
+/* `within`: OpenSSL may be what has called. Found by name: a server whose ranks are all on its own host does
+ * not load OpenSSL. */
+static enum esp_status sign(const char *key, const void *data, size_t bytes, bool within,
+                            unsigned char *proof, struct esp_error *error)
 {
     __typeof__(HMAC) *hmac = NULL;
     __typeof__(EVP_sha256) *sha256 = NULL;
@@ -42,14 +45,15 @@ static enum esp_status sign(const char *key, const void *data, size_t bytes, uns
     const bool is_signed = hmac(sha256(), key, (int)strlen(key), data, bytes, proof, &length) != NULL;
     /* What OpenSSL keeps for a thread it frees at the thread's end, which that of the process may come
      * before. */
-    thread_stop();
+    if (!within)
+        thread_stop();
     if (!is_signed || length != RANK_PROOF_BYTES)
         return error_set(error, ESP_SECURITY, "OpenSSL signs nothing by HMAC-SHA256");
     return ESP_OK;
 }
 
-enum esp_status rank_prove(const char *secret, const char *who, const void *data, size_t bytes,
-                           unsigned char proof[RANK_PROOF_BYTES], struct esp_error *error)
+static enum esp_status prove(const char *secret, const char *who, const void *data, size_t bytes, bool within,
+                             unsigned char proof[RANK_PROOF_BYTES], struct esp_error *error)
 {
     unsigned char all[MOST_BYTES];
     size_t n = strlen(who) + 1;
@@ -57,7 +61,23 @@ enum esp_status rank_prove(const char *secret, const char *who, const void *data
         return error_set(error, ESP_LIMIT, "%zu bytes are too many to sign", bytes);
     memcpy(all, who, n);
     memcpy(all + n, data, bytes);
-    return sign(secret, all, n + bytes, proof, error);
+    return sign(secret, all, n + bytes, within, proof, error);
+}
+
+enum esp_status rank_prove(const char *secret, const char *who, const void *data, size_t bytes,
+                           unsigned char proof[RANK_PROOF_BYTES], struct esp_error *error)
+{
+    return prove(secret, who, data, bytes, false, proof, error);
+}
+
+/* No loan has the key of orders, whatever its ticket. */
+enum esp_status rank_porter_key(const char *secret, uint64_t ticket, unsigned char key[RANK_PROOF_BYTES],
+                                struct esp_error *error)
+{
+    const char *what = ticket == PORTER_ORDERS ? "orders to a porter" : "a porter's loan";
+    if (!*secret)
+        return error_set(error, ESP_SECURITY, "there is no job whose secret could be used");
+    return prove(secret, what, &ticket, sizeof ticket, true, key, error);
 }
 
 bool rank_proofs_agree(const unsigned char a[RANK_PROOF_BYTES], const unsigned char b[RANK_PROOF_BYTES])

@@ -10,6 +10,7 @@
 #include "util/error.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define RANK_SECRET_BYTES 32
 #define RANK_SECRET_TEXT  (2 * RANK_SECRET_BYTES + 1) /* in hexadecimal digits */
@@ -23,6 +24,11 @@ enum esp_status rank_secret_make(char secret[RANK_SECRET_TEXT], struct esp_error
  * them the other's number. Any thread. ESP_SECURITY without OpenSSL, which is loaded for it. */
 enum esp_status rank_prove(const char *secret, const char *who, const void *data, size_t bytes,
                            unsigned char proof[RANK_PROOF_BYTES], struct esp_error *error);
+/* The key of encrypted connections to the porter of a rank (sed/porter/porter.h): of those who were told that
+ * ticket of a loan, or, with PORTER_ORDERS in its place, of the daemon with its orders. ESP_SECURITY: also
+ * where there is no secret. */
+enum esp_status rank_porter_key(const char *secret, uint64_t ticket, unsigned char key[RANK_PROOF_BYTES],
+                                struct esp_error *error);
 /* In a time that tells nothing of where they differ. */
 bool rank_proofs_agree(const unsigned char a[RANK_PROOF_BYTES], const unsigned char b[RANK_PROOF_BYTES]);
 

@@ -365,12 +365,13 @@ void ranks_porters(struct workers *workers, struct porter_list *list)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void ranks_lenders(struct workers *workers, struct job_key key, struct porter_lenders *lenders)
+void ranks_lenders(struct workers *workers, struct job_key key, uint64_t ticket,
+                   struct porter_lenders *lenders)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
     lenders->n = 0;
     if (pool->envoys)
-        envoys_lenders(pool->envoys, key, lenders);
+        envoys_lenders(pool->envoys, key, ticket, lenders);
 }
 
 int32_t ranks_pid(struct workers *workers, uint32_t rank)

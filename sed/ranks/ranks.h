@@ -24,7 +24,8 @@ struct ranks_options {
     uint64_t memory;     /* that a routine may allocate on each rank beside its arguments; 0: any amount */
     uint64_t keep;       /* of it, after a call; a job in which a rank keeps more is started again; 0: any */
     uint64_t keeps_data; /* bytes in which each rank on another host keeps parts of data; 0: none */
-    bool lends_data;     /* which porters of other servers may have from it, in the open */
+    bool lends_data;     /* which porters of other servers may have from it; */
+    bool seals_data;     /* over encrypted connections only */
     int64_t still_ns;    /* that a call may wait for a rank that is stopped (SIGSTOP); 0: a minute */
     int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s, and half a second for each
                        * rank beyond 16 */
@@ -65,9 +66,11 @@ void ranks_count(struct workers *workers, struct ranks_counts *counts);
 /* The porters of the ranks of this host, while these are there; else none. Any thread. */
 struct porter_list;
 void ranks_porters(struct workers *workers, struct porter_list *list);
-/* Those of other hosts that lend what they keep of the value with that key. Any thread. */
+/* Those of other hosts that lend what they keep of the value with that key, and the key of encrypted
+ * connections to them for that ticket (or PORTER_ORDERS). Any thread. */
 struct porter_lenders;
-void ranks_lenders(struct workers *workers, struct job_key key, struct porter_lenders *lenders);
+void ranks_lenders(struct workers *workers, struct job_key key, uint64_t ticket,
+                   struct porter_lenders *lenders);
 
 /* How many calls of about that time, by the model, are known of that proposal's grid. */
 uint32_t ranks_known_calls(struct workers *workers, const struct implementation *implementation,

@@ -123,6 +123,7 @@ static enum esp_status send_envoys(struct rank_pool *pool, struct esp_error *err
                                            .ranks = pool->options.ranks,
                                            .keeps = pool->options.keeps_data,
                                            .lends = pool->options.lends_data,
+                                           .seals = pool->options.seals_data,
                                            .bell = pool->bell,
                                            .ring = ring_of,
                                            .arrived = ranks_on_arrival,

@@ -97,8 +97,9 @@ struct server_options {
     /* The porters that carry pieces now (sed/porter/porter_order.h). Any thread, without the lock. NULL: the
      * server carries none. */
     void (*porters)(void *arg, struct porter_list *list);
-    /* Ranks on other hosts that lend what they keep of that value, likewise. NULL: there are none. */
-    void (*lenders)(void *arg, struct datum_key value, struct porter_lenders *lenders);
+    /* Ranks on other hosts that lend what they keep of that value, and the key of encrypted connections to
+     * them for that ticket (PORTER_ORDERS: for orders), likewise. NULL: there are none. */
+    void (*lenders)(void *arg, struct datum_key value, uint64_t ticket, struct porter_lenders *lenders);
     void *porters_arg;
     bool porters_seal; /* they speak over encrypted connections only */
 };

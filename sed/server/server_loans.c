@@ -56,8 +56,8 @@ static void make(struct porter_loans *loans, struct esp_error *error)
         if (status != ESP_OK)
             error_prefix(error, "server %s, %s", loans->server->name, porter_name(&loans->porters, i, name));
     }
-    if (options->lenders && !loans->order.sealed)
-        options->lenders(options->porters_arg, loans->value, &loans->order.lenders);
+    if (options->lenders && (!loans->order.sealed || options->porters_seal))
+        options->lenders(options->porters_arg, loans->value, loans->order.ticket, &loans->order.lenders);
     if (status == ESP_OK && loans->n == 0)
         error_set(error, ESP_BUSY, "the porters of server %s are being started", loans->server->name);
 }
@@ -76,8 +76,9 @@ static struct message *answer(struct porter_loans *loans)
     }
     loans->order.n_ports = loans->n;
     extensions[0] = (struct extension){EXTENSION_PORTERS, value, porters_write(&loans->order, value)};
-    extensions[1] =
-        (struct extension){EXTENSION_LENDERS, lenders, lenders_write(&loans->order.lenders, lenders)};
+    const bool sealed = loans->order.sealed != 0;
+    extensions[1] = (struct extension){sealed ? EXTENSION_LENDERS_SEALED : EXTENSION_LENDERS, lenders,
+                                       lenders_write(&loans->order.lenders, sealed, lenders)};
     reply->open_reply.extensions = (struct extensions){extensions, loans->order.lenders.n > 0 ? 2 : 1};
     return reply;
 }

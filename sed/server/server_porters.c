@@ -3,6 +3,7 @@
  * Matrices in pieces on their way to another server where they lie otherwise: porters of the one lend them
  * (server_loans.c), those of the other fetch (sed/porter/porter.h).
  */
+#include "sed/porter/porter_far.h"
 #include "sed/porter/porter_order.h"
 #include "sed/porter/porter_stream.h"
 #include "sed/server/server_data_internal.h"
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #define ALIVE_NS (20 * NS_PER_S) /* a ticket of which nothing is heard for long ends */
+#define LATE_MS  3000 /* for ranks on other hosts, when all else has come; and less than clients wait */
 
 enum esp_status pull_lie(const struct datum_shape *shape, struct block_cyclic_matrix *layout,
                          struct esp_error *error)
@@ -87,11 +89,16 @@ bool porters_read(const struct extension *ports, struct porter_order *order)
 #define NAME_BYTES   16
 #define LENDER_BYTES 7 /* and its address */
 
-uint32_t lenders_write(const struct porter_lenders *lenders, uint8_t *value)
+uint32_t lenders_write(const struct porter_lenders *lenders, bool sealed, uint8_t *value)
 {
     const uint64_t name[2] = {htole64(lenders->name.high), htole64(lenders->name.low)};
-    uint8_t *to = value + NAME_BYTES;
-    memcpy(value, name, NAME_BYTES);
+    uint8_t *to = value;
+    if (sealed) {
+        memcpy(to, lenders->secret, PORTER_SECRET_BYTES);
+        to += PORTER_SECRET_BYTES;
+    }
+    memcpy(to, name, NAME_BYTES);
+    to += NAME_BYTES;
     for (uint32_t i = 0; i < lenders->n; i++) {
         const struct porter_lender *lender = &lenders->all[i];
         const uint32_t rank = htole32(lender->rank);
@@ -120,15 +127,17 @@ static uint32_t read_lender(const uint8_t *from, uint32_t bytes, struct porter_l
     return LENDER_BYTES + (uint32_t)from[6];
 }
 
-void lenders_read(const struct extension *extension, struct porter_lenders *lenders)
+void lenders_read(const struct extension *extension, bool sealed, struct porter_lenders *lenders)
 {
     uint64_t name[2];
+    uint32_t at = sealed ? PORTER_SECRET_BYTES : 0;
     lenders->n = 0;
-    if (!extension || extension->length < NAME_BYTES)
+    if (!extension || extension->length < at + NAME_BYTES)
         return;
-    memcpy(name, extension->value, NAME_BYTES);
+    memcpy(lenders->secret, extension->value, at);
+    memcpy(name, extension->value + at, NAME_BYTES);
     lenders->name = (struct datum_key){.high = le64toh(name[0]), .low = le64toh(name[1])};
-    uint32_t at = NAME_BYTES;
+    at += NAME_BYTES;
     while (at < extension->length && lenders->n < PORTER_LENDERS_MOST) {
         const uint32_t bytes =
             read_lender(extension->value + at, extension->length - at, &lenders->all[lenders->n]);
@@ -159,7 +168,8 @@ static enum esp_status make_order(const struct pull *pull, const char *address,
     order->element_bytes = (uint32_t)base_type_size(shape.type);
     if (status == ESP_OK && !porters_read(extension_find(&opened->extensions, EXTENSION_PORTERS), order))
         status = error_set(error, ESP_REFUSED, "it does not lend pieces: it is of an earlier version");
-    lenders_read(extension_find(&opened->extensions, EXTENSION_LENDERS), &order->lenders);
+    const uint32_t lenders = order->sealed ? EXTENSION_LENDERS_SEALED : EXTENSION_LENDERS;
+    lenders_read(extension_find(&opened->extensions, lenders), order->sealed != 0, &order->lenders);
     if (status == ESP_OK && pull->server->options.porters_seal && !order->sealed)
         status = error_set(error, ESP_REFUSED,
                            "it lends pieces in the open, and server %s, which has certificates, fetches them "
@@ -239,6 +249,39 @@ static void give_memory_back(struct pull *pull, bool whole)
     endpoint_leave(server->endpoint);
 }
 
+/* Ranks on other hosts fetch beside: the next call need not send them their pieces. What is to lie otherwise
+ * where it is they move among themselves in that call. */
+static struct porter_far *begin_far(struct pull *pull, const char *address, const struct porter_order *order)
+{
+    struct server *server = pull->server;
+    const struct server_options *options = &server->options;
+    struct porter_lenders ranks;
+    if (!options->lenders || pull->layout.rows == 0 || strcmp(address, pull->here) == 0)
+        return NULL;
+    endpoint_enter(server->endpoint);
+    const struct laying *laying = layings_find(&server->data.layings, pull->id.key);
+    const struct datum_key value = laying ? laying->value : pull->id.key;
+    endpoint_leave(server->endpoint);
+    options->lenders(options->porters_arg, value, PORTER_ORDERS, &ranks);
+    return porter_far_begin(&ranks, order);
+}
+
+/* The porters of this host, and ranks on others. */
+static enum esp_status fetch_all(struct pull *pull, const struct porter_list *porters,
+                                 const struct porter_order *order, int fd, const struct porter_watch *watch,
+                                 bool *let_go, struct esp_error *error)
+{
+    const struct carrying *carrying = watch->arg;
+    struct porter_far *far = begin_far(pull, carrying->address, order);
+    const enum esp_status status = porter_fetch_all(porters, order, fd, watch, let_go, error);
+    if (far) {
+        const int late_ms = watch->patience_ms / 3 < LATE_MS ? (int)(watch->patience_ms / 3) : LATE_MS;
+        const uint32_t have = porter_far_end(far, status == ESP_OK ? late_ms : 0);
+        log_debug("%u ranks on other hosts have fetched their pieces", have);
+    }
+    return status;
+}
+
 static enum esp_status carry(struct pull *pull, struct porter_order *order, const struct porter_watch *watch,
                              struct esp_error *error)
 {
@@ -256,7 +299,7 @@ static enum esp_status carry(struct pull *pull, struct porter_order *order, cons
     if (status == ESP_OK) {
         log_debug("%u porters fetch pieces of a datum from %u at %s%s, and %u on other hosts", porters->n,
                   order->n_ports, order->host, order->sealed ? ", encrypted" : "", order->lenders.n);
-        status = porter_fetch_all(porters, order, fd, watch, &let_go, error);
+        status = fetch_all(pull, porters, order, fd, watch, &let_go, error);
         if (status != ESP_OK)
             error_prefix(error, "server %s", pull->server->name);
         pull->stuck = !let_go;

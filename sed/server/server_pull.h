@@ -131,11 +131,11 @@ struct porter_order;
 #define PORTERS_VALUE_MOST 16384
 uint32_t porters_write(const struct porter_order *order, uint8_t *value);
 bool porters_read(const struct extension *ports, struct porter_order *order);
-/* That of EXTENSION_LENDERS: `value` has as many bytes as the struct. One that is malformed, or none, is as
- * if nobody lent. */
+/* That of EXTENSION_LENDERS, or (sealed) of EXTENSION_LENDERS_SEALED: `value` has as many bytes as the
+ * struct. One that is malformed, or none, is as if nobody lent. */
 struct porter_lenders;
-uint32_t lenders_write(const struct porter_lenders *lenders, uint8_t *value);
-void lenders_read(const struct extension *extension, struct porter_lenders *lenders);
+uint32_t lenders_write(const struct porter_lenders *lenders, bool sealed, uint8_t *value);
+void lenders_read(const struct extension *extension, bool sealed, struct porter_lenders *lenders);
 
 /* How a datum lies; one that is whole is one piece. ESP_INVALID: it is no matrix or vector. */
 enum esp_status pull_lie(const struct datum_shape *shape, struct block_cyclic_matrix *layout,

@@ -133,3 +133,12 @@ counted() {
 }
 # copied ID SERVER ...
 copied() { counted data cp "$@" && copy=$said && same "$copy"; }
+# comes_to_ranks N ID: the matrix is copied to the server with ranks, of which N have fetched their pieces. They have 3 s for that when
+# all else has come: on a machine with much to do they may need another copy of the same value.
+comes_to_ranks() {
+    for try in 1 2 3; do
+        copied "$2" ranks --grid 2x2 --block 16 || return 1
+        grep "ranks on other hosts have fetched" ranks.log | tail -n 1 | grep -q "$1 ranks" && return 0
+    done
+    return 1
+}
