@@ -52,6 +52,7 @@ services_libfit_la_SOURCES = \
 	services/fast/fit_again.c \
 	services/fast/fit_bends.c \
 	services/fast/fit_families.c \
+	services/fast/fit_ranges.c \
 	services/fast/fit_run.c \
 	services/fast/fit_shapes.c \
 	services/fast/fitting.h \

@@ -60,20 +60,39 @@ static double term_value(const struct cost_term *term, uint32_t n_variables, con
     return value;
 }
 
+static bool has_second(const struct cost_model *model)
+{
+    return model->n_variables >= 2 && model->variables[1].argument >= 0;
+}
+
 double cost_shape(const struct cost_model *model, const double *x)
 {
-    return model->n_variables >= 2 && model->variables[1].argument >= 0 && x[1] > 0 ? x[0] / x[1] : 1;
+    return has_second(model) && x[1] > 0 ? x[0] / x[1] : 1;
 }
 
-static bool is_within(const struct cost_piece *piece, double shape, double bytes)
+/* What tells by which piece a call is forecast. */
+struct aspect {
+    double lesser, shape, bytes;
+};
+
+/* Its range and its shape are the call's own also where one of its sides is beyond what was measured. */
+static struct aspect aspect_of(const struct cost_model *model, const double *x, const double *inside)
 {
-    return (piece->shape == 0 || shape < piece->shape) && bytes <= piece->until;
+    return (struct aspect){.lesser = has_second(model) ? fmin(x[0], x[1]) : x[0],
+                           .shape = cost_shape(model, x),
+                           .bytes = inside[model->n_variables - 1]};
 }
 
-static const struct cost_piece *piece_of(const struct cost_curve *curve, double shape, double bytes)
+static bool is_within(const struct cost_piece *piece, const struct aspect *aspect)
+{
+    return (piece->lesser == 0 || aspect->lesser < piece->lesser) &&
+           (piece->shape == 0 || aspect->shape < piece->shape) && aspect->bytes <= piece->until;
+}
+
+static const struct cost_piece *piece_of(const struct cost_curve *curve, const struct aspect *aspect)
 {
     uint32_t i = 0;
-    while (i + 1 < curve->n_pieces && !is_within(&curve->pieces[i], shape, bytes))
+    while (i + 1 < curve->n_pieces && !is_within(&curve->pieces[i], aspect))
         i++;
     return &curve->pieces[i];
 }
@@ -81,13 +100,16 @@ static const struct cost_piece *piece_of(const struct cost_curve *curve, double 
 bool cost_piece_follows(const struct cost_piece *before, const struct cost_piece *piece)
 {
     if (isfinite(before->until))
-        return piece->shape == before->shape && piece->until > before->until;
-    return before->shape > 0 && (piece->shape == 0 || piece->shape > before->shape);
+        return piece->lesser == before->lesser && piece->shape == before->shape &&
+               piece->until > before->until;
+    if (before->shape > 0)
+        return piece->lesser == before->lesser && (piece->shape == 0 || piece->shape > before->shape);
+    return before->lesser > 0 && (piece->lesser == 0 || piece->lesser > before->lesser);
 }
 
 bool cost_piece_is_last(const struct cost_piece *piece)
 {
-    return piece->shape == 0 && !isfinite(piece->until);
+    return piece->lesser == 0 && piece->shape == 0 && !isfinite(piece->until);
 }
 
 static bool curve_has_shapes(const struct cost_curve *curve)
@@ -98,9 +120,21 @@ static bool curve_has_shapes(const struct cost_curve *curve)
     return false;
 }
 
+static bool curve_has_ranges(const struct cost_curve *curve)
+{
+    return curve->n_pieces > 0 && curve->pieces[0].lesser > 0; /* the first is of the first range */
+}
+
 bool cost_has_shapes(const struct cost_model *model)
 {
     return curve_has_shapes(&model->time) || curve_has_shapes(&model->memory);
+}
+
+uint8_t cost_version(const struct cost_model *model)
+{
+    if (curve_has_ranges(&model->time) || curve_has_ranges(&model->memory))
+        return 3;
+    return cost_has_shapes(model) ? 2 : 1;
 }
 
 static double plain_value(const struct cost_model *model, const struct cost_piece *piece, const double *x)
@@ -171,8 +205,8 @@ double cost_curve_value(const struct cost_model *model, const struct cost_curve 
     }
     if (extrapolated)
         *extrapolated = outside;
-    /* Of the call's own shape, also where one of its sides is beyond. */
-    const struct cost_piece *piece = piece_of(curve, cost_shape(model, x), inside[model->n_variables - 1]);
+    const struct aspect aspect = aspect_of(model, x, inside);
+    const struct cost_piece *piece = piece_of(curve, &aspect);
     double least = curve->least * LEAST_PART, value = plain_value(model, piece, inside);
     if (value < least && !outside)
         value = least;

@@ -18,8 +18,9 @@
 #define COST_MOST_VARIABLES 6 /* sizes, then COST_LESSER, COST_WORK and COST_BYTES */
 #define COST_MOST_TERMS     40
 #define COST_MOST_BENDS     5 /* pieces of one shape */
-#define COST_MOST_SHAPES    6
-#define COST_MOST_PIECES    (COST_MOST_SHAPES * COST_MOST_BENDS)
+#define COST_MOST_SHAPES    6 /* of one range of the lesser side */
+#define COST_MOST_RANGES    2
+#define COST_MOST_PIECES    (COST_MOST_RANGES * COST_MOST_SHAPES * COST_MOST_BENDS)
 #define COST_MOST_POWER     4
 #define COST_MOST_OPTIONS   6
 #define COST_MOST_CHOICES   64
@@ -41,10 +42,12 @@ struct cost_term {
     uint8_t powers[COST_MOST_VARIABLES];
 };
 
-/* A call belongs to the first piece that it is within the bounds of. They are in the order of their shapes,
- * and within a shape in that of their ends; the last one has neither. */
+/* A call belongs to the first piece that it is within the bounds of. They are in the order of their ranges of
+ * the lesser side, within a range in that of their shapes, and within a shape in that of their ends; the last
+ * one has none of these. */
 struct cost_piece {
-    double shape; /* for calls whose first size is less than so many times the second; 0: of all shapes */
+    double lesser; /* for calls the lesser of whose first two sizes is less than that; 0: whatever it is */
+    double shape;  /* for calls whose first size is less than so many times the second; 0: of all shapes */
     double
         until; /* of the model's last variable (COST_BYTES); the last one of a shape has no end: HUGE_VAL */
     uint32_t n_terms;
@@ -128,6 +131,9 @@ bool cost_piece_follows(const struct cost_piece *before, const struct cost_piece
 bool cost_piece_is_last(const struct cost_piece *piece);
 /* Whether pieces of the model are for some shapes only. */
 bool cost_has_shapes(const struct cost_model *model);
+/* The least version of a text, or of a message, that can say what its pieces are for: 1, 2 for some shapes, 3
+ * for some ranges of the lesser side. */
+uint8_t cost_version(const struct cost_model *model);
 
 /* ---- sets ---- */
 
@@ -203,7 +209,7 @@ double cost_correct(struct cost_correction *correction, double seconds, double f
 
 /* ---- text (core/forecast/cost_text.c) ---- */
 
-#define COST_FORMAT 2 /* 1: no piece has a shape; written where that is so, and read */
+#define COST_FORMAT 3 /* earlier ones are written where they do, and read: cost_version() */
 #define COST_SUFFIX ".model"
 
 /* Where a server keeps its models: <state_dir>/models. */

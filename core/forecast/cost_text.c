@@ -39,8 +39,10 @@ static void write_curve(FILE *file, const char *name, const struct cost_model *m
     for (uint32_t i = 0; i < curve->n_pieces; i++) {
         const struct cost_piece *piece = &curve->pieces[i];
         fprintf(file, "piece %.17g %" PRIu32, isfinite(piece->until) ? piece->until : -1, piece->n_terms);
-        if (piece->shape > 0)
+        if (piece->shape > 0 || piece->lesser > 0)
             fprintf(file, " %.17g", piece->shape);
+        if (piece->lesser > 0)
+            fprintf(file, " %.17g", piece->lesser);
         fputc('\n', file);
         for (uint32_t t = 0; t < piece->n_terms; t++) {
             fprintf(file, "term %.17g", piece->terms[t].coefficient);
@@ -54,8 +56,7 @@ static void write_curve(FILE *file, const char *name, const struct cost_model *m
 static void write_model(FILE *file, const struct cost_model *model)
 {
     fprintf(file, HEADING " %d\nproblem %s\ndigest %016" PRIx64 "\nimplementation %s\nmachine %s\n",
-            cost_has_shapes(model) ? COST_FORMAT : 1, model->problem, model->digest, model->implementation,
-            model->machine);
+            cost_version(model), model->problem, model->digest, model->implementation, model->machine);
     fprintf(file, "threads %" PRIu32 "\nfloor %.17g\n", model->threads, model->floor_s_per_flop);
     for (uint32_t i = 0; i < model->n_variables; i++)
         fprintf(file, "variable %" PRId32 " %s %.17g %.17g\n", model->variables[i].argument,
@@ -241,9 +242,11 @@ static enum esp_status read_piece(struct reader *reader, struct arena *arena, co
     if (!next_line(reader) || !is_word(reader, "piece") || !number(reader, -1, 1e300, &piece->until) ||
         !whole(reader, 1, COST_MOST_TERMS, &n))
         return wrong(reader, "piece, its end (-1 for the last one of a shape) and its number of terms");
-    piece->shape = 0;
-    if (*reader->at && !number(reader, 1e-300, 1e300, &piece->shape))
+    piece->shape = piece->lesser = 0;
+    if (*reader->at && !number(reader, 0, 1e300, &piece->shape))
         return wrong(reader, "the shape below which calls are of this piece");
+    if (*reader->at && !number(reader, 0, 1e300, &piece->lesser))
+        return wrong(reader, "the lesser side below which calls are of this piece");
     if (piece->until < 0)
         piece->until = HUGE_VAL;
     if (before && !cost_piece_follows(before, piece))

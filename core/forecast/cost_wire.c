@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION     2   /* 1: no piece has a shape; sent where that is so, and read */
+#define VERSION     3   /* earlier ones are sent where they do, and read: cost_version() */
 #define LESSER      255 /* COST_LESSER, as it travels */
 #define MOST_MODELS 4096
 
@@ -62,6 +62,8 @@ static void put_curve(struct writer *writer, const struct cost_model *model, con
         put_real(writer, isfinite(piece->until) ? piece->until : 0);
         if (writer->version >= 2)
             put_real(writer, piece->shape);
+        if (writer->version >= 3)
+            put_real(writer, piece->lesser);
         put8(writer, (uint8_t)piece->n_terms);
         for (uint32_t t = 0; t < piece->n_terms; t++) {
             put_real(writer, piece->terms[t].coefficient);
@@ -112,10 +114,11 @@ static void put_ranks(struct writer *writer, const struct cost_set *set)
 /* What agents of earlier versions can read, where they can. */
 static uint8_t version_of(const struct cost_set *set)
 {
+    uint8_t version = 1;
     for (uint32_t i = 0; i < set->n; i++)
-        if (cost_has_shapes(&set->models[i]))
-            return VERSION;
-    return 1;
+        if (cost_version(&set->models[i]) > version)
+            version = cost_version(&set->models[i]);
+    return version;
 }
 
 uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *length)
@@ -206,6 +209,7 @@ static void get_piece(struct reader *reader, struct arena *arena, const struct c
     if (piece->until == 0)
         piece->until = HUGE_VAL;
     piece->shape = reader->version >= 2 ? get_real(reader, 0, 1e300) : 0;
+    piece->lesser = reader->version >= 3 ? get_real(reader, 0, 1e300) : 0;
     reader->failed |= before && !cost_piece_follows(before, piece);
     piece->n_terms = get8(reader, COST_MOST_TERMS);
     piece->terms = arena_alloc(arena, (piece->n_terms + 1) * sizeof *piece->terms);

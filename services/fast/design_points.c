@@ -45,7 +45,9 @@ struct direction {
 #define MOST_DENSITY  30
 #define MOST_BESIDE   0.6
 #define DENSER        1.4
-#define MOST_ASPECT   2.3 /* doublings: about 5 times as many rows as columns, and the other way round */
+#define LEAST_THIN    0.15 /* of thin matrices: the lesser side is that power of the other one, */
+#define MOST_THIN     0.75 /* at most this */
+#define MOST_ASPECT   2.3  /* doublings: about 5 times as many rows as columns, and the other way round */
 
 static void draw_sparse(const struct design *design, struct random *random, struct direction *direction)
 {
@@ -67,13 +69,18 @@ enum { ROUND = 12 };
 #define LONGER  10
 enum kind { SQUARE, RECTANGULAR, SINGLE, THIN, KINDS };
 
-/* Where shapes decide on the way a routine takes, there are more rectangular ones than others. */
+/* Where shapes decide on the way a routine takes, there are more rectangular ones than others; of those that
+ * take long more are thin, which outgrow caches as no others do. */
 static enum kind kind_of(const struct design *design, uint32_t index)
 {
     const uint32_t place = index % ROUND, round = index / ROUND;
     const enum kind kind = (enum kind)((place + round + round / 2) % KINDS);
-    const bool is_other = (kind == SQUARE || kind == THIN) && (place / KINDS + round / (2 * KINDS)) % 2;
-    return design->has_lesser && is_other ? RECTANGULAR : kind;
+    const bool is_odd = (place / KINDS + round / (2 * KINDS)) % 2;
+    if (!design->has_lesser)
+        return kind;
+    if ((kind == SQUARE && is_odd) || (kind == THIN && place < KINDS && !is_odd))
+        return RECTANGULAR;
+    return kind == RECTANGULAR && place >= 2 * KINDS && is_odd ? THIN : kind;
 }
 
 /* The aspect of rectangular matrices, whose routines take other ways by it, is spread over all of them, more
@@ -86,6 +93,16 @@ static void spread_aspect(uint32_t index, struct direction *direction)
     const double aspect = copysign(MOST_ASPECT * pow(fabs(place), DENSER), place);
     direction->factor[0] = exp2(aspect / 2);
     direction->factor[1] = exp2(-aspect / 2);
+}
+
+/* Tall ones and wide ones, whose lesser side is of all sizes at all times, more densely where it is still
+ * below what routines take for a block. */
+static void spread_thin(uint32_t index, struct direction *direction)
+{
+    const uint32_t lesser = index % 2;
+    const double place = pow(fmod(0.5 + index * 0.5698402909980532, 1), DENSER);
+    direction->power[lesser] = LEAST_THIN + (MOST_THIN - LEAST_THIN) * place;
+    direction->power[!lesser] = direction->factor[0] = direction->factor[1] = 1;
 }
 
 static struct direction draw(const struct design *design, enum kind kind, uint32_t index,
@@ -101,7 +118,9 @@ static struct direction draw(const struct design *design, enum kind kind, uint32
         direction.factor[i] = is_square || is_thin || is_single ? 1 : exp2(2 * random_real(random) - 1);
         thin += is_thin;
     }
-    if (design->has_lesser && kind != SQUARE && thin == 0)
+    if (design->has_lesser && kind == THIN)
+        spread_thin(index, &direction);
+    else if (design->has_lesser && kind != SQUARE)
         spread_aspect(index, &direction);
     if (design->is_sparse)
         draw_sparse(design, random, &direction);

@@ -11,19 +11,39 @@
  * not decide about powers and pieces for what takes long. */
 #define TIME_GRAIN 100e-6
 
+static int count_pieces(const struct shapes *shapes)
+{
+    int n = 0;
+    for (int k = 0; k < shapes->n; k++)
+        n += shapes->bends[k].n;
+    return n;
+}
+
+static bool make_range(const struct fitting *fitting, const struct shapes *shapes, double lesser,
+                       struct arena *arena, struct cost_piece *pieces)
+{
+    for (int k = 0; k < shapes->n; k++) {
+        const struct cost_piece bounds = {.lesser = lesser, .shape = shapes->bounds[k]};
+        if (!fit_make_pieces(fitting, &shapes->bends[k], &bounds, arena, pieces))
+            return false;
+        pieces += shapes->bends[k].n;
+    }
+    return true;
+}
+
 static bool fit_curve(struct fitting *fitting, struct arena *arena, struct cost_curve *curve)
 {
-    struct shapes shapes;
+    struct ranges ranges;
     int n = 0, done = 0;
-    fit_choose_shapes(fitting, &shapes);
-    for (int k = 0; k < shapes.n; k++)
-        n += shapes.bends[k].n;
-    *curve = (struct cost_curve){.error = sqrt(shapes.squares / fitting->n)};
+    fit_choose_ranges(fitting, &ranges);
+    for (int r = 0; r < ranges.n; r++)
+        n += count_pieces(&ranges.shapes[r]);
+    *curve = (struct cost_curve){.error = sqrt(ranges.squares / fitting->n)};
     bool made =
-        shapes.squares < HUGE_VAL && (curve->pieces = arena_alloc(arena, (size_t)n * sizeof *curve->pieces));
-    for (int k = 0; k < shapes.n && made; k++) {
-        made = fit_make_pieces(fitting, &shapes.bends[k], shapes.bounds[k], arena, curve->pieces + done);
-        done += shapes.bends[k].n;
+        ranges.squares < HUGE_VAL && (curve->pieces = arena_alloc(arena, (size_t)n * sizeof *curve->pieces));
+    for (int r = 0; r < ranges.n && made; r++) {
+        made = make_range(fitting, &ranges.shapes[r], ranges.bounds[r], arena, curve->pieces + done);
+        done += count_pieces(&ranges.shapes[r]);
     }
     if (made)
         curve->n_pieces = (uint32_t)n;
@@ -59,9 +79,12 @@ static void set_ranges(struct cost_model *model, const struct fitting *fitting)
 
 static void set_values(struct fitting *fitting, bool times)
 {
+    const int lesser = fit_variable(fitting->model, COST_LESSER);
+    fitting->has_ranges = times && lesser >= 0; /* buffers are no matter of blocks */
     for (int i = 0; i < fitting->n; i++) {
         struct sample *sample = &fitting->samples[i];
         sample->value = times ? sample->m->seconds : sample->m->bytes;
+        sample->lesser = lesser >= 0 ? sample->m->x[lesser] : 0;
         sample->weight = 1 / (sample->value + (times ? TIME_GRAIN : MEMORY_GRAIN));
     }
 }

@@ -107,13 +107,13 @@ static bool make_piece(const struct fitting *fitting, int first, int last, const
     return true;
 }
 
-bool fit_make_pieces(const struct fitting *fitting, const struct bends *bends, double shape,
-                     struct arena *arena, struct cost_piece *pieces)
+bool fit_make_pieces(const struct fitting *fitting, const struct bends *bends,
+                     const struct cost_piece *bounds, struct arena *arena, struct cost_piece *pieces)
 {
     bool made = bends->n > 0;
     for (int k = 0; k < bends->n && made; k++) {
         const int first = bends->cuts[k], last = bends->cuts[k + 1];
-        pieces[k] = (struct cost_piece){.shape = shape, .until = HUGE_VAL};
+        pieces[k] = (struct cost_piece){.lesser = bounds->lesser, .shape = bounds->shape, .until = HUGE_VAL};
         if (k + 1 < bends->n)
             pieces[k].until =
                 sqrt(fmax(fitting->samples[last - 1].bytes, 1) * fmax(fitting->samples[last].bytes, 1));

@@ -24,7 +24,7 @@ static const struct {
     double at[3];
 } known[] = {{1, {1}}, {2, {1 / 1.6, 1.6}}, {3, {1 / 1.6, 1, 1.6}}, {3, {6.0 / 11, 1, 11.0 / 6}}};
 
-static int by_bytes(const void *a, const void *b)
+int fit_by_bytes(const void *a, const void *b)
 {
     const struct sample *p = a, *q = b;
     double x = p->bytes == q->bytes ? p->m->seconds : p->bytes;
@@ -35,11 +35,10 @@ static int by_bytes(const void *a, const void *b)
 static int by_shape(const void *a, const void *b)
 {
     const struct sample *p = a, *q = b;
-    return p->shape == q->shape ? by_bytes(a, b) : (p->shape > q->shape) - (p->shape < q->shape);
+    return p->shape == q->shape ? fit_by_bytes(a, b) : (p->shape > q->shape) - (p->shape < q->shape);
 }
 
-static void put_in_order(struct fitting *fitting, int first, int last,
-                         int (*order)(const void *, const void *))
+void fit_put_in_order(struct fitting *fitting, int first, int last, fit_order *order)
 {
     qsort(fitting->samples + first, (size_t)(last - first), sizeof *fitting->samples, order);
 }
@@ -61,15 +60,19 @@ static double bound_at(const struct fitting *fitting, int at)
     return sqrt(below * above);
 }
 
-/* The error of samples in the order of their shapes, as a single run. */
-static double squares_between(struct fitting *fitting, int first, int last)
+double fit_squares_between(struct fitting *fitting, int first, int last, fit_order *order)
 {
     if (last - first < FIT_LEAST_RUN)
         return HUGE_VAL;
-    put_in_order(fitting, first, last, by_bytes);
+    fit_put_in_order(fitting, first, last, fit_by_bytes);
     const double squares = fit_best_form(fitting, first, last).squares;
-    put_in_order(fitting, first, last, by_shape);
+    fit_put_in_order(fitting, first, last, order);
     return squares;
+}
+
+static double squares_between(struct fitting *fitting, int first, int last)
+{
+    return fit_squares_between(fitting, first, last, by_shape);
 }
 
 struct plan {
@@ -131,19 +134,18 @@ static int move_cut(struct fitting *fitting, int before, int cut, int after)
     return best;
 }
 
-/* The shapes between these cuts, which begin with 0 and end with the number of samples. The samples are in
- * the order of their shapes before and afterwards. */
+/* The shapes between these cuts. The samples are in the order of their shapes before and afterwards. */
 static void part(struct fitting *fitting, const int *cuts, int n, struct shapes *shapes)
 {
     *shapes = (struct shapes){.n = n};
     for (int k = 0; k < n; k++)
         shapes->bounds[k] = k + 1 < n ? bound_at(fitting, cuts[k + 1]) : 0;
     for (int k = 0; k < n; k++) {
-        put_in_order(fitting, cuts[k], cuts[k + 1], by_bytes);
+        fit_put_in_order(fitting, cuts[k], cuts[k + 1], fit_by_bytes);
         fit_choose_bends(fitting, cuts[k], cuts[k + 1], &shapes->bends[k]);
         shapes->squares += shapes->bends[k].squares;
     }
-    put_in_order(fitting, 0, fitting->n, by_shape);
+    fit_put_in_order(fitting, cuts[0], cuts[n], by_shape);
 }
 
 static void keep_better(const struct shapes *other, double pays, struct shapes *best)
@@ -152,17 +154,17 @@ static void keep_better(const struct shapes *other, double pays, struct shapes *
         *best = *other;
 }
 
-static void try_known(struct fitting *fitting, struct shapes *best)
+static void try_known(struct fitting *fitting, int first, int last, struct shapes *best)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        int cuts[COST_MOST_SHAPES + 1] = {0}, at = 0;
+        int cuts[COST_MOST_SHAPES + 1] = {first}, at = first;
         bool enough = true;
         for (int k = 0; k < known[i].n; k++) {
-            while (at < fitting->n && fitting->samples[at].shape < known[i].at[k])
+            while (at < last && fitting->samples[at].shape < known[i].at[k])
                 at++;
             cuts[k + 1] = at;
         }
-        cuts[known[i].n + 1] = fitting->n;
+        cuts[known[i].n + 1] = last;
         for (int k = 0; k <= known[i].n; k++)
             enough &= cuts[k + 1] - cuts[k] >= FIT_LEAST_RUN;
         struct shapes shapes;
@@ -194,18 +196,24 @@ static void try_found(struct fitting *fitting, struct shapes *best)
     }
 }
 
-void fit_choose_shapes(struct fitting *fitting, struct shapes *shapes)
+void fit_order_shapes(struct fitting *fitting, int first, int last, const struct shapes *shapes)
+{
+    fit_put_in_order(fitting, first, last, by_shape);
+    for (int k = 0; k < shapes->n; k++)
+        fit_put_in_order(fitting, shapes->bends[k].cuts[0], shapes->bends[k].cuts[shapes->bends[k].n],
+                         fit_by_bytes);
+}
+
+void fit_choose_shapes(struct fitting *fitting, int first, int last, struct shapes *shapes)
 {
     *shapes = (struct shapes){.n = 1};
-    put_in_order(fitting, 0, fitting->n, by_bytes);
-    fit_choose_bends(fitting, 0, fitting->n, &shapes->bends[0]);
+    fit_put_in_order(fitting, first, last, fit_by_bytes);
+    fit_choose_bends(fitting, first, last, &shapes->bends[0]);
     shapes->squares = shapes->bends[0].squares;
     if (fit_variable(fitting->model, COST_LESSER) < 0)
         return;
-    put_in_order(fitting, 0, fitting->n, by_shape);
-    try_known(fitting, shapes);
-    try_found(fitting, shapes);
-    /* In the order that the cuts of the bends are of. */
-    for (int k = 0; k < shapes->n; k++)
-        put_in_order(fitting, shapes->bends[k].cuts[0], shapes->bends[k].cuts[shapes->bends[k].n], by_bytes);
+    fit_put_in_order(fitting, first, last, by_shape);
+    try_known(fitting, first, last, shapes);
+    if (first == 0 && last == fitting->n)
+        try_found(fitting, shapes);
 }

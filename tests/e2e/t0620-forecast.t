@@ -197,9 +197,9 @@ check "a file that is another one is told" fails 4 'sed.conf: expected lines as 
 
 # ---- a model file of another version: told, left out, and the others serve ----
 later=$(echo state/models/ddot-*-1-0.model | sed 's/ddot/dlater/')
-sed 's/^espalier-cost-model 1$/espalier-cost-model 3/' state/models/ddot-*-1-0.model >"$later"
+sed 's/^espalier-cost-model 1$/espalier-cost-model 4/' state/models/ddot-*-1-0.model >"$later"
 kill -HUP "$pid_sed3"
-check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1 to 2, found one of version 3; calibrate again' sed3
+check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1 to 3, found one of version 4; calibrate again' sed3
 check "the others serve" wait_until forecasts_measured
 # ---- one that was measured under another name: used, and told ----
 sed -i 's/^name = "here"$/name = "there"/' sed.conf
@@ -220,7 +220,7 @@ for model in state/models/ddot-*-1-0.model; do
 done
 kill -HUP "$pid_sed3"
 check "a model that is damaged under a running server is told" \
-    wait_until goes_on 'left as it was before: .*ddot-.*expected a cost model of version 1 to 2, found one of version 19' sed3
+    wait_until goes_on 'left as it was before: .*ddot-.*expected a cost model of version 1 to 3, found one of version 19' sed3
 check "and serves as it was" forecasts_measured
 
 # ---- what is no file, in the place of one: told, and nobody waits for it ----

@@ -3,29 +3,12 @@
  * Routines for rectangular matrices that take another way by their shape: the sizes that a calibration tries
  * find where the ways part, and models of several shapes travel whole or not at all.
  */
-#include "tests/unit/unit.h"
-#include "services/fast/design.h"
-#include "services/fast/fit.h"
+#include "tests/unit/cost_trial.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#define MEASURED 150
-#define ASKED    200
-
-struct fixture {
-    struct problem_set *set;
-    struct design design;
-    struct cost_model model;
-    struct cost_measurement measurements[MEASURED];
-    struct arena arena;
-    struct random random;
-    struct esp_error error;
-};
-
-/* What a call takes, as if there were a machine. */
-typedef double cost_of(double m, double n);
+#define ASKED 200
 
 /* As singular values have it: where one side is 1.6 times the other a QR factorisation comes first; rows are
  * worked at otherwise than columns. */
@@ -56,56 +39,8 @@ static double the_same_for_all(double m, double n)
     return 2e-5 + 3e-10 * p * q * q + 5e-10 * q * q * q;
 }
 
-static double noise(struct fixture *f, double relative)
-{
-    double sum = 0;
-    for (int i = 0; i < 12; i++)
-        sum += random_real(&f->random);
-    return 1 + relative * (sum - 6);
-}
-
-static void begin(struct fixture *f, uint64_t seed)
-{
-    char path[4096];
-    const char *source = getenv("top_srcdir"), *paths[] = {path};
-    memset(f, 0, sizeof *f);
-    random_seed(&f->random, seed);
-    snprintf(path, sizeof path, "%s/problems/lapack/singular-values.esp", source ? source : "..");
-    if (problem_load_all(paths, 1, &f->set, &f->error) != ESP_OK)
-        fail_msg("%s", f->error.text);
-    const struct problem *problem = problem_find(f->set, "dgesvd");
-    if (!problem || design_begin(problem, &f->design, &f->error) != ESP_OK ||
-        design_model(&f->design, 0, &problem->implementations[0], "here", 1, &f->arena, &f->model,
-                     &f->error) != ESP_OK)
-        fail_msg("%s", f->error.text);
-    f->model.measurements = f->measurements;
-}
-
-static void end(struct fixture *f)
-{
-    arena_clear(&f->arena);
-    problem_set_destroy(f->set);
-}
-
-/* The sizes that a calibration of calls up to a second tries first, each off by a percent or so. */
-static void calibrate(struct fixture *f, cost_of *cost)
-{
-    const struct design_limits limits = {
-        .least_s = 5e-6, .most_s = 1, .bytes = 1e9, .speed_flops = 1e10, .call_s = 2e-5};
-    for (uint32_t i = 0; i < MEASURED; i++) {
-        struct design_point point = {.x = {0}};
-        assert_true(design_next(&f->design, 0, i, &limits, &f->random, &point));
-        struct cost_measurement *m = &f->measurements[f->model.n_measurements++];
-        *m = (struct cost_measurement){.seconds = cost(point.x[0], point.x[1]) * noise(f, 0.01),
-                                       .repetitions = 3};
-        memcpy(m->x, point.x, sizeof m->x);
-    }
-    if (fit_model(&f->model, &f->arena, &f->error) != ESP_OK)
-        fail_msg("%s", f->error.text);
-}
-
 /* The mean error at sizes that were not measured, of calls of 10 ms and more with aspects up to four. */
-static double mean_error(struct fixture *f, cost_of *cost)
+static double mean_error(struct cost_trial *f, cost_of *cost)
 {
     double sum = 0;
     int n = 0;
@@ -113,11 +48,10 @@ static double mean_error(struct fixture *f, cost_of *cost)
         const double scale = exp(log(60) + random_real(&f->random) * log(30));
         const int64_t sizes[] = {(int64_t)(scale * exp2(2 * random_real(&f->random) - 1)),
                                  (int64_t)(scale * exp2(2 * random_real(&f->random) - 1))};
-        struct design_point point = {.x = {0}};
-        const double seconds = cost((double)sizes[0], (double)sizes[1]);
-        if (seconds < 0.01 || seconds > 1 || !design_at(&f->design, 0, sizes, &point))
+        double error;
+        if (!cost_trial_error(f, cost, sizes, &error))
             continue;
-        sum += fabs(cost_curve_value(&f->model, &f->model.time, point.x, NULL) / seconds - 1);
+        sum += error;
         n++;
     }
     return sum / n;
@@ -125,14 +59,14 @@ static double mean_error(struct fixture *f, cost_of *cost)
 
 static void check_told(cost_of *cost)
 {
-    struct fixture f;
+    struct cost_trial f;
     for (uint64_t seed = 1; seed <= TRIALS(2); seed++) {
-        begin(&f, seed);
-        calibrate(&f, cost);
+        cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", seed);
+        cost_trial_calibrate(&f, cost);
         const double error = mean_error(&f, cost);
         if (error > 0.03)
             fail_msg("seed %d: mean error %g, expected %g", (int)seed, error, f.model.time.error);
-        end(&f);
+        cost_trial_end(&f);
     }
 }
 
@@ -157,44 +91,35 @@ static void where_they_part_need_not_be_known(void **state)
 static void what_has_no_shapes_gets_none(void **state)
 {
     (void)state;
-    struct fixture f;
-    begin(&f, 5);
-    calibrate(&f, the_same_for_all);
+    struct cost_trial f;
+    cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", 5);
+    cost_trial_calibrate(&f, the_same_for_all);
     assert_false(cost_has_shapes(&f.model));
     assert_true(mean_error(&f, the_same_for_all) < 0.02);
-    end(&f);
+    cost_trial_end(&f);
 }
 
 /* ---- how they travel ---- */
 
-static void assert_same_curve(const struct cost_model *a, const struct cost_model *b, struct random *random)
-{
-    for (int i = 0; i < 200; i++) {
-        const double m = floor(exp(8 * random_real(random))), n = floor(exp(8 * random_real(random)));
-        const double x[COST_MOST_VARIABLES] = {m, n, fmin(m, n), 20 * m * n * fmin(m, n), 24 * m * n};
-        assert_true(cost_curve_value(a, &a->time, x, NULL) == cost_curve_value(b, &b->time, x, NULL));
-    }
-}
-
 static void shapes_come_back_from_a_text(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct cost_trial f;
     struct arena arena = {0};
     struct cost_model model;
     size_t length;
-    begin(&f, 6);
-    calibrate(&f, with_qr_first);
+    cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", 6);
+    cost_trial_calibrate(&f, with_qr_first);
     assert_true(cost_has_shapes(&f.model));
     char *text = cost_text(&f.model, &length);
     assert_non_null(text);
     assert_non_null(strstr(text, "espalier-cost-model 2\n")); /* earlier versions shall say so */
     if (cost_parse(text, length, "a text", &arena, &model, &f.error) != ESP_OK)
         fail_msg("%s", f.error.text);
-    assert_same_curve(&f.model, &model, &f.random);
+    cost_trial_same_curve(&f.model, &model, &f.random);
     free(text);
     arena_clear(&arena);
-    end(&f);
+    cost_trial_end(&f);
 }
 
 static void pieces_without_order_are_refused(void **state)
@@ -244,15 +169,15 @@ static void pieces_without_order_are_refused(void **state)
 static void shapes_travel(void **state)
 {
     (void)state;
-    struct fixture f;
+    struct cost_trial f;
     struct cost_set set = {0}, told;
     uint32_t length;
-    begin(&f, 7);
-    calibrate(&f, with_qr_first);
+    cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", 7);
+    cost_trial_calibrate(&f, with_qr_first);
     assert_int_equal(cost_set_add(&set, &f.model, false, NULL), ESP_OK);
     uint8_t *encoded = cost_encode(&set, &f.arena, &length);
     assert_true(encoded && encoded[0] == 2 && cost_decode(encoded, length, &told));
-    assert_same_curve(&f.model, &told.models[0], &f.random);
+    cost_trial_same_curve(&f.model, &told.models[0], &f.random);
     cost_set_clear(&told);
     for (uint32_t cut = 0; cut < length; cut++)
         assert_false(cost_decode(encoded, cut, &told));
@@ -266,7 +191,7 @@ static void shapes_travel(void **state)
     encoded = cost_encode(&set, &f.arena, &length);
     assert_true(encoded && encoded[0] == 1); /* agents of earlier versions read it */
     cost_set_clear(&set);
-    end(&f);
+    cost_trial_end(&f);
 }
 
 /* A side beyond what was measured leaves a call in its shape. */

@@ -102,6 +102,26 @@ static void shapes_of_all_kinds_are_measured_at_all_times(void **state)
     }
 }
 
+/* Those are factored a column at a time, which no other shape shows where the caches are outgrown. */
+static void thin_matrices_of_many_megabytes_are_measured(void **state)
+{
+    (void)state;
+    const struct design_limits limits = {
+        .least_s = 5e-6, .most_s = 1, .bytes = 1e9, .speed_flops = 1e10, .call_s = 2e-5};
+    struct random random;
+    unsigned found[2] = {0};
+    begin("lapack/orthogonal.esp", "dgeqrf");
+    random_seed(&random, 3);
+    for (uint32_t i = 0; i < 160; i++) {
+        struct design_point point = {.x = {0}};
+        assert_true(design_next(&design, 0, i, &limits, &random, &point));
+        const double m = point.x[0], n = point.x[1];
+        found[m < n] += fmin(m, n) <= 128 && 8 * m * n > 4e6;
+    }
+    if (found[0] < 7 || found[1] < 7)
+        fail_msg("%u tall ones, %u wide ones", found[0], found[1]);
+}
+
 /* The longest take as long as all others together: most rounds are without them, some have them. */
 static void few_of_the_longest_are_measured(void **state)
 {
@@ -190,6 +210,7 @@ int main(void)
         TEST(one_right_hand_side_is_measured),
         TEST(products_have_no_side_that_is_one_of_many),
         TEST(shapes_of_all_kinds_are_measured_at_all_times),
+        TEST(thin_matrices_of_many_megabytes_are_measured),
         TEST(few_of_the_longest_are_measured),
         TEST(square_matrices_are_dominant_by_description_only),
         TEST(tridiagonal_matrices_are_positive_definite),
