@@ -11,7 +11,17 @@
 /* All samples of the same grid with other blocks together, and those of other grids, count as so many. */
 #define OTHER_BLOCKS 0.3
 #define OTHER_GRIDS  0.05
-#define MOST_CHANGE  1.3862943611198906 /* ln 4 */
+/* Where nothing is known of a grid and block, one call on others moves it not at all, this many and one more
+ * by a half (of the logarithm). */
+#define OTHER_CALLS 2.0
+#define MOST_CHANGE 1.3862943611198906 /* ln 4 */
+/* What takes longer than was expected by more than that waits for a second call; and what is known to be
+ * dearer than that fades. */
+#define SURPRISE 0.4054651081081644 /* ln 1.5 */
+/* For each call that is known there, so many of the routine elsewhere, twice as many after each fading but at
+ * most 2^6 times. */
+#define FADE_CALLS   10
+#define MOST_DOUBLED 6
 /* A sample with so many later ones counts half: the machine is as it was lately. */
 #define AGING 16.0
 /* Samples this near to each other are of one size, of which so many are enough. */
@@ -45,7 +55,7 @@ static void add_grid(struct sums *sums, const struct experience_grid *of, double
                      const struct line *line)
 {
     for (uint32_t i = 0; i < of->n; i++) {
-        const double x = of->samples[i].size - size, y = of->samples[i].ratio,
+        const double x = of->samples[i].size - size, y = of->samples[i].level,
                      w = weight(line, x, y) / (1 + (double)(of->n - 1 - i) / AGING);
         sums->w += w;
         sums->x += w * x;
@@ -98,15 +108,21 @@ static bool is_grid(const struct experience_grid *of, struct parallel_grid grid)
     return of->grid.p == grid.p && of->grid.q == grid.q;
 }
 
+/* *part: how far it is believed. */
 static struct sums add_all(const struct parallel_experience *experience, const char *routine,
-                           struct parallel_grid grid, int64_t block, double size, const struct line *line)
+                           struct parallel_grid grid, int64_t block, double size, const struct line *line,
+                           double *part)
 {
     struct sums own = {0}, blocks = {0}, grids = {0};
+    uint32_t others = 0;
     for (uint32_t i = 0; i < experience->n; i++) {
         const struct experience_grid *of = &experience->grids[i];
-        if (strcmp(of->routine, routine) == 0)
-            add_grid(!is_grid(of, grid) ? &grids : of->block == block ? &own : &blocks, of, size, line);
+        if (strcmp(of->routine, routine) != 0)
+            continue;
+        add_grid(!is_grid(of, grid) ? &grids : of->block == block ? &own : &blocks, of, size, line);
+        others += of->n;
     }
+    *part = own.w > 0 ? 1 : others > 1 ? (others - 1) / (others - 1 + OTHER_CALLS) : 0;
     add_sums(&own, &blocks, OTHER_BLOCKS);
     add_sums(&own, &grids, OTHER_GRIDS);
     return own;
@@ -116,18 +132,19 @@ double experience_factor(const struct parallel_experience *experience, const cha
                          struct parallel_grid grid, int64_t block, double model_s)
 {
     struct line line = {0};
+    double part = 0;
     if (!(model_s > 0) || !isfinite(model_s))
         return 1;
     const double size = known_size(experience, routine, log(model_s));
     for (int pass = 0; pass < PASSES; pass++) {
-        const struct sums sums = add_all(experience, routine, grid, block, size, &line);
+        const struct sums sums = add_all(experience, routine, grid, block, size, &line, &part);
         if (sums.w <= 0)
             return 1;
         line.deviation = pass > 0 ? sums.off / sums.w : 0;
         if (pass != 1)
             fit(&sums, &line);
     }
-    return exp(between(-EXPERIENCE_MOST_LOG, line.value, EXPERIENCE_MOST_LOG));
+    return exp(between(-EXPERIENCE_MOST_LOG, part * line.value, EXPERIENCE_MOST_LOG));
 }
 
 /* ---- learning ---- */
@@ -198,6 +215,28 @@ static uint32_t most_crowded(const struct experience_grid *of)
     return found;
 }
 
+/* The middle one of those of about that size. */
+static float middle(const struct experience_grid *of, double size)
+{
+    float near[EXPERIENCE_SAMPLES];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < of->n; i++) {
+        if (fabs(of->samples[i].size - size) >= NEAR)
+            continue;
+        uint32_t at = n++;
+        for (; at > 0 && near[at - 1] > of->samples[i].ratio; at--)
+            near[at] = near[at - 1];
+        near[at] = of->samples[i].ratio;
+    }
+    return n > 0 ? (near[(n - 1) / 2] + near[n / 2]) / 2 : 0;
+}
+
+void experience_settle(struct experience_grid *of)
+{
+    for (uint32_t i = 0; i < of->n; i++)
+        of->samples[i].level = middle(of, (double)of->samples[i].size);
+}
+
 /* Many calls of one size do not displace what is known of others. */
 static void keep(struct experience_grid *of, double size, double ratio)
 {
@@ -206,7 +245,9 @@ static void keep(struct experience_grid *of, double size, double ratio)
         forget(of, oldest);
     else if (of->n == EXPERIENCE_SAMPLES)
         forget(of, most_crowded(of));
-    of->samples[of->n++] = (struct experience_sample){(float)size, (float)ratio};
+    ratio = between(-EXPERIENCE_MOST_LOG, ratio, EXPERIENCE_MOST_LOG);
+    of->samples[of->n++] = (struct experience_sample){.size = (float)size, .ratio = (float)ratio};
+    experience_settle(of);
 }
 
 static bool is_heeded(const char *routine, double model_s, double taken_s)
@@ -215,16 +256,87 @@ static bool is_heeded(const char *routine, double model_s, double taken_s)
            strlen(routine) < EXPERIENCE_NAME && !strpbrk(routine, " \t\n");
 }
 
+static double expected_at(const struct parallel_experience *experience, const struct experience_grid *of,
+                          double size)
+{
+    return log(experience_factor(experience, of->routine, of->grid, of->block, exp(size)));
+}
+
+/* One call alone may have been held up. Two in a row are believed, as far as both say it. */
+static void doubt(const struct parallel_experience *experience, struct experience_grid *of, double size,
+                  double expected, double more)
+{
+    const struct experience_sample before = of->doubt;
+    const double before_expected = of->doubted ? expected_at(experience, of, (double)before.size) : 0,
+                 before_more = of->doubted ? (double)before.ratio - before_expected : 0;
+    of->doubted = before_more <= SURPRISE;
+    if (of->doubted) {
+        of->doubt = (struct experience_sample){.size = (float)size, .ratio = (float)(expected + more)};
+        return;
+    }
+    const double both = fmin(fmin(before_more, more), MOST_CHANGE);
+    keep(of, (double)before.size, before_expected + both);
+    keep(of, size, expected + both);
+}
+
 double experience_learn(struct parallel_experience *experience, const char *routine,
                         struct parallel_grid grid, int64_t block, double model_s, double taken_s)
 {
     if (!is_heeded(routine, model_s, taken_s))
         return 1;
-    const double expected = log(experience_factor(experience, routine, grid, block, model_s));
-    const double ratio = between(expected - MOST_CHANGE, log(taken_s / model_s), expected + MOST_CHANGE);
+    const double size = log(model_s),
+                 expected = log(experience_factor(experience, routine, grid, block, model_s)),
+                 more = log(taken_s / model_s) - expected;
     struct experience_grid *of = find_or_make(experience, routine, grid, block);
-    keep(of, log(model_s), between(-EXPERIENCE_MOST_LOG, ratio, EXPERIENCE_MOST_LOG));
+    of->passed = 0;
+    if (more > SURPRISE) {
+        doubt(experience, of, size, expected, more);
+    } else {
+        of->doubted = false;
+        of->fadings = 0;
+        keep(of, size, expected + fmax(more, -MOST_CHANGE));
+    }
     return experience_factor(experience, routine, grid, block, model_s) / exp(expected);
+}
+
+/* What it was is not forgotten: one call that says it again is enough. */
+static bool fade(struct experience_grid *of)
+{
+    const bool is_first = !of->doubted || of->fadings == 0;
+    bool faded = false;
+    for (uint32_t i = 0; i < of->n; i++) {
+        struct experience_sample *sample = &of->samples[i];
+        if (sample->ratio <= (float)SURPRISE)
+            continue;
+        if (is_first)
+            of->doubt = *sample;
+        of->doubted = faded = true;
+        sample->ratio /= 2;
+    }
+    of->fadings += faded && of->fadings < MOST_DOUBLED;
+    experience_settle(of);
+    return faded;
+}
+
+bool experience_pass(struct parallel_experience *experience, const char *routine)
+{
+    bool faded = false;
+    for (uint32_t i = 0; i < experience->n; i++) {
+        struct experience_grid *of = &experience->grids[i];
+        if (strcmp(of->routine, routine) != 0 || ++of->passed <= (FADE_CALLS * of->n) << of->fadings)
+            continue;
+        of->passed = 0;
+        faded |= fade(of);
+    }
+    return faded;
+}
+
+bool experience_is_empty(const struct parallel_experience *experience)
+{
+    uint32_t i = 0;
+    while (i < experience->n && experience->grids[i].n == 0)
+        i++;
+    return i == experience->n;
 }
 
 uint32_t experience_count(const struct parallel_experience *experience, const char *routine,
@@ -240,6 +352,8 @@ uint32_t experience_adopt(struct parallel_experience *experience, const struct p
     uint32_t taken = 0;
     for (uint32_t i = 0; i < other->n; i++) {
         const struct experience_grid *from = &other->grids[i];
+        if (from->n == 0)
+            continue;
         struct experience_grid *to = find_or_make(experience, from->routine, from->grid, from->block);
         if (to->n >= from->n)
             continue;

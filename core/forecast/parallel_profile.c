@@ -87,7 +87,7 @@ static void join_broadcast(struct parallel_speed *known, const struct parallel_s
 void parallel_profile_measured(struct parallel_profile *profile, const struct parallel_speed *fresh)
 {
     struct parallel_speed *known = &profile->speed;
-    if (profile->experience.n > 0)
+    if (!experience_is_empty(&profile->experience))
         return;
     join_kernels(&known->kernels, &fresh->kernels);
     join_broadcast(known, fresh);

@@ -65,6 +65,8 @@ static void put_speed(FILE *file, const struct parallel_speed *speed)
 
 static void put_grid(FILE *file, const struct experience_grid *of)
 {
+    if (of->n == 0)
+        return;
     fprintf(file, "took %s %" PRId64 " %" PRId64 " %" PRId64, of->routine, of->grid.p, of->grid.q, of->block);
     for (uint32_t i = 0; i < of->n; i++)
         fprintf(file, " %.5g:%.5g", (double)of->samples[i].size, (double)of->samples[i].ratio);
@@ -119,6 +121,7 @@ static bool read_grid(const char *line, struct parallel_experience *experience)
                &of->block, &used) != 4 ||
         of->grid.p < 1 || of->grid.q < 1 || of->block < 1 || !read_samples(line + used, of))
         return false;
+    experience_settle(of);
     experience->n++;
     return true;
 }

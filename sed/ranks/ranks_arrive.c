@@ -28,7 +28,8 @@ void ranks_on_connection(struct rank_pool *pool)
 static bool set_up(struct rank_pool *pool, int socket)
 {
     /* What calls told counts for more than what ranks would find now. */
-    const struct rank_message setup = {.kind = RANK_SETUP, .known = pool->profile.experience.n > 0};
+    const struct rank_message setup = {.kind = RANK_SETUP,
+                                       .known = !experience_is_empty(&pool->profile.experience)};
     int descriptors[2 + RANK_RINGS_MOST] = {pool->bell, pool->board_fd};
     for (uint32_t i = 0; i < pool->n_gangs; i++)
         descriptors[2 + i] = pool->gangs[i].ring_fd;

@@ -278,6 +278,8 @@ static void correct(struct rank_pool *pool, struct choice *choice)
 {
     const char *symbol = choice->question->implementation->symbol;
     pthread_mutex_lock(&pool->lock);
+    if (choice->question->now)
+        ranks_profile_pass(pool, symbol);
     for (uint32_t i = 0; i < choice->n; i++) {
         struct parallel_proposal *proposal = &choice->proposals[i];
         const struct parallel_grid grid = {proposal->grid.rows, proposal->grid.cols};

@@ -204,6 +204,8 @@ void ranks_profile_load(struct rank_pool *pool);
 /* With the lock: all ranks have measured; a call has ended well. */
 void ranks_profile_measured(struct rank_pool *pool, const struct parallel_speed *speed);
 void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
+/* With the lock: a call of that routine has come, and may go elsewhere. */
+void ranks_profile_pass(struct rank_pool *pool, const char *symbol);
 /* With the lock: whether workers.changed is to be told now; and when, CLOCK_NEVER: there is nothing to tell.
  */
 bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns);

@@ -85,6 +85,13 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
     pool->has_news |= fabs(change - 1) > WORTH_TELLING;
 }
 
+void ranks_profile_pass(struct rank_pool *pool, const char *symbol)
+{
+    const bool faded = experience_pass(&pool->profile.experience, symbol);
+    pool->profile_changed |= faded;
+    pool->has_news |= faded;
+}
+
 int64_t ranks_profile_tells_ns(const struct rank_pool *pool)
 {
     return pool->proposes_other ? pool->told_ns : pool->has_news ? pool->told_ns + TELL_NS : CLOCK_NEVER;

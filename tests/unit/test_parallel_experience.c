@@ -160,6 +160,119 @@ static void of_too_many_grids_the_least_known_is_forgotten(void **state)
     assert_true(fabs(factor(row, 64, 2) - 2) < 0.01);
 }
 
+/* ---- calls that were held up, and those that were not ---- */
+
+static const struct parallel_grid square = {2, 2};
+
+/* The first call ever, and one of many: a rank was stopped in it. */
+static void one_slow_call_moves_nothing(void **state)
+{
+    (void)state;
+    learn(column, 128, 0.24, 3.2);
+    assert_true(experience_is_empty(known));
+    assert_true(factor(column, 128, 0.24) == 1 && factor(row, 64, 0.24) == 1);
+    learn(column, 128, 0.24, 0.25);
+    const double before = factor(column, 128, 0.24);
+    learn(column, 128, 0.24, 3.2);
+    assert_true(factor(column, 128, 0.24) == before);
+    learn(column, 128, 0.24, 0.25); /* it was an accident, so that the next one is the first again */
+    learn(column, 128, 0.24, 3.2);
+    assert_true(factor(column, 128, 0.24) < 1.1);
+}
+
+/* They count as the lesser of the two. */
+static void calls_that_are_slow_one_after_another_are_learned(void **state)
+{
+    (void)state;
+    learn(row, 64, 0.5, 1.6);
+    learn(row, 64, 0.5, 1.4);
+    assert_true(fabs(factor(row, 64, 0.5) - 2.8) < 0.01);
+    for (int i = 0; i < 6; i++)
+        learn(column, 64, 0.5, 10);
+    assert_true(fabs(factor(column, 64, 0.5) - 20) < 1);
+}
+
+/* Of those that do not surprise, too. */
+static void the_median_of_one_size_counts(void **state)
+{
+    (void)state;
+    learn(row, 64, 0.5, 0.5);
+    learn(row, 64, 0.5, 0.5);
+    learn(row, 64, 0.5, 0.72);
+    assert_true(fabs(factor(row, 64, 0.5) - 1) < 0.01);
+    learn(row, 64, 0.5, 0.72);
+    assert_true(fabs(factor(row, 64, 0.5) - 1.44) < 0.02);
+}
+
+static void other_grids_are_moved_in_part_when_several_calls_agree(void **state)
+{
+    (void)state;
+    learn(row, 64, 0.5, 0.25); /* quicker: counts at once, there */
+    assert_true(fabs(factor(row, 64, 0.5) - 0.5) < 0.01);
+    assert_true(factor(square, 64, 0.5) == 1 && factor(row, 16, 0.5) == 1);
+    learn(row, 64, 0.5, 0.25);
+    assert_true(factor(square, 64, 0.5) > 0.7 && factor(square, 64, 0.5) < 0.9);
+    for (int i = 0; i < 3; i++) {
+        learn(row, 16, 0.5, 0.25);
+        learn(column, 16, 0.5, 0.25);
+        learn(column, 64, 0.5, 0.25);
+    }
+    assert_true(factor(square, 64, 0.5) < 0.6);
+}
+
+static int passes_until_change(void)
+{
+    for (int i = 1; i < 10000; i++)
+        if (experience_pass(known, "pdgemm_"))
+            return i;
+    return 0;
+}
+
+static void what_speaks_against_a_grid_fades_while_calls_go_elsewhere(void **state)
+{
+    (void)state;
+    learn(row, 64, 0.5, 2);
+    learn(row, 64, 0.5, 2);
+    learn(column, 64, 0.5, 0.5);
+    assert_true(fabs(factor(row, 64, 0.5) - 4) < 0.1);
+    for (int i = 0; i < 15; i++)
+        assert_false(experience_pass(known, "pdgemm_"));
+    learn(row, 64, 0.5, 2); /* has been made there again */
+    for (int i = 0; i < 100; i++)
+        assert_false(experience_pass(known, "pdgetrf_"));
+    const int first = passes_until_change();
+    assert_in_range(first, 30, 40); /* three calls are known */
+    assert_true(fabs(factor(row, 64, 0.5) - 2) < 0.1);
+    assert_in_range(passes_until_change(), 2 * first - 2, 2 * first);
+    assert_true(factor(row, 64, 0.5) < 1.5);
+    assert_int_equal(passes_until_change(), 0); /* the rest is what models are off by */
+    assert_true(fabs(factor(column, 64, 0.5) - 1) < 0.1);
+}
+
+static void a_grid_that_is_as_slow_as_before_is_known_at_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        learn(row, 64, 0.5, 2);
+    const int first = passes_until_change();
+    passes_until_change();
+    assert_true(factor(row, 64, 0.5) < 1.5);
+    learn(row, 64, 0.5, 2);
+    assert_true(fabs(factor(row, 64, 0.5) - 4) < 0.1);
+    assert_in_range(passes_until_change(), 4 * first - 4, 4 * first); /* and is tried less often */
+}
+
+static void a_grid_that_is_slow_no_more_is_taken_for_quick(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        learn(row, 64, 0.5, 2);
+    passes_until_change();
+    for (int i = 0; i < 2; i++)
+        learn(row, 64, 0.5, 0.5);
+    assert_true(fabs(factor(row, 64, 0.5) - 1) < 0.1);
+}
+
 static void what_another_has_measured_is_taken_over(void **state)
 {
     (void)state;
@@ -190,6 +303,13 @@ int main(void)
         TEST(calls_that_were_held_up_count_little),
         TEST(what_tells_nothing_is_not_heeded),
         TEST(of_too_many_grids_the_least_known_is_forgotten),
+        TEST(one_slow_call_moves_nothing),
+        TEST(calls_that_are_slow_one_after_another_are_learned),
+        TEST(the_median_of_one_size_counts),
+        TEST(other_grids_are_moved_in_part_when_several_calls_agree),
+        TEST(what_speaks_against_a_grid_fades_while_calls_go_elsewhere),
+        TEST(a_grid_that_is_as_slow_as_before_is_known_at_once),
+        TEST(a_grid_that_is_slow_no_more_is_taken_for_quick),
         TEST(what_another_has_measured_is_taken_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

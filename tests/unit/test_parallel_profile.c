@@ -84,7 +84,7 @@ static void what_calls_told_is_not_spoiled_by_a_new_measurement(void **state)
 {
     (void)state;
     struct parallel_profile profile = known();
-    experience_learn(&profile.experience, "pdgemm_", (struct parallel_grid){1, 2}, 64, 1, 2);
+    experience_learn(&profile.experience, "pdgemm_", (struct parallel_grid){1, 2}, 64, 1, 1.2);
     const struct parallel_speed slow = {
         .flops = 0.1e10, .update_s = 1e-8, .latency_s = 3e-5, .byte_s = 1e-9, .broadcast = 2};
     parallel_profile_measured(&profile, &slow);
@@ -97,8 +97,8 @@ static void who_knows_more_calls_brings_the_models_that_these_are_of(void **stat
     (void)state;
     const struct parallel_grid row = {1, 2}, column = {2, 1};
     struct parallel_profile profile = known(), other = known();
-    experience_learn(&profile.experience, "pdgemm_", row, 64, 1, 2);
-    experience_learn(&other.experience, "pdgemm_", column, 64, 1, 2);
+    experience_learn(&profile.experience, "pdgemm_", row, 64, 1, 1.2);
+    experience_learn(&other.experience, "pdgemm_", column, 64, 1, 1.2);
     assert_int_equal(parallel_profile_adopt(&profile, &other), 1); /* the same models: both */
     assert_int_equal(profile.experience.n, 2);
     other.speed.flops *= 2;
@@ -154,6 +154,38 @@ static void what_an_earlier_version_has_written_is_read(void **state)
     assert_true(fabs(parallel_speed_fill_s(&read.speed, 1e9, 2) - 0.25) < 1e-9);
 }
 
+/* As servers wrote it that believed a single call. */
+static void what_one_call_told_an_earlier_version_is_of_its_grid_alone(void **state)
+{
+    (void)state;
+    static const char lines[] =
+        "espalier-ranks 3\nranks 2\nflops 1.6e+10\ntook pdtrsm_ 2 1 128 -1.4283:1.3863\n";
+    const struct parallel_grid row = {1, 2}, column = {2, 1};
+    char text[300];
+    struct parallel_profile read;
+    struct esp_error error;
+    snprintf(text, sizeof text, "%send %08x\n", lines, (unsigned)crc32c(0, lines, strlen(lines)));
+    assert_int_equal(parallel_profile_read(text, strlen(text), &read, &error), ESP_OK);
+    assert_true(fabs(experience_factor(&read.experience, "pdtrsm_", column, 128, 0.24) - 4) < 1e-3);
+    assert_true(experience_factor(&read.experience, "pdtrsm_", column, 64, 0.24) == 1);
+    assert_true(experience_factor(&read.experience, "pdtrsm_", row, 128, 0.24) == 1);
+}
+
+/* A call that is not believed yet is written to no file, and keeps ranks from measuring no more than none. */
+static void a_call_that_waits_for_a_second_one_counts_for_nothing(void **state)
+{
+    (void)state;
+    struct parallel_profile profile = known();
+    size_t length;
+    experience_learn(&profile.experience, "pdgemm_", (struct parallel_grid){1, 2}, 64, 1, 4);
+    const struct parallel_speed fresh = {.flops = 0.8e10};
+    parallel_profile_measured(&profile, &fresh);
+    assert_true(profile.speed.flops < 1.6e10);
+    char *text = parallel_profile_write(&profile, &length);
+    assert_null(strstr(text, "took"));
+    free(text);
+}
+
 /* What small blocks cost: a product of short sums reads and writes its result all the same. */
 static void small_blocks_are_dearer_than_large_ones(void **state)
 {
@@ -173,6 +205,8 @@ int main(void)
         cmocka_unit_test(who_knows_more_calls_brings_the_models_that_these_are_of),
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(what_an_earlier_version_has_written_is_read),
+        cmocka_unit_test(what_one_call_told_an_earlier_version_is_of_its_grid_alone),
+        cmocka_unit_test(a_call_that_waits_for_a_second_one_counts_for_nothing),
         cmocka_unit_test(kernels_and_broadcasts_are_those_that_were_measured),
         cmocka_unit_test(small_blocks_are_dearer_than_large_ones),
     };
