@@ -185,6 +185,7 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     gang->n = n;
     gang->beside = beside;
     gang->verdict = ESP_OK;
+    gang->held_up = false;
     gang->started_ns = ranks_now_ns();
     gang->due_ns = CLOCK_NEVER;
     if (job->time_limit_ms > 0 && job->time_limit_ms < (CLOCK_NEVER - gang->started_ns) / NS_PER_MS)

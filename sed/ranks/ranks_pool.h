@@ -46,6 +46,7 @@ struct gang {
     uint32_t first, n;       /* its ranks, */
     uint32_t beside;         /* the last of which are beside the grid */
     uint32_t users;          /* threads that look at the ring without the lock */
+    bool held_up;            /* a rank of it was seen stopped: it tells nothing of what calls take */
     bool promised;           /* counted in ring->attended for a helper that has not come yet */
     enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT: to be stopped; else ESP_OK */
     unsigned shy;            /* tiny calls to go without looking for their answers */

@@ -78,6 +78,8 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
 {
     const struct job *job = &gang->handoff.job;
     const struct process_grid *grid = &job->proposal.grid;
+    if (gang->held_up)
+        return;
     const double change = experience_learn(&pool->profile.experience, job->implementation->symbol,
                                            (struct parallel_grid){grid->rows, grid->cols}, grid->block,
                                            job->proposal.model_s, (double)(now_ns - gang->started_ns) / 1e9);

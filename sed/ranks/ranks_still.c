@@ -60,6 +60,14 @@ static void warn(const struct rank_pool *pool, uint32_t number, int64_t now, int
         number, pool->options.ranks, rank->pid, rank->host, how, (double)patience / NS_PER_S, rank->pid);
 }
 
+static void note_hold_up(struct rank_pool *pool, uint32_t number)
+{
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        struct gang *gang = &pool->gangs[i];
+        gang->held_up |= gang->used && number - gang->first < gang->n;
+    }
+}
+
 /* Whether it has been stopped for too long. */
 static bool look_at(struct rank_pool *pool, uint32_t number, int64_t now)
 {
@@ -69,6 +77,7 @@ static bool look_at(struct rank_pool *pool, uint32_t number, int64_t now)
         rank->still_ns = 0;
         return false;
     }
+    note_hold_up(pool, number);
     if (rank->still_ns == 0) {
         rank->still_ns = rank->far ? rank->asked_ns : now;
         warn(pool, number, now, patience);

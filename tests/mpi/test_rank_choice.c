@@ -7,9 +7,11 @@
 
 #include "core/forecast/parallel_profile.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #include <math.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +244,63 @@ static void what_is_waited_for_is_told(void **state)
     close_ranks();
 }
 
+/* ---- what calls teach ---- */
+
+/* Or fails after 30 s. */
+static void await_line(const char *path, const char *words)
+{
+    char line[1000];
+    for (int i = 0; i < 3000; i++, usleep(10000)) {
+        FILE *file = fopen(path, "r");
+        bool found = false;
+        while (file && !found && fgets(line, sizeof line, file))
+            found = strstr(line, words) != NULL;
+        if (file)
+            fclose(file);
+        if (found)
+            return;
+    }
+    fail_msg("the log does not say '%s'", words);
+}
+
+static bool knows_calls_of(const char *symbol)
+{
+    char line[80];
+    char *text = rig.workers->ops->knows(rig.workers, PROFILE_MOST_TEXT);
+    snprintf(line, sizeof line, "\ntook %s ", symbol);
+    const bool knows = text && strstr(text, line);
+    free(text);
+    return knows;
+}
+
+/* Of a call that is far quicker than the model says, so that it counts at once. */
+static void a_call_in_which_a_rank_was_stopped_teaches_nothing(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test-rank-choice-log.XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    open_with(RANKS, any);
+    assert_int_equal(log_open(&(struct log_options){"-", path, LOG_NOTICE_LEVEL}, NULL), ESP_OK);
+    for (int stopped = 1; stopped >= 0; stopped--) {
+        struct rig_job *job = rig_prepare(&rig, "gate", (void *[]){NULL}, false);
+        job->job.grid = (struct process_grid){1, 2, 64};
+        job->job.proposal = (struct parallel_proposal){.grid = job->job.grid, .model_s = 1000};
+        rig_start(&rig, job);
+        if (stopped) {
+            assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGSTOP), 0);
+            await_line(path, "is stopped, and a call waits for it");
+            assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGCONT), 0);
+        }
+        finish(job);
+        assert_true(knows_calls_of("gate") == !stopped);
+    }
+    log_close();
+    unlink(path);
+    close_ranks();
+}
+
 /* ---- what they tell ---- */
 
 static _Atomic int changes;
@@ -338,6 +397,7 @@ int main(void)
         cmocka_unit_test(operands_move_to_where_the_product_ends_soonest),
         cmocka_unit_test(ranks_that_are_free_are_taken_before_faster_ones_that_are_not),
         cmocka_unit_test(what_is_waited_for_is_told),
+        cmocka_unit_test(a_call_in_which_a_rank_was_stopped_teaches_nothing),
         cmocka_unit_test(ranks_tell_how_many_processors_they_share),
         cmocka_unit_test(what_a_call_teaches_is_told_within_seconds_and_not_more_often),
     };
