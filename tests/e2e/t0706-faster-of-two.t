@@ -67,7 +67,7 @@ awk 'BEGIN { for (i = 0; i < 400; i++) { for (j = 0; j < 400; j++) printf "%s%d"
 echo '1,2
 3,4' >small.csv
 calls() { espalier call mul "A=@$1" "B=@$1" -o C=product.npy; }
-# Once: it teaches the server how fast its ranks really are.
+# Once: a second one would teach the server how fast its ranks really are.
 goes_to_ranks() {
     calls large.csv && [ "$(grep -c 'started: mul by scalapack' both.log)" -eq 1 ] &&
         ! grep -q 'started: mul by' alone.log
