@@ -121,15 +121,18 @@ enum esp_status values_give_datum(struct values *values, size_t index, const cha
     return name_datum(values, index, reference, strchr(reference, '[') != NULL, error);
 }
 
-/* "pieces", "sticky,pieces": without that word it is the name of a mode, or empty. */
+/* "pieces", "sticky,pieces", "pieces,sticky": without that word it is the name of a mode, or empty. */
 static bool take_pieces(const char *name, char *mode, size_t size)
 {
     static const char word[] = "pieces";
-    size_t length = strlen(name), own = strlen(word);
-    bool found = length >= own && strcmp(name + length - own, word) == 0 &&
-                 (length == own || name[length - own - 1] == ',');
-    snprintf(mode, size, "%.*s", (int)(!found ? length : length == own ? 0 : length - own - 1), name);
-    return found;
+    const size_t length = strlen(name), own = strlen(word);
+    const bool first = strncmp(name, word, own) == 0 && (length == own || name[own] == ',');
+    const bool last = length > own && strcmp(name + length - own, word) == 0 && name[length - own - 1] == ',';
+    if (first)
+        snprintf(mode, size, "%s", name + own + (length > own));
+    else
+        snprintf(mode, size, "%.*s", (int)(last ? length - own - 1 : length), name);
+    return first || last;
 }
 
 enum esp_status values_keep(struct values *values, size_t index, const char *word, struct esp_error *error)

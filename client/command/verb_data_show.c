@@ -201,10 +201,18 @@ static int64_t copying_ranks(const struct picture *picture)
     return ranks < 1 ? 1 : ranks < pieces ? ranks : pieces;
 }
 
+static bool lies_so(const struct picture *picture, const struct esp_data_info *info)
+{
+    const struct esp_data_layout *is = &info->layout, *to = &picture->to;
+    return is->rows == to->rows && is->cols == to->cols && is->row_block == to->row_block &&
+           is->col_block == to->col_block;
+}
+
 static double copy_s(const struct picture *picture, const struct esp_data_info *info)
 {
-    return parallel_speed_fill_s(&picture->profile.speed, (double)info->bytes,
-                                 (double)copying_ranks(picture));
+    return lies_so(picture, info) ? 0
+                                  : parallel_speed_fill_s(&picture->profile.speed, (double)info->bytes,
+                                                          (double)copying_ranks(picture));
 }
 
 static json_t *servers_json(const struct esp_data_info *infos, size_t n)
@@ -225,9 +233,9 @@ static json_t *move_json(const struct esp_data_info *info, const struct picture 
                          const struct redistribution_summary *summary)
 {
     const struct parallel_speed *speed = &picture->profile.speed;
-    json_t *here =
-        json_pack("{s:s, s:I, s:I, s:f}", "server", info->server, "ranks", (json_int_t)copying_ranks(picture),
-                  "bytes", (json_int_t)info->bytes, "seconds", copy_s(picture, info));
+    json_t *here = json_pack(
+        "{s:s, s:I, s:I, s:f}", "server", info->server, "ranks", (json_int_t)copying_ranks(picture), "bytes",
+        (json_int_t)(lies_so(picture, info) ? 0 : info->bytes), "seconds", copy_s(picture, info));
     return json_pack("{s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:b, s:s?, s:o}", "steps", (int)summary->steps,
                      "least_steps", (int)summary->least_steps, "cost", (json_int_t)summary->cost,
                      "least_cost", (json_int_t)summary->least_cost, "seconds", summary->seconds,
@@ -289,8 +297,11 @@ static void describe_move(const struct picture *picture, const struct esp_data_i
     else
         text_printf(text, "%s):\n", picture->measured ? "as its ranks measured" : "which is assumed");
     block_map_move_text(summary, (double)esp_type_size(info->type), text);
-    block_map_copy_text(info->server, copying_ranks(picture), (double)info->bytes, copy_s(picture, info),
-                        text);
+    if (lies_so(picture, info))
+        text_printf(text, "where it is, on %s, it lies so already\n", info->server);
+    else
+        block_map_copy_text(info->server, copying_ranks(picture), (double)info->bytes, copy_s(picture, info),
+                            text);
 }
 
 static enum exit_code show(const struct command_line *command, const struct esp_data_info *infos, size_t n,

@@ -340,8 +340,9 @@ void block_map_move_text(const struct redistribution_summary *summary, double el
     put_bytes(text, (double)summary->sent * element_bytes);
     text_put(text, " sent, ");
     put_bytes(text, (double)summary->kept * element_bytes);
-    text_printf(text, " stay\n%" PRId32 " steps, %s (no schedule has fewer than %" PRId32 ")\n",
-                summary->steps, redistribution_schedule_name(summary->schedule), summary->least_steps);
+    text_printf(text, " stay\n%" PRId32 " step%s, %s (no schedule has fewer than %" PRId32 ")\n",
+                summary->steps, summary->steps == 1 ? "" : "s",
+                redistribution_schedule_name(summary->schedule), summary->least_steps);
     text_put(text, "their longest messages: ");
     put_bytes(text, (double)summary->cost * element_bytes);
     text_put(text, " (none less than ");

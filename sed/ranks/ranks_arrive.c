@@ -96,6 +96,7 @@ void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct para
     if (pool->failed)
         pool->pause_ns = 1; /* attempts that failed before say nothing of a job that is there */
     pool->failed = false;
+    pool->killed_starts = 0;
     pool->trouble[0] = 0;
 }
 

@@ -23,10 +23,13 @@
 #define FEW_RANKS  16              /* and more for each beyond so many: they may share a few processors */
 #define EACH_NS    (500 * NS_PER_MS)
 #define END_NS     (500 * NS_PER_MS) /* for all ranks to be gone by themselves */
-#define GOING_MS   20                /* that mpirun is waited for, when a rank was killed */
+#define GOING_MS   20                /* that mpirun is waited for, when a rank was killed; */
+#define ALONG_NS   (100 * NS_PER_MS) /* and before calls are told who it was */
 #define STEADY_NS  (5 * NS_PER_S)    /* a job that lived longer is started again at once */
 #define PAUSE_NS   (500 * NS_PER_MS) /* after the first failure; twice as long after each further one */
 #define LONGEST_NS (30 * NS_PER_S)
+#define STARTS     2   /* in a row that somebody's signal has ended, and that do not count as failures */
+#define SIGNALLED  128 /* exit codes beyond tell of a signal */
 
 bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what)
 {
@@ -49,15 +52,25 @@ static void fails(struct rank_pool *pool, bool failed)
     pool->failed = failed;
 }
 
-void ranks_end_job(struct rank_pool *pool, const char *trouble)
+/* A start that somebody's signal has ended says nothing of the next one. */
+static bool is_forgiven(struct rank_pool *pool, bool killed)
+{
+    if (pool->state != JOB_STARTING || !killed || pool->killed_starts == STARTS)
+        return false;
+    pool->killed_starts++;
+    return true;
+}
+
+static void end_job(struct rank_pool *pool, const char *trouble, bool killed)
 {
     if (pool->state != JOB_STARTING && pool->state != JOB_UP)
         return;
-    fails(pool, pool->state == JOB_STARTING);
+    const bool forgiven = is_forgiven(pool, killed);
+    fails(pool, pool->state == JOB_STARTING && !forgiven);
     snprintf(pool->trouble, sizeof pool->trouble, "%s%s%s", trouble,
              pool->failed && pool->words[0] ? "; mpirun said: " : "", pool->failed ? pool->words : "");
     bool steady = pool->state == JOB_UP && ranks_now_ns() - pool->since_ns >= STEADY_NS;
-    pool->pause_ns = steady ? 0 : pool->pause_ns ? pool->pause_ns * 2 : 1;
+    pool->pause_ns = steady || forgiven ? 0 : pool->pause_ns ? pool->pause_ns * 2 : 1;
     if (pool->failed && pool->pause_ns < PAUSE_NS)
         pool->pause_ns = PAUSE_NS;
     if (pool->pause_ns > LONGEST_NS)
@@ -80,6 +93,11 @@ void ranks_end_job(struct rank_pool *pool, const char *trouble)
         kill(pool->mpirun_pid, SIGTERM);
 }
 
+void ranks_end_job(struct rank_pool *pool, const char *trouble)
+{
+    end_job(pool, trouble, false);
+}
+
 static void accuse(struct rank_pool *pool, uint32_t rank, bool outside)
 {
     pool->culprit = rank;
@@ -89,7 +107,7 @@ static void accuse(struct rank_pool *pool, uint32_t rank, bool outside)
 void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, bool outside, const char *trouble)
 {
     const bool ends = pool->state == JOB_STARTING || pool->state == JOB_UP;
-    ranks_end_job(pool, trouble);
+    end_job(pool, trouble, outside && !pool->ranks[rank].far);
     if (ends)
         accuse(pool, rank, outside);
 }
@@ -258,16 +276,37 @@ void ranks_on_rank(struct rank_pool *pool, uint32_t number)
     forget(pool, rank);
 }
 
+/* *killed: by somebody's signal, it or one of those that it started. */
+static void mpirun_end_text(const struct rank_pool *pool, int status, char *text, size_t size, bool *killed)
+{
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, of = code - SIGNALLED;
+    *killed = WIFSIGNALED(status) || (of > 0 && handoff_is_from_outside(of));
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "%.60s was killed by signal %d (%s)", pool->mpirun, WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if (*killed)
+        snprintf(text, size,
+                 "%.60s ended with exit code %d, as one that it had started was killed by signal %d (%s)",
+                 pool->mpirun, code, of, strsignal(of));
+    else
+        snprintf(text, size, "%.60s ended with exit code %d", pool->mpirun, code);
+}
+
+/* Its ranks are killed with it, and may be gone before it is: then it was none of them. */
+static bool took_ranks_along(const struct rank_pool *pool, int status)
+{
+    return pool->state == JOB_ENDING && !pool->told && pool->outside && WIFSIGNALED(status) &&
+           WTERMSIG(status) == SIGKILL;
+}
+
 void ranks_on_mpirun_end(struct rank_pool *pool)
 {
     int status = 0;
-    char text[120] = "mpirun ended";
+    char text[200];
+    bool killed;
     if (!pool->mpirun_pid || waitpid(pool->mpirun_pid, &status, WNOHANG) != pool->mpirun_pid)
         return;
-    if (WIFEXITED(status))
-        snprintf(text, sizeof text, "%.60s ended with exit code %d", pool->mpirun, WEXITSTATUS(status));
-    else
-        snprintf(text, sizeof text, "%.60s was killed by signal %d", pool->mpirun, WTERMSIG(status));
+    mpirun_end_text(pool, status, text, sizeof text, &killed);
     epoll_ctl(pool->epoll, EPOLL_CTL_DEL, pool->mpirun_process, NULL);
     close(pool->mpirun_process);
     pool->mpirun_process = -1;
@@ -275,9 +314,21 @@ void ranks_on_mpirun_end(struct rank_pool *pool)
     pool->mpirun_pid = 0;
     ranks_remove_files(pool);
     const bool ends = pool->state == JOB_UP;
-    ranks_end_job(pool, text);
+    if (took_ranks_along(pool, status)) {
+        snprintf(pool->trouble, sizeof pool->trouble, "%s", text);
+        pool->culprit = RANKS_NOBODY;
+        log_warning("why the ranks have ended: %s", text);
+    }
+    end_job(pool, text, killed);
     if (ends && WIFEXITED(status)) /* the end of a rank of which we have not heard yet may be why */
         pool->blamed = false;
+}
+
+/* Who was killed may have been killed with it: for a moment calls are not told yet. */
+static bool may_tell_more(const struct rank_pool *pool, int64_t now)
+{
+    return pool->state == JOB_ENDING && pool->outside && pool->culprit != RANKS_NOBODY &&
+           pool->mpirun_pid != 0 && now < pool->since_ns + ALONG_NS;
 }
 
 static bool anyone_left(const struct rank_pool *pool)
@@ -400,5 +451,9 @@ int64_t ranks_tick(struct rank_pool *pool, bool *buried)
     if (pool->state == JOB_DOWN)
         next = sooner(next, pool->retry_ns);
     *buried = (pool->state == JOB_ENDING || pool->state == JOB_DOWN) && !rank_left(pool);
+    if (*buried && may_tell_more(pool, now)) {
+        *buried = false;
+        next = sooner(next, pool->since_ns + ALONG_NS);
+    }
     return next;
 }

@@ -87,13 +87,14 @@ struct rank_pool {
     int mpirun_process; /* its pidfd, or -1 */
     uint64_t n_started; /* jobs */
     uint64_t n_calls;
-    int64_t since_ns; /* of the state */
-    int64_t retry_ns; /* JOB_DOWN: when to start it */
-    int64_t pause_ns; /* until the next attempt when one fails; doubles */
-    bool failed;      /* the last attempt */
-    bool told;        /* the killing that JOB_ENDING ends with was done */
-    bool blamed;      /* `trouble` names who ended first; else mpirun has told ranks to end before we heard */
-    bool guessed;     /* ...as far as is known: it has said nothing, and mpirun was ending ranks already */
+    int64_t since_ns;       /* of the state */
+    int64_t retry_ns;       /* JOB_DOWN: when to start it */
+    int64_t pause_ns;       /* until the next attempt when one fails; doubles */
+    bool failed;            /* the last attempt */
+    uint32_t killed_starts; /* since they were there: attempts that somebody's signal has ended */
+    bool told;              /* the killing that JOB_ENDING ends with was done */
+    bool blamed;  /* `trouble` names who ended first; else mpirun has told ranks to end before we heard */
+    bool guessed; /* ...as far as is known: it has said nothing, and mpirun was ending ranks already */
     char trouble[400]; /* why the job is ending, or could not be started */
     uint32_t culprit;  /* the rank that it ends for; RANKS_NOBODY: none that is known */
     bool outside;      /* that rank, or mpirun, was ended by somebody else, as far as can be seen */

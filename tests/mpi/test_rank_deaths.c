@@ -103,7 +103,7 @@ static void a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call(void **s
     } kills[] = {
         {SIGKILL, false, "rank 2 of 4 (process "},
         {SIGTERM, false, "was killed by signal 15"},
-        {SIGKILL, true, "killed"},       /* mpirun, or all ranks with it */
+        {SIGKILL, true, "mpirun was killed by signal 9 (Killed)"}, /* not its ranks, which go with it */
         {SIGTERM, true, " was lost: "}}; /* mpirun, or who did not end in time and was killed by it */
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++) {
         const uint64_t before = jobs_started();
@@ -295,6 +295,50 @@ static void a_rank_killed_between_calls_is_replaced(void **state)
     works_again(before);
 }
 
+/* The mpirun of the job that has been started, while its ranks are not there yet: a child of ours. */
+static pid_t starting_mpirun(uint64_t before)
+{
+    char path[320], name[16];
+    const struct dirent *entry;
+    for (int i = 0; i < 60000 && jobs_started() == before; i++)
+        usleep(1000);
+    DIR *processes = opendir("/proc");
+    pid_t found = 0;
+    assert_non_null(processes);
+    while (!found && (entry = readdir(processes))) {
+        int pid = 0, parent = 0;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fscanf(file, "%d (%15[^)]) %*c %d", &pid, name, &parent) == 3 && parent == getpid() &&
+            strstr(name, "run"))
+            found = pid;
+        if (file)
+            fclose(file);
+    }
+    closedir(processes);
+    return found;
+}
+
+/* Two times in a row; a third one counts. */
+static void calls_wait_when_a_start_is_killed(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    assert_int_equal(kill(parent_of(ranks_pid(rig.workers, 1)), SIGKILL), 0);
+    for (int i = 0; i < 2; i++, before++) {
+        const pid_t mpirun = starting_mpirun(before);
+        assert_true(mpirun > 0);
+        assert_int_equal(kill(mpirun, SIGKILL), 0);
+        for (int n = 0; n < 60000 && jobs_started() == before + 1; n++) {
+            struct esp_error error = {.status = ESP_OK};
+            if (rig.workers->ops->admits(rig.workers, &error) != ESP_OK)
+                fail_msg("when %d was killed: %s", i + 1, error.text);
+            usleep(1000);
+        }
+    }
+    works_again(before);
+}
+
 static void a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later(void **state)
 {
     (void)state;
@@ -436,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while),
         cmocka_unit_test(a_rank_killed_between_calls_is_replaced),
         cmocka_unit_test(what_a_killed_job_shared_goes_with_it),
+        cmocka_unit_test(calls_wait_when_a_start_is_killed),
         cmocka_unit_test(a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later),
         cmocka_unit_test(a_rank_killed_beside_an_answered_call_changes_nothing_of_it),
         cmocka_unit_test(a_cancelled_call_waits_for_the_one_beside_it),
