@@ -142,8 +142,8 @@ lies_so() {
         espalier data show "$A" --grid 2x2 --block 3 --json | jq -e '.move.in_place.seconds == 0 and .move.in_place.bytes == 0'
 }
 check "to lie as it does costs nothing" lies_so
-mode_behind() { M=$(espalier call pmul "A=data:$A" "B=data:$B" -o C=data:pieces,sticky 2>error | grep -o 'ranks:[0-9a-f]*'); cat error
-    is_in_pieces "$M" "2 x 2" "3 x 3" && espalier data info "$M" | grep -q sticky; }
+mode_behind() { M=$(espalier call pmul "A=data:$A" "B=data:$B" -o C=data:pieces,volatile 2>error | grep -o 'ranks:[0-9a-f]*'); cat error
+    is_in_pieces "$M" "2 x 2" "3 x 3" && espalier data info "$M" | grep -q volatile; }
 multiplies() { C=$(espalier call pmul "A=data:$A" "B=data:$B" -o C=data:pieces | grep -o 'ranks:[0-9a-f]*') && same "$C" expected.csv; }
 check "ranks multiply matrices as they lie" multiplies
 check "and leave the result as they have it" is_in_pieces "$C" "2 x 2" "3 x 3"
