@@ -47,7 +47,8 @@ static bool quickest_of_some(struct soundings *soundings, struct quickest *quick
 }
 
 /* The answer is small: what the ballast took beyond a greeting without, it took on its way there. Where that
- * is no more than slow start explains, of a connection that had grown so far, the rate is hidden: *inverse 0. */
+ * is no more than slow start explains, of a connection that had grown so far, the rate is hidden: *inverse 0.
+ */
 static bool measure(struct soundings *soundings, uint32_t most_bytes, double *trip_s,
                     struct quickest *ballast, double *inverse)
 {

@@ -27,8 +27,8 @@
 #define SHARE_OF_PROCESSOR 0.001
 #define MOST_PEERS         1024
 /* When there are so many links, one that nothing was measured of for so long makes room for another. */
-#define IDLE_NS  (3600 * NS_PER_S)
-#define AGAIN_NS NS_PER_S
+#define IDLE_NS        (3600 * NS_PER_S)
+#define AGAIN_NS       NS_PER_S
 #define MOST_DOUBLINGS 12 /* of that */
 /* Of what children tell and cannot be, a second. */
 #define MOST_LINES 5

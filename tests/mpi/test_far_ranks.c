@@ -150,7 +150,8 @@ static void a_rank_killed_there_fails_the_call_and_is_replaced(void **state)
     free(x);
 }
 
-/* As far as it can say it. */
+/* As far as it can say it: one whose word does not come through is told by mpirun, which names nobody, and the
+ * call may be made again. */
 static void how_a_rank_there_ends_is_told(void **state)
 {
     (void)state;
@@ -172,7 +173,8 @@ static void how_a_rank_there_ends_is_told(void **state)
         assert_int_equal(end.error.status, ESP_CRASHED);
         if (!strstr(end.error.text, expected[how]))
             fail_msg("expected \"%s\" in \"%s\"", expected[how], end.error.text);
-        assert_false(end.lost);
+        if (!strstr(end.error.text, "mpirun ended"))
+            assert_false(end.lost);
         await_ranks(&rig, counts.started + 1);
     }
 }
