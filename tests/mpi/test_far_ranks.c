@@ -150,8 +150,8 @@ static void a_rank_killed_there_fails_the_call_and_is_replaced(void **state)
     free(x);
 }
 
-/* As far as it can say it: one whose word does not come through is told by mpirun, which names nobody, and the
- * call may be made again. */
+/* As far as it can say it: one whose word does not come through is told by mpirun, which names nobody, and
+ * the call may be made again. */
 static void how_a_rank_there_ends_is_told(void **state)
 {
     (void)state;
