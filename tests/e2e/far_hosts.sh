@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 # A server whose ranks are on two other hosts, and one without ranks on a third, with an agent and clients beside the first
 # daemon: network namespaces, in which the folder with that server's socket is not there; a program in place of ssh reaches them.
@@ -137,6 +138,7 @@ copied() { counted data cp "$@" && copy=$said && same "$copy"; }
 # all else has come: on a machine with much to do they may need another copy of the same value.
 comes_to_ranks() {
     for try in 1 2 3; do
+        echo "copy $try"
         copied "$2" ranks --grid 2x2 --block 16 || return 1
         grep "ranks on other hosts have fetched" ranks.log | tail -n 1 | grep -q "$1 ranks" && return 0
     done
