@@ -70,7 +70,8 @@ static void end_job(struct rank_pool *pool, const char *trouble, bool killed)
     snprintf(pool->trouble, sizeof pool->trouble, "%s%s%s", trouble,
              pool->failed && pool->words[0] ? "; mpirun said: " : "", pool->failed ? pool->words : "");
     bool steady = pool->state == JOB_UP && ranks_now_ns() - pool->since_ns >= STEADY_NS;
-    pool->pause_ns = steady || forgiven ? 0 : pool->pause_ns ? pool->pause_ns * 2 : 1;
+    if (!forgiven)
+        pool->pause_ns = steady ? 0 : pool->pause_ns ? pool->pause_ns * 2 : 1;
     if (pool->failed && pool->pause_ns < PAUSE_NS)
         pool->pause_ns = PAUSE_NS;
     if (pool->pause_ns > LONGEST_NS)
