@@ -2,16 +2,16 @@
  *
  * How right forecasts are: six routines are calibrated on one processor of this machine, then called at
  * random sizes that the calibration has not seen. A size's actual time is the median of 15 calls, in three
- * visits at separate times; what two halves of those calls differ by is the repeatability, beyond which no
- * forecast can be right. Times are of the processor, as the core may not be idle. Then the same beside a
- * competitor that only the sensor knows of, in times of the clock; and what an estimate costs inside a
- * server.
+ * visits at separate times. Between these visits the same is measured once more: what the two medians differ
+ * by is the repeatability, beyond which no forecast can be right. Times are of the processor, as the core may
+ * not be idle. Then the same beside a competitor that only the sensor knows of, in times of the clock; and
+ * what an estimate costs inside a server.
  *
  * The whole takes more than an hour. With $BENCH_FORECAST_MINUTES it takes about so long: shorter
  * calibrations, and as many of the sizes as there is time for. $BENCH_FORECAST_BUDGET (60 s for a problem),
  * $BENCH_FORECAST_LONGEST (calls of up to 2 s) and $BENCH_FORECAST_SIZES (40 of each routine) set these
  * themselves; $BENCH_FORECAST_KEEP keeps models that are there; $BENCH_FORECAST_SHOW prints a line for each
- * size: the forecast, the median of what its calls took, and how far the one is off the other.
+ * size: the forecast, the medians of what its calls took, and how far the forecast is off the first of these.
  */
 #include "bench/bench.h"
 #include "bench/competitor.h"
@@ -34,11 +34,12 @@
 
 #define CALLS        15
 #define VISIT        5 /* of them, one after the other */
+#define ROUNDS       (2 * CALLS / VISIT)
 #define MODEL_FOLDER "bench-models"
 
 #define ROUTINES 6
 /* Of the time that is given, what calibrations get; the rest is for calls, which take twice as long beside a
- * competitor, and of which each visit makes one more that does not count. */
+ * competitor, and of which each visit makes one more that does not count. Each is measured twice. */
 #define CALIBRATION_SHARE 0.4
 #define CALLS_SHARE       0.5
 #define RUNS              3.0
@@ -67,7 +68,7 @@ static struct setting settings(void)
         .budget_s = number_of("BENCH_FORECAST_BUDGET", minutes > 0 ? CALIBRATION_SHARE * each_s / AGAIN : 60),
         .longest_s = number_of("BENCH_FORECAST_LONGEST", 2),
         .sizes = (int)number_of("BENCH_FORECAST_SIZES", 40),
-        .calls_s = minutes > 0 ? CALLS_SHARE * each_s / (RUNS * CALLS / VISIT * VISIT_RUNS) : HUGE_VAL};
+        .calls_s = minutes > 0 ? CALLS_SHARE * each_s / (RUNS * ROUNDS * VISIT_RUNS) : HUGE_VAL};
 }
 
 static struct problem_set *load(void)
@@ -137,13 +138,14 @@ static bool draw(const struct design *design, const struct cost_set *models, con
 
 /* ---- sizes, visited at separate times ---- */
 
-/* A size and what its calls took: what disturbs the machine for a while disturbs one visit of each. */
+/* A size and what its calls took: what disturbs the machine for a while disturbs one visit of each. Visits
+ * count for the actual time and for its repetition in turns. */
 struct visited {
     const struct problem *problem;
     struct design_point point;
     struct request request;
     struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
-    double forecast_s[CALLS], taken_s[CALLS];
+    double forecast_s[CALLS], taken_s[CALLS], again_s[CALLS];
     int n;
 };
 
@@ -198,7 +200,7 @@ static double available_now(struct visits *visits)
     return predictor_forecast(visits->predictor, 5, &prediction) ? prediction.value : 0;
 }
 
-static void visit(struct visits *visits, struct visited *visited)
+static void visit(struct visits *visits, struct visited *visited, bool again)
 {
     double seconds[VISIT], cpu_s[VISIT];
     struct request_cost cost;
@@ -210,12 +212,15 @@ static void visit(struct visits *visits, struct visited *visited)
     if (calibration_call(visits->calibration, visited->problem, &visited->point, VISIT, seconds, cpu_s,
                          &error) != ESP_OK)
         bench_fail("%s", error.text);
-    for (int k = 0; k < VISIT; k++, visited->n++) {
-        visited->forecast_s[visited->n] = cost.compute_s;
-        visited->taken_s[visited->n] = visits->sensor ? seconds[k] : cpu_s[k];
+    for (int k = 0; k < VISIT; k++) {
+        if (!again)
+            visited->forecast_s[visited->n + k] = cost.compute_s;
+        (again ? visited->again_s : visited->taken_s)[visited->n + k] =
+            visits->sensor ? seconds[k] : cpu_s[k];
         if (visits->sensor && seconds[k] >= 0.1)
             processor_sensor_learn(visits->sensor, cpu_s[k] / seconds[k], seconds[k]);
     }
+    visited->n += again ? VISIT : 0;
 }
 
 /* How far off, and how far apart what was repeated is: sums over the sizes of a problem (NULL: of all). */
@@ -228,17 +233,12 @@ static struct errors errors_of(const struct visits *visits, const struct problem
 {
     struct errors errors = {0};
     for (int i = 0; i < visits->n; i++) {
-        struct visited *visited = &visits->all[i];
-        double odd[CALLS], even[CALLS], taken_s[CALLS], forecast_s[CALLS];
+        struct visited *visited = &visits->all[i]; /* bench_median() sorts */
         if (problem && visited->problem != problem)
             continue;
-        for (int k = 0; k < CALLS; k++)
-            (k % 2 ? odd : even)[k / 2] = visited->taken_s[k];
-        memcpy(taken_s, visited->taken_s, sizeof taken_s);
-        memcpy(forecast_s, visited->forecast_s, sizeof forecast_s);
-        errors.repeat += fabs(bench_median(odd, CALLS / 2) / bench_median(even, CALLS - CALLS / 2) - 1);
-        const double actual = bench_median(taken_s, CALLS);
-        errors.off += fabs(bench_median(forecast_s, CALLS) - actual) / actual;
+        const double actual = bench_median(visited->taken_s, CALLS);
+        errors.repeat += fabs(bench_median(visited->again_s, CALLS) - actual) / actual;
+        errors.off += fabs(bench_median(visited->forecast_s, CALLS) - actual) / actual;
         errors.n++;
     }
     return errors;
@@ -267,8 +267,8 @@ static void show_all(const struct visits *visits, const char *how)
             printf(" %s=%.0f", visited.problem->arguments[design.sizes[k]].name, visited.point.x[k]);
         const double forecast_s = bench_median(visited.forecast_s, CALLS);
         const double taken_s = bench_median(visited.taken_s, CALLS);
-        printf("%s: forecast %.5f s, actual %.5f s, off by %+.1f %%\n", how, forecast_s, taken_s,
-               100 * (forecast_s / taken_s - 1));
+        printf("%s: forecast %.5f s, actual %.5f s and %.5f s, off by %+.1f %%\n", how, forecast_s, taken_s,
+               bench_median(visited.again_s, CALLS), 100 * (forecast_s / taken_s - 1));
     }
 }
 
@@ -285,9 +285,9 @@ static void visit_all(struct visits *visits)
 {
     for (int i = 0; i < visits->n; i++)
         visits->all[i].n = 0;
-    for (int round = 0; round < CALLS / VISIT; round++)
+    for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < visits->n; i++)
-            visit(visits, &visits->all[i]);
+            visit(visits, &visits->all[i], round % 2);
 }
 
 /* ---- beside a competitor ---- */
