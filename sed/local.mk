@@ -69,6 +69,7 @@ sed_libworkers_la_SOURCES = \
 	sed/ranks/ranks_pool.h \
 	sed/ranks/ranks_profile.c \
 	sed/ranks/ranks_still.c \
+	sed/ranks/ranks_alone.c \
 	sed/ranks/ranks_wait.c \
 	sed/ranks/ranks_wait.h \
 	sed/pool/ring.c \

@@ -299,7 +299,7 @@ static void call_here(struct ring *ring, uint32_t rank, const int *descriptors, 
         service_begin(ring, -1);
     bool returned = all_can(state, 1, status, &error) && compute(state, invocation, operands);
     service_end();
-    gang_refused(&ring->gang, state->refused_bytes);
+    gang_refused(&ring->gang, state->place, state->refused_bytes);
     if (returned)
         put_back(state);
     fflush(stdout);

@@ -64,8 +64,8 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
 bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff, int socket,
                           struct job_end *end);
 
-/* Appends to the text that a routine could not allocate so many bytes; `who`, of a server, may have how many.
- */
+/* Appends to the text that a routine could not allocate so many bytes; `who`, of a server, may have how many
+ * (0: it is not the server that bounds them). */
 void handoff_append_refusal(const char *who, uint64_t refused, uint64_t may_have, char *text, size_t size);
 
 /* Whether somebody else has ended the process, as far as can be seen: routines hardly do that to themselves.

@@ -193,11 +193,14 @@ static void append_refusal(const struct ring_answer *answer, const struct job *j
 
 void handoff_append_refusal(const char *who, uint64_t refused, uint64_t may_have, char *text, size_t size)
 {
-    const size_t length = strlen(text);
-    snprintf(text + length, size - length,
-             "; it was refused %.1f MiB of memory (a %s of this server may have %.1f MiB beside its "
-             "arguments: worker_memory)",
-             (double)refused / (1 << 20), who, (double)may_have / (1 << 20));
+    size_t length = strlen(text);
+    snprintf(text + length, size - length, "; it was refused %.1f MiB of memory",
+             (double)refused / (1 << 20));
+    length = strlen(text);
+    if (may_have > 0)
+        snprintf(text + length, size - length,
+                 " (a %s of this server may have %.1f MiB beside its arguments: worker_memory)", who,
+                 (double)may_have / (1 << 20));
 }
 
 static bool read_answer(const struct ring *ring, const struct ring_answer *answer,

@@ -265,7 +265,9 @@ struct ring_gang {
     _Atomic uint32_t touched;    /* not 0: what the call was given may have been written over */
     _Atomic uint32_t left;       /* those that have not done with it */
     _Atomic uint64_t compute_ns; /* in the routine, of the slowest */
-    _Atomic uint64_t refused;    /* bytes that one of them could not allocate; 0: none */
+    _Atomic uint32_t refuser;    /* 1 + the place of the first one that could not allocate what it wanted, and
+                                  * has returned; 0: none */
+    _Atomic uint64_t refused;    /* bytes that it could not; 0: not told yet */
     _Atomic uint32_t strayed;    /* 1 + the argument beside whose part a rank has written; 0: none */
 };
 

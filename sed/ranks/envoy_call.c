@@ -82,7 +82,7 @@ static enum esp_status finish(const struct envoy_call *call, const struct far_me
         gang_returned(ring);
     bool strayed = done->strayed >= 0 && done->strayed < PROBLEM_MAX_ARGUMENTS;
     gang_note(&ring->gang, done->compute_ns, strayed ? done->strayed : -1);
-    gang_refused(&ring->gang, done->refused_bytes);
+    gang_refused(&ring->gang, call->rank - job->first_rank, done->refused_bytes);
     if (done->kept_bytes > 0)
         tell_kept(call, done->kept_bytes);
     return gang_leave(ring, call->bell) ? ESP_OK : error_errno(error, "the bell does not ring");

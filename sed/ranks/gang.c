@@ -74,9 +74,10 @@ void gang_note(struct ring_gang *gang, uint64_t compute_ns, int64_t strayed)
         atomic_store(&gang->strayed, 1 + (uint32_t)strayed);
 }
 
-void gang_refused(struct ring_gang *gang, uint64_t bytes)
+void gang_refused(struct ring_gang *gang, uint32_t place, uint64_t bytes)
 {
-    if (bytes > 0)
+    uint32_t nobody = 0;
+    if (bytes > 0 && atomic_compare_exchange_strong(&gang->refuser, &nobody, 1 + place))
         atomic_store(&gang->refused, bytes);
 }
 

@@ -31,8 +31,9 @@ void gang_returned(struct ring *ring);
 void gang_cannot(struct ring *ring, uint32_t place, uint32_t n, const char *why, bool starved);
 /* How long the routine took this rank, and beside the part of which argument it wrote (-1: none). */
 void gang_note(struct ring_gang *gang, uint64_t compute_ns, int64_t strayed);
-/* This rank could not allocate so many bytes in the routine; 0: it could all. */
-void gang_refused(struct ring_gang *gang, uint64_t bytes);
+/* The rank at that place has returned from the routine, and could not allocate so many bytes in it; 0: it
+ * could all. The first one's are kept. */
+void gang_refused(struct ring_gang *gang, uint32_t place, uint64_t bytes);
 /* This rank has done with the call; the last one answers. False: the bell is closed. */
 bool gang_leave(struct ring *ring, int bell);
 

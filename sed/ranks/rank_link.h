@@ -19,7 +19,7 @@
 #define RANK_MEMORY_VARIABLE                                                                                 \
     "ESPALIER_RANKS_MEMORY" /* bytes that a routine may allocate, and keep after a call: "1024,256"; 0: any  \
                              */
-#define RANK_LINK_VERSION 17u
+#define RANK_LINK_VERSION 18u
 #define RANKS_MOST        4096 /* of one server */
 #define RANK_RINGS_MOST   16   /* calls at a time */
 #define RANK_CALLS_KEPT                                                                                      \

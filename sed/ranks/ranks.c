@@ -186,6 +186,7 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     gang->beside = beside;
     gang->verdict = ESP_OK;
     gang->held_up = false;
+    gang->alone_ns = 0;
     gang->started_ns = ranks_now_ns();
     gang->due_ns = CLOCK_NEVER;
     if (job->time_limit_ms > 0 && job->time_limit_ms < (CLOCK_NEVER - gang->started_ns) / NS_PER_MS)
@@ -203,6 +204,7 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     atomic_store(&ring->gang.touched, 0);
     atomic_store(&ring->gang.compute_ns, 0);
     atomic_store(&ring->gang.strayed, 0);
+    atomic_store(&ring->gang.refuser, 0);
     atomic_store(&ring->gang.refused, 0);
     ring->answer.memory_bytes = pool->options.memory;
     atomic_store(&ring->gang.left, n);

@@ -27,6 +27,8 @@ struct ranks_options {
     bool lends_data;     /* which porters of other servers may have from it; */
     bool seals_data;     /* over encrypted connections only */
     int64_t still_ns;    /* that a call may wait for a rank that is stopped (SIGSTOP); 0: a minute */
+    int64_t alone_ns; /* that a call goes on when one of its ranks was refused memory in the routine and has
+                       * returned, and the others have not; 0: 5 s. At least as long as that rank took */
     int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s, and half a second for each
                        * rank beyond 16 */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */

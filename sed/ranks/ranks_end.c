@@ -21,14 +21,30 @@ static void release(struct rank_pool *pool, struct gang *gang)
         pool->busy[i] = false;
 }
 
-static void describe_verdict(const struct gang *gang, struct job_end *end)
+static void describe_timeout(const struct gang *gang, uint64_t may_have, struct esp_error *error)
+{
+    const uint64_t refused = atomic_load(&gang->ring->gang.refused);
+    error_set(error, ESP_TIMEOUT, "%s was stopped after its time limit of %.3g s",
+              gang->handoff.job.implementation->symbol, (double)gang->handoff.job.time_limit_ms / 1e3);
+    if (refused > 0)
+        handoff_append_refusal("rank", refused, may_have, error->text, sizeof error->text);
+}
+
+static void describe_verdict(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
 {
     *end = (struct job_end){.compute_s = (double)(ranks_now_ns() - gang->started_ns) / 1e9};
     if (gang->verdict == ESP_TIMEOUT)
-        error_set(&end->error, ESP_TIMEOUT, "%s was stopped after its time limit of %.3g s",
-                  gang->handoff.job.implementation->symbol, (double)gang->handoff.job.time_limit_ms / 1e3);
+        describe_timeout(gang, pool->options.memory, &end->error);
+    else if (gang->verdict == ESP_FAILED)
+        error_set(&end->error, ESP_FAILED, "%s; the ranks are started again", gang->why);
     else
         error_set(&end->error, ESP_CANCELLED, "cancelled while it was running");
+}
+
+/* One that was given up, and has ended by itself while others were waited for, is as any other. */
+static bool was_stopped(const struct gang *gang)
+{
+    return gang->verdict != ESP_OK && (gang->verdict != ESP_FAILED || !ranks_is_answered(gang));
 }
 
 static void report(struct rank_pool *pool, uint64_t job_id, const struct job_end *end)
@@ -69,8 +85,8 @@ void ranks_collect(struct rank_pool *pool, struct gang *gang)
         ranks_know(pool, gang);
     }
     replace_starved(pool, gang, &end.error);
-    if (gang->verdict != ESP_OK)
-        describe_verdict(gang, &end);
+    if (was_stopped(gang))
+        describe_verdict(pool, gang, &end);
     end.first_rank = gang->first;
     release(pool, gang);
     ranks_end_when_wanted(pool);
@@ -115,8 +131,8 @@ static void describe_lost(const struct rank_pool *pool, const struct gang *gang,
 static void describe_loss(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
 {
     bool unused;
-    if (gang->verdict != ESP_OK)
-        describe_verdict(gang, end);
+    if (was_stopped(gang))
+        describe_verdict(pool, gang, end);
     else if (ranks_is_answered(gang))
         handoff_read(gang->ring, &gang->handoff, ranks_now_ns() - gang->started_ns, NULL, end, &unused);
     else

@@ -444,6 +444,8 @@ int64_t ranks_tick(struct rank_pool *pool, bool *buried)
     if (pool->state == JOB_UP)
         ranks_look_for_stopped(pool, now);
     if (pool->state == JOB_UP)
+        ranks_look_for_alone(pool, now);
+    if (pool->state == JOB_UP)
         next = tick_limits(pool, now);
     if (pool->state == JOB_STARTING)
         next = pool->since_ns + start_ns(pool);

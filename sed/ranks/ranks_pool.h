@@ -48,7 +48,9 @@ struct gang {
     uint32_t users;          /* threads that look at the ring without the lock */
     bool held_up;            /* a rank of it was seen stopped: it tells nothing of what calls take */
     bool promised;           /* counted in ring->attended for a helper that has not come yet */
-    enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT: to be stopped; else ESP_OK */
+    enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT, ESP_FAILED: to be stopped; else ESP_OK */
+    int64_t alone_ns;        /* since when others go on without one that was refused memory; 0: none does */
+    char why[400];           /* ESP_FAILED: what its caller is told, unless it ends by itself */
     unsigned shy;            /* tiny calls to go without looking for their answers */
     int64_t started_ns, due_ns;
     struct ring *ring;
@@ -199,6 +201,11 @@ bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
 /* While the job is up, at most once a second: warns of ranks that are stopped while calls wait for them, and
  * ends the job when one has been so for options.still_ns. */
 void ranks_look_for_stopped(struct rank_pool *pool, int64_t now);
+
+/* ---- ranks_alone.c: with the lock ---- */
+
+/* While the job is up: calls that will not end by themselves are to be stopped. */
+void ranks_look_for_alone(struct rank_pool *pool, int64_t now);
 
 /* ---- ranks_profile.c ---- */
 

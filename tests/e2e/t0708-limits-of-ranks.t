@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What ranks of a server may have, and a library that is built anew while they are there.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-agent espalier-sed cc mpirun
+needs espalier espalier-agent espalier-sed cc mpirun "$top_builddir/tests/mpi/.libs/librankroutines.so"
 [ -x "$top_builddir/sed/mpi/espalier-prd" ] || skip_all "the program of the ranks is not built"
 TMPDIR=$work
 export TMPDIR
@@ -34,10 +34,18 @@ problem await "The same, when a file is there"
 implementation ours
     parallel c number = await() in "libversion.so"
 END
+cat >forsake.esp <<END
+problem forsake "Takes memory on one rank, which returns where there is none; the others wait for it"
+    in  int     which, mib
+    in  double  seconds = 0
+implementation ours
+    parallel c code = forsake(communicator, which, mib, seconds) in "$top_builddir/tests/mpi/.libs/librankroutines.so"
+    error code != 0 "no memory"
+END
 version 1
 agent_for_clients
 server_below_agent server S 'ranks = 2' 'grid = 1x2' 'worker_memory = "400 MiB"' 'worker_keeps = "16 MiB"' \
-    "problems = { \"$work/version.esp\" }"
+    "problems = { \"$work/version.esp\", \"$work/forsake.esp\" }"
 says_version() { espalier call version | grep -q "number *= *$1"; } # says_version N
 jobs() { grep -c 'ranks are ready' server.log; }
 has_jobs() { [ "$(jobs)" = "$1" ]; }
@@ -73,6 +81,14 @@ check "one that keeps much is computed" espalier call greedy mib=300 keeps=1
 check "its ranks are replaced" wait_until has_jobs $((jobs + 1))
 check "as the log says" grep -q 'rank . of 2 kept 3.. MiB of memory after calls (worker_keeps is 208)' server.log
 check "and others are computed" says_version 3
+
+# What nobody would notice, as no rank has died.
+jobs=$(jobs)
+check_fails any "a call whose ranks wait for one that got no memory ends" espalier call forsake which=1 mib=1000
+check_says "and tells which rank was refused what" \
+    'others were still in it .* s after rank 1 of 2 .process [0-9]* on .*had returned; it was refused 1000.0 MiB .*; the ranks are started again'
+check "others are computed" says_version 3
+check "by new ranks" has_jobs $((jobs + 1))
 
 # In containers /dev/shm is often small: what ranks pack messages in does not lie there.
 small_shm() { unshare -m sh -c 'mount -t tmpfs -o size=8m tmpfs /dev/shm && exec "$@"' sh "$@"; }

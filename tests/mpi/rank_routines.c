@@ -28,6 +28,7 @@ int accumulate(MPI_Comm ranks, int rows, int block, const int *desc, double *par
 int misplace(MPI_Comm ranks, int which);
 int window(MPI_Comm ranks);
 int take(MPI_Comm ranks, int which, int mib, int how);
+int forsake(MPI_Comm ranks, int which, int mib, double seconds);
 
 void count_ranks(MPI_Comm ranks, int *n, int *has_context, int context)
 {
@@ -216,4 +217,24 @@ int take(MPI_Comm ranks, int which, int mib, int how)
     }
     MPI_Allreduce(&lacks, &any, 1, MPI_INT, MPI_MAX, ranks);
     return any;
+}
+
+/* One rank allocates so many MiB, and returns where there are none. The others wait for it, or, when
+ * `seconds` is not 0, go on for so long without it. */
+int forsake(MPI_Comm ranks, int which, int mib, double seconds)
+{
+    int rank;
+    MPI_Comm_rank(ranks, &rank);
+    if (rank == which) {
+        volatile char *memory = malloc((size_t)mib << 20);
+        if (!memory)
+            return seconds == 0;
+        memory[0] = 1;
+        free((void *)(uintptr_t)memory);
+    }
+    if (seconds > 0)
+        usleep((useconds_t)(seconds * 1e6));
+    else
+        MPI_Barrier(ranks);
+    return 0;
 }

@@ -141,6 +141,18 @@ static const char description[] =
     "implementation ours\n"
     "    parallel c code = take(communicator, which, mib, how) in librankroutines.so\n"
     "    error   code != 0 \"no memory\"\n"
+    "problem forsake \"Takes memory, and returns where there is none\"\n"
+    "    in      int     which, mib\n"
+    "    in      double  seconds\n"
+    "implementation ours\n"
+    "    parallel c code = forsake(communicator, which, mib, seconds) in librankroutines.so\n"
+    "    error   code != 0 \"no memory\"\n"
+    "problem hurried \"The same, and has no time for it\"\n"
+    "    in      int     which, mib\n"
+    "    in      double  seconds\n"
+    "implementation ours\n"
+    "    parallel c code = forsake(communicator, which, mib, seconds) in librankroutines.so\n"
+    "    limit   \"1 s\"\n"
     "problem chatter \"Prints\"\n"
     "implementation ours\n"
     "    parallel c chatter(communicator) in librankroutines.so\n"
@@ -291,6 +303,33 @@ void has_bounds_of_memory(struct rig *rig)
     await_ranks(rig, 2);
     assert_string_equal(take(rig, 60, 0).text, "");
     free(x);
+}
+
+static struct esp_error forsake(struct rig *rig, int mib, double seconds)
+{
+    int which = 1;
+    return rig_call(rig, "forsake", (void *[]){&which, &mib, &seconds}, false);
+}
+
+void does_not_wait_for_who_got_no_memory(struct rig *rig)
+{
+    static const char begins[] = "forsake on a grid of 1 x 2 ranks was stopped, as others were still in it ";
+    struct ranks_counts counts;
+    rig->grid = (struct process_grid){1, 2, 64};
+    assert_string_equal(forsake(rig, 1, 0).text, "");
+    assert_string_equal(forsake(rig, 1000, 0.3).text, ""); /* nobody waits for it */
+    ranks_count(rig->workers, &counts);
+    const struct esp_error error = forsake(rig, 1000, 0);
+    assert_int_equal(error.status, ESP_FAILED);
+    if (strncmp(error.text, begins, strlen(begins)) != 0 ||
+        !strstr(error.text, " s after rank 1 of 2 (process "))
+        fail_msg("%s", error.text);
+    assert_non_null(strstr(error.text,
+                           ") had returned; it was refused 1000.0 MiB of memory (a rank of this server "
+                           "may have 96.0 MiB beside its arguments: worker_memory); the ranks are "
+                           "started again"));
+    await_ranks(rig, counts.started + 1);
+    assert_string_equal(forsake(rig, 1, 0).text, "");
 }
 
 static void hears(struct rig *rig, const struct rig_job *job, double expected)

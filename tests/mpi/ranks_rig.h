@@ -32,6 +32,10 @@ void factorises(struct rig *rig, struct process_grid grid);
  * who keeps more is replaced. */
 void has_bounds_of_memory(struct rig *rig);
 
+/* On 1 x 2 ranks that may have 96 MiB each: a call that waits for one that got no memory and has returned is
+ * stopped, and others are made. */
+void does_not_wait_for_who_got_no_memory(struct rig *rig);
+
 /* Two calls at a time tell how far they are, and are cancelled, which ends the job. */
 void tells_how_far_it_is(struct rig *rig, struct process_grid grid);
 

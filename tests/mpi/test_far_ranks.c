@@ -61,8 +61,10 @@ static void what_a_rank_on_another_host_may_allocate_and_keep_is_bounded(void **
                                              .folder = sockets,
                                              .host = "127.0.0.1",
                                              .memory = 96 << 20,
-                                             .keep = 32 << 20});
+                                             .keep = 32 << 20,
+                                             .alone_ns = 2 * NS_PER_S});
     has_bounds_of_memory(&own);
+    does_not_wait_for_who_got_no_memory(&own);
     rig_close(&own);
 }
 #endif

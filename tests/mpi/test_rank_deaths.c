@@ -460,6 +460,61 @@ static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
     await_ranks(&own, 3);
     rig_close(&own);
 }
+
+static void nobody_waits_for_a_rank_that_got_no_memory(void **state)
+{
+    (void)state;
+    static struct rig own;
+    int which = 1, mib = 1000;
+    double never = 0;
+    open_ready(&own, &(struct ranks_options){.ranks = 2, .memory = 96 << 20, .alone_ns = 2 * NS_PER_S});
+    does_not_wait_for_who_got_no_memory(&own);
+    const struct esp_error error = rig_call(&own, "hurried", (void *[]){&which, &mib, &never}, false);
+    assert_int_equal(error.status, ESP_TIMEOUT);
+    assert_non_null(strstr(error.text, "after its time limit of 1 s; it was refused 1000.0 MiB of memory"));
+    rig_close(&own);
+}
+
+/* Until the pool takes no calls, as one is to be stopped. */
+static void await_stop(struct rig *of, struct rig_job *job)
+{
+    struct esp_error error = {.status = ESP_OK};
+    for (int i = 0; i < 3000 && !strstr(error.text, "are being started"); i++, usleep(10000))
+        assert_int_equal(of->workers->ops->start(of->workers, &job->job, &error), ESP_LIMIT);
+    assert_non_null(strstr(error.text, "are being started"));
+}
+
+static void a_call_that_waits_for_such_a_rank_ends_behind_the_one_beside_it(void **state)
+{
+    (void)state;
+    static struct rig own;
+    int which = 1, mib = 1000;
+    double seconds[] = {3, 0};
+    struct ranks_counts counts;
+    open_ready(&own, &(struct ranks_options){.ranks = 4, .memory = 96 << 20, .alone_ns = NS_PER_S});
+    own.grid = (struct process_grid){1, 2, 1};
+    struct rig_job *beside = rig_prepare(&own, "gate", (void *[]){NULL}, false);
+    struct rig_job *late = rig_prepare(&own, "forsake", (void *[]){&which, &mib, &seconds[0]}, false);
+    struct rig_job *lost = rig_prepare(&own, "forsake", (void *[]){&which, &mib, &seconds[1]}, false);
+    rig_start(&own, beside);
+    rig_start(&own, late);
+    await_stop(&own, lost);
+    assert_string_equal(rig_wait(&own, late, true)->error.text, ""); /* it has ended by itself meanwhile */
+    rig_start(&own, lost);
+    await_stop(&own, late);
+    open_gate();
+    assert_string_equal(rig_wait(&own, beside, true)->error.text, "");
+    assert_int_equal(rig_wait(&own, lost, true)->error.status, ESP_FAILED);
+    shut_gate();
+    assert_non_null(strstr(lost->end.error.text, " s after rank 3 of 4 (process "));
+    rig_finish(beside);
+    rig_finish(late);
+    rig_finish(lost);
+    await_ranks(&own, 2);
+    ranks_count(own.workers, &counts);
+    assert_int_equal(counts.started, 2);
+    rig_close(&own);
+}
 #endif
 
 int main(void)
@@ -469,6 +524,8 @@ int main(void)
         cmocka_unit_test(a_rank_without_memory_takes_no_call_beside_with_it),
 #if MEMORY_TESTS
         cmocka_unit_test(what_a_rank_may_allocate_and_keep_is_bounded),
+        cmocka_unit_test(nobody_waits_for_a_rank_that_got_no_memory),
+        cmocka_unit_test(a_call_that_waits_for_such_a_rank_ends_behind_the_one_beside_it),
 #endif
         cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
         cmocka_unit_test(a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call),

@@ -5,6 +5,8 @@
  */
 #include "tests/unit/worker_rig.h"
 
+#include "sed/pool/handoff.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -229,6 +231,18 @@ static void a_library_that_was_built_anew_is_loaded_by_new_workers(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+static void only_a_bound_of_the_server_is_told_as_one(void **state)
+{
+    (void)state;
+    char text[200] = "it failed";
+    handoff_append_refusal("rank", 3 << 20, 0, text, sizeof text);
+    assert_string_equal(text, "it failed; it was refused 3.0 MiB of memory");
+    handoff_append_refusal("rank", 3 << 20, 2 << 20, text, sizeof text);
+    assert_string_equal(text + 43,
+                        "; it was refused 3.0 MiB of memory (a rank of this server may have 2.0 MiB "
+                        "beside its arguments: worker_memory)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +252,7 @@ int main(void)
         cmocka_unit_test(a_worker_that_keeps_too_much_is_replaced),
         cmocka_unit_test(many_small_calls_that_keep_a_little_are_noticed_too),
 #endif
+        cmocka_unit_test(only_a_bound_of_the_server_is_told_as_one),
         cmocka_unit_test(too_few_descriptors_are_named_before_anything_starts),
         cmocka_unit_test(workers_begin_with_few_descriptors),
         cmocka_unit_test(why_no_worker_begins_is_told),
