@@ -295,28 +295,56 @@ static void a_rank_killed_between_calls_is_replaced(void **state)
     works_again(before);
 }
 
-/* The mpirun of the job that has been started, while its ranks are not there yet: a child of ours. */
-static pid_t starting_mpirun(uint64_t before)
+/* A process with that in its name whose parent is `parent`; 0: there is none. */
+static pid_t child_of(pid_t parent, const char *name)
 {
-    char path[320], name[16];
+    char path[320], found[16];
     const struct dirent *entry;
-    for (int i = 0; i < 60000 && jobs_started() == before; i++)
-        usleep(1000);
     DIR *processes = opendir("/proc");
-    pid_t found = 0;
+    pid_t child = 0;
     assert_non_null(processes);
-    while (!found && (entry = readdir(processes))) {
-        int pid = 0, parent = 0;
+    while (!child && (entry = readdir(processes))) {
+        int pid = 0, its = 0;
         snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
         FILE *file = fopen(path, "r");
-        if (file && fscanf(file, "%d (%15[^)]) %*c %d", &pid, name, &parent) == 3 && parent == getpid() &&
-            strstr(name, "run"))
-            found = pid;
+        if (file && fscanf(file, "%d (%15[^)]) %*c %d", &pid, found, &its) == 3 && its == parent &&
+            strstr(found, name))
+            child = pid;
         if (file)
             fclose(file);
     }
     closedir(processes);
-    return found;
+    return child;
+}
+
+/* The mpirun of the job that has been started, while its ranks are not there yet: a child of ours. */
+static pid_t starting_mpirun(uint64_t before)
+{
+    for (int i = 0; i < 60000 && jobs_started() == before; i++)
+        usleep(1000);
+    const pid_t mpirun = child_of(getpid(), "run");
+    assert_true(mpirun > 0);
+    return mpirun;
+}
+
+/* One of its ranks, as soon as there is one. */
+static pid_t starting_rank(pid_t mpirun)
+{
+    pid_t rank = 0;
+    for (int i = 0; i < 60000 && rank == 0; i++, usleep(500))
+        rank = child_of(mpirun, "espalier-prd");
+    assert_true(rank > 0);
+    return rank;
+}
+
+/* Until that job is started. */
+static void calls_wait_for(uint64_t job)
+{
+    for (int i = 0; i < 60000 && jobs_started() < job; i++, usleep(1000)) {
+        struct esp_error error = {.status = ESP_OK};
+        if (rig.workers->ops->admits(rig.workers, &error) != ESP_OK)
+            fail_msg("before job %d: %s", (int)job, error.text);
+    }
 }
 
 /* Two times in a row; a third one counts. */
@@ -326,17 +354,41 @@ static void calls_wait_when_a_start_is_killed(void **state)
     uint64_t before = jobs_started();
     assert_int_equal(kill(parent_of(ranks_pid(rig.workers, 1)), SIGKILL), 0);
     for (int i = 0; i < 2; i++, before++) {
-        const pid_t mpirun = starting_mpirun(before);
-        assert_true(mpirun > 0);
-        assert_int_equal(kill(mpirun, SIGKILL), 0);
-        for (int n = 0; n < 60000 && jobs_started() == before + 1; n++) {
-            struct esp_error error = {.status = ESP_OK};
-            if (rig.workers->ops->admits(rig.workers, &error) != ESP_OK)
-                fail_msg("when %d was killed: %s", i + 1, error.text);
-            usleep(1000);
-        }
+        assert_int_equal(kill(starting_mpirun(before), SIGKILL), 0);
+        calls_wait_for(before + 2);
     }
     works_again(before);
+}
+
+static void calls_wait_when_a_rank_is_killed_while_it_starts(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGKILL), 0);
+    for (int i = 0; i < 2; i++, before++) {
+        assert_int_equal(kill(starting_rank(starting_mpirun(before)), SIGKILL), 0);
+        calls_wait_for(before + 2);
+    }
+    works_again(before);
+}
+
+static void calls_are_refused_when_a_third_start_is_killed(void **state)
+{
+    (void)state;
+    struct esp_error error = {.status = ESP_OK};
+    uint64_t before = jobs_started();
+    assert_int_equal(kill(parent_of(ranks_pid(rig.workers, 1)), SIGKILL), 0);
+    for (int i = 0; i < 3; i++, before++) {
+        calls_wait_for(before + 1);
+        assert_int_equal(kill(starting_mpirun(before), SIGKILL), 0);
+    }
+    for (int i = 0; i < 60000 && rig.workers->ops->admits(rig.workers, &error) == ESP_OK; i++)
+        usleep(1000);
+    assert_int_equal(error.status, ESP_REFUSED);
+    assert_non_null(strstr(error.text, "the ranks of this server are not there: "));
+    assert_non_null(strstr(error.text, " was killed by signal 9"));
+    works_again(before);
+    assert_int_equal(rig.workers->ops->admits(rig.workers, &error), ESP_OK);
 }
 
 static void a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later(void **state)
@@ -538,6 +590,8 @@ int main(void)
         cmocka_unit_test(a_rank_killed_between_calls_is_replaced),
         cmocka_unit_test(what_a_killed_job_shared_goes_with_it),
         cmocka_unit_test(calls_wait_when_a_start_is_killed),
+        cmocka_unit_test(calls_wait_when_a_rank_is_killed_while_it_starts),
+        cmocka_unit_test(calls_are_refused_when_a_third_start_is_killed),
         cmocka_unit_test(a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later),
         cmocka_unit_test(a_rank_killed_beside_an_answered_call_changes_nothing_of_it),
         cmocka_unit_test(a_cancelled_call_waits_for_the_one_beside_it),
