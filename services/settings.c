@@ -8,6 +8,7 @@
 #include "services/scheduler_library.h"
 #include "services/settings_tables.h"
 #include "util/certificates.h"
+#include "util/search_path.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -357,12 +358,26 @@ static enum esp_status check_problems(const struct settings_sed *sed, struct esp
     return status;
 }
 
-/* One without a folder is found in the PATH of who starts the server. */
+#define SHOWN_PATH 240
+
+/* As the server that is started from here would look for it. */
+static enum esp_status check_bare_mpirun(const char *mpirun, struct esp_error *error)
+{
+    char path[4096];
+    if (search_path_find(mpirun, path, sizeof path))
+        return ESP_OK;
+    return error_set(
+        error, ESP_CONFIG,
+        "mpirun: expected a program, found none that is called '%.60s' and can be executed in PATH "
+        "(%.*s%s): install OpenMPI (openmpi-bin), or name it with its folder",
+        mpirun, SHOWN_PATH, search_path(), strlen(search_path()) > SHOWN_PATH ? "..." : "");
+}
+
 static enum esp_status check_mpirun(const char *mpirun, struct esp_error *error)
 {
     struct stat is;
     if (!strchr(mpirun, '/'))
-        return ESP_OK;
+        return check_bare_mpirun(mpirun, error);
     if (stat(mpirun, &is) != 0)
         return error_set(error, ESP_CONFIG, "mpirun: expected a program, found none at %s: %s", mpirun,
                          strerror(errno));
@@ -374,8 +389,8 @@ static enum esp_status check_mpirun(const char *mpirun, struct esp_error *error)
 static enum esp_status check_server_files(const struct settings_sed *sed, struct esp_error *error)
 {
     enum esp_status status = settings_check_certificates(&sed->node.tls, error);
-    if (status == ESP_OK && sed->ranks > 0 && sed->mpirun)
-        status = check_mpirun(sed->mpirun, error);
+    if (status == ESP_OK && sed->ranks > 0)
+        status = check_mpirun(sed->mpirun ? sed->mpirun : "mpirun", error);
     if (status == ESP_OK)
         status = settings_check_directory(&sed->directory, error);
     if (status == ESP_OK && sed->hostfile)

@@ -43,6 +43,8 @@ util_libutil_la_SOURCES = \
 	util/regular_file.h \
 	util/scratch.c \
 	util/scratch.h \
+	util/search_path.c \
+	util/search_path.h \
 	util/segment.c \
 	util/segment.h \
 	util/svg.c \

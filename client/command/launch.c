@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "client/command/launch.h"
+#include "util/search_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +16,6 @@
 
 #define LOG_LINES 15
 #define LOG_BYTES 8192
-
-static bool is_program(const char *path)
-{
-    return access(path, X_OK) == 0;
-}
 
 /* The folder of this very program. */
 static void own_folder(char *path, size_t size)
@@ -38,20 +34,15 @@ enum esp_status launch_find(const char *program, char *path, size_t size, struct
     char folder[PATH_MAX];
     own_folder(folder, sizeof folder);
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-        if (snprintf(path, size, "%s%s/%s", folder, beside[i], program) < (int)size && is_program(path))
+        if (snprintf(path, size, "%s%s/%s", folder, beside[i], program) < (int)size &&
+            search_path_is_program(path))
             return ESP_OK;
     static const char *const installed[] = {ESP_SBINDIR, ESP_BINDIR, ESP_LIBEXECDIR};
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
-        if (snprintf(path, size, "%s/%s", installed[i], program) < (int)size && is_program(path))
+        if (snprintf(path, size, "%s/%s", installed[i], program) < (int)size && search_path_is_program(path))
             return ESP_OK;
-    const char *search = getenv("PATH");
-    while (search && *search) {
-        int length = (int)strcspn(search, ":");
-        if (length && snprintf(path, size, "%.*s/%s", length, search, program) < (int)size &&
-            is_program(path))
-            return ESP_OK;
-        search += length + (search[length] == ':');
-    }
+    if (search_path_find(program, path, size))
+        return ESP_OK;
     return error_set(error, ESP_NOT_FOUND,
                      "the program %s is neither beside this command, nor in %s, nor on the PATH", program,
                      ESP_SBINDIR);

@@ -355,6 +355,9 @@ check "so is an mpirun that is not there" config_says 'mpirun: expected a progra
     'ranks = 4' 'mpirun = /nowhere/mpirun'
 check "and one that cannot be executed" config_says "mpirun: expected a program, but $work/hosts cannot be executed" \
     'ranks = 4' "mpirun = $work/hosts"
+check "one that is named without a folder is looked for" config_says \
+    "mpirun: expected a program, found none that is called 'no-such-mpirun' and can be executed in PATH (${PATH%%:*}" \
+    'ranks = 4' 'mpirun = no-such-mpirun'
 check "and a block of 0" config_says 'block' 'ranks = 4' 'block = 0'
 
 stop_all
