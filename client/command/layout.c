@@ -2,9 +2,9 @@
 #include "client/command/layout.h"
 #include "client/command/ranks_ask.h"
 
+#include "core/data/datum.h"
 #include "core/redistribution/pieces.h"
 
-#include <limits.h>
 #include <stdio.h>
 
 /* "64" is both. */
@@ -30,9 +30,13 @@ enum esp_status layout_option(const struct command_line *command, bool *given, s
         return ESP_OK;
     if (!grid || !block)
         return error_set(error, ESP_INVALID, "expected both --grid and --block, or neither");
-    if (!read_two(grid, false, &rows, &cols) || rows > INT_MAX || cols > INT_MAX)
+    if (!read_two(grid, false, &rows, &cols))
         return error_set(error, ESP_INVALID,
                          "--grid: expected rows and columns of ranks, as in 2x3, found %s", grid);
+    if (rows > DATUM_MOST_PIECES || cols > DATUM_MOST_PIECES || rows * cols > DATUM_MOST_PIECES)
+        return error_set(error, ESP_INVALID,
+                         "--grid: expected rows and columns of ranks with at most %d pieces in all, found %s",
+                         DATUM_MOST_PIECES, grid);
     if (!read_two(block, true, &row_block, &col_block))
         return error_set(error, ESP_INVALID,
                          "--block: expected rows and columns of a block, as in 64 or 64x32, found %s", block);
