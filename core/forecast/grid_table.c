@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { CELL = 9, MOST_SHOWN = 64 };
 
@@ -143,6 +144,13 @@ static double heat(double seconds, double fastest, double slowest)
     return slowest > fastest && fastest > 0 ? log(seconds / fastest) / log(slowest / fastest) : 0;
 }
 
+/* Of a label that stays in a square of that side: letters are about 0.6 of it wide. */
+static double letter_size(const char *label, double side)
+{
+    const double fits = 0.95 * side / (0.6 * (double)strlen(label));
+    return fmin(fmin(12, side / 3), fits);
+}
+
 static void draw(const struct parallel_forecast *forecast, bool best, double heat_of, double side,
                  double left, double top, struct text *text)
 {
@@ -158,7 +166,7 @@ static void draw(const struct parallel_forecast *forecast, bool best, double hea
                           top + (double)(forecast->grid.p - 1) * side, side, side};
     svg_box(text, box, colour, best ? "#000" : "#fff", tooltip);
     if (side >= 18)
-        svg_label(text, box.x + side / 2, box.y + side / 2, fmin(12, side / 3), "middle", seconds);
+        svg_label(text, box.x + side / 2, box.y + side / 2, letter_size(seconds, side), "middle", seconds);
 }
 
 void grid_table_svg(const struct parallel_forecast *forecasts, size_t n, double width, const char *title,

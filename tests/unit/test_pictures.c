@@ -347,6 +347,19 @@ static void the_picture_has_a_square_per_grid(void **state)
     free(made);
 }
 
+/* Columns of 20 units each: letters are about 0.6 of their size wide. */
+static void the_picture_s_numbers_stay_in_their_squares(void **state)
+{
+    (void)state;
+    static const struct parallel_forecast made[] = {{{1, 20}, 32, 2.5, 0}, {{1, 1}, 32, 1.23e9, 0}};
+    struct text text;
+    text_open(&text, buffer, ROOM);
+    grid_table_svg(made, 2, 444, "pdgemm", &text);
+    assert_well_formed(buffer);
+    assert_non_null(strstr(buffer, "font-size=\"3.96\" text-anchor=\"middle\">1.23e+09</text>"));
+    assert_non_null(strstr(buffer, "font-size=\"6.67\" text-anchor=\"middle\">2.5</text>"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +380,7 @@ int main(void)
         cmocka_unit_test(wide_tables_are_thinned_out),
         cmocka_unit_test(grids_without_memory_have_a_dash),
         cmocka_unit_test(the_picture_has_a_square_per_grid),
+        cmocka_unit_test(the_picture_s_numbers_stay_in_their_squares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
