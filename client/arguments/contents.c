@@ -95,9 +95,9 @@ enum esp_status contents_save(const char *path, const void *data, uint64_t bytes
     char *temporary = malloc(length);
     if (!temporary)
         return error_no_memory(error, path);
-    /* Devices and pipes are written to, not replaced. */
-    bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-    int fd = in_place ? open(path, O_WRONLY | O_CLOEXEC) : open_beside(path, temporary, length);
+    /* Devices and pipes are written to, not replaced, and so is what a link such as /dev/stdout leads to. */
+    bool in_place = lstat(path, &info) == 0 && !S_ISREG(info.st_mode) && access(path, F_OK) == 0;
+    int fd = in_place ? open(path, O_WRONLY | O_TRUNC | O_CLOEXEC) : open_beside(path, temporary, length);
     if (fd < 0) {
         error_errno(error, "cannot write %s", path);
         free(temporary);

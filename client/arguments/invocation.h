@@ -45,6 +45,7 @@ struct value {
     bool is_strict;            /* it goes with the first session that uses it */
     /* Arrays that also live on servers (client/arguments/invocation_hold.h); used: */
     struct grid_data *grid;    /* what was passed in place of the array */
+    struct grid_bytes *loan;   /* its memory, where `in` is that and it is the library's own */
     struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */
     struct holding *result;    /* what comes out is its next value: */
     struct holding_due due;    /* (its turn is the call's) */

@@ -164,7 +164,7 @@ static enum esp_status prepare_section(struct value *value, struct engine *engin
 {
     char datum[DATUM_TEXT];
     struct grid_data *grid = value->grid;
-    const void *memory = grid_memory(grid);
+    const void *memory = grid_borrow(grid, &value->loan);
     enum esp_status status = ESP_OK;
     if (!value->out)
         return gather(value, memory, error);
@@ -199,7 +199,7 @@ static enum esp_status prepare_input(struct value *value, struct engine *engine,
         value->datum = strdup(datum);
         return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
     }
-    value->in = grid_memory(grid);
+    value->in = grid_borrow(grid, &value->loan);
     if (grid->holding->required)
         value->held = holding_use(grid->holding);
     return ESP_OK;

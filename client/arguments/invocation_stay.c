@@ -187,7 +187,7 @@ static enum esp_status settle(struct value *value, struct engine *engine, struct
     if (status != ESP_OK || !value->result)
         return status;
     if (value->grid)
-        grid_set_memory(value->grid, datum ? NULL : value->out, false);
+        grid_set_memory(value->grid, datum ? NULL : value->out);
     else if (value->distant && datum && value->out)
         status = distant_settle(value->distant, datum, value->edges, error);
     else if (value->distant)
@@ -273,6 +273,7 @@ void hold_release(struct value *value)
     free(value->edges);
     holding_release(value->result);
     holding_release(value->held);
+    grid_return(value->loan);
     grid_release(value->grid);
     free(value->stayed);
     free(value->shape);

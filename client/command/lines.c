@@ -3,6 +3,7 @@
 
 #include "client/command/lines.h"
 
+#include "client/arguments/contents.h"
 #include "client/arguments/values_texts.h"
 
 #include <stdbool.h>
@@ -41,6 +42,19 @@ void lines_clear(struct lines *lines)
     *lines = (struct lines){0};
 }
 
+static bool join(char *const *strings, size_t n, char **text, size_t *bytes)
+{
+    *bytes = n;
+    for (size_t i = 0; i < n; i++)
+        *bytes += strlen(strings[i]);
+    char *at = *text = malloc(*bytes + 1);
+    for (size_t i = 0; at && i < n; i++) {
+        at = stpcpy(at, strings[i]);
+        *at++ = '\n';
+    }
+    return at != NULL;
+}
+
 enum esp_status lines_write(const char *path, char *const *strings, size_t n, struct esp_error *error)
 {
     for (size_t i = 0; i < n; i++)
@@ -50,14 +64,15 @@ enum esp_status lines_write(const char *path, char *const *strings, size_t n, st
                 "%s: string %zu of %zu has a line break in it: a file with a line for each cannot "
                 "have it (programs get it by esp_data_get_strings())",
                 path, i + 1, n);
-    FILE *stream = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-    if (!stream)
-        return error_errno(error, "cannot write %s", path);
-    bool good = true;
-    for (size_t i = 0; i < n; i++)
-        good = fprintf(stream, "%s\n", strings[i]) >= 0 && good;
-    good = fflush(stream) == 0 && good;
-    if (stream != stdout)
-        good = fclose(stream) == 0 && good;
-    return good ? ESP_OK : error_errno(error, "cannot write %s", path);
+    char *text;
+    size_t bytes;
+    if (!join(strings, n, &text, &bytes))
+        return error_no_memory(error, path);
+    enum esp_status status = ESP_OK;
+    if (strcmp(path, "-") != 0)
+        status = contents_save(path, text, bytes, error);
+    else if (fwrite(text, 1, bytes, stdout) != bytes || fflush(stdout) != 0)
+        status = error_errno(error, "cannot write standard output");
+    free(text);
+    return status;
 }

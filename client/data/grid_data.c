@@ -98,7 +98,7 @@ static void destroy(struct grid_data *grid)
     grid_uris_clear(&grid->inputs);
     grid_uris_clear(&grid->outputs);
     holding_release(grid->holding);
-    free(grid->owned);
+    grid_return(grid->owned);
     free(grid->items);
     free(grid);
 }
@@ -267,14 +267,69 @@ void *grid_memory(struct grid_data *grid)
     return memory;
 }
 
-void grid_set_memory(struct grid_data *grid, void *memory, bool owned)
+struct grid_bytes {
+    unsigned users;
+    void *memory;
+};
+
+/* With the lock held. For free(), with its memory: nobody reads it any more; else NULL. */
+static struct grid_bytes *let_go(struct grid_bytes *bytes)
+{
+    return bytes && --bytes->users == 0 ? bytes : NULL;
+}
+
+static void free_bytes(struct grid_bytes *bytes)
+{
+    if (bytes)
+        free(bytes->memory);
+    free(bytes);
+}
+
+const void *grid_borrow(struct grid_data *grid, struct grid_bytes **loan)
 {
     pthread_mutex_lock(&lock);
-    free(grid->owned);
-    grid->owned = owned ? memory : NULL;
+    struct grid_bytes *before = let_go(*loan);
+    const void *memory = grid->memory;
+    *loan = grid->owned;
+    if (*loan)
+        (*loan)->users++;
+    pthread_mutex_unlock(&lock);
+    free_bytes(before);
+    return memory;
+}
+
+void grid_return(struct grid_bytes *loan)
+{
+    pthread_mutex_lock(&lock);
+    loan = let_go(loan);
+    pthread_mutex_unlock(&lock);
+    free_bytes(loan);
+}
+
+static void set_memory(struct grid_data *grid, void *memory, struct grid_bytes *owned)
+{
+    pthread_mutex_lock(&lock);
+    struct grid_bytes *before = let_go(grid->owned);
+    grid->owned = owned;
     grid->memory = memory;
     grid->sent = 0;
     pthread_mutex_unlock(&lock);
+    free_bytes(before);
+}
+
+void grid_set_memory(struct grid_data *grid, void *memory)
+{
+    set_memory(grid, memory, NULL);
+}
+
+enum esp_status grid_own_memory(struct grid_data *grid, void *memory, struct esp_error *error)
+{
+    struct grid_bytes *owned = malloc(sizeof *owned);
+    if (!owned)
+        return error_no_memory(error, "the contents of a file");
+    *owned = (struct grid_bytes){.users = 1, .memory = memory};
+    set_memory(grid, memory, owned);
+    return ESP_OK;
 }
 
 static bool may_be_dropped(const struct grid_data *grid)
@@ -284,26 +339,29 @@ static bool may_be_dropped(const struct grid_data *grid)
 
 void grid_note_sent(struct grid_data *grid)
 {
-    const void *memory = grid_memory(grid);
+    struct grid_bytes *loan = NULL;
+    const void *memory = grid_borrow(grid, &loan);
     const uint64_t sent = memory && may_be_dropped(grid) ? fingerprint(memory, grid->shape.bytes) : 0;
     pthread_mutex_lock(&lock);
     grid->sent = sent;
     pthread_mutex_unlock(&lock);
+    grid_return(loan);
 }
 
 bool grid_send_again(struct grid_data *grid, const char *datum, bool *changed)
 {
-    const void *memory = grid_memory(grid);
+    struct grid_bytes *loan = NULL;
+    const void *memory = grid_borrow(grid, &loan);
     pthread_mutex_lock(&lock);
     const uint64_t sent = grid->sent;
     pthread_mutex_unlock(&lock);
-    *changed = false;
-    if (!memory || !may_be_dropped(grid) || sent == 0)
+    const bool is_known = memory && may_be_dropped(grid) && sent != 0;
+    *changed = is_known && fingerprint(memory, grid->shape.bytes) != sent;
+    grid_return(loan);
+    if (!is_known || *changed)
         return false;
-    *changed = fingerprint(memory, grid->shape.bytes) != sent;
-    if (!*changed)
-        holding_unset(grid->holding, datum);
-    return !*changed;
+    holding_unset(grid->holding, datum);
+    return true;
 }
 
 void *grid_mapping(const char *key)

@@ -12,6 +12,8 @@
 #include "client/arguments/invocation.h"
 #include "grpc_data.h"
 
+struct grid_bytes; /* memory of the library's own, with those who read it */
+
 struct grid_data {
     uint64_t number;
     struct datum_shape shape; /* of an array */
@@ -21,10 +23,10 @@ struct grid_data {
     struct holding *holding;     /* of an array: its value on servers */
     /* Under the registry's lock: */
     unsigned users;
-    void *memory;    /* that has the value; NULL: none has */
-    uint64_t sent;   /* fingerprint of what was sent from there last; 0: none has been made */
-    void *owned;     /* for free(): memory of ours, for what comes from a file */
-    uint64_t *items; /* of a container: numbers, 0: none */
+    void *memory;             /* that has the value; NULL: none has */
+    uint64_t sent;            /* fingerprint of what was sent from there last; 0: none has been made */
+    struct grid_bytes *owned; /* memory of ours, for what comes from a file */
+    uint64_t *items;          /* of a container: numbers, 0: none */
     size_t n_items;
     bool is_named; /* the program has, or had, a struct for it */
     /* It was freed, while sessions may have wanted its value, which goes with the last of them; else NULL. */
@@ -60,8 +62,16 @@ struct grid_data *grid_create(const struct datum_shape *shape, size_t n_items, g
 grpc_data_mode_t grid_mode(const struct grid_data *grid);
 /* Where the value is in memory; NULL: nowhere. */
 void *grid_memory(struct grid_data *grid);
-/* `owned`: for free() when there is another one. */
-void grid_set_memory(struct grid_data *grid, void *memory, bool owned);
+/* The same for who reads it: it stays until grid_return(), also where another value takes its place meanwhile
+ * and the memory is the library's own. *loan: what has been borrowed in its place before goes back; NULL:
+ * what is the program's stays by itself. */
+const void *grid_borrow(struct grid_data *grid, struct grid_bytes **loan);
+void grid_return(struct grid_bytes *loan);
+/* In place of what was there. */
+void grid_set_memory(struct grid_data *grid, void *memory);
+/* The same with memory from malloc(), which is the library's then. Without memory it is the caller's still.
+ */
+enum esp_status grid_own_memory(struct grid_data *grid, void *memory, struct esp_error *error);
 
 /* All of its memory has been sent to a server that may let go of it again: should that do so,
  * grid_send_again() knows whether the memory is as it was. */

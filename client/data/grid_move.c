@@ -2,6 +2,7 @@
  *
  * Values of data between the places that their URIs name.
  */
+#include "client/arguments/contents.h"
 #include "client/data/data.h"
 #include "client/data/grid_data.h"
 #include "client/data/sequence.h"
@@ -31,16 +32,6 @@ static enum esp_status read_file(const char *path, uint64_t bytes, void *memory,
                      (unsigned long long)bytes, longer ? "more than " : "", (unsigned long long)found);
 }
 
-static enum esp_status write_file(const char *path, const void *memory, uint64_t bytes,
-                                  struct esp_error *error)
-{
-    FILE *file = fopen(path, "wb");
-    bool whole = file && fwrite(memory, 1, bytes, file) == bytes;
-    if (file && fclose(file) != 0)
-        whole = false;
-    return whole ? ESP_OK : error_set(error, ESP_SYSTEM, "%s: cannot be written: %s", path, strerror(errno));
-}
-
 /* ---- in ---- */
 
 static enum esp_status take_file(struct grid_data *grid, const char *path, struct esp_error *error)
@@ -49,8 +40,8 @@ static enum esp_status take_file(struct grid_data *grid, const char *path, struc
     enum esp_status status =
         memory ? read_file(path, grid->shape.bytes, memory, error) : error_no_memory(error, path);
     if (status == ESP_OK)
-        grid_set_memory(grid, memory, true);
-    else
+        status = grid_own_memory(grid, memory, error);
+    if (status != ESP_OK)
         free(memory);
     return status;
 }
@@ -88,7 +79,7 @@ static enum esp_status take_one(struct grid_data *grid, const struct grid_uri *u
     if (status != ESP_OK)
         return status;
     if (uri->place != GRID_FILE)
-        grid_set_memory(grid, memory, false);
+        grid_set_memory(grid, memory);
     holding_set(grid->holding, uri->place == GRID_DATUM ? uri->rest : NULL);
     return ESP_OK;
 }
@@ -177,9 +168,11 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
         return bring_from_servers(datum, server, uri->mode, engine, error);
     const struct datum_info info = describe(grid, uri->mode);
     enum esp_status status = engine_await_name(engine, server, address, error);
+    struct grid_bytes *loan = NULL;
+    const void *memory = grid_borrow(grid, &loan);
     if (status == ESP_OK)
-        status =
-            data_put(engine, server, address, &info, grid_memory(grid), (struct data_told){0}, datum, error);
+        status = data_put(engine, server, address, &info, memory, (struct data_told){0}, datum, error);
+    grid_return(loan);
     if (status == ESP_OK)
         grid_note_sent(grid);
     holding_put_done(grid->holding, status == ESP_OK ? datum : NULL);
@@ -216,15 +209,18 @@ static enum esp_status put_somewhere(struct grid_data *grid, grpc_data_mode_t mo
     enum esp_status status = data_each_server(engine, NULL, note_server, &servers, error);
     if (status == ESP_OK && servers.n == 0)
         status = error_set(error, ESP_NO_SERVER, "the data are to stay on a server, and there is none");
+    struct grid_bytes *loan = NULL;
+    const void *memory = grid_borrow(grid, &loan);
     const uint64_t first = engine->client_low;
     for (size_t i = 0; i < servers.n; i++) {
         const struct data_holder *server = &servers.items[(first + i) % servers.n];
         datum[0] = 0;
-        status = data_put(engine, server->server, server->address, &info, grid_memory(grid),
-                          (struct data_told){0}, datum, error);
+        status = data_put(engine, server->server, server->address, &info, memory, (struct data_told){0},
+                          datum, error);
         if (status == ESP_OK)
             break;
     }
+    grid_return(loan);
     if (status == ESP_OK)
         grid_note_sent(grid);
     holding_put_done(grid->holding, status == ESP_OK ? datum : NULL);
@@ -257,9 +253,11 @@ static enum esp_status fetch(struct grid_data *grid, struct engine *engine, void
                              struct esp_error *error)
 {
     char datum[DATUM_TEXT];
-    void *from = grid_memory(grid);
+    struct grid_bytes *loan = NULL;
+    const void *from = grid_borrow(grid, &loan);
     if (from && from != memory)
-        memcpy(memory, from, grid->shape.bytes);
+        memmove(memory, from, grid->shape.bytes);
+    grid_return(loan);
     if (from)
         return ESP_OK;
     if (!holding_datum(grid->holding, datum))
@@ -273,14 +271,15 @@ static enum esp_status fetch(struct grid_data *grid, struct engine *engine, void
 static enum esp_status bring_to_file(struct grid_data *grid, const char *path, struct engine *engine,
                                      struct esp_error *error)
 {
-    void *memory = grid_memory(grid);
-    if (memory)
-        return write_file(path, memory, grid->shape.bytes, error);
-    if (!(memory = malloc(grid->shape.bytes)))
-        return error_no_memory(error, path);
-    enum esp_status status = fetch(grid, engine, memory, error);
+    struct grid_bytes *loan = NULL;
+    const void *from = grid_borrow(grid, &loan);
+    void *memory = from ? NULL : malloc(grid->shape.bytes);
+    enum esp_status status = from     ? ESP_OK
+                             : memory ? fetch(grid, engine, memory, error)
+                                      : error_no_memory(error, path);
     if (status == ESP_OK)
-        status = write_file(path, memory, grid->shape.bytes, error);
+        status = contents_save(path, from ? from : memory, grid->shape.bytes, error);
+    grid_return(loan);
     free(memory);
     return status;
 }
@@ -294,7 +293,7 @@ static enum esp_status bring_to_memory(struct grid_data *grid, const char *key, 
                          "memory:%s: no memory has this name (grpc_data_memory_mapping_set)", key);
     enum esp_status status = fetch(grid, engine, memory, error);
     if (status == ESP_OK && memory != grid_memory(grid))
-        grid_set_memory(grid, memory, false);
+        grid_set_memory(grid, memory);
     return status;
 }
 

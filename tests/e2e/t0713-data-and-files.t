@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Data that come from files and go to files: what is there already is replaced as a whole, or not at all.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+steps=$top_builddir/tests/e2e/file_steps
+[ -x "$steps" ] || skip_all "built without the ORB"
+cat >copies.esp <<'END'
+problem reverse "The lines of a text, last first"
+    in      file    text
+    out     file    reversed
+implementation tac
+    command tac "{text}"
+    stdout  reversed
+END
+agent_for_clients
+server_below_agent A A "state_dir = \"$work/state-A\"" \
+    "problems = { \"$top_srcdir/tests/e2e/kinds.esp\", \"$top_srcdir/tests/e2e/product.esp\", \"$work/copies.esp\" }"
+check "a server is there" wait_until servers 1
+# shellcheck disable=SC2154
+check "a call takes the value with which it began, whatever takes its place" timeout 120 "$steps" replaced "$pid_A"
+
+# in_little_space COMMAND...: no file may become longer than some KB.
+in_little_space() (
+    trap '' XFSZ
+    ulimit -f 16
+    "$@"
+)
+is_as_it_was() { # is_as_it_was FOLDER: the file in it, and nothing beside
+    [ "$(ls "$1")" = there ] && [ "$(cat "$1/there")" = before ]
+}
+mkdir arrays strings
+echo before >arrays/there
+echo before >strings/there
+check_fails any "an array for which there is no room in its file" in_little_space "$steps" written arrays/there
+check_says "is told" 'arrays/there.*File too large'
+check "and what was there still is" is_as_it_was arrays
+check "where there is room, it is written" "$steps" written arrays/there
+check "as a whole" [ "$(wc -c <arrays/there)" -eq 8000000 ]
+
+seq 1 20000 >lines
+check "an array of strings is put" espalier data put lines --type string --server A
+id=$(cat "$log")
+check_fails any "where there is no room for it" in_little_space espalier data get "$id" strings/there
+check_says "that is told" 'strings/there.*File too large'
+check "and what was there still is" is_as_it_was strings
+check "where there is room, it is written" espalier data get "$id" strings/there
+check "as a whole" cmp lines strings/there
+
+printf '1\n2\n3\n' >text
+printf '3\n2\n1\n' >backwards
+printf 'more than what takes its place\n' >target
+ln -s target link
+check "a result that is a file goes through a link" espalier call reverse text=text -o reversed=link
+check "to what that leads to" cmp backwards target
+check "and the link stays" [ -h link ]
+finish
