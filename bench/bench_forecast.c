@@ -10,8 +10,9 @@
  * The whole takes more than an hour. With $BENCH_FORECAST_MINUTES it takes about so long: shorter
  * calibrations, and as many of the sizes as there is time for. $BENCH_FORECAST_BUDGET (60 s for a problem),
  * $BENCH_FORECAST_LONGEST (calls of up to 2 s) and $BENCH_FORECAST_SIZES (40 of each routine) set these
- * themselves; $BENCH_FORECAST_KEEP keeps models that are there; $BENCH_FORECAST_SHOW prints a line for each
- * size: the forecast, the medians of what its calls took, and how far the forecast is off the first of these.
+ * themselves; $BENCH_FORECAST_ONLY is one routine; $BENCH_FORECAST_KEEP keeps models that are there;
+ * $BENCH_FORECAST_SHOW prints a line for each size: the forecast, the medians of what its calls took, and how
+ * far the forecast is off the first of these.
  */
 #include "bench/bench.h"
 #include "bench/competitor.h"
@@ -60,10 +61,30 @@ static double number_of(const char *name, double initial)
     return text ? atof(text) : initial;
 }
 
-static struct setting settings(void)
+/* All of them, or the one that is wanted. */
+struct routines {
+    const char *names[ROUTINES];
+    size_t n;
+};
+
+static struct routines routines_wanted(void)
+{
+    static const char *const names[ROUTINES] = {"dgemm", "dgesv", "dposv", "dgeqrf", "dsyev", "dgesvd"};
+    const char *only = getenv("BENCH_FORECAST_ONLY");
+    struct routines wanted = {.n = 0};
+    for (size_t i = 0; i < ROUTINES; i++)
+        if (!only || strcmp(only, names[i]) == 0)
+            wanted.names[wanted.n++] = names[i];
+    if (wanted.n == 0)
+        bench_fail("BENCH_FORECAST_ONLY is %s: expected one of dgemm, dgesv, dposv, dgeqrf, dsyev, dgesvd",
+                   only);
+    return wanted;
+}
+
+static struct setting settings(const struct routines *routines)
 {
     const double minutes = number_of("BENCH_FORECAST_MINUTES", 0);
-    const double each_s = 60 * minutes / ROUTINES;
+    const double each_s = 60 * minutes / (double)routines->n;
     return (struct setting){
         .budget_s = number_of("BENCH_FORECAST_BUDGET", minutes > 0 ? CALIBRATION_SHARE * each_s / AGAIN : 60),
         .longest_s = number_of("BENCH_FORECAST_LONGEST", 2),
@@ -272,12 +293,12 @@ static void show_all(const struct visits *visits, const char *how)
     }
 }
 
-static void rows_of(const struct visits *visits, const struct problem_set *set, const char *const *names,
-                    double least, double factor, const char *how)
+static void rows_of(const struct visits *visits, const struct problem_set *set,
+                    const struct routines *routines, double least, double factor, const char *how)
 {
     show_all(visits, how);
-    for (size_t i = 0; i < ROUTINES; i++)
-        row_of(visits, problem_find(set, names[i]), least, factor, how);
+    for (size_t i = 0; i < routines->n; i++)
+        row_of(visits, problem_find(set, routines->names[i]), least, factor, how);
     row_of(visits, NULL, least, factor, how);
 }
 
@@ -357,8 +378,8 @@ static void cost_of_estimate(const struct problem *problem, struct cost_set *mod
 
 int main(void)
 {
-    static const char *const names[ROUTINES] = {"dgemm", "dgesv", "dposv", "dgeqrf", "dsyev", "dgesvd"};
-    const struct setting setting = settings();
+    const struct routines routines = routines_wanted();
+    const struct setting setting = settings(&routines);
     setvbuf(stdout, NULL, _IOLBF, 0); /* it takes long: what is known is shown */
     competitor_confine();             /* the workers too */
     struct problem_set *set = load();
@@ -375,13 +396,13 @@ int main(void)
                                               .again = getenv("BENCH_FORECAST_KEEP") == NULL};
     if (calibration_create(&options, workers, &calibration, &error) != ESP_OK)
         bench_fail("%s", error.text);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < routines.n; i++) {
         struct calibrate_result result;
-        const struct problem *problem = problem_find(set, names[i]);
+        const struct problem *problem = problem_find(set, routines.names[i]);
         if (!problem || calibrate_problem(calibration, problem, &result, &error) != ESP_OK)
-            bench_fail("%s: %s", names[i], problem ? error.text : "no such problem");
-        printf("%s: %u models of %u calls, expected error %.1f %%\n", names[i], result.models, result.points,
-               100 * result.error);
+            bench_fail("%s: %s", routines.names[i], problem ? error.text : "no such problem");
+        printf("%s: %u models of %u calls, expected error %.1f %%\n", routines.names[i], result.models,
+               result.points, 100 * result.error);
     }
     if (cost_load_folder(MODEL_FOLDER, NULL, NULL, &models, &error) != ESP_OK)
         bench_fail("%s", error.text);
@@ -389,12 +410,12 @@ int main(void)
     if (!(visits.all =
               calloc((size_t)(ROUTINES * (setting.sizes > 0 ? setting.sizes : 1)), sizeof *visits.all)))
         bench_fail("no memory");
-    for (size_t i = 0; i < ROUTINES; i++)
-        draw_all(&visits, problem_find(set, names[i]), &setting);
+    for (size_t i = 0; i < routines.n; i++)
+        draw_all(&visits, problem_find(set, routines.names[i]), &setting);
     visit_all(&visits);
-    rows_of(&visits, set, names, 0.05, 1.3, "");
+    rows_of(&visits, set, &routines, 0.05, 1.3, "");
     beside_competitor(&visits);
-    rows_of(&visits, set, names, 0.15, 1.5, ", with a competitor");
+    rows_of(&visits, set, &routines, 0.15, 1.5, ", with a competitor");
     free(visits.all);
     cost_of_estimate(problem_find(set, "dgemm"), &models);
     workers->ops->destroy(workers);

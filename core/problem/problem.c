@@ -118,6 +118,15 @@ enum esp_status number_store(const struct number *number, enum base_type type, v
     return store_integer(number->integer, type, raw, error);
 }
 
+bool implementation_leads(const struct implementation *implementation, uint32_t argument)
+{
+    for (uint32_t i = 0; i < implementation->n_parameters; i++)
+        if (implementation->parameters[i].kind == PARAMETER_LEADING &&
+            implementation->parameters[i].argument == argument)
+            return true;
+    return false;
+}
+
 int problem_argument_index(const struct problem *problem, const char *name)
 {
     for (uint32_t i = 0; i < problem->n_arguments; i++)

@@ -136,13 +136,15 @@ struct call_parameter {
                              */
         PARAMETER_VALUE,    /* an expression: max(1,n); work scalars are passed so too */
         PARAMETER_RESULT,   /* `out info`: an int that the routine sets, named in the error clauses */
+        PARAMETER_LEADING,  /* leading(A): how many elements the columns of A lie apart, as the server lays
+                               them */
         /* of parallel implementations (core/problem/problem_parallel.h) */
         PARAMETER_DESCRIPTOR,   /* desc(A): the nine integers that tell how the matrix is distributed */
         PARAMETER_INTO,         /* into(A): memory distributed as A; what it holds afterwards is A's value */
         PARAMETER_COMMUNICATOR, /* of the ranks that compute: MPI_Comm, in Fortran its handle */
         PARAMETER_CONTEXT       /* of the BLACS */
     } kind;
-    uint32_t argument;     /* PARAMETER_ARGUMENT, _DESCRIPTOR, _INTO: its index */
+    uint32_t argument;     /* PARAMETER_ARGUMENT, _LEADING, _DESCRIPTOR, _INTO: its index */
     struct expr *value;    /* PARAMETER_VALUE */
     enum base_type type;   /* as what it is passed */
     uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
@@ -203,6 +205,9 @@ static inline bool implementation_is_parallel(const struct implementation *imple
 {
     return implementation->spreads != NULL;
 }
+
+/* Whether the routine is told by leading() how far the columns of that argument lie apart. */
+bool implementation_leads(const struct implementation *implementation, uint32_t argument);
 
 /* How it is called, in the word of descriptions: "fortran", "c", "command", "parallel". */
 static inline const char *implementation_way(const struct implementation *implementation)

@@ -178,6 +178,16 @@ static bool read_characters(struct parser *parser, struct call_parameter *parame
            lexer_take_symbol(lexer, ')', "an operator or ')'");
 }
 
+/* leading(A): the server lays the columns of A, and tells the routine how far apart. */
+static bool read_leading(struct parser *parser, struct call_parameter *parameter)
+{
+    if (implementation_is_parallel(parser->implementation))
+        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                          "leading() is for routines of one process: ranks get desc()");
+    *parameter = (struct call_parameter){.kind = PARAMETER_LEADING, .type = TYPE_INT};
+    return parser_of_matrix(parser, parameter);
+}
+
 /* `out` before a name makes a result; an argument cannot be called `out`. */
 static bool read_parameter(struct parser *parser, struct call_parameter *parameter)
 {
@@ -191,6 +201,8 @@ static bool read_parameter(struct parser *parser, struct call_parameter *paramet
         return read_result_parameter(parser, parameter);
     if (lexer_at_name(&parser->lexer, "character") && argument_here(parser) < 0)
         return read_characters(parser, parameter);
+    if (lexer_at_name(&parser->lexer, "leading") && argument_here(parser) < 0)
+        return read_leading(parser, parameter);
     return read_value_parameter(parser, parameter);
 }
 

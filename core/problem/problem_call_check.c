@@ -107,8 +107,27 @@ static bool check_texts(struct parser *parser, uint32_t offset)
     return true;
 }
 
+/* How far the columns lie apart tells nothing to a routine that does not get the matrix. */
+static bool check_leading(struct parser *parser, uint32_t offset)
+{
+    const struct implementation *implementation = parser->implementation;
+    for (uint32_t p = 0; p < implementation->n_parameters; p++) {
+        const struct call_parameter *parameter = &implementation->parameters[p];
+        bool passed = parameter->kind != PARAMETER_LEADING;
+        for (uint32_t k = 0; k < implementation->n_parameters && !passed; k++)
+            passed = implementation->parameters[k].kind == PARAMETER_ARGUMENT &&
+                     implementation->parameters[k].argument == parameter->argument;
+        if (!passed)
+            return lexer_fail(&parser->lexer, offset,
+                              "leading(%s) is passed to %s(), but '%s' is not among its parameters",
+                              parser->arguments[parameter->argument].name, implementation->symbol,
+                              parser->arguments[parameter->argument].name);
+    }
+    return true;
+}
+
 bool parser_check_call(struct parser *parser, uint32_t offset)
 {
     return check_outputs(parser, offset) && check_returned(parser, offset) && check_queries(parser, offset) &&
-           check_texts(parser, offset);
+           check_texts(parser, offset) && check_leading(parser, offset);
 }

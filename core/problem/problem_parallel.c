@@ -36,24 +36,22 @@ static bool is_matrix(const struct argument *argument)
            !(argument->properties & PROPERTY_ROW_MAJOR) && !base_type_is_variable(argument->type);
 }
 
-static bool read_distributed(struct parser *parser, uint32_t *index)
+static bool read_matrix(struct parser *parser, uint32_t *index)
 {
     uint32_t offset = parser->lexer.token.offset;
     if (!read_argument(parser, index))
         return false;
     const struct argument *argument = &parser->arguments[*index];
     return is_matrix(argument) ||
-           lexer_fail(&parser->lexer, offset,
-                      "'%s' is not distributed: that are matrices stored in full, column by column",
+           lexer_fail(&parser->lexer, offset, "'%s' is not a matrix stored in full, column by column",
                       argument->name);
 }
 
-/* desc(A) and into(A) */
-static bool read_of_matrix(struct parser *parser, struct call_parameter *parameter)
+bool parser_of_matrix(struct parser *parser, struct call_parameter *parameter)
 {
     return lexer_advance(&parser->lexer) &&
            lexer_take_symbol(&parser->lexer, '(', "'(' before the name of a matrix") &&
-           read_distributed(parser, &parameter->argument) &&
+           read_matrix(parser, &parameter->argument) &&
            lexer_take_symbol(&parser->lexer, ')', "')' behind the name of a matrix");
 }
 
@@ -72,7 +70,7 @@ bool parser_parallel_parameter(struct parser *parser, struct call_parameter *par
             continue;
         *found = true;
         *parameter = (struct call_parameter){.kind = words[i].kind, .type = TYPE_INT};
-        return i < 2 ? read_of_matrix(parser, parameter) : lexer_advance(&parser->lexer);
+        return i < 2 ? parser_of_matrix(parser, parameter) : lexer_advance(&parser->lexer);
     }
     return true;
 }
@@ -96,7 +94,7 @@ bool parser_spread(struct parser *parser)
         return false;
     if (!lexer_at_name(lexer, "of"))
         return lexer_expected(lexer, "'of'", "spread VECTOR rows of MATRIX");
-    if (!lexer_advance(lexer) || !read_distributed(parser, &along))
+    if (!lexer_advance(lexer) || !read_matrix(parser, &along))
         return false;
     parser->spreads[index].kind = rows ? SPREAD_ROWS : SPREAD_COLUMNS;
     parser->spreads[index].along = along;

@@ -170,6 +170,8 @@ bool parser_limit(struct parser *parser);
 bool parser_parallel(struct parser *parser);
 bool parser_spread(struct parser *parser);
 bool parser_suits(struct parser *parser);
+/* desc(A), into(A), leading(A), when the lexer stands on the word: fills in the argument. */
+bool parser_of_matrix(struct parser *parser, struct call_parameter *parameter);
 /* desc(A), into(A), communicator, context among the parameters of a parallel call, when the lexer stands on
  * one. */
 bool parser_parallel_parameter(struct parser *parser, struct call_parameter *parameter, bool *found);

@@ -58,6 +58,28 @@ enum esp_status problem_section(const struct problem *problem, uint32_t index,
     return ESP_OK;
 }
 
+#define LINE_BYTES    64
+#define LEAST_COLUMNS 32                    /* from here on rows do not fit a set of a cache */
+#define LEAST_BYTES   512                   /* of a column; shorter ones fit the first cache as they lie */
+#define MOST_BYTES    (UINT64_C(512) << 20) /* of a matrix; beyond, a copy of it is dear */
+
+void section_of_columns(const struct argument *argument, const int64_t *dims, struct section *section)
+{
+    const uint64_t element = base_type_size(argument->type);
+    *section = (struct section){.n_dims = 2, .element = (uint32_t)element};
+    for (uint32_t d = 0; d < 2; d++) {
+        section->dims[d] = section->count[d] = dims[d];
+        section->skip[d] = 1;
+    }
+    uint64_t column, bytes;
+    if (dims[1] < LEAST_COLUMNS || __builtin_mul_overflow((uint64_t)dims[0], element, &column) ||
+        column < LEAST_BYTES || __builtin_mul_overflow(column, (uint64_t)dims[1], &bytes) ||
+        bytes > MOST_BYTES)
+        return;
+    const uint64_t lines = (column + LINE_BYTES - 1) / LINE_BYTES;
+    section->dims[0] = (int64_t)((lines | 1) * LINE_BYTES / element);
+}
+
 static uint64_t product(const int64_t *factors, uint32_t n)
 {
     uint64_t result = 1;

@@ -24,6 +24,11 @@ enum esp_status problem_section(const struct problem *problem, uint32_t index,
                                 const struct number *scope_values, const int64_t *dims,
                                 struct section *section, struct esp_error *error);
 
+/* A matrix as a routine gets it that is told by leading() how far its columns lie apart: an odd number of
+ * cache lines, so that the elements of a row do not have to share a few sets of a cache. Small, narrow and
+ * very large ones stay as they are: dims[0] == count[0]. `dims` are those of the argument. */
+void section_of_columns(const struct argument *argument, const int64_t *dims, struct section *section);
+
 /* Elements that travel, and elements of the whole array. */
 uint64_t section_count(const struct section *section);
 uint64_t section_whole(const struct section *section);

@@ -96,6 +96,9 @@ static void append_parameter(const struct job *job, const char *routine, int32_t
                  handoff_argument_name(job, (int32_t)parameter->argument));
     else if (parameter->kind == PARAMETER_VALUE)
         snprintf(end->error.text + used, sizeof end->error.text - used, " (%s)", expr_text(parameter->value));
+    else if (parameter->kind == PARAMETER_LEADING)
+        snprintf(end->error.text + used, sizeof end->error.text - used, " (leading(%s))",
+                 handoff_argument_name(job, (int32_t)parameter->argument));
 }
 
 void handoff_describe_illegal(const struct ring_answer *answer, const struct handoff *handoff,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/pool/handoff_judge.h"
 #include "sed/pool/handoff_write.h"
 
 #include <string.h>
@@ -36,6 +37,27 @@ static enum esp_status put_query(struct writer *writer, uint32_t index, uint32_t
     return ESP_OK;
 }
 
+/* A number that the call passes. */
+static enum esp_status put_number(struct writer *writer, const void *raw, enum base_type type,
+                                  struct ring_operand *operand)
+{
+    int32_t value = handoff_put_value(writer, raw, base_type_size(type), -1);
+    if (value < 0)
+        return ESP_LIMIT;
+    *operand = (struct ring_operand){.value = writer->handoff->values[value].there, .place = OPERAND_ARENA};
+    return ESP_OK;
+}
+
+/* The description's fault: the arguments were checked before. */
+static enum esp_status number_failed(struct writer *writer, const char *parameter)
+{
+    const struct job *job = &writer->handoff->job;
+    writer->error->status = ESP_FAILED;
+    error_prefix(writer->error, "problem %s: parameter '%s' of %s", job->problem->name, parameter,
+                 job->implementation->symbol);
+    return ESP_FAILED;
+}
+
 static enum esp_status put_expression(struct writer *writer, const struct call_parameter *parameter,
                                       struct ring_operand *operand)
 {
@@ -46,17 +68,24 @@ static enum esp_status put_expression(struct writer *writer, const struct call_p
     enum esp_status status = expr_eval(parameter->value, &scope, &number, writer->error);
     if (status == ESP_OK)
         status = number_store(&number, parameter->type, raw, writer->error);
-    if (status != ESP_OK) {
-        writer->error->status = ESP_FAILED; /* the description's fault: the arguments were checked before */
-        error_prefix(writer->error, "problem %s: parameter '%s' of %s", job->problem->name,
-                     expr_text(parameter->value), job->implementation->symbol);
-        return ESP_FAILED;
-    }
-    int32_t value = handoff_put_value(writer, raw, base_type_size(parameter->type), -1);
-    if (value < 0)
-        return ESP_LIMIT;
-    *operand = (struct ring_operand){.value = writer->handoff->values[value].there, .place = OPERAND_ARENA};
-    return ESP_OK;
+    return status == ESP_OK ? put_number(writer, raw, parameter->type, operand)
+                            : number_failed(writer, expr_text(parameter->value));
+}
+
+/* leading(A), as LAPACK wants it: at least 1. */
+static enum esp_status put_leading(struct writer *writer, const struct call_parameter *parameter,
+                                   struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    struct section section;
+    _Alignas(16) unsigned char raw[16];
+    enum esp_status status = handoff_columns(job, parameter->argument, &section, writer->error);
+    const struct number number = {.kind = NUMBER_INTEGER,
+                                  .integer = section.dims[0] > 1 ? section.dims[0] : 1};
+    if (status == ESP_OK)
+        status = number_store(&number, parameter->type, raw, writer->error);
+    return status == ESP_OK ? put_number(writer, raw, parameter->type, operand)
+                            : number_failed(writer, handoff_argument_name(job, (int32_t)parameter->argument));
 }
 
 /* C passes what a state is, unless the routine makes or ends it; Fortran always passes where it is. */
@@ -104,6 +133,8 @@ static enum esp_status put_passed(struct writer *writer, uint32_t index, struct 
         return handoff_put_texts(writer, parameter, operand);
     if (argument->type == TYPE_CALLBACK)
         return put_callback(writer, parameter->argument, operand);
+    if (implementation_leads(job->implementation, parameter->argument))
+        return handoff_put_columns(writer, parameter->argument, operand);
     return handoff_put_argument(writer, parameter->argument, operand);
 }
 
@@ -138,6 +169,8 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
         return put_passed(writer, index, operand);
     case PARAMETER_VALUE:
         return put_expression(writer, parameter, operand);
+    case PARAMETER_LEADING:
+        return put_leading(writer, parameter, operand);
     default:
         return put_room(writer, index, operand);
     }

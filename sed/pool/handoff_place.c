@@ -145,24 +145,38 @@ enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, stru
     return ESP_OK;
 }
 
-enum esp_status handoff_section(const struct job *job, uint32_t index, struct section *section,
-                                struct esp_error *error)
+static enum esp_status dims_of(const struct job *job, uint32_t index, int64_t *dims, struct esp_error *error)
 {
     const struct argument *argument = &job->problem->arguments[index];
     const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
-    int64_t dims[PROBLEM_MAX_DIMS];
-    for (uint32_t d = 0; d < argument->n_dims; d++) {
-        enum esp_status status = expr_eval_size(argument->dims[d], &scope, &dims[d], error);
-        if (status != ESP_OK)
-            return status;
-    }
-    return problem_section(job->problem, index, job->scope, dims, section, error);
+    enum esp_status status = ESP_OK;
+    for (uint32_t d = 0; d < argument->n_dims && status == ESP_OK; d++)
+        status = expr_eval_size(argument->dims[d], &scope, &dims[d], error);
+    return status;
 }
 
-enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struct ring_operand *operand)
+enum esp_status handoff_section(const struct job *job, uint32_t index, struct section *section,
+                                struct esp_error *error)
 {
-    const struct job *job = &writer->handoff->job;
-    const struct argument *argument = &job->problem->arguments[index];
+    int64_t dims[PROBLEM_MAX_DIMS];
+    enum esp_status status = dims_of(job, index, dims, error);
+    return status == ESP_OK ? problem_section(job->problem, index, job->scope, dims, section, error) : status;
+}
+
+enum esp_status handoff_columns(const struct job *job, uint32_t index, struct section *section,
+                                struct esp_error *error)
+{
+    int64_t dims[PROBLEM_MAX_DIMS] = {0};
+    enum esp_status status = dims_of(job, index, dims, error);
+    section_of_columns(&job->problem->arguments[index], dims, section);
+    return status;
+}
+
+/* The worker makes the whole array from the elements that came. */
+static enum esp_status put_whole(struct writer *writer, uint32_t index, const struct section *which,
+                                 struct ring_operand *operand)
+{
+    const struct argument *argument = &writer->handoff->job.problem->arguments[index];
     struct ring_job *to = &writer->ring->job;
     uint32_t i = 0;
     while (i < to->n_sections && to->sections[i].argument != index)
@@ -174,6 +188,23 @@ enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struc
     section->argument = index;
     section->goes_in = argument_is_input(argument);
     section->comes_back = argument_is_output(argument);
-    enum esp_status status = handoff_section(job, index, &section->section, writer->error);
-    return status == ESP_OK ? handoff_put_argument(writer, index, &section->elements) : status;
+    section->section = *which;
+    return handoff_put_argument(writer, index, &section->elements);
+}
+
+enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    struct section section;
+    enum esp_status status = handoff_section(&writer->handoff->job, index, &section, writer->error);
+    return status == ESP_OK ? put_whole(writer, index, &section, operand) : status;
+}
+
+enum esp_status handoff_put_columns(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    struct section section;
+    enum esp_status status = handoff_columns(&writer->handoff->job, index, &section, writer->error);
+    if (status != ESP_OK)
+        return status;
+    return section.dims[0] == section.count[0] ? handoff_put_argument(writer, index, operand)
+                                               : put_whole(writer, index, &section, operand);
 }

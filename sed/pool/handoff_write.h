@@ -45,6 +45,11 @@ enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struc
 enum esp_status handoff_section(const struct job *job, uint32_t index, struct section *section,
                                 struct esp_error *error);
 
+/* Of a matrix of which the routine is told leading(): how its columns lie there; and its memory. */
+enum esp_status handoff_columns(const struct job *job, uint32_t index, struct section *section,
+                                struct esp_error *error);
+enum esp_status handoff_put_columns(struct writer *writer, uint32_t index, struct ring_operand *operand);
+
 /* Whether an array of strings or files is one (ESP_INVALID), and how many elements it has. */
 enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint64_t *n,
                                     struct esp_error *error);

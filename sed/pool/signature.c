@@ -50,7 +50,8 @@ static bool goes_by_value(const struct problem *problem, const struct implementa
     if (parameter->kind == PARAMETER_VALUE)
         return parameter->type != TYPE_STRING;
     if (parameter->kind != PARAMETER_ARGUMENT)
-        return parameter->kind == PARAMETER_CONTEXT; /* a communicator is a pointer */
+        return parameter->kind == PARAMETER_CONTEXT || /* a communicator is a pointer */
+               parameter->kind == PARAMETER_LEADING;
     const struct argument *argument = &problem->arguments[parameter->argument];
     return argument->n_dims == 0 && argument->mode == MODE_IN && argument->type != TYPE_STRING &&
            argument->type < TYPE_STATE; /* pointers are passed as addresses are */

@@ -164,6 +164,19 @@ SHOWN void keep(int64_t size, int m, int n, const char *v, const char *A, const 
     turn_over(P2, 0, columns * (columns + 1) / 2, 1, each);
 }
 
+/* B and C are what A and C were and 1 more; how far the columns of A and of B lie apart is told. */
+SHOWN void one_more(int m, int n, const double *A, int lda, float *B, int ldb, double *C, int ldc, int *there,
+                    int *back)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++) {
+            B[j * ldb + i] = (float)(A[j * lda + i] + 1);
+            C[j * ldc + i] += 1;
+        }
+    *there = lda;
+    *back = ldb;
+}
+
 /* The same by addresses, and scalars of the type. */
 SHOWN void keep_(const int64_t *size, const int *m, const int *n, const char *s, const char *t, char *u,
                  char *x, char *t3, const char *v, const char *A, const char *T, const char *R, const char *S,

@@ -118,6 +118,34 @@ static int sections(void)
     return 0;
 }
 
+/* Columns that lie otherwise for the routine than for the caller: it is told how, and nobody else. */
+static int leading(void)
+{
+    static const struct {
+        int m, n, there, back;
+    } rows[] = {{512, 40, 520, 528}, {520, 40, 520, 528}, {10, 40, 10, 10}, {512, 8, 512, 512}, {0, 3, 1, 1}};
+    grpc_function_handle_t one_more = handle("one_more");
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const int m = rows[r].m, n = rows[r].n;
+        const size_t count = (size_t)m * (size_t)n;
+        double *A = calloc(count + 1, sizeof *A), *C = calloc(count + 1, sizeof *C);
+        float *B = calloc(count + 1, sizeof *B);
+        int there = 0, back = 0;
+        for (size_t k = 0; k < count; k++) {
+            A[k] = (double)k;
+            C[k] = -(double)k;
+        }
+        EXPECT(grpc_call(&one_more, m, n, A, B, C, &there, &back) == GRPC_NO_ERROR);
+        EXPECT(there == rows[r].there && back == rows[r].back);
+        for (size_t k = 0; k < count; k++)
+            EXPECT(A[k] == (double)k && B[k] == (float)(k + 1) && C[k] == 1 - (double)k);
+        free(A);
+        free(B);
+        free(C);
+    }
+    return 0;
+}
+
 static int texts(void)
 {
     grpc_function_handle_t number = handle("numbered"), swap = handle("swapped"),
@@ -171,7 +199,8 @@ int main(int argc, char **argv)
         int (*run)(void);
     } steps[] = {{"scalars", scalars},   {"dimensions", dimensions}, {"storage", storage},
                  {"sparse", sparse},     {"optional", optional},     {"counted", counted},
-                 {"sections", sections}, {"texts", texts},           {"long_texts", long_texts}};
+                 {"sections", sections}, {"texts", texts},           {"long_texts", long_texts},
+                 {"leading", leading}};
     if (argc != 2 || grpc_initialize(NULL) != GRPC_NO_ERROR) {
         printf("argument_steps STEP: %s\n", esp_last_error()->text);
         return 2;

@@ -194,6 +194,15 @@ problem strided "Every other element, from the second"
 implementation c
     c       sum = ten_times(int64 n, x) in LIBRARY
 
+problem one_more "B and C are one more; how far columns lie apart for the routine"
+    in      int m, n
+    in      double A[m, n]
+    out     float B[m, n]
+    inout   double C[m, n]
+    out     int there, back
+implementation c
+    c       one_more(m, n, A, leading(A), B, leading(B), C, leading(C), there, back) in LIBRARY
+
 problem counting "Some rows of some columns"
     in      int m
     out     int A[m:1,m - 1,3, 300:10,299,2]
@@ -283,7 +292,7 @@ export ESPALIER_CONFIG
 
 check "every type, mode and shape by both conventions" "$top_builddir/tests/e2e/construct_steps"
 check_says "comes through as it was" '^504 constructs, 0 wrong$'
-for step in scalars dimensions storage sparse optional counted sections texts long_texts; do
+for step in scalars dimensions storage sparse optional counted sections texts long_texts leading; do
     check "grpc_call: $step" "$steps" $step
 done
 

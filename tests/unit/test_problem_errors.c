@@ -357,8 +357,8 @@ static void wrong_descriptions_say_where_and_what(void **state)
          "what all ranks call together"},
         {I "spread n rows of n\n", "5:8: 'spread' belongs behind a 'parallel' call"},
         {I "c g(n, y)\nsuits n > 1\n", "6:7: 'suits' belongs behind a 'parallel' call"},
-        {I "parallel c g(desc(n))\n",
-         "5:19: 'n' is not distributed: that are matrices stored in full, column by column"},
+        {I "c g(y, leading(n))\n", "5:16: 'n' is not a matrix stored in full, column by column"},
+        {I "parallel c g(desc(n))\n", "5:19: 'n' is not a matrix stored in full, column by column"},
         {I "parallel c g(n, y)\nspread n rows of n\n",
          "6:8: 'n' is no vector: only vectors go with the rows or columns of a matrix"},
         {I "fotran f(n)\n", "5:1: expected 'fortran', 'c', 'parallel', 'command', 'limit', "

@@ -149,6 +149,48 @@ static void a_section_that_others_wrote_is_looked_at(void **state)
     assert_false(section_is_sane(&wrong));
 }
 
+/* A matrix whose columns share sets of a cache gets others; one that is small, narrow or very large does not.
+ */
+static void columns_come_to_lie_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        int64_t rows, columns, leading;
+    } rows[] = {
+        {"double", 512, 793, 520},
+        {"double", 511, 793, 520},
+        {"double", 520, 793, 520},
+        {"double", 521, 793, 536},
+        {"double", 64, 32, 72},
+        {"double", 63, 32, 63},
+        {"double", 512, 31, 512},
+        {"float", 512, 100, 528},
+        {"double complex", 512, 100, 516},
+        {"complex", 1024, 100, 1032},
+        {"double", 65536, 1024, 65544},
+        {"double", 65536, 1025, 65536},
+        {"double", 0, 100, 0},
+        {"double", 100, 0, 100},
+        {"double", INT64_MAX, INT64_MAX, INT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "problem p \"t\"\nin int m, n\nin %s A[m, n]\n", rows[i].type);
+        struct bound bound;
+        struct section section;
+        const int scalars[] = {1, 1};
+        assert_int_equal(bind(&bound, text, scalars, 2), ESP_OK);
+        const int64_t dims[] = {rows[i].rows, rows[i].columns};
+        section_of_columns(&bound.set->problems[0]->arguments[2], dims, &section);
+        if (section.dims[0] != rows[i].leading)
+            fail_msg("row %zu: %lld", i, (long long)section.dims[0]);
+        assert_int_equal(section.count[0], rows[i].rows);
+        assert_int_equal(section.count[1], rows[i].columns);
+        problem_set_destroy(bound.set);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +198,7 @@ int main(void)
         cmocka_unit_test(bounds_are_checked),
         cmocka_unit_test(elements_go_to_their_places),
         cmocka_unit_test(a_section_that_others_wrote_is_looked_at),
+        cmocka_unit_test(columns_come_to_lie_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
