@@ -132,8 +132,11 @@ static void make_call(const struct problem *problem, const struct design_point *
                                       .integer = point->scope[i].integer,
                                       .real = point->scope[i].real};
     }
-    if (problem_work(problem, point->scope, &request->work_flop, NULL) != ESP_OK)
-        bench_fail("%s: its work cannot be told", problem->name);
+    uint64_t beyond;
+    if (problem_work(problem, point->scope, &request->work_flop, NULL) != ESP_OK ||
+        problem_memory(problem, point->scope, &beyond, NULL) != ESP_OK)
+        bench_fail("%s: its work or its memory cannot be told", problem->name);
+    request->memory_bytes += beyond;
 }
 
 /* Random sizes, square or with aspects up to 4, that are forecast to take between 10 ms and the longest. */
