@@ -189,8 +189,8 @@ struct workers {
     void (*asked)(void *arg, uint64_t job_id);
     /* What is proposed has become other: ranks have come, or calls have told how long they take. On a thread
      * of the pool, without its locks; set and cleared at any time. True: not all could be looked at, and it
-     * is to be told again soon. NULL: nobody wants to know. */
-    bool (*_Atomic changed)(void *arg);
+     * is to be told again soon, without `news` if there are none by then. NULL: nobody wants to know. */
+    bool (*_Atomic changed)(void *arg, bool news);
     void *arg;
 };
 

@@ -30,11 +30,11 @@ static void asked(void *arg, uint64_t job_id)
         joined->workers.asked(joined->workers.arg, job_id);
 }
 
-static bool changed(void *arg)
+static bool changed(void *arg, bool news)
 {
     struct joined *joined = arg;
-    bool (*told)(void *) = atomic_load(&joined->workers.changed);
-    return told && told(joined->workers.arg);
+    bool (*told)(void *, bool) = atomic_load(&joined->workers.changed);
+    return told && told(joined->workers.arg, news);
 }
 
 /* ---- what they are told ---- */

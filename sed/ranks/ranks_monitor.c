@@ -158,11 +158,11 @@ static int64_t tick(struct rank_pool *pool, bool running, uint64_t *seen)
 static void tell_changes(struct rank_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    bool (*told)(void *) = atomic_load(&pool->workers.changed);
-    if (told && !ranks_profile_tells(pool, ranks_now_ns()))
+    bool news, (*told)(void *, bool) = atomic_load(&pool->workers.changed);
+    if (told && !ranks_profile_tells(pool, ranks_now_ns(), &news))
         told = NULL;
     pthread_mutex_unlock(&pool->lock);
-    if (!told || !told(pool->workers.arg))
+    if (!told || !told(pool->workers.arg, news))
         return;
     pthread_mutex_lock(&pool->lock);
     ranks_profile_tell_again(pool, ranks_now_ns());

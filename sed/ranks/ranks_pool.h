@@ -82,9 +82,10 @@ struct rank_pool {
     struct timespec profile_written; /* when the file was last changed, as far as it was read */
     bool profile_changed;
     /* Since workers.changed was told, at told_ns: other ranks, or other knowledge; calls that took another
-     * time than was known. */
-    bool proposes_other, has_news;
-    int64_t told_ns;
+     * time than was known. And when it is told again, as whom it was told could not look at all of it, if
+     * `has_more`. */
+    bool proposes_other, has_news, has_more;
+    int64_t told_ns, more_ns;
     pid_t mpirun_pid;   /* 0: none */
     int mpirun_process; /* its pidfd, or -1 */
     uint64_t n_started; /* jobs */
@@ -215,9 +216,9 @@ void ranks_profile_measured(struct rank_pool *pool, const struct parallel_speed 
 void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
 /* With the lock: a call of that routine has come, and may go elsewhere. */
 void ranks_profile_pass(struct rank_pool *pool, const char *symbol);
-/* With the lock: whether workers.changed is to be told now; and when, CLOCK_NEVER: there is nothing to tell.
- */
-bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns);
+/* With the lock: whether workers.changed is to be told now, and whether of something new; and when,
+ * CLOCK_NEVER: there is nothing to tell. */
+bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns, bool *news);
 int64_t ranks_profile_tells_ns(const struct rank_pool *pool);
 /* Soon, as whom it was told could not look at all of it. */
 void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns);

@@ -94,24 +94,33 @@ void ranks_profile_pass(struct rank_pool *pool, const char *symbol)
     pool->has_news |= faded;
 }
 
-int64_t ranks_profile_tells_ns(const struct rank_pool *pool)
+static int64_t news_ns(const struct rank_pool *pool)
 {
     return pool->proposes_other ? pool->told_ns : pool->has_news ? pool->told_ns + TELL_NS : CLOCK_NEVER;
 }
 
-void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns)
+int64_t ranks_profile_tells_ns(const struct rank_pool *pool)
 {
-    pool->has_news = true;
-    pool->told_ns = now_ns - TELL_NS + AGAIN_NS;
+    const int64_t news = news_ns(pool);
+    return pool->has_more && pool->more_ns < news ? pool->more_ns : news;
 }
 
-bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns)
+void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns)
+{
+    pool->has_more = true;
+    pool->more_ns = now_ns + AGAIN_NS;
+}
+
+bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns, bool *news)
 {
     const bool due = now_ns >= ranks_profile_tells_ns(pool);
-    if (due) {
+    *news = now_ns >= news_ns(pool);
+    if (*news) {
         pool->proposes_other = pool->has_news = false;
         pool->told_ns = now_ns;
     }
+    if (due)
+        pool->has_more = false;
     return due;
 }
 

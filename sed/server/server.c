@@ -345,7 +345,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
     if (server->options.speed_flops <= 0)
         server_measure_begin(server);
     endpoint_leave(endpoint);
-    server_ranks_changed(server); /* they may have come before */
+    server_ranks_changed(server, true); /* they may have come before */
 }
 
 size_t server_learn_parents(struct server *server, const char *const *addresses, size_t n)

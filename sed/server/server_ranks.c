@@ -87,13 +87,13 @@ static void fill_points(const struct server *server, const struct problem *probl
     }
 }
 
-/* From problem number *first on, as many as there is time for: that of the next time. */
+/* From problem number *first on at most `most`, as many as there is time for: that of the next time. */
 static uint32_t fill_all(const struct server *server, const struct problem_set *set, size_t *first,
-                         struct cost_ranks *ranks, double *peak_flops)
+                         size_t most, struct cost_ranks *ranks, double *peak_flops)
 {
     const int64_t until = clock_now_ns(&clock_system) + MOST_NS;
     uint32_t n = 0;
-    for (size_t i = 0; i < set->n_problems && clock_now_ns(&clock_system) < until; i++) {
+    for (size_t i = 0; i < most && clock_now_ns(&clock_system) < until; i++) {
         fill_points(server, set->problems[*first % set->n_problems], &ranks[n], peak_flops);
         n += ranks[n].n > 0;
         ++*first;
@@ -183,7 +183,7 @@ static void tell_absence(struct server *server)
     server->ranks_absent = absent;
 }
 
-bool server_ranks_changed(void *arg)
+bool server_ranks_changed(void *arg, bool news)
 {
     struct server *server = arg;
     if (!server->workers->ops->propose)
@@ -191,15 +191,17 @@ bool server_ranks_changed(void *arg)
     endpoint_enter(server->endpoint);
     struct shelf *shelf = server->shelf;
     const uint32_t known = server->models.n_ranks;
-    size_t first = server->ranks_first;
+    size_t first = server->ranks_first, left = server->ranks_left;
+    if (news || left > shelf->set->n_problems)
+        left = shelf->set->n_problems;
     shelf->users++;
     endpoint_leave(server->endpoint);
     /* Without the lock: models of large matrices on many grids take their time. */
     struct cost_ranks *ranks = calloc(shelf->set->n_problems + known + 1, sizeof *ranks);
     const size_t begun = first;
     double peak_flops = 0;
-    uint32_t n = ranks ? fill_all(server, shelf->set, &first, ranks, &peak_flops) : 0;
-    const bool is_cut = ranks && first - begun < shelf->set->n_problems;
+    uint32_t n = ranks ? fill_all(server, shelf->set, &first, left, ranks, &peak_flops) : 0;
+    left = ranks ? left - (first - begun) : 0;
     endpoint_enter(server->endpoint);
     if (ranks) {
         n = keep_known(&server->models, known, ranks, n);
@@ -207,9 +209,10 @@ bool server_ranks_changed(void *arg)
         take(server, ranks, n, peak_flops);
         server->ranks_first = first;
     }
+    server->ranks_left = left;
     tell_absence(server);
     shelf_release(shelf);
     endpoint_leave(server->endpoint);
     free(ranks);
-    return is_cut;
+    return left > 0;
 }

@@ -178,6 +178,7 @@ struct server {
     bool disabled_told;        /* problems, as they are now, */
     bool disabled_ever;        /* and that there were some */
     size_t ranks_first;        /* the problem that its ranks are asked about first, next time */
+    size_t ranks_left;         /* so many from there on have not been asked about since the last news */
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
 
     struct server_data data;
@@ -485,7 +486,7 @@ bool server_choose(const struct server *server, const struct problem *problem, c
 /* ---- server_ranks.c ---- */
 /* The ranks propose something else than before: tells agents, over the work of each problem, what it takes on
  * them. Without the lock. */
-bool server_ranks_changed(void *server);
+bool server_ranks_changed(void *server, bool news);
 
 /* ---- server_models.c ---- */
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */

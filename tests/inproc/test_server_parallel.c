@@ -295,7 +295,12 @@ static void a_call_whose_ranks_do_not_come_is_told_as_one_that_was_lost(void **s
 static bool ranks_change(double times)
 {
     slower = times;
-    return atomic_load(&rig.pool.workers.changed)(rig.pool.workers.arg);
+    return atomic_load(&rig.pool.workers.changed)(rig.pool.workers.arg, true);
+}
+
+static bool ranks_go_on(void)
+{
+    return atomic_load(&rig.pool.workers.changed)(rig.pool.workers.arg, false);
 }
 
 /* Not with each of them, and not only when something else is to be told. */
@@ -397,6 +402,21 @@ static void what_ranks_take_becomes_known_of_every_problem(void **state)
     assert_false(ranks_change(1));
 }
 
+/* Not for ever, where there is never time for all of them at once. */
+static void every_problem_is_looked_at_once(void **state)
+{
+    (void)state;
+    unsigned more = 0, most = 0;
+    for (const char *at = problems; (at = strstr(at, "problem ")); at++)
+        most++;
+    pause_us = 30000;
+    for (bool left = ranks_change(1); left && more <= most; left = ranks_go_on())
+        more++;
+    assert_true(more > 0 && more < most);
+    assert_false(ranks_go_on());
+    assert_true(ranks_change(2));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
@@ -410,6 +430,7 @@ int main(void)
         TEST(what_suits_no_implementation_is_refused_with_what_would),
         TEST(what_only_ranks_compute_is_refused_while_they_cannot_be_started),
         TEST(what_ranks_take_becomes_known_of_every_problem),
+        TEST(every_problem_is_looked_at_once),
         TEST(a_server_without_workers_has_the_speed_of_its_ranks),
         TEST(nor_more_than_they_can),
         TEST(that_ranks_cannot_be_started_reaches_the_parent),

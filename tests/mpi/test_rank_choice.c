@@ -307,10 +307,11 @@ static void a_call_in_which_a_rank_was_stopped_teaches_nothing(void **state)
 static _Atomic int changes;
 static _Atomic int64_t last_ns, pause_ns; /* of the last change, and from the one before to it */
 
-static bool count_change(void *arg)
+static bool count_change(void *arg, bool news)
 {
     const int64_t now = clock_now_ns(&clock_system);
     (void)arg;
+    (void)news;
     atomic_store(&pause_ns, now - atomic_exchange(&last_ns, now));
     atomic_fetch_add(&changes, 1);
     return false;
