@@ -149,10 +149,21 @@ static void pass_on(int channel, const struct far_message *word)
     rank_link_send(channel, &last, NULL, 0, MSG_DONTWAIT);
 }
 
+/* The pool ends the job with the first rank that is gone; what this one has said by then may tell why. */
+static bool has_said_its_end(int socket, struct far_message *message)
+{
+    return recv(socket, message, sizeof *message, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof *message &&
+           message->kind == FAR_LAST_WORD;
+}
+
 enum esp_status envoy_hear(int socket, const struct porter_end *end, struct far_message *message,
                            struct esp_error *error)
 {
     enum esp_status status = porter_wait(socket, false, end, -1, error);
+    if (status == ESP_CANCELLED && has_said_its_end(socket, message)) {
+        pass_on(end->order, message);
+        return error_set(error, ESP_UNREACHABLE, "it has ended");
+    }
     if (status == ESP_OK)
         status = porter_hear(socket, message, sizeof *message, end, error);
     message->text[sizeof message->text - 1] = 0;

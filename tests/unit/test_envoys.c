@@ -4,7 +4,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "sed/ranks/envoy.h"
+#include "sed/ranks/envoy_internal.h"
 #include "util/clock.h"
 
 #include <arpa/inet.h>
@@ -315,6 +315,38 @@ static void a_crowd_of_strangers_is_kept_out(void **state)
     assert_int_equal(arrivals, 1);
 }
 
+/* The pool has ended the job, as it heard of another rank first: what this one has said is passed on all the
+ * same. */
+static void a_last_word_is_heard_behind_the_end_of_the_job(void **state)
+{
+    (void)state;
+    for (int said = 0; said < 2; said++) {
+        int rank[2], pool[2], stop[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, rank), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pool), 0);
+        assert_int_equal(pipe(stop), 0);
+        const struct far_message word = {.kind = FAR_LAST_WORD, .end = RANK_ABORTED, .code = 7};
+        if (said)
+            assert_int_equal(send(rank[1], &word, sizeof word, 0), sizeof word);
+        assert_int_equal(shutdown(pool[0], SHUT_WR), 0);
+        const struct porter_end end = {.stop = stop[0], .order = pool[1]};
+        struct far_message message;
+        struct rank_message last;
+        struct esp_error error;
+        int files[RING_MAX_DESCRIPTORS];
+        uint32_t n;
+        assert_int_equal(envoy_hear(rank[0], &end, &message, &error), said ? ESP_UNREACHABLE : ESP_CANCELLED);
+        assert_int_equal(rank_link_receive(pool[0], &last, files, &n, MSG_DONTWAIT) == 1, said);
+        if (said)
+            assert_true(last.kind == RANK_LAST_WORD && last.end == RANK_ABORTED && last.code == 7);
+        for (int i = 0; i < 2; i++) {
+            close(rank[i]);
+            close(pool[i]);
+            close(stop[i]);
+        }
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -330,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_rank_that_nobody_waits_for_is_sent_away, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_says_nothing_or_trickles_is_not_waited_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_crowd_of_strangers_is_kept_out, set_up_patient, tear_down),
+        cmocka_unit_test(a_last_word_is_heard_behind_the_end_of_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
