@@ -191,6 +191,9 @@ enum exit_code verb_forecast(const struct command_line *command)
     struct esp_error error = {0};
     const char *path = command_option_value(command, "plot");
     const bool grids = command_option_value(command, "grids") != NULL;
+    if (path && command->n_operands > 1)
+        return command_usage(command, "--plot draws one model: expected the file of one, found %d operands",
+                             command->n_operands);
     if (path)
         return plot(command, path);
     if (!grids && has_arguments(command))

@@ -170,9 +170,7 @@ static const struct command_option directory_show_options[] = {
 static const struct command_option forecast_options[] = {
     {0, "plot", "FILE", "write an SVG of a model against its measurements ('-': standard output)"},
     {'g', "grids", "RANKS", "of a routine of ScaLAPACK: the time on each grid of at most so many ranks"},
-    {0, "ranks", "FILE",
-     "what the ranks of a server are like ('ranks' in its state_dir), for --grids; else\n"
-     "the server that --server names is asked"},
+    {0, "ranks", "FILE", "for --grids: what the ranks of a server are like, 'ranks' in its state_dir"},
     {0, "machine", "CONSTANTS",
      "what ranks would be like: 'paper', or flops=,slow=,latency=,bandwidth=,broadcast=; for --grids"},
     {0, "svg", "FILE", "the table of --grids as a picture ('-': standard output)"},

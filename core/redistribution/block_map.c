@@ -48,7 +48,7 @@ static enum esp_status check_span(const struct block_cyclic *layout, int64_t beg
     return error_set(error, ESP_INVALID,
                      "expected a window inside of %" PRId64 " %s, found one of %" PRId64 " from %" PRId64
                      " on",
-                     layout->n, name, length, begin);
+                     layout->n, name, length, begin + 1);
 }
 
 enum esp_status block_map_check(const struct block_cyclic_matrix *matrix,

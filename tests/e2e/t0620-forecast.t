@@ -97,6 +97,7 @@ measured_n=$(measured_n)
 kill -HUP "$pid_sed"
 check "models are found at SIGHUP, and agents forecast by them" wait_until forecasts_measured
 check "a model is drawn against its measurements" drawn
+check "a picture is of one model" fails 2 'expected the file of one, found 2' espalier forecast --plot x.svg a.model b.model
 check "a file that is no model is told" fails 4 'expected a cost model' espalier forecast --plot x.svg sed.conf
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n700 700"; for (i = 0; i < 490000; i++) print i % 7 }' >a.mtx
 check "forecast and actual time of a session are noted" noted

@@ -194,7 +194,7 @@ static void windows_beside_the_matrix_are_refused(void **state)
     (void)state;
     struct esp_error error = {0};
     assert_int_equal(block_map_check(&small, &(struct block_map_window){10, 0, 1, 1}, &error), ESP_INVALID);
-    assert_string_equal(error.text, "expected a window inside of 10 rows, found one of 1 from 10 on");
+    assert_string_equal(error.text, "expected a window inside of 10 rows, found one of 1 from 11 on");
     assert_int_equal(block_map_check(&small, &(struct block_map_window){0, -1, 1, 1}, &error), ESP_INVALID);
     assert_int_equal(block_map_check(&small, &(struct block_map_window){9, 8, 5, 5}, &error), ESP_OK);
 }
