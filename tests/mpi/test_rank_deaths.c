@@ -215,13 +215,14 @@ static void a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void *
     (void)state;
     static struct rig own;
     int n = 0, works = 0;
+    double seconds = 60; /* mpirun lets a rank that is stopped go on before it ends it */
     open_ready(&own, &(struct ranks_options){.ranks = 2, .still_ns = 2 * NS_PER_S});
     own.grid = (struct process_grid){1, 2, 1};
     /* Ranks that are stopped before they have begun are replaced, and the call is computed by the others. */
     assert_int_equal(rig_call(&own, "count", (void *[]){&n, &works}, false).status, ESP_OK);
     const int64_t begun = clock_now_ns(&clock_system);
     assert_int_equal(kill(ranks_pid(own.workers, 1), SIGSTOP), 0);
-    struct esp_error error = rig_call(&own, "count", (void *[]){&n, &works}, false);
+    struct esp_error error = rig_call(&own, "rest", (void *[]){&seconds}, false);
     assert_int_equal(error.status, ESP_CRASHED);
     assert_non_null(strstr(error.text, "was lost: rank 1 of 2 (process "));
     assert_non_null(strstr(error.text, "was stopped for "));
