@@ -465,10 +465,12 @@ struct esp_session_info {
     /* "submitting"; "held back": until a server has room; "waiting", "sending", "queued", "running",
      * "receiving", "ended" */
     const char *state;
-    struct esp_error error; /* how it ended; ESP_PENDING until then */
-    double submit_s;        /* asking the agents for servers */
-    double wait_s;          /* for memory on the server */
-    double transfer_s;      /* of arguments and results */
+    /* How it ended; ESP_PENDING until then. ESP_OK: the text is "", or what the problem's description notes
+     * on its results, as that the factors are those of a singular matrix. */
+    struct esp_error error;
+    double submit_s;   /* asking the agents for servers */
+    double wait_s;     /* for memory on the server */
+    double transfer_s; /* of arguments and results */
     double queue_s;
     double compute_s;
     double total_s;    /* from the call to the end */

@@ -92,6 +92,8 @@ static enum exit_code show(const struct command_line *command, const struct abst
         fprintf(stderr, "%s: by its rule: %s\n", run->problem->name, run->rule);
     if (!command->json)
         fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
+    for (uint32_t i = 0; !command->json && i < n; i++)
+        session_print_note(infos[i], run->problem->name);
     if (!command->json && *arguments->warning)
         fprintf(stderr, "%s: %s\n", run->problem->name, arguments->warning);
     if (!command->json && *arguments->overflow)

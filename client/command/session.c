@@ -448,17 +448,31 @@ static json_t *computed_by_json(const struct esp_session_info *info)
                      (int)info->grid_rows, "cols", (int)info->grid_cols, "block", (int)info->grid_block);
 }
 
+const char *session_note(const struct esp_session_info *info)
+{
+    return info->error.status == ESP_OK ? info->error.text : "";
+}
+
+void session_print_note(const struct esp_session_info *info, const char *problem)
+{
+    const char *note = session_note(info);
+    if (*note)
+        fprintf(stderr, "%s: note: %s\n", problem, note);
+}
+
 json_t *session_json(const struct esp_session_info *info)
 {
     json_t *candidates = json_array();
     for (size_t i = 0; i < info->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&info->candidates[i]));
-    return json_pack(
-        "{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o, s:o, s:o}",
-        "id", info->id, "problem", info->problem, "server", info->server, "submit_s", info->submit_s,
-        "wait_s", info->wait_s, "transfer_s", info->transfer_s, "fetch_s", info->fetch_s, "queue_s",
-        info->queue_s, "compute_s", info->compute_s, "other_s", session_rest(info), "total_s", info->total_s,
-        "forecast_s", info->forecast_s, "forecast_compute_s", info->forecast_compute_s, "forecast_error_s",
-        info->forecast_error_s, "capable", (int)info->capable, "asked", info->asked, "candidates", candidates,
-        "data", session_data_json(info->data, info->n_data), "computed_by", computed_by_json(info));
+    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, "
+                     "s:o, s:o, s:o}",
+                     "id", info->id, "note", session_note(info), "problem", info->problem, "server",
+                     info->server, "submit_s", info->submit_s, "wait_s", info->wait_s, "transfer_s",
+                     info->transfer_s, "fetch_s", info->fetch_s, "queue_s", info->queue_s, "compute_s",
+                     info->compute_s, "other_s", session_rest(info), "total_s", info->total_s, "forecast_s",
+                     info->forecast_s, "forecast_compute_s", info->forecast_compute_s, "forecast_error_s",
+                     info->forecast_error_s, "capable", (int)info->capable, "asked", info->asked,
+                     "candidates", candidates, "data", session_data_json(info->data, info->n_data),
+                     "computed_by", computed_by_json(info));
 }

@@ -71,6 +71,11 @@ enum exit_code session_handle(const struct command_line *command, const char *pr
 /* The candidates with their forecasts (unless the session was bound to a server), who took the session, its
  * forecast where that is known, and where its time went: the parts add up to the total. */
 void session_print(const struct esp_session_info *info, FILE *stream);
+
+/* What the problem's description notes on the results of a session that is done; "" else. */
+const char *session_note(const struct esp_session_info *info);
+/* The same for people, on standard error; nothing when there is none. `problem`: that was called for. */
+void session_print_note(const struct esp_session_info *info, const char *problem);
 json_t *session_json(const struct esp_session_info *info);
 /* A list of what of a session, or of a job, lives on servers. */
 json_t *session_data_json(const struct esp_session_datum *data, size_t n);

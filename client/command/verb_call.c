@@ -76,6 +76,8 @@ static enum exit_code show(const struct command_line *command, const struct valu
     bool leaves = info && command_option_value(command, "leave");
     if (!command->json && *warning)
         fprintf(stderr, "%s: %s\n", values->problem->name, warning);
+    if (!command->json && info)
+        session_print_note(info, values->problem->name);
     if (!command->json)
         values_warn(values, stderr);
     if (values_write(values, &error) != ESP_OK || (leaves && left_note_write(info, &error) != ESP_OK))
@@ -178,12 +180,10 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     options.arg = &watching;
     char warning[OVERFLOW_TEXT] = "";
     const bool finite = overflow_inputs_are_finite(values);
-    bool wants_info = wants_forecast(command) || command_option_value(command, "leave");
     struct bound_forecast bound;
     bound_forecast_ask(&bound, command, wants_forecast(command), problem->name, values->arguments,
                        problem->n_arguments);
-    enum esp_status status =
-        esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL);
+    enum esp_status status = esp_call(&handle, values->arguments, problem->n_arguments, &options, &info);
     clear_bar(&watching);
     printing_end(&watching.printing);
     if (status != ESP_OK) {

@@ -86,32 +86,29 @@ static enum exit_code wait_for(const struct command_line *command, const struct 
 }
 
 static enum exit_code show(const struct command_line *command, struct values *values,
-                           const struct esp_job *job)
+                           const struct esp_job *job, const struct esp_session_info *info)
 {
     struct esp_error error = {0};
+    if (!command->json)
+        session_print_note(info, job->problem->name);
     if (values_cut(values, &error) != ESP_OK || values_write(values, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
-        return command_json(json_pack("{s:s, s:o}", "id", job->id, "outputs", values_json(values)));
+        return command_json(json_pack("{s:s, s:s, s:o}", "id", job->id, "note", session_note(info), "outputs",
+                                      values_json(values)));
     values_print(values);
     return command_flush();
 }
 
 /* What the job has left on servers goes by its id from now on, its results too. */
-static enum esp_status note_left(const struct esp_job *job, grpc_sessionid_t session, struct esp_error *error)
+static enum esp_status note_left(const struct esp_job *job, const struct esp_session_info *info,
+                                 struct esp_error *error)
 {
-    struct esp_session_info *info;
-    enum esp_status status = ESP_OK;
     bool any = false;
-    if (esp_session_info_get(session, &info) != ESP_OK)
-        return *error = *esp_last_error(), error->status;
     for (size_t i = 0; i < info->n_data; i++)
         any |= info->data[i].own;
     const struct esp_session_info left = {.id = job->id, .data = info->data, .n_data = info->n_data};
-    if (any)
-        status = left_note_write(&left, error);
-    esp_session_info_free(info);
-    return status;
+    return any ? left_note_write(&left, error) : ESP_OK;
 }
 
 static enum exit_code receive(const struct command_line *command, struct values *values,
@@ -119,16 +116,18 @@ static enum exit_code receive(const struct command_line *command, struct values 
 {
     struct esp_error error = {0};
     grpc_sessionid_t session;
+    struct esp_session_info *info;
     struct esp_call_options options = {0};
     if (session_time_left(command, &options.deadline_s, &error) != ESP_OK ||
         values_of_job(values, job, &error) != ESP_OK)
         return command_fail(command, &error);
     if (esp_job_attach(job, values->arguments, job->n_arguments, &options, &session) != ESP_OK ||
-        grpc_wait(session) != GRPC_NO_ERROR)
+        grpc_wait(session) != GRPC_NO_ERROR || esp_session_info_get(session, &info) != ESP_OK)
         return jobs_fail(command);
-    if (note_left(job, session, &error) != ESP_OK)
-        return command_fail(command, &error);
-    return show(command, values, job);
+    const enum exit_code code = note_left(job, info, &error) == ESP_OK ? show(command, values, job, info)
+                                                                       : command_fail(command, &error);
+    esp_session_info_free(info);
+    return code;
 }
 
 static enum exit_code fetch(const struct command_line *command, const struct esp_job *job)

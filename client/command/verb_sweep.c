@@ -28,6 +28,7 @@ struct row {
     char server[64];
     double compute_s, total_s;
     struct esp_error *error; /* NULL: it did not */
+    char *note;              /* on its results; NULL: none */
     enum exit_code code;     /* of a command that had made this call alone */
 };
 
@@ -47,7 +48,7 @@ struct sweeping {
     struct sweep sweep;
     struct row *rows;
     struct lane *lanes;
-    size_t n_lanes, n_busy, n_over, n_failed;
+    size_t n_lanes, n_busy, n_over, n_failed, n_noted;
     grpc_function_handle_t handle;
     struct esp_call_options options;
     int64_t until_ns;              /* by --timeout; CLOCK_NEVER: not given */
@@ -182,6 +183,8 @@ static void end(struct sweeping *sweeping, struct lane *lane, enum grpc_error_e 
         snprintf(row->server, sizeof row->server, "%s", info->server);
         row->compute_s = info->compute_s;
         row->total_s = info->total_s;
+        if (*session_note(info) && (row->note = strdup(session_note(info))))
+            sweeping->n_noted++;
         esp_session_info_free(info);
     }
     if (outcome == GRPC_NO_ERROR && values_cut(&lane->values, &error) == ESP_OK &&
@@ -257,6 +260,8 @@ static json_t *row_json(const struct sweeping *sweeping, size_t point)
         json_object_set_new(error, "text", json_string(row->error->text));
         json_object_set_new(json, "error", error);
     }
+    if (row->note)
+        json_object_set_new(json, "note", json_string(row->note));
     return json;
 }
 
@@ -315,7 +320,7 @@ static enum exit_code print_csv(const struct sweeping *sweeping)
             printf("%s%s", sweeping->sweep.n_axes || i ? "," : "", problem->arguments[i].name);
             fputs(argument_in(&problem->arguments[i]) ? "_out" : "", stdout);
         }
-    puts(",server,compute_s,total_s,error");
+    puts(",server,compute_s,total_s,error,note");
     for (size_t point = 0; point < sweeping->sweep.n_points; point++) {
         const struct row *row = &sweeping->rows[point];
         for (size_t i = 0; i < sweeping->sweep.n_axes; i++) {
@@ -333,17 +338,18 @@ static enum exit_code print_csv(const struct sweeping *sweeping)
         csv_cell(row->server, false);
         printf(",%.9g,%.9g", row->compute_s, row->total_s);
         csv_cell(row->error ? row->error->text : "", false);
+        csv_cell(row->note, false);
         putchar('\n');
     }
     return command_flush();
 }
 
 /* Whole, on one line. */
-static void error_cell(struct table *table, const struct esp_error *error)
+static void words_cell(struct table *table, const char *words)
 {
-    char shown[4 * sizeof error->text + 1] = "";
-    if (error)
-        shown[escape_append(shown, sizeof shown, 0, error->text)] = '\0';
+    char shown[4 * sizeof((struct esp_error *)0)->text + 1] = "";
+    if (words)
+        shown[escape_append(shown, sizeof shown, 0, words)] = '\0';
     table_cell(table, "%s", shown);
 }
 
@@ -356,7 +362,7 @@ static enum exit_code print_table(const struct sweeping *sweeping)
     char titles[TABLE_MAX_COLUMNS][80];
     size_t axes[TABLE_MAX_COLUMNS], outputs[TABLE_MAX_COLUMNS], n_axes = 0, n_outputs = 0;
     unsigned n = 0;
-    unsigned most = TABLE_MAX_COLUMNS - 4;
+    unsigned most = TABLE_MAX_COLUMNS - 5;
     for (size_t i = 0; i < sweep->n_axes && n < most; i++)
         if (sweep->axes[i].n > 1) {
             axes[n_axes++] = i;
@@ -377,6 +383,8 @@ static enum exit_code print_table(const struct sweeping *sweeping)
     headings[n++] = ">IN ALL";
     if (sweeping->n_failed > 0)
         headings[n++] = "ERROR";
+    if (sweeping->n_noted > 0)
+        headings[n++] = "NOTE";
     struct table table;
     table_init(&table, n, headings);
     for (size_t point = 0; point < sweep->n_points; point++) {
@@ -393,7 +401,9 @@ static enum exit_code print_table(const struct sweeping *sweeping)
         table_cell(&table, "%s", row->outputs ? quantity_seconds(row->compute_s, text) : "");
         table_cell(&table, "%s", row->outputs ? quantity_seconds(row->total_s, text) : "");
         if (sweeping->n_failed > 0)
-            error_cell(&table, row->error);
+            words_cell(&table, row->error ? row->error->text : NULL);
+        if (sweeping->n_noted > 0)
+            words_cell(&table, row->note);
     }
     table_print(&table, 0, stdout);
     return command_flush();
@@ -489,6 +499,7 @@ static void clear(struct sweeping *sweeping)
     for (size_t i = 0; sweeping->rows && i < sweeping->sweep.n_points; i++) {
         json_decref(sweeping->rows[i].outputs);
         free(sweeping->rows[i].error);
+        free(sweeping->rows[i].note);
     }
     free(sweeping->lanes);
     free(sweeping->rows);

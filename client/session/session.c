@@ -179,8 +179,8 @@ void session_end(struct session *session, enum esp_status status)
 {
     session_tell_given_up(session); /* it may be back */
     session->error.status = status;
-    if (status == ESP_OK)
-        session->error.text[0] = 0;
+    if (status == ESP_OK) /* the note on its results */
+        memcpy(session->error.text, session->remote_error.text, sizeof session->error.text);
     session->ended_ns = clock_now_ns(session->engine->clock);
     if (status == ESP_OK)
         ahead_ended(session);
@@ -231,7 +231,8 @@ void session_absorb(struct session *session, const struct session_report *report
     if (!terms_get_real(&report->extensions, EXTENSION_FETCH_TIME, &session->fetch_s) ||
         !(session->fetch_s > 0))
         session->fetch_s = 0;
-    session->remote_error.status = ESP_OK;
+    error_set(&session->remote_error, ESP_OK, "%s",
+              state == SESSION_DONE && report->outcome.text ? report->outcome.text : "");
     if (state == SESSION_FAILED || state == SESSION_CANCELLED || state == SESSION_UNKNOWN) {
         enum esp_status status = report->outcome.status       ? (enum esp_status)report->outcome.status
                                  : state == SESSION_CANCELLED ? ESP_CANCELLED

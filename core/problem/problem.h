@@ -160,11 +160,17 @@ static inline bool call_parameter_is_value_of(const struct call_parameter *param
     return parameter->kind == PARAMETER_VALUE && expr_is_name(parameter->value, &index) && index == argument;
 }
 
-/* When a call has failed and what to say: `error info > 0 "U({info},{info}) is exactly zero"`. */
+enum verdict {
+    VERDICT_FAILED, /* 'error': the call has failed, and the message says why */
+    VERDICT_DONE,   /* 'success': an exit status that is no failure; there is no message */
+    VERDICT_NOTED   /* 'note': it is done, and its results come with the message */
+};
+
+/* What the results of a call mean: `error info > 0 "U({info},{info}) is exactly zero"`. */
 struct error_clause {
     struct expr *condition;
     struct failure_text message;
-    bool succeeds; /* 'success': an exit status that is no failure; there is no message */
+    enum verdict verdict;
 };
 
 enum convention {
@@ -361,10 +367,14 @@ enum esp_status problem_work(const struct problem *problem, const struct number 
 enum esp_status problem_memory(const struct problem *problem, const struct number *scope_values,
                                uint64_t *bytes, struct esp_error *error);
 
-/* The first clause of the implementation that applies ('success' as well), or NULL: none does. `scope` covers
- * arguments and results. A condition that cannot be evaluated is ESP_INVALID. */
+/* The first of the implementation's clauses 'error' and 'success' that applies, or NULL: none does. `scope`
+ * covers arguments and results. A condition that cannot be evaluated is ESP_INVALID. */
 enum esp_status problem_call_failure(const struct implementation *implementation, const struct scope *scope,
                                      const struct error_clause **clause, struct esp_error *error);
+
+/* The same of its clauses 'note', once the call is known to be done. */
+enum esp_status problem_call_note(const struct implementation *implementation, const struct scope *scope,
+                                  const struct error_clause **clause, struct esp_error *error);
 
 /* The text with its values in their places, cut to fit; "" when there is none. `scope` covers arguments,
  * of an error clause results too; NULL: the expressions are shown as they are written. */

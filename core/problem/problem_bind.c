@@ -291,19 +291,33 @@ enum esp_status problem_memory(const struct problem *problem, const struct numbe
     return status;
 }
 
+static enum esp_status first_that_applies(const struct implementation *implementation, bool notes,
+                                          const struct scope *scope, const struct error_clause **clause,
+                                          struct esp_error *error)
+{
+    *clause = NULL;
+    for (uint32_t i = 0; i < implementation->n_errors && !*clause; i++) {
+        const struct error_clause *candidate = &implementation->errors[i];
+        bool holds;
+        if ((candidate->verdict == VERDICT_NOTED) != notes)
+            continue;
+        enum esp_status status = expr_eval_bool(candidate->condition, scope, &holds, error);
+        if (status != ESP_OK)
+            return status;
+        if (holds)
+            *clause = candidate;
+    }
+    return ESP_OK;
+}
+
 enum esp_status problem_call_failure(const struct implementation *implementation, const struct scope *scope,
                                      const struct error_clause **clause, struct esp_error *error)
 {
-    *clause = NULL;
-    for (uint32_t i = 0; i < implementation->n_errors; i++) {
-        bool holds;
-        enum esp_status status = expr_eval_bool(implementation->errors[i].condition, scope, &holds, error);
-        if (status != ESP_OK)
-            return status;
-        if (holds) {
-            *clause = &implementation->errors[i];
-            return ESP_OK;
-        }
-    }
-    return ESP_OK;
+    return first_that_applies(implementation, false, scope, clause, error);
+}
+
+enum esp_status problem_call_note(const struct implementation *implementation, const struct scope *scope,
+                                  const struct error_clause **clause, struct esp_error *error)
+{
+    return first_that_applies(implementation, true, scope, clause, error);
 }

@@ -335,7 +335,7 @@ static struct error_clause *read_judgement(struct parser *parser, const char *ot
     struct lexer *lexer = &parser->lexer;
     struct implementation *implementation = parser->implementation;
     if (implementation->n_errors == MAX_ERROR_CLAUSES) {
-        lexer_fail(lexer, lexer->token.offset, "an implementation has at most %d error clauses",
+        lexer_fail(lexer, lexer->token.offset, "an implementation has at most %d error clauses and notes",
                    MAX_ERROR_CLAUSES);
         return NULL;
     }
@@ -349,18 +349,30 @@ static struct error_clause *read_judgement(struct parser *parser, const char *ot
     return clause;
 }
 
-bool parser_error_clause(struct parser *parser)
+/* `word`: of the clause. */
+static bool read_message_clause(struct parser *parser, const char *word, enum verdict verdict)
 {
     struct lexer *lexer = &parser->lexer;
     if (!parser->implementation->symbol)
         return lexer_fail(lexer, lexer->token.offset,
-                          "'error' belongs behind the call ('fortran', 'c' or 'command') it is about");
+                          "'%s' belongs behind the call ('fortran', 'c' or 'command') it is about", word);
     struct error_clause *clause = read_judgement(parser, "its message would never be seen");
     if (!clause)
         return false;
+    clause->verdict = verdict;
     if (lexer->token.kind != TOKEN_STRING)
         return lexer_expected(lexer, "an operator or a message in quotes", NULL);
     return parser_message(parser, USAGE_ERROR, &clause->message);
+}
+
+bool parser_error_clause(struct parser *parser)
+{
+    return read_message_clause(parser, "error", VERDICT_FAILED);
+}
+
+bool parser_note_clause(struct parser *parser)
+{
+    return read_message_clause(parser, "note", VERDICT_NOTED);
 }
 
 bool parser_success_clause(struct parser *parser)
@@ -373,6 +385,6 @@ bool parser_success_clause(struct parser *parser)
             "'success' belongs behind the 'command' whose exit status it is about: a routine has none");
     struct error_clause *clause = read_judgement(parser, "it would never apply");
     if (clause)
-        clause->succeeds = true;
+        clause->verdict = VERDICT_DONE;
     return clause;
 }

@@ -305,6 +305,7 @@ static const struct clause clauses[] = {
     {"stdout", PART_IMPLEMENTATION, false, read_stdout},
     {"limit", PART_IMPLEMENTATION, false, parser_limit},
     {"error", PART_IMPLEMENTATION, false, parser_error_clause},
+    {"note", PART_IMPLEMENTATION, false, parser_note_clause},
     {"success", PART_IMPLEMENTATION, false, parser_success_clause},
 };
 #define N_CLAUSES (sizeof clauses / sizeof *clauses)
@@ -389,7 +390,7 @@ static bool expected_clause(struct parser *parser)
     return lexer_expected_word(
         &parser->lexer,
         parser->implementation
-            ? "'fortran', 'c', 'parallel', 'command', 'limit', 'error', 'implementation' or 'problem'"
+            ? "'fortran', 'c', 'parallel', 'command', 'limit', 'error', 'note', 'implementation' or 'problem'"
             : "a clause (in, out, inout, work, require, ...)",
         words, N_CLAUSES);
 }

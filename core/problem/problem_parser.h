@@ -158,6 +158,7 @@ bool parser_call(struct parser *parser, enum convention convention);
 /* Whether the parameters that were read fit the arguments; `offset` is of the call. */
 bool parser_check_call(struct parser *parser, uint32_t offset);
 bool parser_error_clause(struct parser *parser);
+bool parser_note_clause(struct parser *parser);
 bool parser_success_clause(struct parser *parser);
 /* The text at the lexer's token, which is one in quotes, with its {expressions} (problem_message.c). */
 bool parser_message(struct parser *parser, enum usage usage, struct failure_text *message);

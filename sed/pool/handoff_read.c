@@ -17,7 +17,8 @@ static void append_last_words(struct job_end *end, const char *last_words)
                  last_words);
 }
 
-/* The scope of the error clauses: the inputs as they were, scalar outputs and results as they are. */
+/* The scope of the error clauses and notes: the inputs as they were, scalar outputs and results as they are.
+ */
 static void gather_results(const struct ring *ring, const struct handoff *handoff, struct number *values)
 {
     const struct problem *problem = handoff->job.problem;
@@ -74,6 +75,17 @@ static bool has_counts(const struct problem *problem)
     return false;
 }
 
+/* A call that is done has its note as the text of its `error`, whose status is ESP_OK. */
+static void note_results(const struct implementation *implementation, const struct scope *scope,
+                         struct job_end *end)
+{
+    const struct error_clause *note;
+    if (problem_call_note(implementation, scope, &note, &end->error) != ESP_OK)
+        end->error.status = ESP_OK; /* its text says what could not be evaluated */
+    else if (note)
+        problem_failure_text(&note->message, scope, end->error.text, sizeof end->error.text);
+}
+
 /* *succeeds: a clause says so, whatever the exit status is. */
 static void judge_results(const struct ring *ring, const struct handoff *handoff, struct job_end *end,
                           bool *succeeds)
@@ -89,10 +101,12 @@ static void judge_results(const struct ring *ring, const struct handoff *handoff
                           .n_values = handoff->job.problem->n_arguments + implementation->n_results};
     const struct error_clause *clause = NULL;
     enum esp_status status = problem_call_failure(implementation, &scope, &clause, &end->error);
-    *succeeds = clause && clause->succeeds;
+    *succeeds = clause && clause->verdict == VERDICT_DONE;
     if (status == ESP_OK && (!clause || *succeeds)) {
         if (counts)
             judge_counts(handoff, values, end);
+        if (end->error.status == ESP_OK)
+            note_results(implementation, &scope, end);
         return;
     }
     end->error.status = ESP_FAILED; /* also when a clause cannot be evaluated: the caller did nothing wrong */

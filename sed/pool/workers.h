@@ -91,9 +91,10 @@ struct job {
 };
 
 struct job_end {
-    struct esp_error error; /* status ESP_OK, ESP_FAILED (the routine's error clause), ESP_CRASHED,
-                             * ESP_CANCELLED, ESP_TIMEOUT, ESP_SYSTEM (it could not be called: library,
-                             * symbol, memory), with a text for the user */
+    struct esp_error error; /* status ESP_OK (the text: what the routine's note clause says of its results,
+                             * or ""), ESP_FAILED (its error clause), ESP_CRASHED, ESP_CANCELLED, ESP_TIMEOUT,
+                             * ESP_SYSTEM (it could not be called: library, symbol, memory), with a text for
+                             * the user */
     double compute_s;       /* inside the routine */
     bool keeps_state;       /* the worker is parked with a state, found by the id of the job that made it */
     uint32_t first_rank;    /* of the grid, where ranks computed it */

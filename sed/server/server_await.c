@@ -116,12 +116,11 @@ static bool fill_report(struct server *server, struct session *session, struct a
         report->ahead = ahead(server, session);
     if (session_has_ended(session))
         server_trace_told(server, session);
-    if (session->state == SESSION_DONE)
-        return operands_add_edges(session, &report->extensions, arena) &&
-               add_results(server, session, arena, budget, report);
-    if (session_has_ended(session) && session->error.text[0])
-        return (report->outcome.text = arena_strdup(arena, session->error.text)) != NULL;
-    return true;
+    if (session_has_ended(session) && session->error.text[0] &&
+        !(report->outcome.text = arena_strdup(arena, session->error.text)))
+        return false;
+    return session->state != SESSION_DONE || (operands_add_edges(session, &report->extensions, arena) &&
+                                              add_results(server, session, arena, budget, report));
 }
 
 bool server_fill_session(struct server *server, struct session *session, struct arena *arena,

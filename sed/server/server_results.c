@@ -43,11 +43,13 @@ struct head {
     char problem[PROBLEM_MAX_NAME + 1];
 };
 
-/* One argument that came out; or, with an index beyond all arguments, how it ended instead. */
+/* One argument that came out; or last, with an index beyond all arguments, how it ended when it is not done,
+ * or the note that its results come with. */
 struct part {
     uint64_t index, bytes;
 };
 #define PART_ENDING UINT64_MAX
+#define MAX_PARTS   (PROBLEM_MAX_ARGUMENTS + 1)
 
 /* Then comes the text. */
 struct ending {
@@ -82,10 +84,12 @@ static bool is_part(const struct session *session, uint32_t index)
            session->arguments[index].kind != KIND_ABSENT;
 }
 
-/* Of one that is not done: how that came. */
+/* Of one that is not done, or is done with a note. */
 static uint64_t ending_bytes(const struct session *session)
 {
-    return session->state == SESSION_DONE ? 0 : sizeof(struct ending) + strlen(session->error.text);
+    return session->state == SESSION_DONE && !session->error.text[0]
+               ? 0
+               : sizeof(struct ending) + strlen(session->error.text);
 }
 
 static bool can_be_kept(const struct session *session)
@@ -301,8 +305,8 @@ static bool check(struct reader *reader, uint8_t *data, uint64_t bytes)
 {
     struct head *head = (struct head *)(void *)data;
     uint64_t need = sizeof *head;
-    if (bytes < need || memcmp(head->magic, MAGIC, sizeof head->magic) != 0 ||
-        head->n_parts > PROBLEM_MAX_ARGUMENTS || head->printed > CAP_PRINTED)
+    if (bytes < need || memcmp(head->magic, MAGIC, sizeof head->magic) != 0 || head->n_parts > MAX_PARTS ||
+        head->printed > CAP_PRINTED)
         return false;
     const uint32_t crc = head->crc;
     head->crc = 0;
@@ -320,15 +324,24 @@ static bool check(struct reader *reader, uint8_t *data, uint64_t bytes)
     return need == bytes;
 }
 
-/* Whether the first part is how it ended, and says it as this release knows it. */
-static bool read_ending(const struct reader *reader, struct ending *ending)
+/* Whether the last part is how it ended, and says it as this release knows it: with which text, if so. */
+static bool read_ending(const struct reader *reader, struct ending *ending, const char **text, int *length)
 {
-    const struct part *part = reader->parts;
-    if (reader->head->n_parts != 1 || part->index != PART_ENDING || part->bytes < sizeof *ending ||
+    const uint32_t n = reader->head->n_parts;
+    const uint8_t *from = reader->values;
+    if (n == 0)
+        return false;
+    const struct part *part = &reader->parts[n - 1];
+    if (part->index != PART_ENDING || part->bytes < sizeof *ending ||
         part->bytes - sizeof *ending >= sizeof((struct esp_error *)0)->text)
         return false;
-    memcpy(ending, reader->values, sizeof *ending);
-    return ending->state == SESSION_FAILED || ending->state == SESSION_CANCELLED;
+    for (uint32_t i = 0; i < n - 1; i++)
+        from += reader->parts[i].bytes;
+    memcpy(ending, from, sizeof *ending);
+    *text = (const char *)from + sizeof *ending;
+    *length = (int)(part->bytes - sizeof *ending);
+    return ending->state == SESSION_DONE ||
+           (n == 1 && (ending->state == SESSION_FAILED || ending->state == SESSION_CANCELLED));
 }
 
 /* The session as its call would have made it, with nothing but what came out. */
@@ -336,13 +349,14 @@ static enum esp_status plan(const struct reader *reader, const struct problem *p
                             struct call_plan *plan, struct esp_error *error)
 {
     struct ending ending;
+    const char *text;
+    int length;
+    const uint32_t n = reader->head->n_parts - read_ending(reader, &ending, &text, &length);
     plan->problem = problem;
     plan->block_bytes = ROUND;
     for (uint32_t i = 0; i < PROBLEM_MAX_ARGUMENTS; i++)
         plan->arguments[i].kind = KIND_ABSENT;
-    if (read_ending(reader, &ending))
-        return ESP_OK;
-    for (uint32_t i = 0; i < reader->head->n_parts; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const struct part *part = &reader->parts[i];
         if (part->index >= problem->n_arguments || !argument_is_output(&problem->arguments[part->index]))
             return error_set(error, ESP_INVALID, "argument %" PRIu64 " is no result of %s", part->index,
@@ -381,7 +395,7 @@ static void fill_values(const struct reader *reader, struct session *session)
     const uint8_t *from = reader->values;
     for (uint32_t i = 0; i < reader->head->n_parts; i++) {
         const struct part *part = &reader->parts[i];
-        if (part->bytes > 0)
+        if (part->bytes > 0 && part->index != PART_ENDING)
             memcpy(session->job.arguments[part->index].data, from, part->bytes);
         from += part->bytes;
     }
@@ -391,12 +405,11 @@ static void fill(const struct reader *reader, struct session *session)
 {
     struct server *server = reader->server;
     struct ending ending = {.state = SESSION_DONE};
-    if (read_ending(reader, &ending))
-        error_set(&session->error, (enum esp_status)ending.status, "%.*s",
-                  (int)(reader->parts[0].bytes - sizeof ending),
-                  (const char *)reader->values + sizeof ending);
-    else
-        fill_values(reader, session);
+    const char *text;
+    int length;
+    if (read_ending(reader, &ending, &text, &length))
+        error_set(&session->error, (enum esp_status)ending.status, "%.*s", length, text);
+    fill_values(reader, session);
     if (reader->head->printed > 0)
         printed_add(&session->printed, reader->printed, reader->head->printed);
     server->printed_bytes += session->printed ? session->printed->size : 0;
@@ -454,7 +467,7 @@ static enum esp_status read_file(const struct reader *reader, uint8_t **data, ui
     if (status != ESP_OK)
         return status;
     if (*bytes > reader->server->options.memory_bytes + CAP_PRINTED + sizeof(struct head) +
-                     PROBLEM_MAX_ARGUMENTS * sizeof(struct part))
+                     MAX_PARTS * sizeof(struct part))
         status =
             error_set(error, ESP_NO_MEMORY, "it has %" PRIu64 " bytes, more than calls may take", *bytes);
     else if (!(*data = malloc(*bytes + 1)))

@@ -253,11 +253,12 @@ static void log_ended(struct server *server, const struct session *session)
     if (session->compute_s < SESSION_SMALL_S && !log_quota_take(&server->done_lines, server_now(server)))
         return;
     log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text),
-              "done: %s computed %lld us (forecast %lld), waited %lld, received %lld, queued %lld",
+              "done: %s computed %lld us (forecast %lld), waited %lld, received %lld, queued %lld%s%s",
               session->problem->name, microseconds(session->compute_s), microseconds(session->forecast_s),
               microseconds(server_seconds(session->arrived_ns, session->admitted_ns)),
               microseconds(server_seconds(session->admitted_ns, session->ready_ns)),
-              microseconds(server_seconds(session->ready_ns, session->started_ns)));
+              microseconds(server_seconds(session->ready_ns, session->started_ns)),
+              session->error.text[0] ? ": " : "", session->error.text);
 }
 
 void server_end_session(struct server *server, struct session *session, enum session_state state,
@@ -266,8 +267,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
     leave_state(server, session);
     session->state = state;
     session->ended_ns = session->heard_ns = server_now(server);
-    session->error.status = error ? error->status : ESP_OK;
-    session->error.text[0] = 0;
+    session->error.status = ESP_OK; /* its text: the note on its results */
     if (error)
         session->error = *error;
     if (state == SESSION_DONE)
@@ -360,10 +360,11 @@ void server_results_stored(struct server *server, struct session *session)
         server_end_session(server, session, SESSION_DONE, NULL);
 }
 
-/* It has computed well. */
-static void job_done(struct server *server, struct session *session)
+/* It has computed well. `note`: of ESP_OK, on its results. */
+static void job_done(struct server *server, struct session *session, const struct esp_error *note)
 {
     struct esp_error error;
+    session->error = *note;
     if (server_operands_store(server, session, &error))
         return; /* it ends when what it leaves here is safe */
     if (error.status == ESP_OK)
@@ -438,7 +439,7 @@ static void job_ended(struct server *server, struct session *session, const stru
     } else if (kept != ESP_OK)
         server_end_session(server, session, SESSION_FAILED, &error);
     else if (end->error.status == ESP_OK)
-        job_done(server, session);
+        job_done(server, session, &end->error);
     else if (end->lost) /* its client knows whether it may be called again elsewhere */
         server_end_session(server, session, SESSION_FAILED, explain_loss(session, end, &error));
     else

@@ -142,7 +142,7 @@ struct session {
     int64_t deadline_ns;    /* of the whole session; CLOCK_NEVER: none */
     int64_t heard_ns;       /* the client's last sign of life about it */
     struct timer timer;     /* deadline or lease, whichever is next */
-    struct esp_error error; /* how it ended */
+    struct esp_error error; /* how it ended; ESP_OK: the text is the note on its results, or "" */
 
     struct session *prev, *next;               /* its client's, or the free list */
     struct session *prev_active, *next_active; /* those that have not ended */

@@ -27,6 +27,15 @@ problem script "A shell script"
 implementation sh
     command sh "-c" "{text}"
 
+problem noted "Half of a number"
+    in      int     n
+    out     int     half
+implementation awk
+    command awk "BEGIN {{ print int({n} / 2); exit {n} % 2 }}"
+    stdout  half
+    success status == 1
+    note    status == 1 "{n} is odd: half of {n - 1}"
+
 problem told "A text again"
     in      int     n
     in      string  text
@@ -169,16 +178,21 @@ check_says "again" '^no jobs$'
 # A server that ended in good order has the results of jobs when it is started again, whatever they are.
 check "a job with a long file is submitted" submit kept.id reverse text=@long
 check "and one that prints" submit prints.id script text="echo a word; exit 0"
-check "both end" espalier wait "$(cat kept.id)" "$(cat prints.id)"
+check "and one that has something to note" submit odd.id noted n=7
+check "they end" espalier wait "$(cat kept.id)" "$(cat prints.id)" "$(cat odd.id)"
 check "the other one, too" wait_until state_is "$(cat prints.id)" "done"
 stop sed
-check "they are kept" test "$(find "$work/S.state/results" -name '*.result' | wc -l)" -eq 2
+check "they are kept" test "$(find "$work/S.state/results" -name '*.result' | wc -l)" -eq 3
 start_server sed
 check "the new server is known" wait_until espalier call power n=2 a=3
 check "a long result is fetched" espalier fetch "$(cat kept.id)" -o reversed=kept
 check "with all its bytes" cmp kept back
 check "what was printed is there" espalier output "$(cat prints.id)"
 check_says "as it was" '^a word$'
+check "a note is there, too" espalier fetch --keep "$(cat odd.id)"
+check_says "with its result" '^half = 3$' '^noted: note: 7 is odd: half of 6$'
+check "for programs" espalier fetch --json "$(cat odd.id)"
+check_says "as well" '"note": ?"7 is odd: half of 6"'
 stop sed KILL
 start_server sed
 check "the new server is known" wait_until espalier call power n=2 a=3
@@ -239,9 +253,21 @@ check "the first server is back" wait_until espalier call power n=2 a=3
 check_fails 1 "a sweep goes on when calls fail" espalier sweep power n=1..4 a=2,3
 check_says "with a row for each" '^ *1  *2  *2  *S' '^ *4  *3  *81  *S' 'n != 3' '2 of 8 calls failed'
 check "as CSV" espalier sweep --csv power n=1,2 a=0.5..1.5:0.5
-check_says "with a line for each" '^n,a,result,server,compute_s,total_s,error$' '^2,1.5,2.25,S,'
+check_says "with a line for each" '^n,a,result,server,compute_s,total_s,error,note$' '^2,1.5,2.25,S,'
 check "as JSON" espalier sweep --json --parallel 1 power n=2 a=3
 check_says "with the results" '"outputs": {"result": 9'
+check "notes" espalier sweep noted n=6..7
+check_says "have a column" '^ *6 +3 +S' '^ *7 +3 +S.*7 is odd: half of 6$'
+check "also as CSV" espalier sweep --csv noted n=7
+check_says "the last" ',,7 is odd: half of 6$'
+check "and as JSON" espalier sweep --json noted n=7
+check_says "by name" '"note": ?"7 is odd: half of 6"'
+check "a call with a note" espalier call noted n=9
+check_says "shows it" '^noted: note: 9 is odd: half of 8$'
+check "in JSON" espalier call --json noted n=9
+check_says "it is the session's" '"note": ?"9 is odd: half of 8"'
+check "one without" espalier call --json noted n=8
+check_says "has none" '"note": ?""'
 printf 'c\nd\n' >other
 check "files are saved under names of their own" espalier sweep reverse text=@long text=@other -o 'reversed=out-{text}'
 check "for each call" sh -c 'printf "d\nc\n" | cmp - out-@other && cmp out-@long back'

@@ -185,6 +185,7 @@ check "LU of a matrix of zeros" espalier call lu A='[0,0;0,0]' -o L=l.mtx -o U=u
 check "has factors" espalier call mul A=@l.mtx B=@u.mtx
 check_says "that are right" '^ *0  0$'
 check "LU of a singular matrix" espalier call lu A='[2,4;1,2]' -o L=l.mtx -o U=u.mtx
+check_says "is told to be of one" '^lu: note: U\(2,2\) is exactly zero: the matrix is singular$'
 check "has factors too" espalier call mul A=@l.mtx B=@u.mtx
 check_says "that are right" '^ *2  4$' '^ *1  2$'
 check_fails 1 "the inverse of a singular matrix" espalier call inv A='[1,2;2,4]'

@@ -24,7 +24,7 @@ static const char description[] =
     "implementation scalapack\n"
     "    parallel fortran pdgetrf_(m, n, A, 1, 1, desc(A), ipiv, out info) in libscalapack-openmpi.so.2.2\n"
     "    spread  ipiv rows of A\n"
-    "    error   info > 0 \"U({info},{info}) is exactly zero\"\n"
+    "    note    info > 0 \"U({info},{info}) is exactly zero\"\n"
     "problem dsyrk \"C := A A'\"\n"
     "    in      int     n, k\n"
     "    in      double  A[n, k]\n"

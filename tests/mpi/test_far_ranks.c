@@ -83,6 +83,7 @@ static void info_and_results_of_the_first_rank_come_back(void **state)
     double zero[36] = {0};
     rig.grid = (struct process_grid){2, 2, 2};
     struct esp_error error = rig_call(&rig, "dgetrf", (void *[]){&n, &n, zero, ipiv}, false);
+    assert_int_equal(error.status, ESP_OK);
     assert_string_equal(error.text, "U(1,1) is exactly zero");
     assert_int_equal(rig_call(&rig, "count", (void *[]){&n, &works}, false).status, ESP_OK);
     assert_int_equal(n, 4);

@@ -381,6 +381,41 @@ static void info_is_told_as_what_it_means(void **state)
     assert_int_equal(problem_call_failure(lapack, &scope, &clause, &error), ESP_INVALID);
 }
 
+static void notes_are_of_calls_that_are_done(void **state)
+{
+    (void)state;
+    struct problem_set *set =
+        parse("problem p \"t\"\nin int n\nout int m\nimplementation i\nc p(n, m, out info)\n"
+              "note info > 1 \"{info} is much\"\nerror info < 0 \"wrong\"\nnote 6/info == 6 \"one\"\n");
+    const struct implementation *implementation = &set->problems[0]->implementations[0];
+    static const struct {
+        int info;
+        const char *failure, *note;
+    } rows[] = {{1, NULL, "one"}, {2, NULL, "2 is much"}, {-1, "wrong", ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct number values[3] = {{.kind = NUMBER_INTEGER},
+                                   {.kind = NUMBER_INTEGER},
+                                   {.kind = NUMBER_INTEGER, .integer = rows[i].info}};
+        const struct scope scope = {values, 3};
+        const struct error_clause *clause;
+        struct esp_error error;
+        char text[100] = "";
+        assert_int_equal(problem_call_failure(implementation, &scope, &clause, &error), ESP_OK);
+        assert_int_equal(clause != NULL, rows[i].failure != NULL);
+        assert_int_equal(problem_call_note(implementation, &scope, &clause, &error), ESP_OK);
+        if (clause)
+            problem_failure_text(&clause->message, &scope, text, sizeof text);
+        assert_string_equal(text, rows[i].note);
+    }
+    struct number values[3] = {{.kind = NUMBER_INTEGER}, {.kind = NUMBER_INTEGER}, {.kind = NUMBER_INTEGER}};
+    const struct error_clause *clause;
+    struct esp_error error;
+    assert_int_equal(problem_call_note(implementation, &(struct scope){values, 3}, &clause, &error),
+                     ESP_INVALID);
+    assert_non_null(strstr(error.text, "division by zero"));
+    problem_set_destroy(set);
+}
+
 static void messages_show_letters_reals_and_braces(void **state)
 {
     (void)state;
@@ -508,6 +543,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(linear_dimensions_are_solved),
     cmocka_unit_test(contradictions_are_told_in_the_user_s_words),
     cmocka_unit_test(info_is_told_as_what_it_means),
+    cmocka_unit_test(notes_are_of_calls_that_are_done),
     cmocka_unit_test(messages_show_letters_reals_and_braces),
     cmocka_unit_test(preconditions_tell_values_where_they_are_wanted),
     cmocka_unit_test(numbers_survive_every_type),

@@ -101,8 +101,8 @@ static void a_command_is_what_it_says(void **state)
     assert_string_equal(command->parts[5].text, "{}");
     assert_int_equal(command->output_bytes, 3 << 20);
     assert_int_equal(implementation->n_errors, 2);
-    assert_true(implementation->errors[0].succeeds);
-    assert_false(implementation->errors[1].succeeds);
+    assert_int_equal(implementation->errors[0].verdict, VERDICT_DONE);
+    assert_int_equal(implementation->errors[1].verdict, VERDICT_FAILED);
     assert_string_equal(command_file_of(command, 1)->name, "x.txt");
     assert_string_equal(command_file_of(command, 4)->name, "f");
     assert_null(command_file_of(command, 3));

@@ -342,6 +342,7 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "idempotent\n", "2:11: expected yes or no, found the end of the line"},
         {S "fortran f(n)\n", "2:1: 'fortran' belongs behind an 'implementation NAME' line"},
         {S "error 1 > 0 \"m\"\n", "2:1: 'error' belongs behind an 'implementation NAME' line"},
+        {S "note 1 > 0 \"m\"\n", "2:1: 'note' belongs behind an 'implementation NAME' line"},
         {S "implementation\n", "2:15: expected the name of the implementation, "
                                "found the end of the line"},
         {S "implementation i\n", "2:16: the implementation 'i' has no call: expected a line with "
@@ -362,10 +363,15 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {I "parallel c g(n, y)\nspread n rows of n\n",
          "6:8: 'n' is no vector: only vectors go with the rows or columns of a matrix"},
         {I "fotran f(n)\n", "5:1: expected 'fortran', 'c', 'parallel', 'command', 'limit', "
-                            "'error', 'implementation' or 'problem', found "
+                            "'error', 'note', 'implementation' or 'problem', found "
                             "'fotran': did you mean 'fortran'?"},
         {I "error 1 > 0 \"m\"\n", "5:7: 'error' belongs behind the call "
                                   "('fortran', 'c' or 'command') it is about"},
+        {I "note 1 > 0 \"m\"\n", "5:6: 'note' belongs behind the call "
+                                 "('fortran', 'c' or 'command') it is about"},
+        {I "c f(n, y)\nnote n > 0\n",
+         "6:11: expected an operator or a message in quotes, found the end of the line"},
+        {I "c f(n, y)\nnote 0 > 1 \"m\"\n", "6:6: 0 > 1 never holds: its message would never be seen"},
         {I "c f(n, y)\nc g(n, y)\n", "6:3: the implementation 'i' has a call already: f()"},
         {I "c f(n)\n", "5:3: the output 'y' is not among the parameters of f()"},
         {I "c f(n, Y)\n", "5:8: unknown name 'Y': did you mean 'y'?"},
@@ -521,7 +527,7 @@ static void everything_has_a_limit_that_is_told(void **state)
     check_repeated(I "c f(y", ", out r%", 17, ")\n", "5:146: a call has at most 16 results");
     check_repeated(I "c f(y)\n", "error n > % \"m\"\n", 64, "", NULL);
     check_repeated(I "c f(y)\n", "error n > % \"m\"\n", 65, "",
-                   "70:7: an implementation has at most 64 error clauses");
+                   "70:7: an implementation has at most 64 error clauses and notes");
     check_repeated(I "c f(y)\nerror n > 0 \"", "{n}", 16, "\"\n", NULL);
     check_repeated(I "c f(y)\nerror n > 0 \"", "{n}", 17, "\"\n",
                    "6:13: a message has at most 16 expressions");

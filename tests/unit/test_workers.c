@@ -13,6 +13,13 @@
 #include <unistd.h>
 
 static const char description[] =
+    "problem dgetrf \"A = P L U\"\n"
+    "    in      int     m, n\n"
+    "    inout   double  A[m, n]\n"
+    "    out     int     ipiv[min(m, n)]\n"
+    "implementation lapack\n"
+    "    fortran dgetrf_(m, n, A, max(1,m), ipiv, out info) in liblapack.so.3\n"
+    "    note    info > 0 \"U({info},{info}) is exactly zero: the matrix is singular\"\n"
     "problem dgesv \"Solve A X = B\"\n"
     "    in      int     n, nrhs\n"
     "    inout   double  A[n, n]\n"
@@ -177,6 +184,22 @@ static void a_singular_matrix_is_named_by_the_error_clause(void **state)
     double a[] = {1, 2, 2, 4}, b[] = {1, 1};
     assert_fails(rig_call(&rig, "dgesv", (void *[]){&n, &nrhs, a, ipiv, b}, false), ESP_FAILED,
                  "U(2,2) is exactly zero: the matrix is singular");
+}
+
+static void factors_of_a_singular_matrix_come_with_a_note(void **state)
+{
+    (void)state;
+    for (int in_segment = 0; in_segment < 2; in_segment++) {
+        int m = 2, n = 2, ipiv[2];
+        double a[] = {1, 2, 2, 4};
+        struct esp_error error = rig_call(&rig, "dgetrf", (void *[]){&m, &n, a, ipiv}, in_segment);
+        assert_int_equal(error.status, ESP_OK);
+        assert_string_equal(error.text, "U(2,2) is exactly zero: the matrix is singular");
+        assert_true(a[0] == 2 && a[1] == 0.5 && a[2] == 4 && a[3] == 0);
+        assert_int_equal(ipiv[0], 2);
+        a[3] = 2;
+        assert_string_equal(rig_call(&rig, "dgetrf", (void *[]){&m, &n, a, ipiv}, in_segment).text, "");
+    }
 }
 
 static void ddot_returns_its_result(void **state)
@@ -512,6 +535,7 @@ int main(void)
         cmocka_unit_test(dgesv_solves_a_large_system_in_a_segment),
         cmocka_unit_test(dgesv_takes_a_system_of_no_equations),
         cmocka_unit_test(a_singular_matrix_is_named_by_the_error_clause),
+        cmocka_unit_test(factors_of_a_singular_matrix_come_with_a_note),
         cmocka_unit_test(ddot_returns_its_result),
         cmocka_unit_test(dgemm_multiplies),
         cmocka_unit_test(arguments_may_lie_in_files_of_their_own),
