@@ -129,6 +129,8 @@ services_liblinks_la_SOURCES = \
 	services/nws/probe.h \
 	services/nws/probe_port.c \
 	services/nws/probe_port.h \
+	services/nws/ring_files.c \
+	services/nws/ring_files.h \
 	services/nws/series.c \
 	services/nws/series.h
 services_liblinks_la_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(CURL_CFLAGS)

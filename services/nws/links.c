@@ -4,6 +4,7 @@
 #include "core/forecast/path.h"
 #include "core/forecast/surprise.h"
 #include "services/nws/probe.h"
+#include "services/nws/ring_files.h"
 #include "util/clock.h"
 #include "util/config.h"
 #include "util/hash.h"
@@ -463,6 +464,17 @@ static bool make_folder(const char *state_dir, const char *folder)
     return (mkdir(state_dir, 0700) == 0 || errno == EEXIST) && (mkdir(folder, 0700) == 0 || errno == EEXIST);
 }
 
+static void open_folder(const struct links *links, const char *folder)
+{
+    if (!make_folder(links->state_dir, folder)) {
+        log_warning("%s: %s; measurements of links are kept in memory", folder, strerror(errno));
+        return;
+    }
+    const unsigned n = ring_files_drop_old(folder, MOST_PEERS);
+    if (n)
+        log_notice("%s: %u series of links that were not measured for long are gone", folder, n);
+}
+
 enum esp_status links_create(const struct links_options *options, struct links **created,
                              struct esp_error *error)
 {
@@ -482,9 +494,8 @@ enum esp_status links_create(const struct links_options *options, struct links *
     links->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
     links->ca = options->tls.ca ? strdup(options->tls.ca) : NULL;
     if (links->state_dir &&
-        snprintf(folder, sizeof folder, "%s/links", links->state_dir) < (int)sizeof folder &&
-        !make_folder(links->state_dir, folder))
-        log_warning("%s: %s; measurements of links are kept in memory", folder, strerror(errno));
+        snprintf(folder, sizeof folder, "%s/links", links->state_dir) < (int)sizeof folder)
+        open_folder(links, folder);
     pthread_mutex_init(&links->lock, NULL);
     pthread_mutex_init(&links->telling, NULL);
     pthread_condattr_init(&attributes);
