@@ -4,6 +4,7 @@
 
 #include "services/fast/fit.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -307,14 +308,37 @@ static enum esp_status measure(struct class_run *run, struct esp_error *error)
     return ESP_OK;
 }
 
-/* A journal that is newer than the model is of a measurement anew that was interrupted: it goes on. */
-static bool is_made(const struct class_run *run)
+#define SET_ASIDE ".damaged" /* no name of a model */
+
+/* False as well, and told, when it is damaged or of a later version: it stays until there is another one. */
+static bool is_readable(struct class_run *run)
 {
     struct arena arena = {0};
     struct cost_model model;
-    bool made = cost_load(run->path, &arena, &model, NULL) == ESP_OK && model.digest == run->model.digest;
+    struct esp_error why;
+    const enum esp_status status = cost_load(run->path, &arena, &model, &why);
+    const bool same = status == ESP_OK && model.digest == run->model.digest;
     arena_clear(&arena);
-    return made && !run->calibration->options.again && journal_is_old(run);
+    run->unreadable = status == ESP_INVALID || status == ESP_SYSTEM;
+    if (run->unreadable)
+        log_warning("%s; it is measured anew, and what is there is kept as %s%s then", why.text, run->path,
+                    SET_ASIDE);
+    return same;
+}
+
+/* A journal that was begun beside the model is of a measurement anew that was interrupted: it goes on. */
+static bool is_made(struct class_run *run)
+{
+    return is_readable(run) && !run->calibration->options.again && journal_is_old(run);
+}
+
+static enum esp_status save(const struct class_run *run, struct esp_error *error)
+{
+    char aside[CALIBRATE_PATH + sizeof SET_ASIDE];
+    snprintf(aside, sizeof aside, "%s%s", run->path, SET_ASIDE);
+    if (run->unreadable && rename(run->path, aside) != 0)
+        return error_errno(error, "%s cannot be set aside as %s", run->path, aside);
+    return cost_save(&run->model, run->path, error);
 }
 
 /* A little more than the budget, for what deserves another look. */
@@ -330,7 +354,7 @@ static enum esp_status make_model(struct class_run *run, struct esp_error *error
         status = fit_model(&run->model, &run->arena, error);
     if (status == ESP_OK)
         status = calibrate_again(run, has_time_left, error);
-    return status == ESP_OK ? cost_save(&run->model, run->path, error) : status;
+    return status == ESP_OK ? save(run, error) : status;
 }
 
 static enum esp_status begin_class(struct class_run *run, struct esp_error *error)
@@ -365,7 +389,8 @@ static enum esp_status calibrate_class(struct class_run *run, struct calibrate_r
         return ESP_OK;
     result->was_there = false;
     journal_read(run);
-    status = make_model(run, error);
+    if ((status = journal_begin(run, error)) == ESP_OK)
+        status = make_model(run, error);
     result->points += run->new_points;
     if (run->left_out > 0 && result->left_out == 0)
         result->why_left_out = run->why_left_out;

@@ -3,6 +3,7 @@
  * The journal of a calibration: a line for each size that was measured, beside the model to be made.
  */
 #include "sed/calibrate/calibrate_run.h"
+#include "util/crc32c.h"
 #include "util/log.h"
 #include "util/regular_file.h"
 
@@ -10,7 +11,55 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- which model it is to replace ---- */
+
+#define REPLACES "replaces "
+
+/* Of what is in the file, whole or not. False: there is none. */
+static bool checksum_of(const char *path, uint32_t *checksum)
+{
+    char bytes[4096];
+    size_t n;
+    FILE *file = regular_file_open(path, "r", NULL);
+    *checksum = 0;
+    while (file && (n = fread(bytes, 1, sizeof bytes, file)) > 0)
+        *checksum = crc32c(*checksum, bytes, n);
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+enum esp_status journal_begin(const struct class_run *run, struct esp_error *error)
+{
+    uint32_t checksum;
+    if (access(run->journal, F_OK) == 0 || !checksum_of(run->path, &checksum))
+        return ESP_OK;
+    FILE *file = regular_file_open(run->journal, "a", error);
+    if (!file)
+        return error->status;
+    fprintf(file, REPLACES "%08" PRIx32 " .\n", checksum);
+    return fclose(file) == 0 ? ESP_OK : error_errno(error, "%s cannot be written", run->journal);
+}
+
+bool journal_is_old(const struct class_run *run)
+{
+    uint32_t checksum, replaced;
+    char line[64] = "";
+    FILE *file = regular_file_open(run->journal, "r", NULL);
+    if (!file || !checksum_of(run->path, &checksum)) {
+        if (file)
+            fclose(file);
+        return true;
+    }
+    const bool begun = fgets(line, sizeof line, file) && line[strcspn(line, "\n")] == '\n' &&
+                       sscanf(line, REPLACES "%" SCNx32 " .", &replaced) == 1;
+    fclose(file);
+    return !begun || replaced != checksum;
+}
+
+/* ---- its lines ---- */
 
 /* A line ends in its point, so that one that was cut shows. */
 enum esp_status journal_note(struct class_run *run, const struct cost_measurement *m, struct esp_error *error)
@@ -157,6 +206,8 @@ void journal_read(struct class_run *run)
     while (fgets(line, sizeof line, file)) {
         struct cost_measurement m = {.seconds = 0};
         number++;
+        if (number == 1 && strncmp(line, REPLACES, sizeof REPLACES - 1) == 0)
+            continue;
         const enum note note = parse_note(run, line, &m);
         if (note != NOTE_GOOD)
             pass_over(&lines[note], number);
@@ -168,14 +219,4 @@ void journal_read(struct class_run *run)
          "expected a time, memory and sizes that can be, found a measurement that cannot");
     end_last_line(file);
     fclose(file);
-}
-
-bool journal_is_old(const struct class_run *run)
-{
-    struct stat model, journal;
-    if (stat(run->journal, &journal) != 0 || stat(run->path, &model) != 0)
-        return true;
-    return journal.st_mtim.tv_sec < model.st_mtim.tv_sec ||
-           (journal.st_mtim.tv_sec == model.st_mtim.tv_sec &&
-            journal.st_mtim.tv_nsec <= model.st_mtim.tv_nsec);
 }

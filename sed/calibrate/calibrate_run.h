@@ -18,6 +18,7 @@ struct class_run {
     struct cost_measurement measurements[CALIBRATE_MOST_POINTS];
     struct arena arena;
     char path[CALIBRATE_PATH], journal[CALIBRATE_PATH + 8];
+    bool unreadable; /* the model that is there: damaged, or of a later version */
     int64_t begun_ns;
     struct design_limits limits;
     unsigned new_points;
@@ -36,12 +37,15 @@ enum esp_status calibration_measure(struct calibration *calibration, const struc
  * and what cannot have been measured (no such size, quicker than any processor), is passed over, and told in
  * the log. */
 void journal_read(struct class_run *run);
+/* Behind journal_read(). A journal that there was not says which model it is to replace, if there is one: so
+ * it is known as the later one, whatever the clock showed. ESP_SYSTEM. */
+enum esp_status journal_begin(const struct class_run *run, struct esp_error *error);
 /* Adds a line. ESP_SYSTEM. */
 enum esp_status journal_note(struct class_run *run, const struct cost_measurement *m,
                              struct esp_error *error);
 /* What the measurement tells of the machine's speed, for the sizes that come next. */
 void journal_learn(struct class_run *run, const struct cost_measurement *m);
-/* The model has been made since the journal was written, or there is none. */
+/* The model has been made since the journal was begun, or there is none of both. */
 bool journal_is_old(const struct class_run *run);
 
 /* ---- sed/calibrate/calibrate_again.c ---- */

@@ -146,9 +146,41 @@ kills_leave_a_model() {
 }
 
 a_leftover_journal_goes() {
-    printf 'stale\n' >"$(echo state/models/ddot-*-1-0.model).points"
-    touch -d '1 hour ago' state/models/ddot-*.points
-    says 0 'is there already' calibrate ddot && ! ls state/models/*.points 2>/dev/null
+    model=$(echo state/models/ddot-*-1-0.model)
+    for line in stale 'replaces 01234567 .'; do
+        echo "$line" >"$model.points"
+        touch -d "${1:-1 hour ago}" "$model.points"
+        says 0 'is there already' calibrate ddot && ! ls state/models/*.points 2>/dev/null || return 1
+    done
+}
+
+# A clock that has jumped back since the model was written changes nothing.
+a_run_anew_goes_on() {
+    espalier calibrate --sed sed.conf --again --budget 600s --longest 20ms dasum >first 2>&1 &
+    runner=$!
+    wait_until some_points || return 1
+    kill -TERM "$runner"
+    wait "$runner"
+    journal=$(echo state/models/dasum-*.points)
+    whole=$(grep -c ' \.$' "$journal")
+    touch -d '1 day ago' "$journal"
+    calibrate --budget 1s --longest 20ms dasum >second 2>&1
+    cat second
+    ! grep -E 'is there already|expected a measurement' second || return 1
+    after=$(grep -c '^measured' state/models/dasum-*-1-0.model)
+    new=$(sed -n 's/^dasum .* of \([0-9]*\) new calls.*/\1/p' second)
+    echo "$whole lines, then $after sizes, $new of them new"
+    [ "$after" -ge $((new + whole - 1)) ] # the first line names the model
+}
+
+# Damaged, or of a later version: what is wrong is told, and nothing is lost.
+an_unreadable_model_is_told() { # EDIT TEXT
+    model=$(echo state/models/ddot-*-1-0.model)
+    sed -i "$1" "$model"
+    cp "$model" unreadable
+    says 0 "$2" calibrate --budget 1s --longest 5ms ddot || return 1
+    grep -F 'it is measured anew, and what is there is kept as' out && cmp unreadable "$model.damaged" &&
+        espalier forecast --plot model.svg "$model"
 }
 
 one_at_a_time() {
@@ -221,6 +253,10 @@ check "a size that was disturbed is measured again" a_disturbed_size_is_measured
 check "a calibration killed at random moments loses nothing" kills_lose_nothing
 check "and leaves a whole model, whatever it was killed at" kills_leave_a_model
 check "a journal older than its model goes" a_leftover_journal_goes
+check "whatever the clock showed when it was written" a_leftover_journal_goes '1 hour'
+check "one that was begun beside its model goes on" a_run_anew_goes_on
+check "a model of a later version is told and kept" an_unreadable_model_is_told '1s/ 1$/ 99/' ':1: expected a cost model of version 1 to '
+check "so is one that is damaged" an_unreadable_model_is_told '/^measured/s/1/2/' '-1-0.model'
 check "two calibrations of one folder are told apart" one_at_a_time
 check "a server that has nothing to do calibrates" idle_server
 check "work stops that at once, and nothing is lost" work_stops_it
