@@ -9,6 +9,8 @@ client/command/default_platform.c: etc/platform.conf
 CLEANFILES += client/command/default_platform.c
 noinst_LTLIBRARIES += client/command/libcommand.la
 client_command_libcommand_la_SOURCES = \
+	client/command/asking.c \
+	client/command/asking.h \
 	client/command/bar.c \
 	client/command/bar.h \
 	client/command/abstract_arguments.c \

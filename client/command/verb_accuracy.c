@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "client/command/admin.h"
+#include "client/command/asking.h"
 #include "client/command/missing.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
@@ -208,20 +209,52 @@ static void add_line(struct table *table, json_t *list, const char *server, cons
         show_figures(table, list, server, problem, strcmp(length, "short") == 0, n, &f);
 }
 
-static void ask_servers(const struct view *view, struct table *table, json_t *list, struct missing *missing)
+/* A server that is asked, by a thread. */
+struct asked {
+    const struct view *view;
+    const struct esp_node *node;
+    enum esp_status status;
+    char *text; /* what it said; "" where that is nothing */
+    struct esp_error error;
+};
+
+static void ask(void *arg)
 {
-    for (size_t i = 0; i < view->n; i++) {
-        char *text = NULL, *rest = NULL;
-        if (view->nodes[i].role != ESP_ROLE_SERVER || view->nodes[i].unreachable)
-            continue;
-        const enum esp_status status = admin_send(view, &view->nodes[i], "accuracy", NULL, 0, NULL, &text);
-        if (status != ESP_OK)
-            missing_add(missing, view->nodes[i].name, status, esp_last_error()->text);
-        for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
-            add_line(table, list, view->nodes[i].name, line);
-        free(text);
+    struct asked *asked = arg;
+    asked->status = admin_send(asked->view, asked->node, "accuracy", NULL, 0, NULL, &asked->text);
+    if (asked->status != ESP_OK)
+        asked->error = *esp_last_error();
+}
+
+static void take(struct asked *asked, struct table *table, json_t *list, struct missing *missing)
+{
+    char *rest = NULL, *text = asked->text;
+    if (asked->status != ESP_OK)
+        missing_add(missing, asked->node->name, asked->status, asked->error.text);
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+        add_line(table, list, asked->node->name, line);
+    free(text);
+}
+
+/* Side by side: one that hangs keeps nobody waiting but for itself. */
+static enum exit_code ask_servers(const struct command_line *command, const struct view *view,
+                                  struct table *table, json_t *list, struct missing *missing)
+{
+    size_t n = 0;
+    struct asked *all = calloc(view->n + 1, sizeof *all);
+    if (!all) {
+        command_complain(command->verb->name, "no memory for the answers of servers");
+        return EXIT_FAILED;
     }
+    for (size_t i = 0; i < view->n; i++)
+        if (view->nodes[i].role == ESP_ROLE_SERVER && !view->nodes[i].unreachable)
+            all[n++] = (struct asked){.view = view, .node = &view->nodes[i]};
+    asking_all(ask, all, n, sizeof *all);
+    for (size_t i = 0; i < n; i++)
+        take(&all[i], table, list, missing);
+    free(all);
     missing_all_lost(missing, view);
+    return EXIT_DONE;
 }
 
 static enum exit_code summarise_platform(const struct command_line *command)
@@ -238,15 +271,15 @@ static enum exit_code summarise_platform(const struct command_line *command)
     table_init(&table, 8, headings);
     json_t *list = json_array();
     struct missing missing = missing_begin(command);
-    ask_servers(&view, &table, list, &missing);
+    code = ask_servers(command, &view, &table, list, &missing);
     view_close(&view);
     grpc_finalize();
     const enum exit_code printed =
         show(command, &table, list, &missing,
              missing.code == EXIT_DONE ? "no server has a session to tell of (or a state_dir to note it in)"
                                        : "no server that answers has a session to tell of");
-    code = missing_end(&missing);
-    return code == EXIT_DONE ? printed : code;
+    const enum exit_code partial = missing_end(&missing);
+    return code != EXIT_DONE ? code : partial != EXIT_DONE ? partial : printed;
 }
 
 /* With what was before it in its place. A file in which no line is one of a server's is another file. */

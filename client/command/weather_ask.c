@@ -4,19 +4,16 @@
  */
 #include "config.h"
 
-#include "client/command/bar.h"
+#include "client/command/asking.h"
 #include "client/command/session.h"
 #include "client/command/weather.h"
 #include "core/message/message_basic.h"
-#include "util/thread_pool.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_PAGES 1000 /* of one node */
-#define AT_A_TIME  64
 
 static enum esp_status add(struct weather_rows *rows, const struct outlook *outlook, struct esp_error *error)
 {
@@ -80,16 +77,8 @@ static enum esp_status ask_page(const char *address, const char *name, size_t fi
 
 /* ---- many of them ---- */
 
-struct round {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    size_t answered;
-};
-
 /* A node that is asked, by a thread. */
 struct asked {
-    struct thread_job job;
-    struct round *round;
     const char *name, *address; /* who, and by whom it is asked */
     struct weather_rows rows;
     enum esp_status status;
@@ -108,31 +97,6 @@ static void ask(void *arg)
             asked->status = read_page(text, &asked->rows, &next, &asked->error);
         free(text);
     } while (asked->status == ESP_OK && next && ++pages < MOST_PAGES);
-    pthread_mutex_lock(&asked->round->lock);
-    asked->round->answered++;
-    pthread_cond_signal(&asked->round->changed);
-    pthread_mutex_unlock(&asked->round->lock);
-}
-
-static void ask_all(struct asked *all, size_t n, struct round *round)
-{
-    struct thread_pool *pool = NULL;
-    struct esp_error error;
-    struct bar bar;
-    if (thread_pool_create(AT_A_TIME, &pool, &error) != ESP_OK)
-        pool = NULL; /* one after the other, then */
-    bar_init(&bar);
-    for (size_t i = 0; i < n; i++)
-        if (!pool || !thread_pool_submit(pool, &all[i].job))
-            ask(&all[i]);
-    pthread_mutex_lock(&round->lock);
-    while (round->answered < n) {
-        bar_draw(&bar, (double)round->answered / (double)n, "%zu of %zu nodes", round->answered, n);
-        pthread_cond_wait(&round->changed, &round->lock);
-    }
-    pthread_mutex_unlock(&round->lock);
-    thread_pool_destroy(pool);
-    bar_clear(&bar);
 }
 
 /* What it told goes behind what others did. */
@@ -152,28 +116,20 @@ enum exit_code weather_ask_all(const struct command_line *command, const struct 
                                const size_t *wanted, size_t n, struct weather_rows *rows,
                                struct missing *missing)
 {
-    struct round round = {.answered = 0};
     struct asked *all = calloc(n + 1, sizeof *all);
     if (!all) {
         command_complain(command->verb->name, "no memory for the answers of nodes");
         return EXIT_FAILED;
     }
-    pthread_mutex_init(&round.lock, NULL);
-    pthread_cond_init(&round.changed, NULL);
     for (size_t i = 0; i < n; i++) {
         const struct esp_node *node = &view->nodes[wanted[i]], *top = view_top(view, node);
-        all[i] = (struct asked){.job = {.run = ask, .arg = &all[i]},
-                                .round = &round,
-                                .name = node->name,
-                                .address = top ? top->address : node->address};
+        all[i] = (struct asked){.name = node->name, .address = top ? top->address : node->address};
     }
-    ask_all(all, n, &round);
+    asking_all(ask, all, n, sizeof *all);
     for (size_t i = 0; i < n; i++) {
         take(&all[i], rows, missing);
         weather_clear(&all[i].rows);
     }
-    pthread_cond_destroy(&round.changed);
-    pthread_mutex_destroy(&round.lock);
     free(all);
     return EXIT_DONE;
 }

@@ -149,11 +149,11 @@ are_there() {
     [ "$(espalier weather --summary | grep -c '^h[123] ')" -eq 3 ]
 }
 check "all are there" wait_until are_there
-told_of_all() { # three that hang take as long as one
+told_of_all() { # VERB: three that hang take as long as one
     # shellcheck disable=SC2154
     kill -STOP "$pid_h1" "$pid_h2" "$pid_h3"
     begun=$(date +%s)
-    espalier weather >out 2>&1
+    espalier "$1" >out 2>&1
     code=$?
     took=$(($(date +%s) - begun))
     kill -CONT "$pid_h1" "$pid_h2" "$pid_h3"
@@ -161,5 +161,7 @@ told_of_all() { # three that hang take as long as one
     echo "exit code $code after $took s"
     [ $code -ne 0 ] && [ "$(grep -c 'h[123]: .*did not answer in time' out)" -eq 3 ] && [ $took -lt 10 ]
 }
-check "nodes that hang are waited for side by side" told_of_all
+check "nodes that hang are waited for side by side" told_of_all weather
+check "all have answered again" wait_until are_there
+check "so are servers that are asked how good their forecasts were" told_of_all accuracy
 finish
