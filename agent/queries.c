@@ -237,7 +237,8 @@ static struct message *list(struct agent *agent, const struct list *asked)
 
 static bool keep_weather(struct arena *arena, const struct extensions *all, struct extensions *kept)
 {
-    static const uint32_t tags[] = {EXTENSION_WEATHER, EXTENSION_LINK_BACK, EXTENSION_HOST_RATE};
+    static const uint32_t tags[] = {EXTENSION_WEATHER, EXTENSION_SENSES, EXTENSION_LINK_BACK,
+                                    EXTENSION_HOST_RATE, EXTENSION_HOST_LATENCY};
     enum { N = sizeof tags / sizeof *tags };
     struct extension *copies = arena_alloc(arena, N * sizeof *copies);
     if (!copies)

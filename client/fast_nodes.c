@@ -30,18 +30,23 @@ static bool is_ancestor(const struct esp_node *nodes, size_t n, const char *name
     return false;
 }
 
+struct way {
+    double latency_s, bandwidth_bps;
+    bool within_host;
+};
+
 /* Adds the links between a node and the first one above that is above (or is) the other: those up from it, or
  * those down to it. */
 static bool climb(const struct esp_node *nodes, size_t n, const struct esp_node *from,
-                  const struct esp_node *other, bool up, double *latency_s, double *bandwidth_bps)
+                  const struct esp_node *other, bool up, struct way *way)
 {
     for (int i = 0; i < MOST_DEPTH && !is_ancestor(nodes, n, from->name, other); i++) {
         if (!from->link_known)
             return false;
         const double rate_bps = up && from->back_bps > 0 ? from->back_bps : from->bandwidth_bps;
-        *latency_s += from->latency_s;
+        way->latency_s += from->latency_s;
         if (rate_bps > 0)
-            *bandwidth_bps = fmin(*bandwidth_bps, rate_bps);
+            way->bandwidth_bps = fmin(way->bandwidth_bps, rate_bps);
         if (!(from = find(nodes, n, from->parent)))
             return false;
     }
@@ -64,11 +69,9 @@ static enum esp_status no_node(const char *name, struct esp_error *error)
 }
 
 static enum esp_status find_way(const struct esp_node *nodes, size_t n, const char *source,
-                                const char *destination, double *latency_s, double *bandwidth_bps,
-                                struct esp_error *error)
+                                const char *destination, struct way *way, struct esp_error *error)
 {
-    *latency_s = 0;
-    *bandwidth_bps = HUGE_VAL;
+    *way = (struct way){.bandwidth_bps = HUGE_VAL};
     if (!source || !destination)
         return error_set(error, ESP_INVALID,
                          "a link has two ends: expected the names of two nodes as source and destination, "
@@ -78,11 +81,11 @@ static enum esp_status find_way(const struct esp_node *nodes, size_t n, const ch
     if (!from || !to)
         return no_node(from ? destination : source, error);
     if (share_host(from, to)) {
-        *bandwidth_bps = fmin(from->host_bps, to->host_bps);
+        *way = (struct way){fmax(from->host_latency_s, to->host_latency_s),
+                            fmin(from->host_bps, to->host_bps), true};
         return ESP_OK;
     }
-    if (!climb(nodes, n, from, to, true, latency_s, bandwidth_bps) ||
-        !climb(nodes, n, to, from, false, latency_s, bandwidth_bps))
+    if (!climb(nodes, n, from, to, true, way) || !climb(nodes, n, to, from, false, way))
         return error_set(error, ESP_NOT_FOUND,
                          "a link on the way from \"%s\" to \"%s\" has not been measured", source,
                          destination);
@@ -94,12 +97,14 @@ enum esp_status fast_comm_time(const char *source, const char *destination, uint
     struct esp_error *error = library_error();
     struct esp_node *nodes = NULL;
     size_t n = 0;
-    double latency_s, bandwidth_bps;
+    struct way way;
     enum esp_status status = esp_tree(NULL, &nodes, &n);
     if (status == ESP_OK)
-        status = find_way(nodes, n, source, destination, &latency_s, &bandwidth_bps, error);
+        status = find_way(nodes, n, source, destination, &way, error);
+    /* Windows are no matter within a host. */
     if (status == ESP_OK && seconds)
-        *seconds = path_time_s(latency_s, 1 / bandwidth_bps, (double)bytes);
+        *seconds = way.within_host ? way.latency_s + (double)bytes / way.bandwidth_bps
+                                   : path_time_s(way.latency_s, 1 / way.bandwidth_bps, (double)bytes);
     esp_tree_free(nodes);
     return status;
 }
@@ -137,7 +142,7 @@ enum esp_status fast_avail(enum fast_resource resource, const char *source, cons
     struct esp_error *error = library_error();
     struct esp_node *nodes = NULL;
     size_t n = 0;
-    double latency_s, bandwidth_bps;
+    struct way way;
     if (!amount)
         return error_set(error, ESP_INVALID, "expected a place for the amount, found NULL");
     enum esp_status status = esp_tree(NULL, &nodes, &n);
@@ -145,9 +150,9 @@ enum esp_status fast_avail(enum fast_resource resource, const char *source, cons
         return status;
     const struct esp_node *node = find(nodes, n, source);
     if (resource == FAST_BANDWIDTH || resource == FAST_LATENCY) {
-        status = find_way(nodes, n, source, destination, &latency_s, &bandwidth_bps, error);
+        status = find_way(nodes, n, source, destination, &way, error);
         if (status == ESP_OK)
-            *amount = resource == FAST_LATENCY ? latency_s : bandwidth_bps;
+            *amount = resource == FAST_LATENCY ? way.latency_s : way.bandwidth_bps;
     } else if (!source) {
         status = error_set(error, ESP_INVALID, "expected the name of a node as source, found NULL");
     } else if (!node) {

@@ -25,8 +25,10 @@ struct forest {
 static void add_weather(struct esp_node *node, const struct extensions *extensions)
 {
     struct weather weather;
+    node->senses = extension_find(extensions, EXTENSION_SENSES) != NULL;
     if (!weather_get(extensions, &weather))
         return;
+    node->senses = 1;
     node->cpu_available = weather.available;
     node->cpu_forecast = weather.forecast;
     node->cpu_error = weather.error;
@@ -36,6 +38,12 @@ static void add_weather(struct esp_node *node, const struct extensions *extensio
     node->n_cpu_history = weather.n;
     for (uint32_t i = 0; i < weather.n; i++)
         node->cpu_history[i] = weather.shares[i] / 250.0;
+}
+
+static double positive(const struct extensions *extensions, uint32_t tag)
+{
+    double value;
+    return terms_get_real(extensions, tag, &value) && value > 0 && isfinite(value) ? value : 0;
 }
 
 static enum esp_status add_node(struct forest *forest, const struct node_record *from, const char *parent,
@@ -76,9 +84,8 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
         node.disabled = (unsigned)disabled;
     if (node.unreachable && terms_get_integer(&from->extensions, EXTENSION_EXPECTED, &expected_ms))
         node.expected_s = (double)expected_ms / 1e3;
-    if (!terms_get_real(&from->extensions, EXTENSION_HOST_RATE, &node.host_bps) || !(node.host_bps > 0) ||
-        !isfinite(node.host_bps))
-        node.host_bps = 0;
+    node.host_bps = positive(&from->extensions, EXTENSION_HOST_RATE);
+    node.host_latency_s = positive(&from->extensions, EXTENSION_HOST_LATENCY);
     const struct extension *left_out = extension_find(&from->extensions, EXTENSION_LEFT_OUT);
     if (left_out && left_out->length == sizeof node.left_out)
         memcpy(&node.left_out, left_out->value, sizeof node.left_out);

@@ -699,7 +699,7 @@ struct esp_node {
     uint64_t memory_total, memory_free; /* bytes for sessions */
     uint64_t completed, failed;         /* sessions since its start */
     double cpu_available;           /* share of a processor that a session would get now beside the load of
-                                     * others, from 0 to 1; 0: the server has no sensor */
+                                     * others, from 0 to 1; 0: the server has no sensor, or see `senses` */
     double cpu_forecast, cpu_error; /* of that, for the next seconds, with its expected error */
     uint64_t machine_memory_free, machine_disk_free; /* bytes, of the whole machine; 0: not told */
     double cpu_step_s;                               /* between the values of the history */
@@ -713,7 +713,9 @@ struct esp_node {
     unsigned disabled; /* problems that an administrator has disabled there */
     double
         expected_s; /* it was ended, age_s ago, and is expected to run again within so many seconds; 0: not */
-    double host_bps; /* bytes per second between daemons of its host, through memory; 0: not measured */
+    double host_bps;       /* bytes per second between daemons of its host, through memory; 0: not measured */
+    double host_latency_s; /* of a message between daemons of its host, one way; 0: not measured */
+    int senses;            /* it has a sensor, which has not told anything yet where cpu_available is 0 */
 };
 
 /* All nodes, parents before their children: the redirector (when one is configured), each master agent and

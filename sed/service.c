@@ -284,6 +284,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .errands = service->errands,
         .fetched = on_fetched,
         .host_bps = host_rate_measure(),
+        .host_latency_s = host_latency_measure(),
         .fetched_arg = service,
         .porters = service->porters ? porters_list : NULL,
         .lenders = service->porters ? porters_lenders : NULL,

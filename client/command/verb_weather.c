@@ -86,7 +86,9 @@ static enum exit_code print(const struct command_line *command, const struct vie
         if (view->nodes[i].role == ESP_ROLE_SERVER && !view->nodes[i].unreachable &&
             !(view->nodes[i].cpu_available > 0) && !wanted->resource &&
             may_tell(view, &view->nodes[i], wanted))
-            printf("%s has no sensor of its machine\n", view->nodes[i].name);
+            printf(view->nodes[i].senses ? "%s has read nothing of its machine yet\n"
+                                         : "%s has no sensor of its machine\n",
+                   view->nodes[i].name);
     return command_flush();
 }
 

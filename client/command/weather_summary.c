@@ -77,7 +77,7 @@ static const char *cell(const struct esp_node *node, enum column column, char te
     case COLUMN_CPU_PLOT:
         if (node->cpu_available > 0)
             return weather_plot(node->cpu_history, node->n_cpu_history, 1, text);
-        return node->role == ESP_ROLE_SERVER ? "no sensor" : text;
+        return node->role != ESP_ROLE_SERVER ? text : node->senses ? "nothing read yet" : "no sensor";
     case COLUMNS:
         break;
     }

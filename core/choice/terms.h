@@ -16,6 +16,8 @@
 #define EXTENSION_PROPERTIES 51 /* texts: words that requests may ask for ("gpu", "site=lyon") */
 #define EXTENSION_INCOMING   52 /* an integer: bytes of arguments on their way to it */
 #define EXTENSION_WEATHER    56 /* struct weather, as weather_put() has it */
+/* Empty: a server has a sensor of its processor, which has not told anything yet (EXTENSION_WEATHER). */
+#define EXTENSION_SENSES 145
 #define EXTENSION_MEMORY_HELD                                                                                \
     81 /* an integer: bytes that calls could take if others on its machine had not */
 #define EXTENSION_RANKS_TROUBLE                                                                              \

@@ -18,7 +18,10 @@
 #define EXTENSION_FETCHED_LINKS 34
 /* Of a server's record in a tree, in place of those: the rate within its host alone, as a double. */
 #define EXTENSION_HOST_RATE 131
-#define CAP_TOLD_LINKS      64 /* in one message; more are left out */
+/* And how long a message takes there, in seconds, as a double; above 0, left out by servers that have not
+ * measured it. */
+#define EXTENSION_HOST_LATENCY 146
+#define CAP_TOLD_LINKS         64 /* in one message; more are left out */
 /* Of those of a client's links whose way back has a rate of its own: the same with that, in their order. */
 #define EXTENSION_CLIENT_LINKS_BACK 36
 /* Of those of a client's links of which only short transfers have told: the same with the rate that these

@@ -181,8 +181,11 @@ static uint32_t depth(const struct knowledge *k, const struct knowledge_node *no
 static bool add_host_rate(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
     struct path host;
-    return node->role != ROLE_SERVER || !node_fetched(node, node->name, &host) ||
-           terms_add_real(&record->extensions, EXTENSION_HOST_RATE, host.bandwidth_bps, arena);
+    if (node->role != ROLE_SERVER || !node_fetched(node, node->name, &host))
+        return true;
+    return terms_add_real(&record->extensions, EXTENSION_HOST_RATE, host.bandwidth_bps, arena) &&
+           (!(host.latency_s > 0) ||
+            terms_add_real(&record->extensions, EXTENSION_HOST_LATENCY, host.latency_s, arena));
 }
 
 bool knowledge_tree(const struct knowledge *k, const struct node_record *own, struct arena *arena,

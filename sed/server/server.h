@@ -92,7 +92,7 @@ struct server_options {
      * endpoint's lock. NULL: nobody wants to know. */
     void (*fetched)(void *arg, const char *from, uint64_t bytes, double seconds);
     void *fetched_arg;
-    double
+    double host_latency_s, /* of a message between daemons of this host; 0: not measured */
         host_bps; /* bytes per second between daemons of this host, until they are timed; 0: not measured */
     /* The porters that carry pieces now (sed/porter/porter_order.h). Any thread, without the lock. NULL: the
      * server carries none. */

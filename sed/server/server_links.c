@@ -123,7 +123,9 @@ bool server_tell_links(struct server *server, bool complete, struct arena *arena
     if (!complete && server->fetched_told)
         return true;
     if (server->options.host_bps > 0)
-        links[n++] = (struct told_link){.peer = server->name, .path = {true, 0, server->options.host_bps, 0}};
+        links[n++] =
+            (struct told_link){.peer = server->name,
+                               .path = {true, server->options.host_latency_s, server->options.host_bps, 0}};
     DL_FOREACH(server->fetched, link)
     if (link->path.known)
         links[n++] = (struct told_link){.peer = link->peer, .path = link->path};

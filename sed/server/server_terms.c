@@ -65,6 +65,9 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
         return false;
     if (server->weather.available > 0 && !terms_add_weather(extensions, &server->weather, arena))
         return false;
+    if (server->options.senses && !(server->weather.available > 0) &&
+        !extension_add(extensions, EXTENSION_SENSES, "", 0, arena))
+        return false;
     return server->options.n_properties == 0 ||
            terms_add_texts(extensions, EXTENSION_PROPERTIES, server->options.properties,
                            server->options.n_properties, arena);

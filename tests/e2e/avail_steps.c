@@ -12,12 +12,16 @@
 
 static int move_on_host(const char *from, const char *to)
 {
-    double short_s, long_s, rate_bps;
+    double short_s, long_s, rate_bps, latency_s;
     MUST(fast_comm_time(from, to, 1000000, &short_s));
     MUST(fast_comm_time(from, to, 100000000, &long_s));
     MUST(fast_avail(FAST_BANDWIDTH, from, to, &rate_bps));
-    HOLDS(short_s > 0 && long_s > 50 * short_s && long_s < 10);
+    HOLDS(short_s > 0 && long_s > 10 * short_s && long_s < 10);
     HOLDS(rate_bps > 1e7 && rate_bps < 1e12);
+    MUST(fast_avail(FAST_LATENCY, from, to, &latency_s));
+    HOLDS(latency_s > 0 && latency_s < 0.1);
+    MUST(fast_comm_time(from, to, 1, &short_s));
+    HOLDS(short_s >= latency_s);
     MUST(fast_comm_time(from, from, 1000000, &short_s));
     HOLDS(short_s == 0);
     return 0;

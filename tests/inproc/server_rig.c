@@ -213,6 +213,8 @@ static void take_report(struct rig *rig, const struct report *report)
     rig->record = *record;
     rig->ranks_trouble = extension_find(&record->extensions, EXTENSION_RANKS_TROUBLE) != NULL;
     rig->returns = extension_find(&record->extensions, EXTENSION_BACK_SOON) != NULL;
+    rig->senses = extension_find(&record->extensions, EXTENSION_SENSES) != NULL;
+    rig->sensed = extension_find(&record->extensions, EXTENSION_WEATHER) != NULL;
     rig->models += extension_find(&record->extensions, EXTENSION_COST_MODELS) != NULL;
     take_speeds(rig, extension_find(&record->extensions, EXTENSION_PROBLEM_SPEEDS));
     assert_int_equal(record->n_free_in, record->slots);
@@ -369,6 +371,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
                                                   : 1e9,
         .cpu_quota = options->cpu_quota,
         .confined = options->confined,
+        .senses = options->senses,
         .seed = 1,
         .clock = transport_clock(rig->transport),
         .workers = &rig->pool.workers,

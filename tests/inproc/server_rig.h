@@ -64,6 +64,7 @@ struct rig {
     enum esp_status welcomed;           /* what it said to a hello */
     struct node_record record;          /* the newest, without its pointers */
     bool ranks_trouble, returns;        /* in it */
+    bool senses, sensed;                /* in it: a sensor that told nothing yet; the weather */
     struct problem_speeds speeds;       /* of problems that were called, as told last */
     double first_free_s;
     uint64_t mark_master, mark_number;
@@ -90,6 +91,7 @@ struct rig_options {
     double cpu_share;   /* of the wall time that measured jobs take; 0: not told */
     double (*cpu_quota)(void);
     bool confined;
+    bool senses; /* the test tells of the processor */
     bool parent;
     const char *problems;    /* description text; NULL: "copy" and "task" */
     uint64_t store_memory;   /* data live there; 0: none do */

@@ -717,6 +717,18 @@ static void a_measurement_that_fails_keeps_the_first_guess(void **state)
 #define PLAIN(test)   cmocka_unit_test_setup_teardown(test, open_plain, close_rig)
 #define SPECIAL(test) cmocka_unit_test_teardown(test, close_rig)
 
+/* Agents, and who looks at the weather, tell it from one that has none. */
+static void a_sensor_that_has_read_nothing_yet_is_told(void **state)
+{
+    (void)state;
+    open_with((struct rig_options){.senses = true});
+    rig_run(&rig, 2);
+    assert_true(rig.senses && !rig.sensed);
+    server_sense(rig.server, 0.5, 0, 0);
+    rig_run(&rig, 2);
+    assert_true(!rig.senses && rig.sensed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -750,6 +762,7 @@ int main(void)
         SPECIAL(competitors_count_when_they_stay),
         SPECIAL(competitors_on_the_only_processor_count_at_once),
         SPECIAL(a_measurement_that_fails_keeps_the_first_guess),
+        SPECIAL(a_sensor_that_has_read_nothing_yet_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
