@@ -70,6 +70,17 @@ static bool is_kept(const struct directory_watch *watch, const char *name)
            directory_tree_find(&watch->tree, entry);
 }
 
+static bool has_descriptions(const struct directory_watch *watch)
+{
+    bool found = false;
+    DIR *folder = *watch->problems ? opendir(watch->problems) : NULL;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));)
+        found = is_file_name(entry->d_name);
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
 static void forget_old_descriptions(const struct directory_watch *watch)
 {
     char path[4400];
@@ -114,12 +125,19 @@ static void keep_descriptions(struct directory_watch *watch)
 
 /* ---- reading ---- */
 
+/* What there is of it while it is away. */
+static const char *what_serves(const struct directory_watch *watch)
+{
+    return watch->tree.n         ? "what it last said serves"
+           : watch->has_problems ? "its descriptions of problems serve as they are kept"
+                                 : "nothing is kept of it";
+}
+
 static void note_away(struct directory_watch *watch, const struct esp_error *why)
 {
     pthread_mutex_lock(&watch->lock);
     if (!watch->away)
-        log_warning("the directory is away: %s; %s", why->text,
-                    watch->tree.n ? "what it last said serves" : "nothing is kept of it");
+        log_warning("the directory is away: %s; %s", why->text, what_serves(watch));
     watch->away = true;
     snprintf(watch->why, sizeof watch->why, "%.250s", why->text);
     pthread_mutex_unlock(&watch->lock);
@@ -192,6 +210,8 @@ static void read_kept(struct directory_watch *watch)
     directory_tree_clear(&tree);
     if (status != ESP_OK && status != ESP_NOT_FOUND)
         log_warning("what was kept of the directory is damaged: %s", error.text);
+    if (status != ESP_NOT_FOUND)
+        watch->has_problems = has_descriptions(watch); /* each is a file of its own, and whole */
 }
 
 /* ---- writing ---- */
@@ -415,8 +435,7 @@ void directory_watch_health(struct directory_watch *watch, char *text, size_t si
 {
     pthread_mutex_lock(&watch->lock);
     if (watch->away)
-        snprintf(text, size, "; the directory is away (%s)%s", watch->why,
-                 watch->tree.n ? ": what it last said serves" : "");
+        snprintf(text, size, "; the directory is away (%s): %s", watch->why, what_serves(watch));
     else
         *text = 0;
     pthread_mutex_unlock(&watch->lock);

@@ -16,6 +16,11 @@
 #define COLUMNS 78
 #define JOINED  '\r' /* where ldif_getline() has taken the end of a line and a blank out */
 
+/* What we write is remarks in front and behind, too: a file that was cut between two entries would say that
+ * the others are gone. */
+#define WHOLE "# whole up to the line \"# end\"\n"
+#define END   "# end\n"
+
 struct reader {
     const char *path;
     unsigned line; /* where the record begins */
@@ -259,6 +264,14 @@ static enum esp_status read_records(struct reader *reader, const char *text, siz
     return status;
 }
 
+/* Files of others need not say where they end. */
+static bool is_cut(const char *text, size_t length)
+{
+    const size_t head = sizeof WHOLE - 1;
+    return length >= head && memcmp(text, WHOLE, head) == 0 &&
+           !memmem(text + head - 1, length - head + 1, "\n" END, sizeof END);
+}
+
 enum esp_status ldif_parse(const char *text, size_t length, const char *path, struct directory_tree *tree,
                            const char **base, struct esp_error *error)
 {
@@ -274,6 +287,12 @@ enum esp_status ldif_parse(const char *text, size_t length, const char *path, st
         status = read_records(&reader, text, length);
     if (status == ESP_OK && tree->n == 0)
         status = error_set(error, ESP_SYNTAX, "%s: expected entries, found none", path);
+    if (status == ESP_OK && is_cut(text, length))
+        status =
+            error_set(error, ESP_SYNTAX,
+                      "%s: expected all that was written, up to the line \"# end\", found a file that was "
+                      "cut (one that was shortened on purpose goes without its first line)",
+                      path);
     if (status == ESP_OK)
         *base = reader.base;
     else
@@ -376,8 +395,10 @@ enum esp_status ldif_write(struct directory_tree *tree, const char *base, FILE *
 {
     bool good = true;
     directory_tree_sort(tree);
+    fputs(WHOLE, file);
     for (size_t i = 0; i < tree->n && good; i++)
         good = write_entry(tree->entries[i], base, file);
+    fputs(END, file);
     return good ? ESP_OK : error_no_memory(error, "a directory's text");
 }
 

@@ -136,6 +136,32 @@ static void what_is_written_is_read_back(void **state)
     unlink(path);
 }
 
+/* Also between two entries, where what is left is good as it stands: the others would count as deleted. */
+static void what_was_cut_is_not_read(void **state)
+{
+    (void)state;
+    struct directory_tree tree = {0}, again = {0};
+    struct esp_error error;
+    const char *base;
+    char *text;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    assert_int_equal(gather_base(&tree, &error), ESP_OK);
+    assert_int_equal(ldif_write(&tree, "ou=espalier", file, &error), ESP_OK);
+    fclose(file);
+    assert_true(tree.n > 3);
+    for (size_t n = 0; n < length; n++) {
+        if (ldif_parse(text, n, "x.ldif", &again, &base, &error) == ESP_OK)
+            fail_msg("cut at %zu of %zu bytes", n, length);
+        assert_int_equal(error.status, ESP_SYNTAX);
+    }
+    assert_int_equal(ldif_parse(text, length, "x.ldif", &again, &base, &error), ESP_OK);
+    assert_int_equal(again.n, tree.n);
+    directory_tree_clear(&again);
+    directory_tree_clear(&tree);
+    free(text);
+}
+
 /* LDAP servers escape by digits what we escape by a backslash. */
 static void a_name_is_one_however_it_is_written(void **state)
 {
@@ -679,6 +705,7 @@ int main(void)
         cmocka_unit_test(the_base_needs_no_record_of_its_own),
         cmocka_unit_test(mistakes_are_told_with_their_lines),
         cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(what_was_cut_is_not_read),
         cmocka_unit_test(a_name_is_one_however_it_is_written),
         cmocka_unit_test(names_that_differ_in_capitals_only_are_told),
         cmocka_unit_test(an_entry_that_is_too_large_is_told_with_its_line),
