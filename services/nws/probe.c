@@ -89,6 +89,23 @@ static enum esp_status perform(CURL *handle, const char *url, const char *page, 
                      answered);
 }
 
+/* Whatever else answers there, with pages of its own, would seem a link without end. */
+static enum esp_status fetch(CURL *handle, const char *url, double bytes, struct esp_error *error)
+{
+    char page[64];
+    curl_off_t came = 0;
+    snprintf(page, sizeof page, "bytes?n=%.0f", bytes);
+    enum esp_status status = perform(handle, url, page, error);
+    if (status != ESP_OK)
+        return status;
+    curl_easy_getinfo(handle, CURLINFO_SIZE_DOWNLOAD_T, &came);
+    if ((double)came == bytes)
+        return ESP_OK;
+    return error_set(error, ESP_PROTOCOL,
+                     "probe: expected %.0f bytes, found %.0f: another program answers there", bytes,
+                     (double)came);
+}
+
 static double time_of(CURL *handle, CURLINFO what)
 {
     curl_off_t us = 0;
@@ -146,7 +163,7 @@ static enum esp_status measure_latency(CURL *handle, const char *url, struct lin
     curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(handle, CURLOPT_HEADERDATA, &ping);
     for (int i = 0; i < PINGS || (i < PINGS_MOST && second_s > AGREEING * least_s); i++) {
-        if (perform(handle, url, "bytes?n=1", error) != ESP_OK)
+        if (fetch(handle, url, 1, error) != ESP_OK)
             return error->status;
         if (i == 0)
             measurement->connect_ms = 1e3 * (time_of(handle, CURLINFO_CONNECT_TIME_T) -
@@ -177,10 +194,8 @@ typedef enum esp_status transfer_once(CURL *handle, const char *url, double byte
 static enum esp_status fetch_once(CURL *handle, const char *url, double bytes, double trip_s, double *took_s,
                                   struct esp_error *error)
 {
-    char page[64];
     (void)trip_s;
-    snprintf(page, sizeof page, "bytes?n=%.0f", bytes);
-    enum esp_status status = perform(handle, url, page, error);
+    enum esp_status status = fetch(handle, url, bytes, error);
     *took_s = time_of(handle, CURLINFO_TOTAL_TIME_T) - time_of(handle, CURLINFO_STARTTRANSFER_TIME_T);
     return status;
 }

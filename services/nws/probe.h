@@ -16,7 +16,8 @@
 
 /* Measures the link from the port of that URL to here; `tls` (may be NULL) says whom ports of HTTPS have to
  * be vouched for by. *busy_s gets how long the link was busy. `stop` (may be NULL) ends it early.
- * ESP_UNREACHABLE, ESP_TIMEOUT, ESP_REFUSED (not our secret, too much asked), ESP_PROTOCOL, ESP_CANCELLED. */
+ * ESP_UNREACHABLE, ESP_TIMEOUT, ESP_REFUSED (not our secret, too much asked), ESP_PROTOCOL (what came is not
+ * what was asked for), ESP_CANCELLED. */
 enum esp_status probe_link(const char *url, const struct probe_tls *tls, int64_t timeout_ms,
                            const volatile bool *stop, struct link_measurement *measurement, double *busy_s,
                            struct esp_error *error);

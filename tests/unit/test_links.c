@@ -19,6 +19,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -587,6 +588,56 @@ static double least_raw_s(const char *url)
 }
 
 /* On one processor the port's thread has often answered before the sender goes on. */
+/* Answers each request with this, as another program might that has the port. */
+struct other_program {
+    int listener;
+    const char *answer;
+};
+
+static void *answer_all(void *self)
+{
+    const struct other_program *other = self;
+    char request[4096];
+    int fd;
+    while ((fd = accept(other->listener, NULL, NULL)) >= 0) {
+        while (recv(fd, request, sizeof request, 0) > 0 &&
+               send(fd, other->answer, strlen(other->answer), MSG_NOSIGNAL) > 0)
+            ;
+        close(fd);
+    }
+    return NULL;
+}
+
+/* Pages of another length than was asked for would tell of a link that is as quick as anything. */
+static void what_another_program_answers_is_no_measurement(void **state)
+{
+    (void)state;
+    static const char *const answers[] = {
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", /* as long as the first one that is asked for */
+        "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /\r\n\r\n"};
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t length = sizeof address;
+        struct other_program other = {socket(AF_INET, SOCK_STREAM, 0), answers[i]};
+        struct link_measurement measurement = {0};
+        struct esp_error error = {0};
+        double busy_s = 0;
+        char url[64];
+        pthread_t thread;
+        assert_int_equal(bind(other.listener, (struct sockaddr *)&address, sizeof address), 0);
+        assert_int_equal(listen(other.listener, 8), 0);
+        assert_int_equal(getsockname(other.listener, (struct sockaddr *)&address, &length), 0);
+        assert_int_equal(pthread_create(&thread, NULL, answer_all, &other), 0);
+        snprintf(url, sizeof url, "http://127.0.0.1:%u/secret", ntohs(address.sin_port));
+        const enum esp_status status = probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error);
+        shutdown(other.listener, SHUT_RDWR);
+        pthread_join(thread, NULL);
+        close(other.listener);
+        assert_int_equal(status, i < 3 ? ESP_PROTOCOL : ESP_REFUSED);
+    }
+}
+
 static void a_latency_is_what_a_small_message_takes_there_and_back(void **state)
 {
     (void)state;
@@ -845,6 +896,7 @@ int main(void)
         cmocka_unit_test(a_transfer_in_which_an_end_was_stopped_does_not_count),
         cmocka_unit_test(links_that_are_measured_no_more_make_room),
         cmocka_unit_test(files_of_links_that_went_long_ago_go),
+        cmocka_unit_test(what_another_program_answers_is_no_measurement),
         cmocka_unit_test(a_daemon_that_starts_drops_files_of_old_links),
         cmocka_unit_test(a_port_serves_those_who_know_it),
         cmocka_unit_test(a_latency_is_what_a_small_message_takes_there_and_back),
