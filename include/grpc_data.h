@@ -116,10 +116,11 @@ grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, cons
  * GRPC_OTHER_ERROR_CODE: another mode. */
 grpc_error_t grpc_data_wait(const grpc_data_t **list, grpc_completion_mode_t mode, grpc_data_t **returned);
 
-/* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. Of
- * a container: GRPC_INFO_STATUS is the worst of those in it ("failed", "moving", "empty", also where a rank
- * has no data, "ready"); GRPC_INFO_PLACES each server that has one of them; GRPC_INFO_IDENTITY and
- * GRPC_INFO_MODE a word for each rank, "-" where there is none. */
+/* *info is for free(). `server`: GRPC_INFO_PLACES tells that server only when it has the value; NULL: all. It
+ * is GRPC_OTHER_ERROR_CODE where nobody is reached who has it or knows that it is gone. Of a container:
+ * GRPC_INFO_STATUS is the worst of those in it ("failed", "moving", "empty", also where a rank has no data,
+ * "ready"); GRPC_INFO_PLACES each server that has one of them; GRPC_INFO_IDENTITY and GRPC_INFO_MODE a word
+ * for each rank, "-" where there is none. */
 grpc_error_t grpc_data_getinfo(const grpc_data_t *data, grpc_data_info_type_t tag, const char *server,
                                char **info);
 

@@ -18,27 +18,42 @@ static size_t piece(uint64_t left)
     return left < PIECE ? (size_t)left : PIECE;
 }
 
-enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, struct esp_error *error)
+enum esp_status contents_open(const char *path, int *file, uint64_t *bytes, struct esp_error *error)
 {
     struct stat info;
-    char *memory = NULL;
+    enum esp_status status = ESP_OK;
     int fd =
         open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to is not waited for */
     if (fd < 0) {
-        enum esp_status status = errno == ENOENT ? ESP_NOT_FOUND : ESP_SYSTEM;
+        status = errno == ENOENT ? ESP_NOT_FOUND : ESP_SYSTEM;
         error_errno(error, "cannot open %s", path);
         if (error)
             error->status = status;
         return status;
     }
-    enum esp_status status = ESP_OK;
     if (fstat(fd, &info) != 0)
         status = error_errno(error, "cannot read %s", path);
     else if (!S_ISREG(info.st_mode))
         status = error_set(error, ESP_SYNTAX, "%s: expected a regular file", path);
-    else if (!(memory = malloc((size_t)info.st_size + 1)))
+    if (status != ESP_OK) {
+        close(fd);
+        return status;
+    }
+    *file = fd;
+    *bytes = (uint64_t)info.st_size;
+    return ESP_OK;
+}
+
+enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, struct esp_error *error)
+{
+    int fd;
+    uint64_t size = 0, done = 0;
+    enum esp_status status = contents_open(path, &fd, &size, error);
+    if (status != ESP_OK)
+        return status;
+    char *memory = malloc((size_t)size + 1);
+    if (!memory)
         status = error_no_memory(error, path);
-    uint64_t size = status == ESP_OK ? (uint64_t)info.st_size : 0, done = 0;
     while (status == ESP_OK && done < size) {
         ssize_t n = read(fd, memory + done, piece(size - done));
         if (n < 0 && errno == EINTR)

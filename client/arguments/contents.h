@@ -8,6 +8,10 @@
 #include "util/error.h"
 #include <stdint.h>
 
+/* Opens a regular file for reading; its size is what it is now. ESP_NOT_FOUND, ESP_SYNTAX (a folder, a pipe),
+ * ESP_SYSTEM. Waits for nobody. */
+enum esp_status contents_open(const char *path, int *file, uint64_t *bytes, struct esp_error *error);
+
 /* Reads a whole regular file into malloc'ed memory (never NULL on success). ESP_NOT_FOUND, ESP_SYNTAX
  * (a folder, a pipe), ESP_SYSTEM, ESP_NO_MEMORY. Waits for nobody. */
 enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, struct esp_error *error);

@@ -9,6 +9,15 @@
 
 /* ---- knowing ---- */
 
+/* For free(); NULL without memory, as is told. */
+static char *copy_of(const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        error_no_memory(library_error(), "a text");
+    return copy;
+}
+
 static char *dimensions_text(const struct grid_data *grid)
 {
     char text[CAP_DIMS * 24] = "";
@@ -18,7 +27,7 @@ static char *dimensions_text(const struct grid_data *grid)
     for (uint32_t i = 0; i < grid->shape.n_dims; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%" PRId64, i ? " " : "",
                                    grid->shape.dims[i]);
-    return strdup(text);
+    return copy_of(text);
 }
 
 static const char *const status_names[] = {"ready", "empty", "moving", "failed"};
@@ -55,12 +64,15 @@ static void add_word(struct words *words, const char *word)
     words->any = true;
 }
 
-/* For free(); NULL without memory. */
-static char *words_end(struct words *words)
+/* For free(); NULL without memory, or where finding them failed. */
+static char *words_end(struct words *words, enum esp_status status)
 {
-    if (words->file && fclose(words->file) == 0)
+    const bool whole = words->file && fclose(words->file) == 0;
+    if (whole && status == ESP_OK)
         return words->text;
     free(words->text);
+    if (status == ESP_OK)
+        error_no_memory(library_error(), "a text");
     return NULL;
 }
 
@@ -73,16 +85,23 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* Servers that are named already, by data of the same container, are not named again. */
-static void add_places(struct words *words, const char *datum, const char *server, struct engine *engine)
+/* Servers that are named already, by data of the same container, are not named again. What is gone is on
+ * none, which only those say who are reached: where they are not, nobody knows. */
+static enum esp_status add_places(struct words *words, const char *datum, const char *server,
+                                  struct engine *engine)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     size_t n = 0;
-    if (*datum && data_find(engine, datum, true, holders, &n, library_error()) != ESP_OK)
-        n = 0;
+    const enum esp_status status =
+        *datum ? data_find(engine, datum, true, holders, &n, library_error()) : ESP_OK;
+    if (status == ESP_NOT_FOUND)
+        return ESP_OK;
+    if (status != ESP_OK)
+        return status;
     for (size_t i = 0; words->file && fflush(words->file) == 0 && i < n; i++)
         if ((!server || strcmp(server, holders[i].server) == 0) && !has_word(words->text, holders[i].server))
             add_word(words, holders[i].server);
+    return ESP_OK;
 }
 
 static const char *mode_text(const struct grid_data *grid)
@@ -98,13 +117,13 @@ static char *tell(struct grid_data *grid, grpc_data_info_type_t tag, const char 
     holding_datum(grid->holding, datum);
     switch (tag) {
     case GRPC_INFO_STATUS:
-        return strdup(status_names[status_of(grid)]);
+        return copy_of(status_names[status_of(grid)]);
     case GRPC_INFO_TYPE:
-        return strdup(base_type_name(grid->shape.type));
+        return copy_of(base_type_name(grid->shape.type));
     case GRPC_INFO_DIMENSIONS:
         return dimensions_text(grid);
     case GRPC_INFO_MODE:
-        return strdup(mode_text(grid));
+        return copy_of(mode_text(grid));
     case GRPC_INFO_INPUTS:
         return grid_uris_text(&grid->inputs);
     case GRPC_INFO_OUTPUTS:
@@ -112,10 +131,9 @@ static char *tell(struct grid_data *grid, grpc_data_info_type_t tag, const char 
     case GRPC_INFO_IDENTITY:
         if (*datum)
             holding_tell(grid->holding);
-        return strdup(datum);
+        return copy_of(datum);
     case GRPC_INFO_PLACES:
-        add_places(words_begin(&words), datum, server, engine);
-        return words_end(&words);
+        return words_end(&words, add_places(words_begin(&words), datum, server, engine));
     }
     return NULL;
 }
@@ -129,8 +147,9 @@ static char *tell_items(struct grid_data *container, grpc_data_info_type_t tag, 
     char datum[DATUM_TEXT];
     struct words words;
     int worst = 0;
+    enum esp_status found = ESP_OK;
     words_begin(&words);
-    for (size_t i = 0; i < container->n_items; i++) {
+    for (size_t i = 0; found == ESP_OK && i < container->n_items; i++) {
         struct grid_data *item = container->items[i] ? grid_use_number(container->items[i]) : NULL;
         const int status = item ? status_of(item) : 1;
         worst = status > worst ? status : worst;
@@ -138,7 +157,7 @@ static char *tell_items(struct grid_data *container, grpc_data_info_type_t tag, 
         if (item && holding_datum(item->holding, datum) && tag == GRPC_INFO_IDENTITY)
             holding_tell(item->holding);
         if (tag == GRPC_INFO_PLACES)
-            add_places(&words, datum, server, engine);
+            found = add_places(&words, datum, server, engine);
         else if (tag == GRPC_INFO_IDENTITY)
             add_word(&words, *datum ? datum : "-");
         else if (tag == GRPC_INFO_MODE)
@@ -147,14 +166,14 @@ static char *tell_items(struct grid_data *container, grpc_data_info_type_t tag, 
     }
     if (tag == GRPC_INFO_STATUS)
         add_word(&words, status_names[worst]);
-    return words_end(&words);
+    return words_end(&words, found);
 }
 
 static char *tell_container(struct grid_data *container, grpc_data_info_type_t tag, const char *server,
                             struct engine *engine)
 {
     if (tag == GRPC_INFO_TYPE)
-        return strdup("container");
+        return copy_of("container");
     return tag == GRPC_INFO_DIMENSIONS ? dimensions_text(container)
                                        : tell_items(container, tag, server, engine);
 }
@@ -171,7 +190,7 @@ grpc_error_t grpc_data_getinfo(const grpc_data_t *data, grpc_data_info_type_t ta
         return grid_api_leave(grid, grid_api_wrong("expected what is to be told, and a place for it"));
     *info = (grid->is_container ? tell_container : tell)(grid, tag, server, library->engine);
     if (!*info)
-        code = grid_api_code_of(error_no_memory(library_error(), "a text"));
+        code = GRPC_OTHER_ERROR_CODE; /* which has been told */
     return grid_api_leave(grid, code);
 }
 

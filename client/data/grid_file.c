@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/grid_file.h"
+#include "client/arguments/contents.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -251,9 +252,15 @@ static enum esp_status read_all(struct reader *reader, struct grid_data **grid, 
 
 enum esp_status grid_file_read(const char *path, struct grid_data **grid, struct esp_error *error)
 {
-    struct reader reader = {.path = path, .file = fopen(path, "r")};
-    if (!reader.file)
-        return error_set(error, ESP_NOT_FOUND, "%s: %s", path, strerror(errno));
+    int fd;
+    uint64_t size;
+    if (contents_open(path, &fd, &size, error) != ESP_OK)
+        return error->status;
+    struct reader reader = {.path = path, .file = fdopen(fd, "r")};
+    if (!reader.file) {
+        close(fd);
+        return error_no_memory(error, path);
+    }
     enum esp_status status = read_all(&reader, grid, error);
     fclose(reader.file);
     return status;

@@ -12,14 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- files: the bytes of the array and nothing else ---- */
 
 static enum esp_status read_file(const char *path, uint64_t bytes, void *memory, struct esp_error *error)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return error_set(error, ESP_NOT_FOUND, "%s: %s", path, strerror(errno));
+    int fd;
+    uint64_t size;
+    if (contents_open(path, &fd, &size, error) != ESP_OK)
+        return error->status;
+    FILE *file = fdopen(fd, "rb");
+    if (!file) {
+        close(fd);
+        return error_no_memory(error, path);
+    }
     uint64_t found = fread(memory, 1, bytes, file);
     bool longer = found == bytes && fgetc(file) != EOF;
     bool failed = ferror(file) != 0;

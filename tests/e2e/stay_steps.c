@@ -11,7 +11,7 @@
  *     stay_steps second       first on A, then on B
  *     stay_steps somewhere    on a server that is not named
  *     stay_steps twice        durable on A and B, with the identity in the file twice.id
- *     stay_steps wrong        wrong uses, which change nothing
+ *     stay_steps wrong        wrong uses, which change nothing; makes a pipe
  *     stay_steps containers   several data, waited for together
  *     stay_steps shorter      memory that is not there
  *     stay_steps misdescribed data on servers, taken for others of as many bytes
@@ -20,6 +20,7 @@
  *     stay_steps result       of calls on A, to be on B
  *     stay_steps behind       freed right behind calls that take them
  *     stay_steps noted        one that is durable on B, and saved in the file noted
+ *     stay_steps unseen       where that one is, while nobody knows
  *     stay_steps freed        deletes that one
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
  */
@@ -27,6 +28,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -403,6 +405,16 @@ static int wrong(void)
     MUST(grpc_data_load(&da, "file:kept"));
     HOLDS(says(&da, GRPC_INFO_PLACES, "A"));
     MUST(grpc_data_free(&da, NULL));
+    /* A pipe that nobody writes to is not waited for. */
+    const char *pipe[] = {"file:pipe", NULL};
+    HOLDS(mkfifo("pipe", 0600) == 0);
+    MUST(grpc_data_init(&da, pipe, NULL, GRPC_DOUBLE, (const size_t[]){N, N, 0}, NULL));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    HOLDS(grpc_data_wait(list, GRPC_WAIT_ALL, NULL) == GRPC_SESSION_FAILED);
+    HOLDS(strstr(esp_last_error()->text, "pipe: expected a regular file") != NULL);
+    MUST(grpc_data_unbind(&da));
+    HOLDS(grpc_data_load(&da, "file:pipe") == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "pipe: expected a regular file") != NULL);
     return 0;
 }
 
@@ -660,6 +672,22 @@ static int freed(void)
     return 0;
 }
 
+/* That nobody answers does not mean that it is nowhere. */
+static int unseen(void)
+{
+    grpc_data_t alone, container;
+    const size_t two[] = {2, 0};
+    char *places = NULL;
+    MUST(grpc_data_load(&alone, "file:noted"));
+    HOLDS(grpc_data_getinfo(&alone, GRPC_INFO_PLACES, NULL, &places) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(!places && esp_last_error()->status == ESP_UNREACHABLE);
+    MUST(grpc_data_init(&container, NULL, NULL, GRPC_CONTAINER_OF_GRPC_DATA, two, NULL));
+    MUST(grpc_data_container_set(&container, 1, &alone));
+    HOLDS(grpc_data_getinfo(&container, GRPC_INFO_PLACES, NULL, &places) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(!places && says(&container, GRPC_INFO_STATUS, "empty") && says(&alone, GRPC_INFO_STATUS, "ready"));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -684,6 +712,7 @@ int main(int argc, char **argv)
                  : strcmp(what, "result") == 0       ? result()
                  : strcmp(what, "behind") == 0       ? behind()
                  : strcmp(what, "noted") == 0        ? noted()
+                 : strcmp(what, "unseen") == 0       ? unseen()
                  : strcmp(what, "freed") == 0        ? freed()
                                                      : 2;
     grpc_finalize();

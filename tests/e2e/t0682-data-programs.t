@@ -16,7 +16,7 @@ check "what goes in and comes out under one name does not wait for itself" timeo
 check "nor do calls of two threads that take what the other one makes" timeout 60 "${steps%data_steps}stay_steps" together
 check "what is sent to one server, and then to another, is one datum, and goes" "${steps%data_steps}stay_steps" second
 check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" somewhere
-check "wrong uses are told, and change nothing" "${steps%data_steps}stay_steps" wrong
+check "wrong uses are told, and change nothing" timeout 60 "${steps%data_steps}stay_steps" wrong
 check "so is memory that is not there" "${steps%data_steps}stay_steps" shorter
 check "data that are not what the program says are told" "${steps%data_steps}stay_steps" misdescribed
 check "what is in a container is waited for together" "${steps%data_steps}stay_steps" containers
@@ -77,6 +77,7 @@ check "as is seen" wait_until both_have_it
 check "another one on one of them" "${steps%data_steps}stay_steps" noted
 stop B KILL
 check "its agent notices" wait_until lost_to_agents B
+check "where its data are is not known to a program" "${steps%data_steps}stay_steps" unseen
 check_fails 1 "a program that frees it then" "${steps%data_steps}stay_steps" freed
 check_says "is told" 'grpc_data_free.* B[ ,]'
 check "of a server that may never come back, it can be given up" espalier data rm --force "$(cat twice.id)"
