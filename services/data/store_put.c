@@ -127,8 +127,7 @@ static enum esp_status check_whole(struct store *store, const struct datum *datu
     if (datum->state == DATUM_COMMITTING)
         return store_busy(store, error, "the datum is being written to the disk already");
     if (datum->areas > 0)
-        return error_set(error, ESP_INVALID,
-                         "a commit came while %" PRIu32 " pieces of the datum were moving", datum->areas);
+        return store_busy(store, error, "%" PRIu32 " pieces of the datum are still moving", datum->areas);
     if (gap.from == gap.to)
         return ESP_OK;
     return error_set(error, ESP_INVALID,
