@@ -708,6 +708,7 @@ shell_tests += tests/e2e/t0708-limits-of-ranks.t
 shell_tests += tests/e2e/t0709-aligned-operands.t
 shell_tests += tests/e2e/t0713-data-and-files.t
 shell_tests += tests/e2e/t0715-directory-cut.t
+shell_tests += tests/e2e/t0714-data-cut-short.t
 shell_tests += tests/e2e/t0716-moved-source.t
 shell_tests += tests/e2e/t0719-slower-than-answers.t
 shell_tests += tests/e2e/t0720-agent-that-waited.t

@@ -131,6 +131,8 @@ enum esp_status pull_take_over(struct pull *pull, struct esp_error *error)
         endpoint_enter(pull->server->endpoint);
         store_depart(pull->server->data.store, &pull->asker.is, &pull->as, NULL, NULL);
         endpoint_leave(pull->server->endpoint);
+        pull_close(pull, pull->giver,
+                   pull->ticket); /* what was deleted there stays in the memory until then */
         return error_set(error, ESP_REFUSED, "%s", why.text);
     }
     if (status != ESP_OK && hold_on(pull, error) != ESP_OK) {
