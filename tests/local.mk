@@ -740,4 +740,6 @@ unit_tests += tests/unit/test_link_memory
 tests_unit_test_link_memory_LDADD = tests/unit/libgrpcfixture.la
 unit_tests += tests/unit/test_links
 tests_unit_test_links_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_link_faults
+tests_unit_test_link_faults_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0643-directory-away.t
