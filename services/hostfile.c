@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/hostfile.h"
 
+#include "util/escape.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -32,14 +34,37 @@ static enum esp_status read_slots(const struct hostfile *file, const char *word,
     return ESP_OK;
 }
 
+/* By its letters, as mpirun reads them ("NAME", "USER@NAME", addresses, "+n0"). What it takes for no name
+ * ends it without a word, and what begins with "-" is an option of ssh. */
+static bool names_host(const char *word)
+{
+    const char *name = strrchr(word, '@') ? strrchr(word, '@') + 1 : word;
+    bool good = *word != '-' && *word != '@' && *name != '-';
+    for (const char *c = word; *c; c++)
+        good &= isascii((unsigned char)*c) && (isalnum((unsigned char)*c) || strchr("-._:@[]+^\"", *c));
+    return good && name[strcspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")];
+}
+
+static enum esp_status check_host(const struct hostfile *file, const char *word, struct esp_error *error)
+{
+    char shown[200];
+    if (names_host(word))
+        return ESP_OK;
+    shown[escape_append(shown, sizeof shown, 0, word)] = 0;
+    return error_set(error, ESP_CONFIG,
+                     "%s:%u: expected the name of a host, as in \"node1 slots=4\", found \"%s\"", file->path,
+                     file->line, shown);
+}
+
 static enum esp_status read_line(struct hostfile *file, char *line, struct esp_error *error)
 {
     char *rest = NULL;
     bool said = false;
-    enum esp_status status = ESP_OK;
     line[strcspn(line, "#")] = 0;
-    if (!strtok_r(line, BLANKS, &rest))
+    const char *host = strtok_r(line, BLANKS, &rest);
+    if (!host)
         return ESP_OK;
+    enum esp_status status = check_host(file, host, error);
     file->hosts++;
     for (char *word; status == ESP_OK && (word = strtok_r(NULL, BLANKS, &rest));) {
         uint64_t slots = 0;

@@ -26,7 +26,8 @@ static void what_mpirun_takes_is_taken(void **state)
                                        "node1\n",
                                        "node1 slots=1\nnode2\n",
                                        "node1 slots=4 max_slots=8\r\n",
-                                       "user@node1 slots=4 sockets=2\n"};
+                                       "user@node1 slots=4 sockets=2\n",
+                                       "10.0.0.1 slots=2\nfe80::1 slots=2\nnode-3.example_site.org\n"};
     struct esp_error error;
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -53,6 +54,17 @@ static void what_is_wrong_is_told_with_its_line(void **state)
     refuses("a slots=0\n", ":1: expected a number of slots of at least 1, found \"slots=0\"");
     refuses("a slots=-4\n", ":1: expected a number of slots of at least 1, found \"slots=-4\"");
     refuses("a slots=4 max_slots=x\n", ":1: expected a number of slots of at least 1, found \"max_slots=x\"");
+    static const char *const no_hosts[] = {
+        "<?xml version=\"1.0\"?>", "=", "-n", "user@-n", "%", "...", "@node1", "n\u00f6de1"};
+    for (size_t i = 0; i < sizeof no_hosts / sizeof *no_hosts; i++) {
+        char text[100], words[200];
+        snprintf(text, sizeof text, "a slots=4\n%s slots=4\n", no_hosts[i]);
+        snprintf(words, sizeof words,
+                 ":2: expected the name of a host, as in \"node1 slots=4\", found \"%.*s\"",
+                 (int)strcspn(no_hosts[i], " "), no_hosts[i]);
+        refuses(text, words);
+    }
+    refuses("\001 slots=4\n", ":1: expected the name of a host, as in \"node1 slots=4\", found \"\\x01\"");
     refuses("a slots=1\nb slots=2\n", ": expected slots for ranks = 4, found 3 on 2 hosts");
 }
 
