@@ -710,6 +710,7 @@ shell_tests += tests/e2e/t0713-data-and-files.t
 shell_tests += tests/e2e/t0715-directory-cut.t
 shell_tests += tests/e2e/t0714-data-cut-short.t
 shell_tests += tests/e2e/t0716-moved-source.t
+shell_tests += tests/e2e/t0718-singular-of-one-row.t
 shell_tests += tests/e2e/t0719-slower-than-answers.t
 shell_tests += tests/e2e/t0720-agent-that-waited.t
 shell_tests += tests/e2e/t0710-straight-from-other-hosts.t
