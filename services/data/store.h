@@ -156,8 +156,8 @@ enum esp_status store_put_shape(struct store *store, const struct store_asker *a
  * ended, and the datum is visible (and may be acknowledged) when store_work_end() has returned ESP_OK; after
  * a failure (ESP_NO_MEMORY: disk full; ESP_SYSTEM) it is as it was before the commit, which may be tried
  * again. *work NULL: it is visible now. ESP_INVALID: pieces are missing (the text names the first); ESP_BUSY:
- * being committed already, or pieces are still moving (also such as were sent again meanwhile). Committing again what is visible is ESP_OK, so that a repeated
- * request does no harm. */
+ * being committed already, or pieces are still moving (also such as were sent again meanwhile). Committing
+ * again what is visible is ESP_OK, so that a repeated request does no harm. */
 enum esp_status store_commit(struct store *store, const struct store_asker *asker, struct datum_key key,
                              struct store_work **work, struct esp_error *error);
 
