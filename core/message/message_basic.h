@@ -67,8 +67,8 @@ const char *session_id_text(const struct session_id *session, char *text);
 /* Compares client and sequence, not the secret. */
 bool session_id_equal(const struct session_id *a, const struct session_id *b);
 
-/* How an operation went; every reply begins with it. The text of a call that is done is the note on its results
- * (core/problem/problem.h), or "". */
+/* How an operation went; every reply begins with it. The text of a call that is done is the note on its
+ * results (core/problem/problem.h), or "". */
 struct outcome {
     uint32_t status; /* enum esp_status */
     const char *text;
