@@ -223,20 +223,16 @@ static enum esp_status check_chunk(const struct message *header, enum message_ki
  * rest some bytes at both ends. */
 static const uint64_t SHORT = 64 * 1024;
 
-static bool has_ends(const void *data, uint64_t bytes, bool write)
-{
-    char *begin = static_cast<char *>(const_cast<void *>(data));
-    return pages_reachable(begin, 1, write) == 1 && pages_reachable(begin + bytes - 1, 1, write) == 1;
-}
-
 /* Before the processor reads or writes it: that would end the program. */
 static enum esp_status check_before(const void *data, uint64_t bytes, bool write, bool crc,
                                     struct esp_error *error)
 {
     const bool reads_all = crc && !write;
-    if (bytes > SHORT && has_ends(data, bytes, write) && (!reads_all || pages_are_mapped(data, bytes)))
+    void *const begin = const_cast<void *>(data);
+    if (bytes > SHORT && pages_ends_reachable(begin, bytes, write) &&
+        (!reads_all || pages_are_mapped(data, bytes)))
         return ESP_OK;
-    const size_t good = pages_reachable(const_cast<void *>(data), bytes, write);
+    const size_t good = pages_reachable(begin, bytes, write);
     return good == bytes ? ESP_OK : reach_tell_memory(data, bytes, good, write, error);
 }
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/stream.h"
 
-extern "C" {
-#include "util/clock.h"
-#include "util/crc32c.h"
-}
-
 #include <byteswap.h>
 #include <omniORB4/internal/giopStream.h>
 #include <omniORB4/internal/giopStreamImpl.h>
@@ -114,31 +109,4 @@ bool stream_put_body(cdrStream &stream, const struct memory_wire &body)
         return false;
     stream.put_octet_array(body.data, (int)body.size, omni::ALIGN_1);
     return true;
-}
-
-static const size_t PIECE = 128 * 1024, FIRST_PIECE = 16 * 1024;
-/* Pieces that take longer are not made longer. */
-static const int64_t PIECE_NS = 100 * NS_PER_MS;
-
-uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc,
-                          const std::function<void()> &came)
-{
-    size_t piece = came ? FIRST_PIECE : crc ? PIECE : bytes;
-    CORBA::Octet *at = static_cast<CORBA::Octet *>(data);
-    uint32_t sum = 0;
-    while (bytes > 0) {
-        const size_t n = bytes < piece ? bytes : piece;
-        const int64_t begun_ns = came ? clock_now_ns(&clock_system) : 0;
-        stream.get_octet_array(at, (int)n);
-        if (crc)
-            sum = crc32c(sum, at, n);
-        if (came) {
-            came();
-            if (piece < PIECE && clock_now_ns(&clock_system) - begun_ns < PIECE_NS)
-                piece *= 2;
-        }
-        at += n;
-        bytes -= n;
-    }
-    return sum;
 }

@@ -124,21 +124,32 @@ bool pages_are_mapped(const void *data, size_t bytes)
     return true;
 }
 
-/* The kernel reaches it as it would another process's: what is not there is an error and no signal. */
-static bool is_reachable(uintptr_t at, bool write)
+enum { MOST_PLACES = 2 };
+
+/* A byte at each of so many places. The kernel reaches them as it would another process's: what is not there
+ * is an error and no signal. */
+static bool are_reachable(const struct iovec *places, size_t n, bool write)
 {
-    char byte;
-    struct iovec here = {&byte, 1}, there = {(void *)at, 1};
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 &&
-           (!write || process_vm_writev(getpid(), &here, 1, &there, 1, 0) == 1);
+    char bytes[MOST_PLACES];
+    const struct iovec here = {bytes, n};
+    return process_vm_readv(getpid(), &here, 1, places, n, 0) == (ssize_t)n &&
+           (!write || process_vm_writev(getpid(), &here, 1, places, n, 0) == (ssize_t)n);
+}
+
+bool pages_ends_reachable(void *data, size_t bytes, bool write)
+{
+    const struct iovec ends[MOST_PLACES] = {{data, 1}, {(char *)data + bytes - 1, 1}};
+    return are_reachable(ends, MOST_PLACES, write);
 }
 
 size_t pages_reachable(void *data, size_t bytes, bool write)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = (uintptr_t)data, end = begin + bytes;
-    for (uintptr_t at = begin; at < end; at = (at & ~(page - 1)) + page)
-        if (!is_reachable(at, write))
+    for (uintptr_t at = begin; at < end; at = (at & ~(page - 1)) + page) {
+        const struct iovec place = {(void *)at, 1};
+        if (!are_reachable(&place, 1, write))
             return at - begin;
+    }
     return bytes;
 }

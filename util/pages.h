@@ -41,6 +41,10 @@ bool pages_are_mapped(const void *data, size_t bytes);
  * know why it failed. Any thread; no other one writes there meanwhile. */
 size_t pages_reachable(void *data, size_t bytes, bool write);
 
+/* Whether the first and the last of `bytes` (1 or more) can be read, or written; they stay as they are. One
+ * system call to read, two to write. Any thread; no other one writes there meanwhile. */
+bool pages_ends_reachable(void *data, size_t bytes, bool write);
+
 /* Takes the pages of a shared mapping out of it, by two threads where it is much: unmapping it is then quick.
  * What the file holds stays. */
 void pages_leave_by_two(void *data, size_t bytes);

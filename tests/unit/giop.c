@@ -11,10 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEADER     12
-#define KEY        "espalier-1"
-#define REQUEST_ID 7
-#define TYPE_REPLY 1
+#define HEADER        12
+#define KEY           "espalier-1"
+#define REQUEST_ID    7
+#define TYPE_REPLY    1
+#define TYPE_FRAGMENT 7
+#define MORE_FOLLOWS  2
 
 static void align(struct giop *giop, size_t size)
 {
@@ -98,6 +100,21 @@ int giop_dial(const char *address)
 bool giop_send(int fd, const struct giop *giop)
 {
     return send(fd, giop->bytes, giop->n, MSG_NOSIGNAL) == (ssize_t)giop->n;
+}
+
+size_t giop_send_fragment(int fd, const struct giop *giop, size_t from, size_t bytes)
+{
+    const size_t n = bytes < giop->n - from ? bytes : giop->n - from, head = from == 0 ? 0 : HEADER + 4;
+    uint8_t message[HEADER + 4 + GIOP_MOST];
+    memcpy(message, giop->bytes, HEADER + 4); /* the request's number follows the header in both */
+    memcpy(message + head, giop->bytes + from, n);
+    if (from + n < giop->n)
+        message[6] |= MORE_FOLLOWS;
+    if (from > 0)
+        message[7] = TYPE_FRAGMENT;
+    store(giop, message + 8, head + n - HEADER, 4);
+    const bool sent = send(fd, message, head + n, MSG_NOSIGNAL) == (ssize_t)(head + n);
+    return sent ? from + n : giop->n;
 }
 
 static bool receive(int fd, void *data, size_t size, int64_t until_ns)

@@ -29,6 +29,10 @@ void giop_finish(struct giop *giop);
 /* A connection to "host:port"; -1. */
 int giop_dial(const char *address);
 bool giop_send(int fd, const struct giop *giop);
+/* Sends `bytes` of a request of GIOP 1.2 from `from` on: its beginning (from = 0, whole multiples of 8), or a
+ * fragment of what follows (multiples of 8 but for the last, which ends the message). Returns where the next
+ * one begins. */
+size_t giop_send_fragment(int fd, const struct giop *giop, size_t from, size_t bytes);
 /* Reads the reply up to its results. Returns the reply's status (0: no exception), -1: none came within
  * `patience_ms` or it was something else. */
 int giop_reply(int fd, struct giop *giop, int patience_ms);

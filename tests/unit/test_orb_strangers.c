@@ -6,6 +6,7 @@
 #include "tests/unit/giop.h"
 #include "tests/unit/unit.h"
 #include "orb/orb.h"
+#include "util/crc32c.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -54,9 +55,10 @@ static void on_call(void *self, struct call *call, const struct message *request
 static void on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area)
 {
     (void)self;
-    area->data = write ? (void *)heard_chunk : bulk;
+    const size_t place = header->chunk.argument * (sizeof heard_chunk / 2);
+    area->data = write ? (void *)(heard_chunk + place) : bulk;
     area->length = header->chunk.length;
-    assert_true(area->length <= (write ? sizeof heard_chunk : sizeof bulk));
+    assert_true(area->length <= (write ? sizeof heard_chunk - place : sizeof bulk));
 }
 
 static void on_chunk_done(void *self, const struct message *header, bool write, struct chunk_area *area,
@@ -452,6 +454,78 @@ static void chunks_come_and_go_in_every_version_and_byte_order(void **state)
     close_node();
 }
 
+/* A request to put these bytes, for an argument, with their sum and the difference to it. */
+static void put_summed(struct giop *giop, uint8_t argument, const void *data, uint32_t n, uint32_t wrong)
+{
+    giop_request(giop, 2, false, "put");
+    for (int i = 0; i < 4; i++)
+        giop_put(giop, 1, 8); /* session */
+    giop_put(giop, argument, 4);
+    giop_put(giop, 0, 8);
+    giop_put(giop, n, 8);
+    giop_put(giop, CHUNK_HAS_CRC, 4);
+    giop_put(giop, crc32c(0, data, n) + wrong, 4);
+    giop_put_bytes(giop, data, n);
+    giop_finish(giop);
+}
+
+static const size_t cuts[] = {136, 8, 16, 8192, 8, 4096, 1024, 16384, 8, 24};
+#define N_CUTS (sizeof cuts / sizeof *cuts)
+
+/* Between the fragments of a request nothing, or those of another one. */
+static void chunks_come_in_fragments(void **state)
+{
+    (void)state;
+    enum { BYTES = 30005 };
+    static uint8_t data[2][BYTES];
+    static struct giop giop[2];
+    open_node(&(struct orb_options){0});
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i / BYTES][i % BYTES] = (uint8_t)(i * i / 7);
+    for (int n = 1; n <= 2; n++)
+        for (size_t first = 0; first < N_CUTS; first++) {
+            int fd = giop_dial(address);
+            size_t at[2] = {0, 0};
+            atomic_store(&chunks_whole, 0);
+            memset(heard_chunk, 0, sizeof heard_chunk);
+            for (int i = 0; i < n; i++)
+                put_summed(&giop[i], (uint8_t)i, data[i], BYTES, 0);
+            giop[1].bytes[12]++; /* another request's number */
+            for (size_t cut = 0; at[0] < giop[0].n || (n == 2 && at[1] < giop[1].n); cut++)
+                for (int i = 0; i < n; i++)
+                    if (at[i] < giop[i].n)
+                        at[i] = giop_send_fragment(fd, &giop[i], at[i],
+                                                   cuts[cut == 0 ? 0 : (first + cut) % N_CUTS]);
+            for (int i = 0; atomic_load(&chunks_whole) < n && i < PATIENCE_MS; i++)
+                usleep(1000);
+            assert_int_equal(atomic_load(&chunks_whole), n);
+            for (int i = 0; i < n; i++)
+                assert_memory_equal(heard_chunk + (size_t)i * (sizeof heard_chunk / 2), data[i], BYTES);
+            close(fd);
+        }
+    close_node();
+}
+
+static void a_chunk_that_was_damaged_is_refused(void **state)
+{
+    (void)state;
+    static uint8_t data[30000];
+    static struct giop giop;
+    open_node(&(struct orb_options){0});
+    int fd = giop_dial(address);
+    atomic_store(&chunks_broken, 0);
+    for (uint32_t wrong = 0; wrong <= 1; wrong++) {
+        put_summed(&giop, 0, data, sizeof data, wrong);
+        for (size_t at = 0; at < giop.n;)
+            at = giop_send_fragment(fd, &giop, at, 8000);
+        assert_int_equal(giop_reply(fd, &giop, PATIENCE_MS), 0);
+        assert_int_equal(giop_get(&giop, 4), wrong ? ESP_PROTOCOL : ESP_OK);
+    }
+    assert_int_equal(atomic_load(&chunks_broken), 1);
+    close(fd);
+    close_node();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +539,8 @@ int main(void)
         cmocka_unit_test(it_understands_every_version_and_byte_order),
         cmocka_unit_test(who_closes_between_two_pieces_is_noticed),
         cmocka_unit_test(chunks_come_and_go_in_every_version_and_byte_order),
+        cmocka_unit_test(chunks_come_in_fragments),
+        cmocka_unit_test(a_chunk_that_was_damaged_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,6 +148,30 @@ static void ranges_that_come_again_get_large_pages_step_by_step(void **state)
     close(file);
 }
 
+static void ends_are_reachable_where_there_is_memory(void **state)
+{
+    (void)state;
+    unsigned char *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    memory[0] = 7;
+    memory[4 * PAGE - 1] = 9;
+    for (int write = 0; write <= 1; write++) {
+        assert_true(pages_ends_reachable(memory, 4 * PAGE, write));
+        assert_true(pages_ends_reachable(memory + 5, 1, write));
+    }
+    assert_int_equal(memory[0], 7);
+    assert_int_equal(memory[4 * PAGE - 1], 9);
+    assert_int_equal(mprotect(memory + 3 * PAGE, PAGE, PROT_READ), 0);
+    assert_true(pages_ends_reachable(memory, 4 * PAGE, false));
+    assert_false(pages_ends_reachable(memory, 4 * PAGE, true));
+    assert_int_equal(munmap(memory + 3 * PAGE, PAGE), 0);
+    assert_false(pages_ends_reachable(memory, 4 * PAGE, false));
+    assert_false(pages_ends_reachable(memory + 3 * PAGE - 1, 2, false));
+    assert_int_equal(pages_reachable(memory, 4 * PAGE, false), 3 * PAGE);
+    assert_true(pages_ends_reachable(memory, 3 * PAGE, true));
+    munmap(memory, 3 * PAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +180,7 @@ int main(void)
         cmocka_unit_test(large_pages_of_a_file_fit_where_it_is_placed),
         cmocka_unit_test(pages_made_large_show_what_they_showed),
         cmocka_unit_test(ranges_that_come_again_get_large_pages_step_by_step),
+        cmocka_unit_test(ends_are_reachable_where_there_is_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
