@@ -49,7 +49,7 @@ cxx_only_in_orb() {
 
 every_file_has_a_licence() {
     missing=0
-    for file in $(sources) configure.ac Makefile.am quickstart .ci/run bootstrap; do
+    for file in $(sources) configure.ac Makefile.am quickstart .ci/run .ci/distribution bootstrap; do
         [ -f "$file" ] || continue
         head -n 5 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$file"; missing=1; }
     done
