@@ -6,7 +6,9 @@
  * do between hosts; "one host" over 127.0.0.1, where processes of one user find shorter ways.
  *
  * Beside the rows over TLS stands what OpenSSL alone reaches with two connections: bare SSL_write() and
- * SSL_read() in chunks of 4 MiB, measured in turns with ours and with the same reference.
+ * SSL_read() in chunks of 4 MiB, measured in turns with ours and with the same reference. Beside those over
+ * TCP into recycled memory stands what two plain connections reach with a CRC32C and an acknowledgement for
+ * each chunk.
  *
  *   bench_bulk [TEXT [ROUNDS]]    only the cases whose name holds the text
  */
@@ -31,8 +33,9 @@ struct moving {
     uint64_t bytes;
 };
 
-/* OpenSSL alone. Its child is forked before there are threads of the ORB, which may be inside OpenSSL. */
-static struct raw_tcp bare;
+/* OpenSSL alone, and sums alone. Their children are forked before there are threads of the ORB, which may be
+ * inside OpenSSL. */
+static struct raw_tcp bare_tls, bare_sums;
 
 /* Megabytes a second. */
 static double ours(void *context, size_t n)
@@ -61,21 +64,22 @@ static double theirs(void *context, size_t n)
     return raw(moving, &moving->raw, n);
 }
 
-/* Ours and, for orientation, OpenSSL alone over two connections, in turns with the same reference. */
-static void compare_with_bare(const struct bench_case *which, struct moving *moving, size_t rounds)
+/* Ours and, for orientation, what is alone over two connections, in turns with the same reference. */
+static void compare_with_bare(const struct bench_case *which, struct moving *moving, struct raw_tcp *bare,
+                              size_t rounds)
 {
     double figures[3][MOST_ROUNDS];
     char name[128];
-    raw(moving, &bare, 1);
+    raw(moving, bare, 1);
     rounds = rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
     for (size_t i = 0; i < rounds; i++) {
         figures[0][i] = ours(moving, 1);
         figures[1][i] = raw(moving, &moving->raw, 1);
-        figures[2][i] = raw(moving, &bare, 1);
+        figures[2][i] = raw(moving, bare, 1);
     }
     const double reference = bench_median(figures[1], rounds);
     bench_row(which, bench_median(figures[0], rounds), reference);
-    snprintf(name, sizeof name, "%s: OpenSSL alone", which->name);
+    snprintf(name, sizeof name, "%s: %s alone", which->name, bare == &bare_tls ? "OpenSSL" : "sums");
     const struct bench_case alone = {which->benchmark, name, which->unit, BENCH_SHOWN, 0};
     bench_row(&alone, bench_median(figures[2], rounds), reference);
 }
@@ -168,7 +172,7 @@ static void run(const struct way *way, size_t size, bool in, size_t rounds)
     const char *host = way->one_host ? "127.0.0.1" : bench_own_address();
     snprintf(name, sizeof name, "%s %s, %s", in ? "argument in" : "result out", way->name, sizes[size].name);
     moving.data = memory_for(moving.bytes, false);
-    raw_tcp_start(&moving.raw, host, way->connections, moving.bytes);
+    raw_tcp_start(&moving.raw, RAW_PLAIN, host, way->connections, moving.bytes);
     start(&platform, &moving,
           &(struct platform_options){
               .host = host, .server = memory_line(way->fresh, moving.bytes), .tls = way->tls});
@@ -177,7 +181,9 @@ static void run(const struct way *way, size_t size, bool in, size_t rounds)
     const struct bench_case which = {"bulk", name, "MB/s", BENCH_AT_LEAST, way->bound};
     rounds = rounds ? rounds : sizes[size].rounds;
     if (way->tls)
-        compare_with_bare(&which, &moving, rounds);
+        compare_with_bare(&which, &moving, &bare_tls, rounds);
+    else if (!way->one_host && !way->fresh)
+        compare_with_bare(&which, &moving, &bare_sums, rounds);
     else
         bench_compare(&which, ours, &moving, theirs, &moving, 1, rounds);
     grpc_finalize();
@@ -231,7 +237,8 @@ static void run_all(bool tls, const char *text, size_t rounds)
 int main(int argc, char **argv)
 {
     size_t rounds = argc > 2 ? (size_t)atoi(argv[2]) : 0;
-    raw_tcp_start_tls(&bare, bench_own_address(), RAW_MOST_CONNECTIONS, 0);
+    raw_tcp_start(&bare_tls, RAW_TLS, bench_own_address(), RAW_MOST_CONNECTIONS, 0);
+    raw_tcp_start(&bare_sums, RAW_SUMMED, bench_own_address(), RAW_MOST_CONNECTIONS, 0);
     run_all(false, argc > 1 ? argv[1] : "", rounds);
     for (int out = 0; out < 2; out++)
         if (argc < 2 || strstr("esp_alloc", argv[1]))
@@ -239,6 +246,7 @@ int main(int argc, char **argv)
     if (argc < 2 || strstr("peak memory", argv[1]))
         run_memory();
     run_all(true, argc > 1 ? argv[1] : "", rounds); /* last: with TLS once, a process stays with it */
-    raw_tcp_stop(&bare);
+    raw_tcp_stop(&bare_tls);
+    raw_tcp_stop(&bare_sums);
     return 0;
 }

@@ -54,7 +54,7 @@ static void run(const struct bench_case *which, const char *host, uint64_t bytes
     if (!moving.memory)
         bench_fail("no memory");
     memset(moving.memory, 1, bytes);
-    raw_tcp_start(&moving.raw, host, 2, bytes);
+    raw_tcp_start(&moving.raw, RAW_PLAIN, host, 2, bytes);
     platform_start(&platform,
                    &(struct platform_options){.host = host, .server = lines, .second_server = true});
     struct esp_argument array = {

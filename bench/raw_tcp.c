@@ -2,6 +2,7 @@
 #include "bench/raw_tcp.h"
 #include "bench/bench.h"
 #include "bench/raw_tls.h"
+#include "util/crc32c.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,6 +19,8 @@
 
 #define CHUNK     ((uint64_t)1 << 20)
 #define TLS_CHUNK ((uint64_t)4 << 20)
+/* What is summed at a time by who receives. */
+#define PIECE ((uint64_t)128 << 10)
 
 struct command {
     bool gives, fresh;
@@ -31,7 +34,7 @@ struct lane {
     struct ssl_st *tls; /* NULL: plain */
     char *data;
     uint64_t bytes;
-    bool sends;
+    bool sends, sums;
 };
 
 static void move_chunk(int socket, char *data, uint64_t bytes, bool sends)
@@ -45,13 +48,39 @@ static void move_chunk(int socket, char *data, uint64_t bytes, bool sends)
     }
 }
 
+static void send_summed(int socket, char *data, uint64_t bytes)
+{
+    char acknowledged;
+    uint32_t sum = crc32c(0, data, bytes);
+    move_chunk(socket, (char *)&sum, sizeof sum, true);
+    move_chunk(socket, data, bytes, true);
+    move_chunk(socket, &acknowledged, 1, false);
+}
+
+static void receive_summed(int socket, char *data, uint64_t bytes)
+{
+    char acknowledged = 1;
+    uint32_t expected, found = 0;
+    move_chunk(socket, (char *)&expected, sizeof expected, false);
+    for (uint64_t at = 0; at < bytes; at += PIECE) {
+        const uint64_t n = bytes - at < PIECE ? bytes - at : PIECE;
+        move_chunk(socket, data + at, n, false);
+        found = crc32c(found, data + at, n);
+    }
+    if (found != expected)
+        bench_fail("raw TCP: a chunk was damaged on the way");
+    move_chunk(socket, &acknowledged, 1, true);
+}
+
 static void *run_lane(void *arg)
 {
     const struct lane *lane = arg;
     const uint64_t chunk = lane->tls ? TLS_CHUNK : CHUNK;
     for (uint64_t at = (uint64_t)lane->first * chunk; at < lane->bytes; at += (uint64_t)lane->n * chunk) {
         const uint64_t bytes = lane->bytes - at < chunk ? lane->bytes - at : chunk;
-        if (!lane->tls)
+        if (lane->sums)
+            (lane->sends ? send_summed : receive_summed)(lane->socket, lane->data + at, bytes);
+        else if (!lane->tls)
             move_chunk(lane->socket, lane->data + at, bytes, lane->sends);
         else if (!raw_tls_move(lane->tls, lane->data + at, bytes, lane->sends))
             bench_fail("raw TLS: the other side is gone");
@@ -69,7 +98,8 @@ static void move_all(const struct raw_tcp *raw, char *data, uint64_t bytes, bool
                                  .first = i,
                                  .data = data,
                                  .bytes = bytes,
-                                 .sends = sends};
+                                 .sends = sends,
+                                 .sums = raw->way == RAW_SUMMED};
         if (pthread_create(&lanes[i].thread, NULL, run_lane, &lanes[i]) != 0)
             bench_fail("raw TCP: no thread");
     }
@@ -143,10 +173,11 @@ static void connect_pairs(struct raw_tcp *raw, const char *host, int *theirs)
     close(listening);
 }
 
-static void start(struct raw_tcp *raw, const char *host, int connections, bool tls, uint64_t most)
+void raw_tcp_start(struct raw_tcp *raw, enum raw_way way, const char *host, int connections, uint64_t most)
 {
     int to[2], from[2], theirs[RAW_MOST_CONNECTIONS];
-    *raw = (struct raw_tcp){.n = connections};
+    const bool tls = way == RAW_TLS;
+    *raw = (struct raw_tcp){.way = way, .n = connections};
     connect_pairs(raw, host, theirs);
     if (pipe(to) != 0 || pipe(from) != 0 || (raw->child = fork()) < 0)
         bench_fail("raw TCP: cannot start: %s", strerror(errno));
@@ -166,16 +197,6 @@ static void start(struct raw_tcp *raw, const char *host, int connections, bool t
         raw->tls[i] = raw_tls_shake(raw->sockets[i], false);
     raw->commands = to[1];
     raw->answers = from[0];
-}
-
-void raw_tcp_start(struct raw_tcp *raw, const char *host, int connections, uint64_t most)
-{
-    start(raw, host, connections, false, most);
-}
-
-void raw_tcp_start_tls(struct raw_tcp *raw, const char *host, int connections, uint64_t most)
-{
-    start(raw, host, connections, true, most);
 }
 
 static double run(struct raw_tcp *raw, char *data, struct command command)
