@@ -223,12 +223,18 @@ struct round {
     struct esp_error cannot, down; /* what those said that answered, and why others did not */
 };
 
+/* Nobody is asked for less than a millisecond. */
+static bool is_over(const struct clock *clock, int64_t until_ns)
+{
+    return until_ns - clock_now_ns(clock) < NS_PER_MS;
+}
+
 /* False when it is of no use to ask others. */
 static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_error *error)
 {
     const char *address = round->masters.addresses[i];
     struct esp_error *cannot = &round->cannot;
-    if (clock_now_ns(transport_clock(round->route->transport)) >= round->until_ns)
+    if (is_over(transport_clock(round->route->transport), round->until_ns))
         return true;
     const enum esp_status status = round->status =
         ask_master(round->route, address, round->request, round->until_ns, haste, &round->silent[i],
@@ -290,6 +296,15 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     return status;
 }
 
+static enum esp_status nobody_in_time(int64_t asked_ms, struct esp_error *error)
+{
+    return error_set(
+        error, ESP_TIMEOUT,
+        "no master agent answered within %lld ms: none is reached, or they wait for servers that "
+        "are silent ('espalier tree' shows which)",
+        (long long)asked_ms);
+}
+
 static enum esp_status ask(struct route *route, const struct message *request, int64_t timeout_ms, bool heeds,
                            struct route_hope *hope, struct message *reply, struct esp_error *error)
 {
@@ -308,14 +323,8 @@ static enum esp_status ask(struct route *route, const struct message *request, i
         return status;
     const bool known =
         generation > 0; /* then what the masters said tells more than that the redirector is gone */
-    if (clock_now_ns(clock) >= until)
-        return is_elsewhere(status)
-                   ? status
-                   : error_set(error, ESP_TIMEOUT,
-                               "no master agent answered within %lld ms: none is reached, or "
-                               "they wait for servers that are silent ('espalier tree' shows "
-                               "which)",
-                               (long long)left_ms);
+    if (is_over(clock, until))
+        return is_elsewhere(status) ? status : nobody_in_time(left_ms, error);
     bool changed, mute;
     enum esp_status learned = route_learn(route, generation, &changed, &mute, &why);
     hope->silent |= mute;
@@ -325,8 +334,14 @@ static enum esp_status ask(struct route *route, const struct message *request, i
     }
     if (learned != ESP_OK || (is_elsewhere(status) && !changed))
         return status;
+    if (is_over(clock, until))
+        return known && is_elsewhere(status) ? status : nobody_in_time(left_ms, error);
+    /* Who was silent a moment ago may be no more than that, whatever is said when the time is nearly over. */
+    const bool silent = hope->silent;
     *hope = (struct route_hope){false};
-    return ask_round(route, request, until, heeds, hope, reply, &generation, error);
+    status = ask_round(route, request, until, heeds, hope, reply, &generation, error);
+    hope->silent |= silent;
+    return status;
 }
 
 enum esp_status route_try(struct route *route, const struct message *request, int64_t timeout_ms,

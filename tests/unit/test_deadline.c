@@ -85,6 +85,44 @@ static void nobody_is_asked_when_the_time_is_over(void **state)
     deadline_end(before_ns);
 }
 
+/* Takes its time, and a little more than that; who is asked for next to none is not even reached. */
+static enum esp_status say_nothing_late(struct transport *transport, const char *address,
+                                        const struct message *request, int64_t timeout_ms,
+                                        struct message *reply, struct esp_error *error)
+{
+    if (timeout_ms <= 1)
+        return error_set(error, ESP_UNREACHABLE, "no connection in time");
+    const enum esp_status status = say_nothing(transport, address, request, timeout_ms, reply, error);
+    rig.now.time_ns += 200000;
+    return status;
+}
+
+/* However the time that is left falls: it is told as silent, so that it is waited for. */
+static void a_stopped_master_is_silent_to_the_last_millisecond(void **state)
+{
+    static const struct transport_ops late = {.call = say_nothing_late};
+    static const char *const agents[] = {"ma:1"};
+    (void)state;
+    for (int64_t call_ms = 9990; call_ms <= 10010; call_ms++) {
+        struct message reply = {0}, request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "dgesv"}};
+        struct esp_error error;
+        struct route_hope hope;
+        engine_rig_begin(
+            &rig, &late,
+            (struct engine_options){
+                .agents = agents, .n_agents = 1, .call_timeout_ms = call_ms, .answer_patience_ms = 5000});
+        assert_int_equal(route_know(rig.engine->route, &error), ESP_OK);
+        for (int i = 0; i < 2; i++) {
+            const enum esp_status status =
+                route_try(rig.engine->route, &request, call_ms, &hope, &reply, &error);
+            assert_true(status == ESP_UNREACHABLE || status == ESP_TIMEOUT);
+            assert_true(hope.silent);
+            message_clear(&reply);
+        }
+        engine_rig_end(&rig);
+    }
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -92,6 +130,7 @@ int main(void)
         TEST(silent_redirectors_are_asked_within_one_deadline),
         TEST(a_silent_server_is_greeted_within_the_deadline_of_the_call),
         TEST(nobody_is_asked_when_the_time_is_over),
+        cmocka_unit_test(a_stopped_master_is_silent_to_the_last_millisecond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
