@@ -29,14 +29,12 @@ enum esp_status invocation_begin(struct invocation *invocation, struct function 
     if (!invocation->values)
         return error_no_memory(error, "arguments");
     invocation->function = function_use(function);
-    const uint64_t turn = holding_next_turn();
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         if (!argument_is_passed(argument))
             continue;
         struct value *value = &invocation->values[invocation->n_values++];
         value->index = i;
-        value->due.turn = turn;
         value->form = argument_is_texts(argument)                                     ? VALUE_TEXTS
                       : argument->type == TYPE_STRING || argument->type == TYPE_STATE ? VALUE_TEXT
                       : argument->type == TYPE_FILE                                   ? VALUE_FILE
@@ -176,8 +174,10 @@ enum esp_status invocation_from_list(struct invocation *invocation, struct funct
             binding.inputs[value->index] = value->in;
     }
     va_end(list);
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
+        hold_enter(invocation);
         status = invocation_bind(invocation, &binding, error);
+    }
     if (status != ESP_OK)
         invocation_release(invocation);
     return status;

@@ -12,8 +12,7 @@
 
 static void take_output(struct value *value, struct grid_data *grid)
 {
-    value->result = holding_use(grid->holding);
-    holding_expect(value->result, &value->due);
+    value->result = holding_use(grid->holding); /* expected from hold_enter() on */
     value->out = grid_only_memory(grid);
     value->is_kept = !value->out && (value->form == VALUE_MEMORY || value->form == VALUE_TEXTS);
     enum datum_mode mode;
@@ -61,6 +60,23 @@ enum esp_status hold_take_data(struct value *value, const struct argument *argum
             "the data a single output \"memory:KEY\"",
             argument->name);
     return ESP_OK;
+}
+
+void hold_enter(struct invocation *invocation)
+{
+    struct holding *results[PROBLEM_MAX_ARGUMENTS];
+    struct holding_due *dues[PROBLEM_MAX_ARGUMENTS];
+    size_t n = 0;
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        if (!value->result)
+            continue;
+        results[n] = value->result;
+        dues[n++] = &value->due;
+    }
+    const uint64_t turn = holding_enter(results, dues, n);
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        invocation->values[i].due.turn = turn;
 }
 
 static enum esp_status check_data(const struct value *value, const struct problem *problem,

@@ -13,6 +13,8 @@
  * what goes in, and to which what comes out goes. ESP_INVALID: it does not fit the argument. */
 enum esp_status hold_take_data(struct value *value, const struct argument *argument, void *given,
                                bool *is_data, struct esp_error *error);
+/* When all are gathered: the call takes its place in the order of those that make and take values of data. */
+void hold_enter(struct invocation *invocation);
 /* When its bytes are known: whether data fit, and what goes in of it belongs to the thread's sequence. May
  * block. */
 enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,

@@ -142,8 +142,10 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
             binding.inputs[value->index] = value->in = value->scalar.bytes;
         }
     }
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
+        hold_enter(invocation);
         status = invocation_bind(invocation, &binding, error);
+    }
     const bool bound = status == ESP_OK;
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++)
         status = check_extents(invocation_argument(invocation, &invocation->values[i]),
@@ -203,7 +205,9 @@ enum esp_status invocation_for_results(struct invocation *invocation, struct fun
         if (status == ESP_OK)
             status = check_extents(argument, &binding.shapes[value->index], &arguments[i], error);
     }
-    if (status != ESP_OK)
+    if (status == ESP_OK)
+        hold_enter(invocation);
+    else
         invocation_release(invocation);
     return status;
 }

@@ -64,11 +64,8 @@ enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, boo
     if (!transfer)
         return error_no_memory(error, "a transfer");
     holding_wait(grid->holding, NULL);
-    *transfer = (struct transfer){.grid = grid_use_number(grid->number),
-                                  .engine = engine,
-                                  .anew = anew,
-                                  .due.turn = holding_next_turn()};
-    holding_expect(grid->holding, &transfer->due);
+    *transfer = (struct transfer){.grid = grid_use_number(grid->number), .engine = engine, .anew = anew};
+    holding_enter(&grid->holding, &(struct holding_due *){&transfer->due}, 1);
     transfer->job = (struct thread_job){.run = run, .arg = transfer};
     count(1);
     if (!thread_pool_submit(engine->runners, &transfer->job))

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,24 +126,41 @@ void holding_put_done(struct holding *holding, const char *datum)
     pthread_mutex_unlock(&lock);
 }
 
-uint64_t holding_next_turn(void)
+/* With the lock held. */
+static void expect(struct holding *holding, struct holding_due *due)
 {
-    static _Atomic uint64_t last;
-    return atomic_fetch_add(&last, 1) + 1;
+    DL_APPEND(holding->due, due);
+    due->listed = true;
+}
+
+uint64_t holding_enter(struct holding *const *holdings, struct holding_due *const *dues, size_t n)
+{
+    static uint64_t last;
+    pthread_mutex_lock(&lock);
+    const uint64_t turn = ++last;
+    for (size_t i = 0; i < n; i++) {
+        dues[i]->turn = turn;
+        expect(holdings[i], dues[i]);
+    }
+    pthread_mutex_unlock(&lock);
+    return turn;
 }
 
 void holding_expect(struct holding *holding, struct holding_due *due)
 {
     pthread_mutex_lock(&lock);
-    DL_APPEND(holding->due, due);
+    expect(holding, due);
     pthread_mutex_unlock(&lock);
 }
 
 void holding_arrived(struct holding *holding, struct holding_due *due, const char *datum,
                      const struct esp_error *why)
 {
+    if (!due->listed)
+        return;
     pthread_mutex_lock(&lock);
     DL_DELETE(holding->due, due);
+    due->listed = false;
     if (datum)
         holding->lost = (struct esp_error){0};
     else if (why)

@@ -13,7 +13,8 @@
 /* A session that is to make another value of an array. Sessions wait for those only whose turn is before
  * their own: however many take each other's results, none waits in a circle. */
 struct holding_due {
-    uint64_t turn; /* holding_next_turn(), one for all results of a session */
+    uint64_t turn; /* of holding_enter(), one for all results of a session */
+    bool listed;   /* others know of it */
     struct holding_due *prev, *next;
 };
 
@@ -54,12 +55,16 @@ void holding_unset(struct holding *holding, const char *datum);
 bool holding_claim(struct holding *holding, char *text);
 void holding_put_done(struct holding *holding, const char *datum);
 
-/* The next place in the order of calls; before its session expects or waits for anything. */
-uint64_t holding_next_turn(void);
-/* A session that makes another value begins, and ends: with its identity, with "" (the value is in memory),
- * or with NULL (there is none after all, and what was there still is; `why`, unless NULL: it failed). `due`,
- * with its turn, stays where it is in between. */
+/* The next place in the order of calls, for a session that is to make another value of each of n holdings (0:
+ * of none): before it waits for anything. Others who come behind it see all of that at once, so that none
+ * takes a value of which it is not known yet that another one follows. Sets the turn of the dues, which stay
+ * where they are until holding_arrived(); returns it. */
+uint64_t holding_enter(struct holding *const *holdings, struct holding_due *const *dues, size_t n);
+/* One more value that a session makes which has its turn, of an array that no other thread has (a
+ * sequence's). */
 void holding_expect(struct holding *holding, struct holding_due *due);
+/* The value is made: it has an identity, or "" (it is in memory), or NULL (there is none after all, and what
+ * was there still is; `why`, unless NULL: it failed). Nothing for one that nobody knows of. */
 void holding_arrived(struct holding *holding, struct holding_due *due, const char *datum,
                      const struct esp_error *why);
 /* Somebody else has a name for the value as well. */

@@ -4,6 +4,7 @@
 #include "client/abstract/abstract.h"
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
+#include "client/arguments/invocation_hold.h"
 #include "client/data/sequence.h"
 #include "client/session/session.h"
 #include "util/fingerprint.h"
@@ -313,6 +314,8 @@ static enum esp_status run(struct sequence *sequence, struct sequence_call *call
     struct session *session;
     const struct target anywhere = {0};
     enum esp_status status = invocation_begin(&invocation, call->function, error);
+    if (status == ESP_OK)
+        hold_enter(&invocation);
     for (uint32_t i = 0; status == ESP_OK && i < call->n_values; i++)
         status = take_value(sequence, &call->values[i], &invocation.values[i], depth, error);
     invocation.work_flop = call->work_flop;

@@ -95,7 +95,7 @@ start gone espalier call slow n=1
 check "a client's computation runs" wait_until busy_worker
 stop gone KILL
 check "the client is killed, and its computation ends" wait_until eval '! busy_worker'
-check "the log tells" log_has 'slow: stopped after .*: the client closed the connection'
+check "the log tells" wait_until log_has 'slow: stopped after .*: the client closed the connection'
 check "and the server goes on" works
 
 # Garbage on its port, a connection that stalls, one that closes in the middle.

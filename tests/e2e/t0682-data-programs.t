@@ -297,7 +297,6 @@ check "it ends" wait_until ended A
 check "it is there" espalier data get "$(cat twice.id)" back.csv
 check "and goes" espalier data rm --force "$(cat twice.id)"
 check "as the third one does" espalier data rm --force "$(cat copied.id)"
-pids=$(for p in $pids; do [ "$p" = "$pid_A" ] || printf '%s ' "$p"; done)
 start_server A
 check "two servers are there" wait_until servers 2
 check "nothing is left on the servers" wait_until nothing_left
