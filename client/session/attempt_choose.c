@@ -260,6 +260,11 @@ static void choose_again(struct session *session)
 /* Whether it is to look for a server now. */
 static bool is_due(struct session *session)
 {
+    /* Held back until then: nobody is asked any more, and the deadline tells why it was held. */
+    if (session->back.number > 0 && session_left_ms(session) <= 1) {
+        engine_pause(&session->engine->closing, session_left_ms(session));
+        return false;
+    }
     if (session->id.sequence == 0 && !attempt_begin_again(session)) {
         session_end(session, session->error.status);
         return false;
