@@ -23,7 +23,7 @@
 #define PIECE ((uint64_t)128 << 10)
 
 struct command {
-    bool gives, fresh;
+    bool ends, gives, fresh;
     uint64_t bytes;
 };
 
@@ -128,7 +128,7 @@ _Noreturn static void serve(const struct raw_tcp *raw, int commands, int answers
 {
     struct command command;
     char *own = touched_memory(most);
-    while (read(commands, &command, sizeof command) == sizeof command) {
+    while (read(commands, &command, sizeof command) == sizeof command && !command.ends) {
         if (!command.fresh && command.bytes > most) {
             if (own)
                 munmap(own, most);
@@ -221,8 +221,12 @@ double raw_tcp_get(struct raw_tcp *raw, char *data, uint64_t bytes, bool fresh)
     return run(raw, data, (struct command){.gives = true, .fresh = fresh, .bytes = bytes});
 }
 
+/* The child is told: a later child holds the other end of its pipe, too. */
 void raw_tcp_stop(struct raw_tcp *raw)
 {
+    const struct command end = {.ends = true};
+    if (write(raw->commands, &end, sizeof end) != sizeof end)
+        bench_fail("raw TCP: the child is gone");
     for (int i = 0; i < raw->n; i++) {
         raw_tls_end(raw->tls[i]);
         close(raw->sockets[i]);

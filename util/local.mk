@@ -18,6 +18,8 @@ util_libutil_la_SOURCES = \
 	util/config_write.c \
 	util/crc32c.c \
 	util/crc32c.h \
+	util/crc32c_x86.c \
+	util/crc32c_x86.h \
 	util/durable_file.c \
 	util/durable_file.h \
 	util/error.c \
