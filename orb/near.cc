@@ -5,6 +5,8 @@ extern "C" {
 #include "util/random.h"
 }
 
+#include <algorithm>
+#include <cstring>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <mutex>
@@ -58,12 +60,12 @@ NearProcess::~NearProcess()
         close(handle);
 }
 
-bool NearProcess::take(void *to, uint64_t place, size_t bytes) const
+/* Moves all of it, to there or from there; false: not possible, or in part. */
+static bool reach(pid_t process, char *at, uint64_t place, size_t bytes, bool fills)
 {
-    char *at = static_cast<char *>(to);
     while (bytes > 0) {
         struct iovec here = {at, bytes}, there = {reinterpret_cast<void *>((uintptr_t)place), bytes};
-        const ssize_t n = process_vm_readv(process, &here, 1, &there, 1, 0);
+        const ssize_t n = (fills ? process_vm_writev : process_vm_readv)(process, &here, 1, &there, 1, 0);
         if (n <= 0)
             return false;
         at += n;
@@ -73,18 +75,39 @@ bool NearProcess::take(void *to, uint64_t place, size_t bytes) const
     return true;
 }
 
+/* Addresses alias when they agree modulo this. */
+static const size_t ALIAS = 4096, VECTOR = 32, PIECE = 64 * 1024;
+
+/* Whether each store would seem to touch what is read next, for which processors wait: the kernel copies at
+ * 4.7 GB/s then, else at 12.8 (two threads, AMD Zen 3). Results meet that: large arrays of malloc() lie 16
+ * bytes behind the beginning of a page, segments with it. */
+static bool trails(uint64_t to, uint64_t from)
+{
+    const uint64_t behind = (to - from) % ALIAS;
+    return behind > 0 && behind < VECTOR;
+}
+
+bool NearProcess::take(void *to, uint64_t place, size_t bytes) const
+{
+    return reach(process, static_cast<char *>(to), place, bytes, false);
+}
+
 bool NearProcess::fill(const void *from, uint64_t place, size_t bytes) const
 {
     const char *at = static_cast<const char *>(from);
+    if (bytes < PIECE || !trails(place, reinterpret_cast<uintptr_t>(at)))
+        return reach(process, const_cast<char *>(at), place, bytes, true);
+    /* By way of a place that is far from aliasing either: 9 GB/s. */
+    char room[PIECE + ALIAS];
+    char *between = room + (place + ALIAS / 2 - reinterpret_cast<uintptr_t>(room)) % ALIAS;
     while (bytes > 0) {
-        struct iovec here = {const_cast<char *>(at), bytes},
-                     there = {reinterpret_cast<void *>((uintptr_t)place), bytes};
-        const ssize_t n = process_vm_writev(process, &here, 1, &there, 1, 0);
-        if (n <= 0)
+        const size_t n = std::min(bytes, PIECE);
+        memcpy(between, at, n);
+        if (!reach(process, between, place, n, true))
             return false;
         at += n;
-        place += (uint64_t)n;
-        bytes -= (size_t)n;
+        place += n;
+        bytes -= n;
     }
     return true;
 }

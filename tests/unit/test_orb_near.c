@@ -206,6 +206,36 @@ static void memory_that_is_not_there_is_told_as_such(void **state)
     tells_what_is_not_there(BYTES / 4);
 }
 
+/* Wherever the two memories lie to each other, and whatever is left behind whole pieces. */
+static void every_byte_arrives_at_its_place(void **state)
+{
+    (void)state;
+    static const size_t behind[] = {0, 1, 16, 31, 32, 2048, 4095},
+                        lengths[] = {1, 65535, 65536, 200001, 524288};
+    const size_t page = 4096, room = BYTES;
+    const size_t place_in_page = (uintptr_t)node.memory % page;
+    uint8_t *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    for (size_t i = 0; i < BYTES; i++)
+        node.memory[i] = (uint8_t)(i * i / 251 + i);
+    for (size_t b = 0; b < sizeof behind / sizeof *behind; b++)
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            const size_t at = page + place_in_page + behind[b], n = lengths[l];
+            struct message get = {.kind = MESSAGE_GET, .chunk = {.offset = page, .length = n}};
+            uint64_t moved;
+            memset(memory, 99, room);
+            assert_int_equal(transport_get(transport, endpoint_address(endpoint), &get, memory + at, &moved,
+                                           10000, 0, NULL),
+                             ESP_OK);
+            assert_int_equal(moved, n);
+            assert_memory_equal(memory + at, node.memory + page, n);
+            for (size_t i = 0; i < room; i++)
+                if (i < at || i >= at + n)
+                    assert_int_equal(memory[i], 99);
+        }
+    munmap(memory, room);
+}
+
 static void over_a_port_nothing_is_lent(void **state)
 {
     tear_down(state);
@@ -223,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_that_may_become_shorter_is_not_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nobody_is_believed_without_the_proof, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_that_is_not_there_is_told_as_such, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_byte_arrives_at_its_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(over_a_port_nothing_is_lent, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
