@@ -123,7 +123,7 @@ endif
 EXTRA_DIST += tests/e2e/tutorial.sh
 EXTRA_DIST += tests/e2e/harness.sh tests/e2e/far_hosts.sh $(shell_tests) $(e2e_tests)
 EXTRA_DIST += tests/e2e/product.esp tests/e2e/unread.esp
-EXTRA_DIST += tests/e2e/kinds.esp
+EXTRA_DIST += tests/e2e/kinds.esp tests/e2e/late.esp
 shell_tests += tests/check-architecture.t
 unit_tests += tests/unit/test_problem
 tests_unit_test_problem_LDADD = util/libown.la $(UNIT_LIBS) -ldl
@@ -468,6 +468,9 @@ tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c tests/e2e/data_arrays.h te
 tests_e2e_stay_steps_SOURCES = tests/e2e/stay_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
 tests_e2e_stay_steps_LDADD = client/libespalier.la -lm
 tests_e2e_data_steps_LDADD = client/libespalier.la -lm
+check_PROGRAMS += tests/e2e/lost_steps
+tests_e2e_lost_steps_SOURCES = tests/e2e/lost_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
+tests_e2e_lost_steps_LDADD = client/libespalier.la -lm
 tests_e2e_sequence_steps_SOURCES = tests/e2e/sequence_steps.c tests/e2e/data_arrays.h tests/e2e/must.h
 tests_e2e_sequence_steps_LDADD = client/libespalier.la -lm -lpthread
 endif
@@ -710,6 +713,7 @@ shell_tests += tests/e2e/t0713-data-and-files.t
 shell_tests += tests/e2e/t0715-directory-cut.t
 shell_tests += tests/e2e/t0714-data-cut-short.t
 shell_tests += tests/e2e/t0716-moved-source.t
+shell_tests += tests/e2e/t0717-lost-intermediates.t
 shell_tests += tests/e2e/t0718-singular-of-one-row.t
 shell_tests += tests/e2e/t0719-slower-than-answers.t
 shell_tests += tests/e2e/t0720-agent-that-waited.t

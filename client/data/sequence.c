@@ -112,9 +112,24 @@ void sequence_note_call(const struct invocation *invocation)
         sequence_remember(current, invocation);
 }
 
+static const char *name_of(const struct sequence_entry *list, const struct holding *holding)
+{
+    const struct sequence_entry *entry;
+    DL_FOREACH(list, entry)
+    if (entry->holding == holding && entry->distant)
+        return entry->distant->what;
+    return NULL;
+}
+
 enum esp_status sequence_restore(struct holding *holding, struct esp_error *error)
 {
-    return current ? sequence_make_again(current, holding, error) : error->status;
+    if (!current)
+        return error->status;
+    const enum esp_status status = sequence_make_again(current, holding, error);
+    const char *name = name_of(current->entries, holding);
+    if (status != ESP_OK && (name || (name = name_of(current->past, holding))))
+        error_prefix(error, "%s", name);
+    return status;
 }
 
 /* ---- arguments ---- */

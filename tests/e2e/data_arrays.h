@@ -88,4 +88,22 @@ static inline int says(const grpc_data_t *data, grpc_data_info_type_t tag, const
     return same;
 }
 
+struct step {
+    const char *name;
+    int (*run)(void);
+};
+
+/* For main(): what the step of that name returns; 2: there is none. */
+static inline int run_step(const struct step *steps, size_t n, const char *name)
+{
+    int failed = 2;
+    if (grpc_initialize(NULL) != GRPC_NO_ERROR)
+        return told("grpc_initialize");
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(steps[i].name, name) == 0)
+            failed = steps[i].run();
+    grpc_finalize();
+    return failed;
+}
+
 #endif

@@ -489,18 +489,8 @@ static int finalized(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(void);
-    } all[] = {{"same", same}, {"stays", stays}, {"looks", looks},        {"threads", threads},
-               {"lost", lost}, {"tight", tight}, {"finalized", finalized}};
-    const char *what = argc > 1 ? argv[1] : "";
-    int failed = 2;
-    if (grpc_initialize(NULL) != GRPC_NO_ERROR)
-        return told("grpc_initialize");
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(what, all[i].name) == 0)
-            failed = all[i].run();
-    grpc_finalize();
-    return failed;
+    static const struct step steps[] = {{"same", same},          {"stays", stays}, {"looks", looks},
+                                        {"threads", threads},    {"lost", lost},   {"tight", tight},
+                                        {"finalized", finalized}};
+    return run_step(steps, sizeof steps / sizeof *steps, argc > 1 ? argv[1] : "");
 }
