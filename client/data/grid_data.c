@@ -341,11 +341,19 @@ void grid_note_sent(struct grid_data *grid)
 {
     struct grid_bytes *loan = NULL;
     const void *memory = grid_borrow(grid, &loan);
-    const uint64_t sent = memory && may_be_dropped(grid) ? fingerprint(memory, grid->shape.bytes) : 0;
+    const uint64_t sent = memory ? fingerprint(memory, grid->shape.bytes) : 0;
     pthread_mutex_lock(&lock);
     grid->sent = sent;
     pthread_mutex_unlock(&lock);
     grid_return(loan);
+}
+
+bool grid_is_as_sent(struct grid_data *grid, const void *memory)
+{
+    pthread_mutex_lock(&lock);
+    const uint64_t sent = grid->sent;
+    pthread_mutex_unlock(&lock);
+    return sent != 0 && fingerprint(memory, grid->shape.bytes) == sent;
 }
 
 bool grid_send_again(struct grid_data *grid, const char *datum, bool *changed)
@@ -353,10 +361,9 @@ bool grid_send_again(struct grid_data *grid, const char *datum, bool *changed)
     struct grid_bytes *loan = NULL;
     const void *memory = grid_borrow(grid, &loan);
     pthread_mutex_lock(&lock);
-    const uint64_t sent = grid->sent;
+    const bool is_known = memory && may_be_dropped(grid) && grid->sent != 0;
     pthread_mutex_unlock(&lock);
-    const bool is_known = memory && may_be_dropped(grid) && sent != 0;
-    *changed = is_known && fingerprint(memory, grid->shape.bytes) != sent;
+    *changed = is_known && !grid_is_as_sent(grid, memory);
     grid_return(loan);
     if (!is_known || *changed)
         return false;

@@ -73,9 +73,10 @@ void grid_set_memory(struct grid_data *grid, void *memory);
  */
 enum esp_status grid_own_memory(struct grid_data *grid, void *memory, struct esp_error *error);
 
-/* All of its memory has been sent to a server that may let go of it again: should that do so,
- * grid_send_again() knows whether the memory is as it was. */
+/* All of its memory has been sent to a server: whether it is as it was is known from now on. */
 void grid_note_sent(struct grid_data *grid);
+/* `memory`, which was borrowed, has what was sent from there last. */
+bool grid_is_as_sent(struct grid_data *grid, const void *memory);
 /* Servers have lost `datum`, its value. True: the memory from which that was sent has it still, and the value
  * is nowhere but there now. False: there is none, or (*changed) it has been written over. */
 bool grid_send_again(struct grid_data *grid, const char *datum, bool *changed);

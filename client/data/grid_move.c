@@ -255,13 +255,25 @@ enum esp_status grid_keep(struct grid_data *grid, struct engine *engine, struct 
     return status;
 }
 
+/* Memory with the value; NULL: that is on servers, and the program may have written over what was sent. */
+static const void *borrow_value(struct grid_data *grid, struct grid_bytes **loan)
+{
+    char datum[DATUM_TEXT];
+    const void *memory = grid_borrow(grid, loan);
+    if (!memory || !holding_datum(grid->holding, datum) || grid_is_as_sent(grid, memory))
+        return memory;
+    grid_return(*loan);
+    *loan = NULL;
+    return NULL;
+}
+
 /* The value into memory of the program. */
 static enum esp_status fetch(struct grid_data *grid, struct engine *engine, void *memory,
                              struct esp_error *error)
 {
     char datum[DATUM_TEXT];
     struct grid_bytes *loan = NULL;
-    const void *from = grid_borrow(grid, &loan);
+    const void *from = borrow_value(grid, &loan);
     if (from && from != memory)
         memmove(memory, from, grid->shape.bytes);
     grid_return(loan);
@@ -279,7 +291,7 @@ static enum esp_status bring_to_file(struct grid_data *grid, const char *path, s
                                      struct esp_error *error)
 {
     struct grid_bytes *loan = NULL;
-    const void *from = grid_borrow(grid, &loan);
+    const void *from = borrow_value(grid, &loan);
     void *memory = from ? NULL : malloc(grid->shape.bytes);
     enum esp_status status = from     ? ESP_OK
                              : memory ? fetch(grid, engine, memory, error)
