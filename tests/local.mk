@@ -721,6 +721,7 @@ shell_tests += tests/e2e/t0719-slower-than-answers.t
 shell_tests += tests/e2e/t0720-agent-that-waited.t
 shell_tests += tests/e2e/t0721-one-of-two-copies.t
 shell_tests += tests/e2e/t0722-bits-turned-over.t
+shell_tests += tests/e2e/t0723-limits-of-copies.t
 shell_tests += tests/e2e/t0710-straight-from-other-hosts.t
 shell_tests += tests/e2e/t0711-far-ranks-fetch.t
 shell_tests += tests/e2e/t0712-far-ranks-encrypted.t
