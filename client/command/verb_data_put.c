@@ -128,6 +128,8 @@ static enum esp_status reserve(struct put *put)
         type_of(put->command, &file.matrix, &type, &error) != ESP_OK)
         return ESP_OK; /* what is wrong with it is told when it is read */
     put->room = shape_of(&file, type);
+    if (put->room.dims[0] == 0 || (put->room.n_dims > 1 && put->room.dims[1] == 0))
+        return ESP_OK; /* it needs none, and room for nothing would be all of it, there to be seen */
     const enum esp_status status = put_array(put, &put->room, NULL, (struct data_told){0});
     put->is_reserved = status == ESP_OK;
     return status;
@@ -147,7 +149,8 @@ static void give_up(struct put *put)
     library_leave(true);
 }
 
-/* The server does not take it: there is nothing to go on with. (A put that the network or time ended is.) */
+/* The server does not take it, or the file cannot be read to its end: there is nothing to go on with. (A put
+ * that the network or time ended is.) */
 static void forget_refused(const struct put *put)
 {
     switch (esp_last_error()->status) {
@@ -156,6 +159,8 @@ static void forget_refused(const struct put *put)
     case ESP_NO_MEMORY:
     case ESP_INVALID:
     case ESP_NOT_FOUND:
+    case ESP_SYNTAX:
+    case ESP_SYSTEM:
         put_note_remove(&put->note);
         break;
     default:
@@ -264,10 +269,11 @@ static enum exit_code put_file(struct put *put)
     enum exit_code code = put_mapped(put, &is_mapped);
     if (!is_mapped)
         code = put_read(put);
-    if (code != EXIT_DONE)
-        return code;
-    put_note_remove(&put->note);
-    return print_id(put->command, put->note.id);
+    if (code == EXIT_DONE)
+        code = print_id(put->command, put->note.id);
+    if (code == EXIT_DONE) /* else the next put, of which it is there already, tells which one it is */
+        put_note_remove(&put->note);
+    return code;
 }
 
 /* Each line of the file is a string. */

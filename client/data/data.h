@@ -93,7 +93,8 @@ void data_unreserve(struct engine *engine, const char *address, const struct dat
 void data_unreserve_array(struct engine *engine, const char *server, const struct esp_argument *array,
                           enum esp_data_mode mode, const char *id);
 /* data_put() of an array as programs have it, or (`source`, without data) data_put_made(); without either:
- * data_reserve(). Besides their errors, ESP_INVALID: no such array can be. */
+ * data_reserve() (of an array of no bytes data_put(): it is whole). Besides their errors, ESP_INVALID: no
+ * such array can be. */
 enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
                                enum esp_data_mode mode, const struct data_source *source,
                                struct data_told told, char *id, struct esp_error *error);

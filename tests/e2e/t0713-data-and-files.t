@@ -47,6 +47,46 @@ check "and what was there still is" is_as_it_was strings
 check "where there is room, it is written" espalier data get "$id" strings/there
 check "as a whole" cmp lines strings/there
 
+# ---- what a put leaves ----
+npy() { # npy TYPE SHAPE ELEMENTS: a file
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '$1', 'fortran_order': True, 'shape': ($2), }"
+    printf "$3"
+}
+identities() {
+    espalier data ls --json | grep -o 'A:[0-9a-f]\{32\}' | sort -u
+}
+no_note() { # of a put that could be gone on with
+    [ -z "$(ls "$HOME/.local/state/espalier/puts")" ]
+}
+npy '<f8' '0, 5' 12345678 >longer.npy
+identities >before
+check_fails 4 "a file that goes on where its beginning says that it holds no elements" espalier data put longer.npy -s A
+check_says "is told" 'expected 0 bytes'
+identities >after
+check "and is no datum" cmp before after
+npy '<f8' '0, 5' '' >none.npy
+check "without more it is one" espalier data put none.npy -s A
+check "as any other" espalier data rm "$(cat "$log")"
+npy '<u8' '1,' '\377\377\377\377\377\377\377\377' >large.npy
+check_fails any "a number that no integer holds" espalier data put large.npy -s A --type int64
+check_says "is told" 'does not fit 64 bits'
+check "and nothing is noted to go on with" no_note
+
+npy '<f8' '1,' 12345678 >one.npy
+put_unheard() { # nobody reads the identity
+    espalier data put one.npy -s A -m sticky >/dev/full
+}
+sticky() {
+    espalier data ls --json | grep -o '"mode": "sticky"' | wc -l
+}
+check_fails any "who puts a datum and cannot print which one it is" put_unheard
+check_says "says so" 'cannot write'
+check "the next put" espalier data put one.npy -s A -m sticky
+id=$(cat "$log")
+check "tells it" [ "$(sticky)" -eq 1 ]
+check "and nothing is noted any more" no_note
+check "it goes" espalier data rm "$id"
+
 printf '1\n2\n3\n' >text
 printf '3\n2\n1\n' >backwards
 printf 'more than what takes its place\n' >target
