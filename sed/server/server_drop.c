@@ -150,6 +150,21 @@ static enum esp_status tell_rival(const struct datum_id *id, const char *server,
                      datum_id_short(id, text), server);
 }
 
+/* That server may have died in the middle: who reads the error is to know when another one is let in. */
+static enum esp_status tell_claimed(const struct server *server, const struct ticket *claim,
+                                    struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    const int64_t silent_ns = claim->moving > 0 ? 0 : server_now(server) - claim->heard_ns;
+    if (silent_ns < NS_PER_S)
+        return tell_rival(&claim->id, claim->copy->server, error);
+    return error_set(error, ESP_REFUSED,
+                     "datum %.120s is being moved to server %.80s, of which nothing was heard for %lld s: "
+                     "move it again when it is there, or, if that server has gone, after %lld s of silence",
+                     datum_id_short(&claim->id, text), claim->copy->server, (long long)(silent_ns / NS_PER_S),
+                     (long long)(DATA_TICKET_LEASE_NS / NS_PER_S));
+}
+
 /* Whether what is here is the original. ESP_NOT_FOUND. */
 static enum esp_status look_at_original(struct server *server, const struct store_asker *asker,
                                         const struct datum_id *id, struct store_entry *entry,
@@ -182,7 +197,7 @@ enum esp_status data_claim(struct server *server, struct ticket *ticket, const s
     if (status == ESP_OK)
         status = datum_may_leave(entry.mode, entry.flags, true, error);
     if (status == ESP_OK && other)
-        status = tell_rival(&ticket->id, other->copy->server, error);
+        status = tell_claimed(server, other, error);
     /* Two servers that both have it, and each of which is to be the only one, must not both let go of it. */
     if (status == ESP_OK &&
         (server_pull_moves(server, ticket->id.key) || strcmp(ticket->copy->server, server->name) == 0))
@@ -204,7 +219,7 @@ static enum esp_status refuse_late(struct server *server, const struct datum_id 
                                    const struct ticket *claim, const char *to, struct esp_error *error)
 {
     if (claim && strcmp(claim->copy->server, to) != 0)
-        return tell_rival(id, claim->copy->server, error);
+        return tell_claimed(server, claim, error);
     if (server_pull_moves(server, id->key))
         return tell_rival(id, server->name, error);
     return error_set(error, ESP_NOT_FOUND,

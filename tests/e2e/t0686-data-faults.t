@@ -46,7 +46,7 @@ vector 190000 1 >x.mtx # 1.52 MB
 vector 190000 2 >y.mtx
 vector 190000 4 >w.mtx
 vector 1000 3 >z.mtx
-for name in x y z; do
+for name in w x y z; do
     espalier matrix convert $name.mtx $name.npy
 done
 put() { # put FILE SERVER MODE: the identity goes into the file FILE.id
@@ -135,6 +135,30 @@ check "until that call has ended, which keeps what it uses" ends_well
 check "which is there" got_back y
 check_fails any "the first one is not" espalier data get "$(cat x.mtx.id)" back.npy
 check_says "and the server remembers why" 'dropped|memory'
+
+# ---- a move whose server says nothing for long: it waits for memory here, and may have died elsewhere ----
+server_below_agent C C "state_dir = \"$work/state-C\"" "problems = { \"$work/hold.esp\" }"
+moving_on() {
+    espalier data info --json "$(cat w.mtx.id)" | grep -q '"users": [1-9]'
+}
+rival_is_told() {
+    espalier data mv "$(cat w.mtx.id)" C >rival.out 2>&1
+    grep -Eq 'moved to server A, of which nothing was heard for [0-9]+ s: .*if that server has gone, after 60 s of silence' rival.out
+}
+start holder_3 espalier call hold us=8000000 "x=data:$(cat y.mtx.id)" -s A
+y_in_use() {
+    espalier data info --json "$(cat y.mtx.id)" | grep -q '"users": [1-9]'
+}
+check "the memory is in use once more" wait_until y_in_use
+start mover espalier data mv "$(cat w.mtx.id)" A --timeout 30s
+check "while a move to it waits" wait_until moving_on
+check "who wants the datum elsewhere hears since when, and when it may go there" wait_until rival_is_told
+moved_well() {
+    # shellcheck disable=SC2154
+    wait "$pid_holder_3" && wait "$pid_mover"
+}
+check "the move ends well" moved_well
+check "with the datum as it was" got_back w
 
 stop A
 finish
