@@ -70,6 +70,8 @@ const char *store_epitaph(const struct store *store, const struct datum_id *id, 
         snprintf(text, STORE_EPITAPH_TEXT, "it was moved to server %.*s", CAP_NAME, trace->names);
         return text;
     }
+    if (epitaph && epitaph->end == END_DAMAGED && !store_is_set_aside(store, id->key))
+        return "its file there was damaged, or somebody has removed it";
     if (epitaph)
         return ends[epitaph->end];
     if (trace)

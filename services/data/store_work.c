@@ -119,7 +119,7 @@ enum esp_status store_tell_damaged(const struct store *store, const struct datum
     char text[DATUM_TEXT];
     return error_set(
         error, ESP_NOT_FOUND,
-        "server %.80s has lost datum %.120s: its file was damaged, and is set aside in damaged/: %s",
+        "server %.80s has lost datum %.120s: its file was damaged, and what is left of it is in damaged/: %s",
         store->node, datum_id_short(id, text), why);
 }
 

@@ -66,7 +66,7 @@ set_aside() {
     find state-A -path "*/damaged/${id#*:}.datum" | grep -q . && [ -z "$(file_of A)" ]
 }
 told() {
-    grep -q "$(echo "${id#*:}" | cut -c1-8).*set aside\|${id#*:}.*set aside" A.log
+    grep 'set aside' A.log | grep -q "$(echo "${id#*:}" | cut -c1-8)"
 }
 listed() {
     espalier data ls --damaged --server A | grep -q "${id#*:}"
@@ -109,13 +109,14 @@ check "it goes, too" espalier data rm "$id"
 
 # ---- in its file only, and nowhere else ----
 for how in "data get" "data cp" "data mv" call; do
-    for where in first last header length; do
+    for where in first last header length gone; do
         put small.npy && out_of_memory || check "a datum is on the disk only" false
         case $where in
         first) turn_over "$(($(wc -c <"$(file_of A)") - 2000000))" ;;
         last) turn_over "$(($(wc -c <"$(file_of A)") - 1))" ;;
         header) turn_over 80 ;;
         length) shorten ;;
+        gone) rm "$(file_of A)" ;;
         esac >damage.out 2>&1
         case $how in
         "data get") check "damage ($where) of the only copy is told to who reads it" refused espalier data get "$id" back.npy ;;
@@ -126,10 +127,14 @@ for how in "data get" "data cp" "data mv" call; do
             check "and no half datum is there" no_half_datum
             ;;
         esac
-        check "the file is set aside" wait_until set_aside
-        check "and that is told" told
+        check "that is told" told
         check_fails any "it is not shown as if it were there" espalier data info "$id"
-        check_says "but as damaged" 'damaged'
+        if [ $where = gone ]; then
+            check_says "nor as set aside" 'its file there was damaged, or somebody has removed it'
+        else
+            check_says "but as set aside" 'its file was damaged, and is set aside there'
+            check "which it is" wait_until set_aside
+        fi
     done
 done
 

@@ -83,10 +83,10 @@ check "passes, and these stay" wait_until has B 2 3
 
 # ---- memory ----
 used_in_turn() { # used_in_turn SERVER I...: the first of them longest ago
-    tap_server=$1
+    there=$1
     shift
     for i; do
-        take "$i" "$tap_server" || return 1
+        take "$i" "$there" || return 1
     done
 }
 fill() { # fill SERVER WHAT I...: with copies of 1, 2 and 3 beside 5, which are used in that order then
