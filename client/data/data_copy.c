@@ -226,9 +226,11 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
     bool once_more = false;
     if (as)
         wish = *as;
+    *again = false;
     enum esp_status status = engine_await_name(engine, server, address, error);
-    if (status == ESP_OK)
-        status = find_for(engine, id, server, move, holders, &n, error);
+    if (status != ESP_OK) /* it has been waited for */
+        return status;
+    status = find_for(engine, id, server, move, holders, &n, error);
     *again = status == ESP_NOT_FOUND; /* it has just moved, perhaps, and nobody knows where yet */
     if (status != ESP_OK)
         return status;

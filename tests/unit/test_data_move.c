@@ -15,7 +15,8 @@
 
 static bool goes, comes_back, has_it_still; /* the source, when the datum has moved */
 static bool moved, is_at_source;
-static unsigned pulls;
+static bool there_is_no_place; /* the server that is to have it */
+static unsigned pulls, asked_for_place;
 static struct engine_rig rig;
 
 static const char *source_address(void)
@@ -27,6 +28,9 @@ static enum esp_status tell_tree(const char *name, struct message *reply, struct
 {
     const char *address = strcmp(name, "s1") == 0 ? source_address() : TO;
     struct node_record *record = arena_alloc(&reply->arena, sizeof *record);
+    asked_for_place += strcmp(name, "s2") == 0;
+    if (strcmp(name, "s2") == 0 && there_is_no_place)
+        return error_set(error, ESP_NO_SERVER, "it was there, and cannot be reached");
     if (!*address)
         return error_set(error, ESP_NOT_FOUND, "no such node");
     *record = (struct node_record){.name = name, .address = address, .role = ROLE_SERVER};
@@ -88,17 +92,28 @@ static enum esp_status answer(struct transport *transport, const char *address, 
 
 static const struct transport_ops ops = {.call = answer};
 
-static int setup(void **state)
+static int begin(int64_t patience_ms)
 {
     static const char *const agents[] = {"ma:1"};
-    (void)state;
-    goes = comes_back = has_it_still = moved = false;
+    goes = comes_back = has_it_still = moved = there_is_no_place = false;
     is_at_source = true;
-    pulls = 0;
+    pulls = asked_for_place = 0;
     return engine_rig_begin(
         &rig, &ops,
         (struct engine_options){
-            .agents = agents, .n_agents = 1, .call_timeout_ms = 10000, .agent_patience_ms = 1000});
+            .agents = agents, .n_agents = 1, .call_timeout_ms = 10000, .agent_patience_ms = patience_ms});
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return begin(1000);
+}
+
+static int setup_without_patience(void **state)
+{
+    (void)state;
+    return begin(0);
 }
 
 static int teardown(void **state)
@@ -148,6 +163,16 @@ static void one_that_does_not_come_back_is_told_with_where_the_datum_is(void **s
     assert_int_equal(pulls, 1);
 }
 
+static void a_place_that_is_gone_is_waited_for_once(void **state)
+{
+    (void)state;
+    there_is_no_place = true;
+    assert_int_equal(move(), ESP_NOT_FOUND);
+    assert_non_null(strstr(error.text, "it was there"));
+    assert_int_equal(pulls, 0);
+    assert_int_equal(asked_for_place, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +181,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_it_has_still_is_settled_by_the_same_order_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(one_that_does_not_come_back_is_told_with_where_the_datum_is, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_place_that_is_gone_is_waited_for_once, setup_without_patience,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
