@@ -74,11 +74,12 @@ AC_DEFUN([ESP_ENABLE_SANITIZER], [
 AC_ARG_ENABLE([sanitizer], [AS_HELP_STRING([--enable-sanitizer=LIST],
     [compile with -fsanitize=LIST: address,undefined or thread])],
     [AS_CASE([$enableval], [yes], [enable_sanitizer=address,undefined])], [enable_sanitizer=no])
+dnl Before the flags of whoever builds, so that a -g1 of theirs holds: a -g after it has all debugging symbols made.
 AS_IF([test "x$enable_sanitizer" != xno], [
-    SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g"
-    CFLAGS="$CFLAGS $SANITIZER_FLAGS"
-    CXXFLAGS="$CXXFLAGS $SANITIZER_FLAGS"
-    LDFLAGS="$LDFLAGS $SANITIZER_FLAGS"
+    SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+    CFLAGS="-g $SANITIZER_FLAGS $CFLAGS"
+    CXXFLAGS="-g $SANITIZER_FLAGS $CXXFLAGS"
+    LDFLAGS="$SANITIZER_FLAGS $LDFLAGS"
 ])
 AM_CONDITIONAL([SANITIZER], [test "x$enable_sanitizer" != xno])
 ])
