@@ -2,13 +2,16 @@
  *
  * In place of client/entry.c where the build has no network: what needs none still works.
  */
-#include "config.h"
-
 #include "client/library.h"
 
 enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
                                       struct esp_error *error)
 {
     (void)settings, (void)transport;
-    return error_set(error, ESP_UNREACHABLE, ESP_NO_NETWORK);
+    return client_check_network(error);
+}
+
+enum esp_status client_check_network(struct esp_error *error)
+{
+    return error_set(error, ESP_UNREACHABLE, "%s", ESP_NO_NETWORK);
 }

@@ -23,6 +23,9 @@ struct library {
  * library. */
 enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
                                       struct esp_error *error);
+/* ESP_UNREACHABLE, with what to install, in a build that has no network. From the entry point as well, which
+ * alone is another object there. */
+enum esp_status client_check_network(struct esp_error *error);
 
 /* ESP_INVALID: already initialized (*again). */
 enum esp_status library_start(const struct esp_options *options, bool *again, struct esp_error *error);

@@ -209,7 +209,12 @@ client_libentry_la_SOURCES = client/entry.c
 client_espalier_LDADD += client/libentry.la orb/liborb.la core/libcore.la
 nodist_EXTRA_client_espalier_SOURCES = dummy.cc
 else
-client_espalier_SOURCES += client/entry_none.c
+# The text is not in config.h, so that all other objects are the same in both builds.
+noinst_LTLIBRARIES += client/libentry_none.la
+client_espalier_LDADD += client/libentry_none.la
+client_libentry_none_la_SOURCES = client/entry_none.c
+client_libentry_none_la_CPPFLAGS = $(AM_CPPFLAGS) -DESP_NO_NETWORK='"this build of Espalier has no network: install it with \
+omniORB (on Debian: apt-get install libomniorb4-dev omniidl, then configure without --without-omniorb and make install)"'
 endif
 
 if WITH_OMNIORB

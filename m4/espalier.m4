@@ -35,9 +35,6 @@ AC_DEFUN([ESP_WITH_OMNIORB], [
 AC_ARG_WITH([omniorb], [AS_HELP_STRING([--without-omniorb],
     [build only what needs no network: the command (to check files), tests and simulator, neither daemons nor library])],
     [], [with_omniorb=yes])
-AS_IF([test "x$with_omniorb" = xno], [AC_DEFINE([ESP_NO_NETWORK],
-    ["this build of Espalier has no network: install it with omniORB (on Debian: apt-get install libomniorb4-dev omniidl, then configure without --without-omniorb and make install)"],
-    [Why the verbs of the command that need a network do not work; undefined where they do])])
 AS_IF([test "x$with_omniorb" != xno], [
     PKG_CHECK_MODULES([OMNIORB], [omniORB4], [], [ESP_MISSING([omniORB4], [libomniorb4-dev], [the ORB])])
     AC_PATH_PROG([OMNIIDL], [omniidl])

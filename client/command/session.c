@@ -6,6 +6,7 @@
 #include "client/command/constraints.h"
 #include "client/command/platform_state.h"
 #include "client/command/table.h"
+#include "client/library.h"
 #include "client/session/deadline.h"
 #include "core/message/session_ranks.h"
 #include "services/settings.h"
@@ -62,16 +63,6 @@ static bool nothing_names_a_platform(const struct esp_options *options)
     return access(path, F_OK) != 0;
 }
 
-enum esp_status session_check_network(struct esp_error *error)
-{
-#ifdef ESP_NO_NETWORK
-    return error_set(error, ESP_UNREACHABLE, ESP_NO_NETWORK);
-#else
-    (void)error;
-    return ESP_OK;
-#endif
-}
-
 static void no_platform(struct esp_error *error)
 {
     char started[256];
@@ -111,7 +102,7 @@ static enum exit_code open_session(const struct command_line *command, enum mann
     const bool nothing = nothing_names_a_platform(&options);
     options.servers_only = nothing && manner == SERVERS_ONLY;
     if (nothing && manner != SERVERS_ONLY) {
-        if (session_check_network(&error) != ESP_OK)
+        if (client_check_network(&error) != ESP_OK)
             return command_fail(command, &error);
         no_platform(&error);
         return command_fail(command, &error);

@@ -25,9 +25,6 @@ enum exit_code session_open_for_data(const struct command_line *command);
  */
 enum exit_code session_within(const struct command_line *command, enum exit_code opened);
 
-/* ESP_UNREACHABLE, with what to install, in a build that has no network. */
-enum esp_status session_check_network(struct esp_error *error);
-
 /* From now on SIGINT, SIGTERM and SIGHUP cancel the sessions under way, so that no server goes on computing
  * for nobody; the library's calls then fail with ESP_CANCELLED. To be called before session_open(), by verbs
  * that compute. */

@@ -10,6 +10,7 @@
 #include "client/command/session.h"
 #include "client/command/table.h"
 #include "client/command/way_in.h"
+#include "client/library.h"
 #include "services/settings.h"
 #include "util/clock.h"
 
@@ -485,7 +486,7 @@ static enum esp_status prepare(struct up *up, struct esp_error *error)
     if (!name)
         name = up->command->n_operands ? up->command->operands[0] : PLATFORM_DEFAULT_NAME;
     if ((status = load_platform(up, error)) != ESP_OK || (status = add_problems(up, error)) != ESP_OK ||
-        (status = session_check_network(error)) != ESP_OK ||
+        (status = client_check_network(error)) != ESP_OK ||
         (status = platform_state_acquire(name, true, &up->deploy.state, error)) != ESP_OK ||
         (status = check_not_up(up, error)) != ESP_OK)
         return status;

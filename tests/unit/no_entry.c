@@ -9,5 +9,10 @@ enum esp_status client_open_transport(const struct settings_client *settings, st
 {
     (void)settings;
     (void)transport;
+    return client_check_network(error);
+}
+
+enum esp_status client_check_network(struct esp_error *error)
+{
     return error_set(error, ESP_INTERNAL, "this program has no transport");
 }
