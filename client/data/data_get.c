@@ -139,6 +139,13 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
     return status;
 }
 
+/* Whose disk does not give it (which need not mean that it is damaged) is no better a holder than who is
+ * gone. */
+static bool may_be_had_elsewhere(enum esp_status status)
+{
+    return transfer_may_go_on(status) || status == ESP_SYSTEM;
+}
+
 /* What has come from one holder need not come from the next, for they are the same. */
 static enum esp_status get_from_any(struct engine *engine, const char *id, struct wanted *wanted,
                                     struct data_progress *progress, unsigned round, struct ranges *done,
@@ -152,7 +159,7 @@ static enum esp_status get_from_any(struct engine *engine, const char *id, struc
     for (size_t h = 0; status == ESP_OK && h < n; h++) {
         status = get_once(engine, holders[h].address, id, wanted, progress, silence_ms(progress, round), done,
                           error);
-        if (!transfer_may_go_on(status) || h + 1 == n)
+        if (!may_be_had_elsewhere(status) || h + 1 == n)
             break;
         status = ESP_OK; /* the next one */
     }
@@ -170,7 +177,8 @@ static enum esp_status get(struct engine *engine, const char *id, struct wanted 
     data_progress_begin(&progress, engine);
     for (unsigned round = 0; failures < DATA_MOST_RESUMED; round++) {
         status = get_from_any(engine, id, wanted, &progress, round, &done, &found, error);
-        if (!transfer_may_go_on(status) || !found || atomic_load(&engine->closing) ||
+        const bool again = round == 0 ? may_be_had_elsewhere(status) : transfer_may_go_on(status);
+        if (!again || !found || atomic_load(&engine->closing) ||
             ((round > 0 || status == ESP_TIMEOUT) && data_is_late(&progress)))
             break;
         failures += status != ESP_TIMEOUT; /* who is silent may be waited for as long as there is patience */

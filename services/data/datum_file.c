@@ -192,6 +192,19 @@ enum esp_status datum_file_header_of(struct files *files, struct file *file, uin
     return name_damage(files, datum_file_name(record->id.key, true, name), status, error);
 }
 
+enum esp_status datum_file_open(struct files *files, const struct datum_header *record, struct file **file,
+                                uint64_t *file_bytes, struct esp_error *error)
+{
+    char name[DATUM_FILE_NAME];
+    const enum esp_status status =
+        files->ops->open(files, datum_file_name(record->id.key, true, name), file, file_bytes, error);
+    if (status != ESP_INVALID)
+        return status;
+    if (error)
+        error->status = ESP_SYSTEM;
+    return ESP_SYSTEM;
+}
+
 enum esp_status datum_file_read(struct files *files, const struct datum_header *record, void *data,
                                 struct esp_error *error)
 {
@@ -200,7 +213,7 @@ enum esp_status datum_file_read(struct files *files, const struct datum_header *
     uint64_t file_bytes;
     uint8_t *header = NULL;
     datum_file_name(record->id.key, true, name);
-    enum esp_status status = files->ops->open(files, name, &file, &file_bytes, error);
+    enum esp_status status = datum_file_open(files, record, &file, &file_bytes, error);
     if (status == ESP_NOT_FOUND)
         status = error_set(error, ESP_SYNTAX, "the file is gone");
     if (status != ESP_OK)

@@ -64,6 +64,10 @@ enum esp_status datum_file_write(struct files *files, const struct datum_header 
 enum esp_status datum_file_head(struct files *files, const char *name, struct datum_header *record,
                                 struct esp_error *error);
 
+/* Opens the finished file of that datum. ESP_NOT_FOUND; ESP_SYSTEM, also where something else lies in its
+ * place: who asks for the datum is not to blame. */
+enum esp_status datum_file_open(struct files *files, const struct datum_header *record, struct file **file,
+                                uint64_t *file_bytes, struct esp_error *error);
 /* Reads and checks all: the datum must be what `record` says. Its bytes go to `data` (record->shape.bytes of
  * it), or, when that is NULL, are checked only. ESP_SYNTAX, ESP_SYSTEM. */
 enum esp_status datum_file_read(struct files *files, const struct datum_header *record, void *data,

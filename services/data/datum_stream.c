@@ -205,12 +205,10 @@ enum esp_status datum_stream_reserve(struct datum_stream *stream, struct esp_err
 enum esp_status datum_stream_open(struct files *files, const struct datum_header *record,
                                   struct datum_stream **result, struct esp_error *error)
 {
-    char name[DATUM_FILE_NAME];
     struct datum_stream *stream = make(files, record, false);
     if (!stream)
         return error_no_memory(error, "reading a datum");
-    enum esp_status status = files->ops->open(files, datum_file_name(record->id.key, true, name),
-                                              &stream->file, &stream->file_bytes, error);
+    enum esp_status status = datum_file_open(files, record, &stream->file, &stream->file_bytes, error);
     if (status == ESP_OK)
         *result = stream;
     else

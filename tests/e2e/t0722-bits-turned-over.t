@@ -161,6 +161,22 @@ for how in "data get" "data cp" "data mv" call; do
     check "it goes" espalier data rm "$id"
 done
 
+# ---- the disk does not give it, damaged or not: a folder is no file ----
+check "a datum on A" put small.npy
+check "with a copy on B" espalier data cp "$id" B
+check "as agents hear" wait_until has_copy B
+check "is on the disk only" out_of_memory
+file=$(file_of A)
+check "which does not give it any more" sh -c "mv $file whole && mkdir $file"
+check "who reads it gets what was put" got small.npy
+check "so does a call on another server" takes C "$small_sum"
+check "and what was there is not given up" sh -c "rmdir $file && mv whole $file"
+stop B
+check "when the disk gives it again, it is as it was put" got small.npy
+start_server B
+check "and there is the other server" wait_until servers
+check "it goes" espalier data rm "$id"
+
 # ---- larger than the memory: calls map the file ----
 check "a datum that is larger than the memory" put large.npy
 check "goes into a call" takes A "$large_sum"
