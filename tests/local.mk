@@ -142,10 +142,10 @@ check-unit: unit-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)' check_PROGRAMS='$(unit_tests)'
 
 # For a build with other options beside one that runs all: that everything is built and linked, and what the programs
-# do then. The unit tests, the problems and what ranks compute are the same objects in both.
+# do then. The unit tests, the problems and what ranks compute are the same objects in both, and so are the sources.
 check-further:
 	$(MAKE) $(AM_MAKEFLAGS) check \
-	    TESTS="`echo $(TESTS) | tr ' ' '\n' | grep -vE '^tests/(unit|inproc|problems|mpi)/|/t070[0-9]-' | tr '\n' ' '`"
+	    TESTS="`echo $(TESTS) | tr ' ' '\n' | grep -vE '^tests/(unit|inproc|problems|mpi)/|/t070[0-9]-|/check-(architecture|configure)' | tr '\n' ' '`"
 shell_tests += tests/check-configure.t
 
 # The tables of the configuration files, for tests/check-manual.t.
