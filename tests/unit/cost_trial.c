@@ -36,11 +36,11 @@ void cost_trial_end(struct cost_trial *f)
     problem_set_destroy(f->set);
 }
 
-void cost_trial_calibrate(struct cost_trial *f, cost_of *cost)
+void cost_trial_calibrate(struct cost_trial *f, cost_of *cost, uint32_t sizes)
 {
     const struct design_limits limits = {
         .least_s = 5e-6, .most_s = 1, .bytes = 1e9, .speed_flops = 1e10, .call_s = 2e-5};
-    for (uint32_t i = 0; i < COST_TRIAL_MEASURED; i++) {
+    for (uint32_t i = 0; i < sizes; i++) {
         struct design_point point = {.x = {0}};
         assert_true(design_next(&f->design, 0, i, &limits, &f->random, &point));
         struct cost_measurement *m = &f->measurements[f->model.n_measurements++];

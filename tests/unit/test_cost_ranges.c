@@ -29,7 +29,7 @@ static double the_same_for_all(double m, double n)
 static void begin(struct cost_trial *f, uint64_t seed, cost_of *cost)
 {
     cost_trial_begin(f, "lapack/orthogonal.esp", "dgeqrf", seed);
-    cost_trial_calibrate(f, cost);
+    cost_trial_calibrate(f, cost, COST_TRIAL_MEASURED);
 }
 
 /* Of calls of some bytes at least, whose lesser side is between these and the greater one at most so many

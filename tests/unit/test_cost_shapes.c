@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #define ASKED 200
+/* What a fit takes grows with their square: with sanitizers, which slow it down, fewer. */
+#define MEASURED (100 + TRIALS(50))
 
 /* As singular values have it: where one side is 1.6 times the other a QR factorisation comes first; rows are
  * worked at otherwise than columns. */
@@ -62,7 +64,7 @@ static void check_told(cost_of *cost)
     struct cost_trial f;
     for (uint64_t seed = 1; seed <= TRIALS(2); seed++) {
         cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", seed);
-        cost_trial_calibrate(&f, cost);
+        cost_trial_calibrate(&f, cost, MEASURED);
         const double error = mean_error(&f, cost);
         if (error > 0.03)
             fail_msg("seed %d: mean error %g, expected %g", (int)seed, error, f.model.time.error);
@@ -93,7 +95,7 @@ static void what_has_no_shapes_gets_none(void **state)
     (void)state;
     struct cost_trial f;
     cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", 5);
-    cost_trial_calibrate(&f, the_same_for_all);
+    cost_trial_calibrate(&f, the_same_for_all, MEASURED);
     assert_false(cost_has_shapes(&f.model));
     assert_true(mean_error(&f, the_same_for_all) < 0.02);
     cost_trial_end(&f);
@@ -109,7 +111,7 @@ static void shapes_come_back_from_a_text(void **state)
     struct cost_model model;
     size_t length;
     cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", 6);
-    cost_trial_calibrate(&f, with_qr_first);
+    cost_trial_calibrate(&f, with_qr_first, MEASURED);
     assert_true(cost_has_shapes(&f.model));
     char *text = cost_text(&f.model, &length);
     assert_non_null(text);
@@ -173,7 +175,7 @@ static void shapes_travel(void **state)
     struct cost_set set = {0}, told;
     uint32_t length;
     cost_trial_begin(&f, "lapack/singular-values.esp", "dgesvd", 7);
-    cost_trial_calibrate(&f, with_qr_first);
+    cost_trial_calibrate(&f, with_qr_first, MEASURED);
     assert_int_equal(cost_set_add(&set, &f.model, false, NULL), ESP_OK);
     uint8_t *encoded = cost_encode(&set, &f.arena, &length);
     assert_true(encoded && encoded[0] == 2 && cost_decode(encoded, length, &told));
