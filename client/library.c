@@ -190,6 +190,8 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
     const double most_s = options->call_timeout_s;
     if (most_s > 0 && (options->call_timeout_wins || most_s * 1e3 < (double)engine.call_timeout_ms))
         engine.call_timeout_ms = most_s > 1e-3 ? (int64_t)(most_s * 1e3) : 1;
+    if (options->call_timeout_wins && most_s > 0 && most_s * 1e3 < (double)engine.agent_patience_ms)
+        engine.agent_patience_ms = engine.call_timeout_ms;
     engine.lookup_timeout_ms = most_s > 0 ? (int64_t)(most_s * 1e3) + 1 : 0;
     enum esp_status status = choose_way(options, &engine, &library.settings.arena, error);
     if (status != ESP_OK)

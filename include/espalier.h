@@ -74,7 +74,8 @@ struct esp_options {
     double call_timeout_s;  /* for each single remote call, at most, and for the patience with silent nodes
                              * when  a handle is made; 0: as the file says */
     int call_timeout_wins;  /* not 0: call_timeout_s also where the file says less, for who moves data and is
-                             * ready to wait for room, or for a slow link */
+                             * ready to wait for room, or for a slow link; and at most so long for servers
+                             * and agents that are gone and may come back */
     int servers_only; /* without redirector and agents, whatever the file says: for who asks servers whose
                        * addresses are known, as jobs know theirs; what needs an agent is ESP_CONFIG */
 };

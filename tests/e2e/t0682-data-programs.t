@@ -107,6 +107,10 @@ espalier data put two.mtx -s A -m persistent >twice.id
 check "a datum moves" espalier data mv "$(cat twice.id)" B
 stop B KILL
 check "its agent notices" wait_until lost_to_agents B
+printf 'agents = { "%s" }\nagent_patience = "10 min"\n' "$agent" >patient.conf
+check_fails 3 "who has little time waits no longer for it, whatever the file says" \
+    timeout 60 espalier data put two.mtx -s B -c patient.conf --timeout '1 s'
+check_says "and hears that it is gone" '"B".* it was there, and cannot be reached'
 stop A KILL
 start_server A
 known_to_agents() { # known_to_agents SERVER
