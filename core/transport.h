@@ -26,6 +26,11 @@ struct chunk_area {
     struct message *reply; /* set instead: nothing can be moved, this is the answer (a chunk_reply) */
     void *hold;            /* the node's own: what to release */
     bool fresh; /* the node has not used this memory before: its pages are not there yet (util/pages.h) */
+    /* CRC32C of these bytes (util/crc32c.h). A node that knows it says so of a chunk that goes out, which
+     * spares the transport their reading; the transport says so until `chunk_done` of each that it had to
+     * sum. */
+    bool summed;
+    uint32_t crc32c;
     /* The node's own part, done without its lock: before bytes go out, or once they have come in whole. May
      * wait for a disk, and set `data` of a chunk that goes out. Not ESP_OK: the chunk fails with it. NULL:
      * there is none. */
@@ -129,12 +134,13 @@ enum esp_status transport_call(struct transport *transport, const char *address,
                                struct esp_error *error);
 
 /* Moves a piece of a large argument or result; `header` is a MESSAGE_PUT or MESSAGE_GET with the length set.
- * get: *moved tells how many bytes came (at most the length). ESP_TIMEOUT also when for `silence_ms` nothing
- * of it has moved (0: that does not matter). The data are not copied on the way. */
+ * get: *moved tells how many bytes came (at most the length), and the header's chunk, by CHUNK_HAS_CRC, their
+ * checksum if they were summed. ESP_TIMEOUT also when for `silence_ms` nothing of it has moved (0: that does
+ * not matter). The data are not copied on the way. */
 enum esp_status transport_put(struct transport *transport, const char *address, const struct message *header,
                               const void *data, int64_t timeout_ms, int64_t silence_ms,
                               struct esp_error *error);
-enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,
+enum esp_status transport_get(struct transport *transport, const char *address, struct message *header,
                               void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                               struct esp_error *error);
 
@@ -176,7 +182,7 @@ struct transport_ops {
                             int64_t timeout_ms, struct message *reply, struct esp_error *error);
     enum esp_status (*put)(struct transport *transport, const char *address, const struct message *header,
                            const void *data, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error);
-    enum esp_status (*get)(struct transport *transport, const char *address, const struct message *header,
+    enum esp_status (*get)(struct transport *transport, const char *address, struct message *header,
                            void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                            struct esp_error *error);
     void (*destroy)(struct transport *transport);

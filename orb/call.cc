@@ -352,14 +352,19 @@ void ChunkUpcall::run()
             pages_touch(area.data, area.length, false);
         reply = chunk_reply(area.length);
         if (reply && (chunk.flags & CHUNK_HAS_CRC)) {
+            if (!area.summed)
+                area.crc32c = crc32c(0, area.data, area.length);
+            area.summed = true;
             reply->chunk_reply.flags = CHUNK_HAS_CRC;
-            reply->chunk_reply.crc32c = crc32c(0, area.data, area.length);
+            reply->chunk_reply.crc32c = area.crc32c;
         }
         return;
     }
     if (!area_open)
         return;
-    bool whole = !(chunk.flags & CHUNK_HAS_CRC) || found_crc == chunk.crc32c;
+    area.summed = chunk.flags & CHUNK_HAS_CRC;
+    area.crc32c = found_crc;
+    bool whole = !area.summed || found_crc == chunk.crc32c;
     if (whole)
         work_on_area();
     if (!area_open)

@@ -299,21 +299,22 @@ static enum esp_status check_moved(const struct message *reply, uint32_t found, 
                      reply->chunk_reply.crc32c, found);
 }
 
-enum esp_status orb_get(struct transport *transport, const char *address, const struct message *header,
-                        void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
-                        struct esp_error *error)
+enum esp_status orb_get(struct transport *transport, const char *address, struct message *header, void *data,
+                        uint64_t *moved, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error)
 {
     OrbTransport *self = static_cast<OrbTransport *>(transport);
     *moved = 0;
     enum esp_status status = check_chunk(header, MESSAGE_GET, error);
     if (status != ESP_OK)
         return status;
-    if (reach_get(self, address, header->chunk, data, moved, near_ms(timeout_ms, silence_ms), &status, error))
+    const struct chunk asked = header->chunk;
+    header->chunk.flags &= ~(uint32_t)CHUNK_HAS_CRC;
+    if (reach_get(self, address, asked, data, moved, near_ms(timeout_ms, silence_ms), &status, error))
         return status;
     struct message request = {};
     request.kind = MESSAGE_GET;
-    request.chunk = header->chunk;
-    status = check_before(data, header->chunk.length, true, false, error);
+    request.chunk = asked;
+    status = check_before(data, asked.length, true, false, error);
     if (status != ESP_OK)
         return status;
     if (wants_crc(self, address))
@@ -330,8 +331,11 @@ enum esp_status orb_get(struct transport *transport, const char *address, const 
     status = check_behind(data, request.chunk.length, true, status, error);
     if (status == ESP_OK)
         status = check_moved(&reply, getting.found_crc, error);
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
         *moved = reply.chunk_reply.length;
+        header->chunk.flags |= reply.chunk_reply.flags & CHUNK_HAS_CRC;
+        header->chunk.crc32c = getting.found_crc;
+    }
     message_clear(&reply);
     return status;
 }

@@ -115,8 +115,7 @@ enum esp_status orb_call(struct transport *transport, const char *address, const
                          int64_t timeout_ms, struct message *reply, struct esp_error *error);
 enum esp_status orb_put(struct transport *transport, const char *address, const struct message *header,
                         const void *data, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error);
-enum esp_status orb_get(struct transport *transport, const char *address, const struct message *header,
-                        void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
-                        struct esp_error *error);
+enum esp_status orb_get(struct transport *transport, const char *address, struct message *header, void *data,
+                        uint64_t *moved, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error);
 
 #endif

@@ -475,7 +475,7 @@ enum esp_status inproc_put(struct transport *transport, const char *address, con
                 as_a_whole_ms(timeout_ms, silence_ms), error);
 }
 
-enum esp_status inproc_get(struct transport *transport, const char *address, const struct message *header,
+enum esp_status inproc_get(struct transport *transport, const char *address, struct message *header,
                            void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                            struct esp_error *error)
 {

@@ -114,7 +114,7 @@ enum esp_status inproc_call(struct transport *transport, const char *address, co
                             int64_t timeout_ms, struct message *reply, struct esp_error *error);
 enum esp_status inproc_put(struct transport *transport, const char *address, const struct message *header,
                            const void *data, int64_t timeout_ms, int64_t silence_ms, struct esp_error *error);
-enum esp_status inproc_get(struct transport *transport, const char *address, const struct message *header,
+enum esp_status inproc_get(struct transport *transport, const char *address, struct message *header,
                            void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
                            struct esp_error *error);
 /* The endpoint was killed: its askers learn that their calls were perhaps executed. */

@@ -146,6 +146,8 @@ static enum esp_status open_area(struct server *server, const struct chunk *chun
     }
     area->data = moving->piece.memory;
     area->fresh = moving->piece.fresh;
+    area->summed = moving->piece.summed;
+    area->crc32c = moving->piece.crc32c;
     area->work = write ? write_piece : read_piece;
     area->hold = moving;
     moving->ticket = ticket;
@@ -171,6 +173,8 @@ void server_data_on_chunk_done(struct server *server, bool write, struct chunk_a
     ticket->moving--;
     server_traffic_ends(server);
     ticket->heard_ns = server_now(server);
+    moving->piece.summed = area->summed;
+    moving->piece.crc32c = area->crc32c;
     if (write)
         store_area_done(server->data.store, ticket->id.key, &moving->piece, complete, NULL);
     else

@@ -17,6 +17,8 @@ services_libservices_la_SOURCES += \
 	services/data/store_lease.c \
 	services/data/store_list.c \
 	services/data/store_pieces.c \
+	services/data/store_sums.c \
+	services/data/store_sums.h \
 	services/data/store_places.c \
 	services/data/store_put.c \
 	services/data/store_recover.c \

@@ -63,6 +63,7 @@ void store_free_entry(struct store *store, struct datum *datum)
     drop_name(store, datum->origin);
     drop_name(store, datum->owner);
     ranges_clear(&datum->arrived);
+    store_sums_clear(&datum->sums);
     free(datum->places);
     free(datum);
 }

@@ -104,6 +104,10 @@ struct store_piece {
     uint64_t offset, bytes;
     void *memory; /* where its bytes go, or are, until it is given back */
     bool fresh;   /* memory whose pages are not there yet (util/pages.h) */
+    /* What is in it sums up to that (util/crc32c.h). Known of one that is read when it is given out; who has
+     * summed it otherwise says so when it is given back, and spares others that. */
+    bool summed;
+    uint32_t crc32c;
     /* the store's own */
     struct datum_stream *stream;
     void *room;

@@ -77,6 +77,7 @@ enum esp_status store_area(struct store *store, const struct store_asker *asker,
     datum->used_ns = store_now(store);
     if (!piece->stream) {
         store_fill_memory(datum, &whole);
+        store_sums_forget(&datum->sums, offset, bytes);
         piece->memory = whole.data + offset;
         piece->fresh = datum->segment && datum->segment->fresh;
     }
@@ -88,6 +89,12 @@ enum esp_status store_piece_write(struct store_piece *piece, struct esp_error *e
     return piece->stream
                ? datum_stream_write(piece->stream, piece->offset, piece->memory, piece->bytes, error)
                : ESP_OK;
+}
+
+static void note_sum(struct datum *datum, const struct store_piece *piece)
+{
+    if (piece->summed && !piece->stream)
+        store_sums_note(&datum->sums, piece->offset, piece->bytes, piece->crc32c);
 }
 
 /* One piece less is out; frees what was given up meanwhile. */
@@ -119,6 +126,7 @@ enum esp_status store_area_done(struct store *store, struct datum_key key, struc
         return ESP_OK;
     enum esp_status status = ranges_add(&datum->arrived, piece->offset, piece->offset + piece->bytes, error);
     if (status == ESP_OK) {
+        note_sum(datum, piece);
         datum->puts++;
         datum->bytes_in += piece->bytes;
     }
@@ -212,6 +220,7 @@ enum esp_status store_put_memory(struct store *store, const struct store_asker *
         status = map_file(datum, memory, error);
     if (status != ESP_OK)
         return status;
+    store_sums_clear(&datum->sums);
     datum->areas++;
     datum->whole_out = true;
     return ESP_OK;
@@ -254,6 +263,7 @@ enum esp_status store_pin_area(struct store_pin *pin, uint64_t offset, uint64_t 
     if (pin->stream)
         return stream_piece(piece, pin->stream, datum_stream_room(pin->stream, offset, bytes), error);
     piece->memory = pin->memory.data + offset;
+    piece->summed = !pin->mapped && store_sums_find(&pin->datum->sums, offset, bytes, &piece->crc32c);
     return ESP_OK;
 }
 
@@ -279,5 +289,7 @@ void store_pin_area_done(struct store *store, struct store_pin *pin, struct stor
     free(piece->damage);
     free(piece->room);
     piece->damage = piece->room = NULL;
+    if (whole && !pin->mapped)
+        note_sum(pin->datum, piece);
     pin->datum->bytes_out += whole ? piece->bytes : 0;
 }

@@ -7,6 +7,7 @@
 
 #include "services/data/datum_stream.h"
 #include "services/data/store.h"
+#include "services/data/store_sums.h"
 #include "util/hash.h"
 
 #include <pthread.h>
@@ -66,6 +67,7 @@ struct datum {
     bool places_on_disk;
     bool untaken; /* has a file that says so (store_untaken.c) */
     struct ranges arrived;
+    struct store_sums sums;      /* of what moved from and to its memory */
     struct datum_stream *stream; /* its file under a temporary name: of an unfinished one, whose pieces go
                                   * there and not to memory; of a replica that is larger than the memory */
     void *filling;               /* that file, mapped for who fills all of it; NULL */

@@ -91,13 +91,13 @@ static void pause_ms(int64_t ms)
 }
 
 static enum esp_status move_once(const struct transfer_options *options, const struct range *piece,
-                                 uint8_t *memory, struct esp_error *error)
+                                 struct store_piece *part, struct esp_error *error)
 {
     uint64_t offset = piece->from;
     while (offset < piece->to) {
         uint64_t length = piece->to - offset, moved = length;
         struct message header = transfer_header(options->put, options->key, options->ticket, offset, length);
-        uint8_t *at = memory + (offset - piece->from);
+        uint8_t *at = (uint8_t *)part->memory + (offset - piece->from);
         enum esp_status status =
             options->put
                 ? transport_put(options->transport, options->address, &header, at, options->timeout_ms,
@@ -111,6 +111,8 @@ static enum esp_status move_once(const struct transfer_options *options, const s
                           options->address, (unsigned long long)options->bytes, (unsigned long long)offset);
         if (status != ESP_OK)
             return status;
+        part->summed = moved == piece->to - piece->from && (header.chunk.flags & CHUNK_HAS_CRC);
+        part->crc32c = header.chunk.crc32c;
         offset += moved;
     }
     return ESP_OK;
@@ -140,7 +142,7 @@ static enum esp_status move_piece(const struct transfer_options *options, const 
     for (unsigned attempt = 0; attempt < TRANSFER_TRIES; attempt++) {
         if (attempt > 0)
             pause_ms((int64_t)PAUSE_MS << (2 * (attempt - 1)));
-        status = move_once(options, piece, part.memory, error);
+        status = move_once(options, piece, &part, error);
         if (!may_be_tried_again(options, status))
             break;
     }

@@ -628,8 +628,8 @@ static unsigned silences, waits; /* times that it is yet to be asked in vain; th
 static uint64_t given[2];        /* bytes, by "far", by "near" */
 
 static enum esp_status get_from_dying(struct transport *transport, const char *address,
-                                      const struct message *header, void *data, uint64_t *moved,
-                                      int64_t timeout_ms, int64_t silence_ms, struct esp_error *error)
+                                      struct message *header, void *data, uint64_t *moved, int64_t timeout_ms,
+                                      int64_t silence_ms, struct esp_error *error)
 {
     const bool is_far = strcmp(address, "far") == 0;
     if (is_far && left == 0 && falls_silent && silences > 0) {

@@ -219,9 +219,9 @@ static enum esp_status fake_put(struct transport *transport, const char *address
     return move(transport, address, header, (void *)data, true, NULL, error);
 }
 
-static enum esp_status fake_get(struct transport *transport, const char *address,
-                                const struct message *header, void *data, uint64_t *moved, int64_t timeout_ms,
-                                int64_t silence_ms, struct esp_error *error)
+static enum esp_status fake_get(struct transport *transport, const char *address, struct message *header,
+                                void *data, uint64_t *moved, int64_t timeout_ms, int64_t silence_ms,
+                                struct esp_error *error)
 {
     (void)timeout_ms, (void)silence_ms;
     return move(transport, address, header, data, false, moved, error);

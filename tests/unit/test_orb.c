@@ -6,6 +6,7 @@
 #include "tests/unit/unit.h"
 #include "orb/orb.h"
 #include "util/clock.h"
+#include "util/crc32c.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -323,6 +324,86 @@ static void count_chunks(void *self, const struct message *header, bool write, s
 {
     (void)self, (void)header, (void)write, (void)area, (void)complete;
     atomic_fetch_add(&done, 1);
+}
+
+static uint8_t told[100000];
+static bool is_told;
+static uint32_t told_crc;
+static struct chunk_area seen;
+
+static void give_told(void *self, const struct message *header, bool write, struct chunk_area *area)
+{
+    (void)self;
+    *area = (struct chunk_area){
+        .data = told, .length = header->chunk.length, .summed = !write && is_told, .crc32c = told_crc};
+}
+
+static void keep_area(void *self, const struct message *header, bool write, struct chunk_area *area,
+                      bool complete)
+{
+    (void)self, (void)header, (void)write, (void)complete;
+    seen = *area;
+    atomic_fetch_add(&done, 1);
+}
+
+static enum esp_status get_told(struct transport *transport, const char *address, uint32_t flags,
+                                struct chunk *chunk, struct esp_error *error)
+{
+    static uint8_t back[sizeof told];
+    struct message get = {.kind = MESSAGE_GET, .chunk = {.length = sizeof told, .flags = flags}};
+    uint64_t moved;
+    atomic_store(&done, 0);
+    const enum esp_status status = transport_get(transport, address, &get, back, &moved, 60000, 0, error);
+    while (atomic_load(&done) == 0)
+        usleep(1000);
+    *chunk = get.chunk;
+    return status;
+}
+
+static void sums_that_a_node_knows_are_not_made_again(void **state)
+{
+    (void)state;
+    static const struct endpoint_ops ops = {.chunk = give_told, .chunk_done = keep_area};
+    struct transport *transport = open_with(&(struct orb_options){.ports_only = true});
+    struct endpoint_options options = {.name = "told", .incarnation = 1, .listen = "127.0.0.1:0"};
+    struct endpoint *endpoint;
+    struct esp_error error;
+    struct chunk chunk;
+    for (size_t i = 0; i < sizeof told; i++)
+        told[i] = (uint8_t)(i * 7 + i / 253);
+    const uint32_t right = crc32c(0, told, sizeof told);
+    assert_int_equal(transport_serve(transport, &options, &ops, NULL, &endpoint, NULL), ESP_OK);
+    const char *address = endpoint_address(endpoint);
+
+    is_told = false;
+    assert_int_equal(get_told(transport, address, 0, &chunk, &error), ESP_OK);
+    assert_false((chunk.flags & CHUNK_HAS_CRC) || seen.summed); /* nobody asked */
+    assert_int_equal(get_told(transport, address, CHUNK_HAS_CRC, &chunk, &error), ESP_OK);
+    assert_true((chunk.flags & CHUNK_HAS_CRC) && seen.summed);
+    assert_int_equal(chunk.crc32c, right);
+    assert_int_equal(seen.crc32c, right);
+
+    is_told = true;
+    told_crc = right;
+    assert_int_equal(get_told(transport, address, CHUNK_HAS_CRC, &chunk, &error), ESP_OK);
+    assert_int_equal(chunk.crc32c, right);
+    told[sizeof told / 2] ^= 1; /* in its memory, since it was summed */
+    assert_int_equal(get_told(transport, address, CHUNK_HAS_CRC, &chunk, &error), ESP_PROTOCOL);
+    assert_non_null(strstr(error.text, "chunk damaged"));
+    assert_false(chunk.flags & CHUNK_HAS_CRC);
+    told[sizeof told / 2] ^= 1;
+
+    const struct message put = {.kind = MESSAGE_PUT,
+                                .chunk = {.length = sizeof told, .flags = CHUNK_HAS_CRC, .crc32c = right}};
+    static uint8_t copy[sizeof told];
+    memcpy(copy, told, sizeof told);
+    atomic_store(&done, 0);
+    assert_int_equal(transport_put(transport, address, &put, copy, 60000, 0, &error), ESP_OK);
+    assert_int_equal(atomic_load(&done), 1);
+    assert_true(seen.summed);
+    assert_int_equal(seen.crc32c, right);
+    endpoint_close(endpoint);
+    transport_destroy(transport);
 }
 
 /* By both ways: into this process's memory, and over a connection. */
@@ -658,6 +739,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_socket_of_somebody_else_is_not_trusted),
         cmocka_unit_test(interrupting_ends_calls_under_way),
         cmocka_unit_test(a_chunk_of_who_is_silent_is_given_up),
+        cmocka_unit_test(sums_that_a_node_knows_are_not_made_again),
         cmocka_unit_test(what_is_left_for_connecting_does_not_prolong_a_call),
         cmocka_unit_test(a_reply_that_is_cut_off_is_a_lost_connection),
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
