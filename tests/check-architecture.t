@@ -60,7 +60,7 @@ no_file_is_too_long() {
     long=0
     for file in $(sources . | grep -E '\.(c|h|cc)$'); do
         lines=$(wc -l <"$file")
-        [ "$lines" -le 800 ] || { echo "$file has $lines lines"; long=1; }
+        [ "$lines" -lt 1500 ] || { echo "$file has $lines lines"; long=1; }
     done
     return "$long"
 }
@@ -101,7 +101,7 @@ check "only programs and the client library choose the ORB" orb_is_chosen_by_ent
 check "solvers/ leans on nothing of ours" includes_only solvers solvers/
 check "C++ stays in orb/, and in solvers/ behind C" cxx_only_in_orb
 check "every file names its licence" every_file_has_a_licence
-check "no file is longer than 800 lines" no_file_is_too_long
+check "every file is shorter than 1,500 lines" no_file_is_too_long
 check "nothing is left to be done later" no_leftovers
 check "a number of tests/e2e/ is one test" each_number_is_one_test
 check "and each of them is named once" each_test_is_named_once
