@@ -54,8 +54,12 @@ client_command_libcommand_la_SOURCES = \
 	client/command/session.h \
 	client/command/steps_view.c \
 	client/command/steps_view.h \
+	client/command/csv_rows.c \
+	client/command/csv_rows.h \
 	client/command/sweep.c \
 	client/command/sweep.h \
+	client/command/sweep_resume.c \
+	client/command/sweep_resume.h \
 	client/command/system.h \
 	client/command/system_load.c \
 	client/command/system_solve.c \

@@ -273,6 +273,11 @@ static atomic_int caught;
 static atomic_bool is_reading, is_closed; /* closed: sessions have been cancelled */
 static sigset_t watched;
 
+bool session_interrupted(void)
+{
+    return atomic_load(&caught) != 0;
+}
+
 void session_end_by_signal(void)
 {
     int number = atomic_load(&caught);

@@ -32,6 +32,8 @@ void session_catch_signals(void);
 /* While the main thread reads files, which may be pipes that nobody writes to, such a signal ends the process
  * as soon as what else is under way has been cancelled. */
 void session_reading(bool reading);
+/* Whether such a signal has come: what fails from now on fails because the library was closed. */
+bool session_interrupted(void);
 /* Ends the process by the signal that was caught, if one was: as the shell expects of it. */
 void session_end_by_signal(void);
 

@@ -6,18 +6,22 @@
 
 #include "client/command/bar.h"
 #include "client/command/constraints.h"
+#include "client/command/csv_rows.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
 #include "client/arguments/signature.h"
 #include "client/command/sweep.h"
+#include "client/command/sweep_resume.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
 #include "client/command/waiting.h"
 #include "util/clock.h"
 #include "util/escape.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PARALLEL      8
 #define MOST_PARALLEL 1000
@@ -30,6 +34,7 @@ struct row {
     struct esp_error *error; /* NULL: it did not */
     char *note;              /* on its results; NULL: none */
     enum exit_code code;     /* of a command that had made this call alone */
+    bool over;               /* the call has ended, or failed to begin */
 };
 
 /* A call under way. */
@@ -56,6 +61,11 @@ struct sweeping {
     const struct matrix_format *format;
     uint64_t max_input;
     struct bar bar;
+    FILE *csv;        /* takes rows as calls end; NULL: a table or JSON is printed at the end */
+    size_t n_written; /* rows of points below this one are in it */
+    bool *done;       /* points of which the file of --resume had a row; NULL: no such file */
+    size_t n_done;
+    bool unwritable; /* the CSV takes no more rows */
 };
 
 /* ---- one call ---- */
@@ -71,6 +81,7 @@ static void clear_lane(struct lane *lane)
 static void note_failure(struct sweeping *sweeping, size_t point, const struct esp_error *error)
 {
     struct row *row = &sweeping->rows[point];
+    row->over = true;
     row->error = malloc(sizeof *error);
     if (row->error)
         *row->error = *error;
@@ -169,8 +180,10 @@ static void begin(struct sweeping *sweeping, struct lane *lane, size_t point)
         sweeping->n_busy++;
         return;
     }
-    note_failure(sweeping, point, &error);
-    sweeping->n_over++;
+    if (!session_interrupted()) { /* else the call has not failed: the library was closed */
+        note_failure(sweeping, point, &error);
+        sweeping->n_over++;
+    }
     clear_lane(lane);
 }
 
@@ -192,6 +205,7 @@ static void end(struct sweeping *sweeping, struct lane *lane, enum grpc_error_e 
         row->outputs = values_json(&lane->values);
     else
         note_failure(sweeping, lane->point, &error);
+    row->over = true;
     clear_lane(lane);
     sweeping->n_busy--;
     sweeping->n_over++;
@@ -203,28 +217,6 @@ static struct lane *find_lane(struct sweeping *sweeping, grpc_sessionid_t sessio
         if (sweeping->lanes[i].busy && sweeping->lanes[i].session == session)
             return &sweeping->lanes[i];
     return NULL;
-}
-
-/* False: the library was closed by a signal. */
-static bool run(struct sweeping *sweeping)
-{
-    size_t next = 0, n = sweeping->sweep.n_points;
-    while (sweeping->n_over < n) {
-        for (size_t i = 0; i < sweeping->n_lanes && next < n; i++)
-            if (!sweeping->lanes[i].busy)
-                begin(sweeping, &sweeping->lanes[i], next++);
-        if (sweeping->n_busy == 0)
-            continue;
-        grpc_sessionid_t session;
-        grpc_error_t outcome = grpc_wait_any(&session);
-        struct lane *lane = find_lane(sweeping, session);
-        if (!lane)
-            return false;
-        end(sweeping, lane, outcome);
-        bar_draw(&sweeping->bar, (double)sweeping->n_over / (double)n, "%zu of %zu calls, %zu failed",
-                 sweeping->n_over, n, sweeping->n_failed);
-    }
-    return true;
 }
 
 /* ---- results ---- */
@@ -292,57 +284,185 @@ static char *output_text(const struct row *row, const char *name, int digits)
     return strdup(text);
 }
 
-/* With quotes where CSV wants them. */
-static void csv_cell(const char *text, bool first)
-{
-    if (!first)
-        putchar(',');
-    if (!text || !strpbrk(text, ",\"\n\r")) {
-        fputs(text ? text : "", stdout);
-        return;
-    }
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
-}
+/* ---- CSV ---- */
 
-static enum exit_code print_csv(const struct sweeping *sweeping)
+static void write_heading(const struct sweeping *sweeping, FILE *file)
 {
     const struct esp_problem *problem = sweeping->problem;
     for (size_t i = 0; i < sweeping->sweep.n_axes; i++)
-        csv_cell(sweeping->sweep.axes[i].name, i == 0);
+        csv_cell_write(file, sweeping->sweep.axes[i].name, i == 0);
     for (size_t i = 0; i < problem->n_arguments; i++)
-        if (has_column(&problem->arguments[i])) {
-            printf("%s%s", sweeping->sweep.n_axes || i ? "," : "", problem->arguments[i].name);
-            fputs(argument_in(&problem->arguments[i]) ? "_out" : "", stdout);
-        }
-    puts(",server,compute_s,total_s,error,note");
-    for (size_t point = 0; point < sweeping->sweep.n_points; point++) {
-        const struct row *row = &sweeping->rows[point];
-        for (size_t i = 0; i < sweeping->sweep.n_axes; i++) {
-            char *given = given_at(sweeping, point, i);
-            csv_cell(given, i == 0);
-            free(given);
-        }
-        for (size_t i = 0; i < problem->n_arguments; i++) {
-            if (!has_column(&problem->arguments[i]))
-                continue;
-            char *text = output_text(row, problem->arguments[i].name, 17);
-            csv_cell(text, false);
-            free(text);
-        }
-        csv_cell(row->server, false);
-        printf(",%.9g,%.9g", row->compute_s, row->total_s);
-        csv_cell(row->error ? row->error->text : "", false);
-        csv_cell(row->note, false);
-        putchar('\n');
-    }
-    return command_flush();
+        if (has_column(&problem->arguments[i]))
+            fprintf(file, "%s%s%s", sweeping->sweep.n_axes || i ? "," : "", problem->arguments[i].name,
+                    argument_in(&problem->arguments[i]) ? "_out" : "");
+    fputs(",server,compute_s,total_s,error,note\n", file);
 }
+
+static void write_row(const struct sweeping *sweeping, size_t point)
+{
+    const struct esp_problem *problem = sweeping->problem;
+    const struct row *row = &sweeping->rows[point];
+    FILE *file = sweeping->csv;
+    for (size_t i = 0; i < sweeping->sweep.n_axes; i++) {
+        char *given = given_at(sweeping, point, i);
+        csv_cell_write(file, given, i == 0);
+        free(given);
+    }
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        if (!has_column(&problem->arguments[i]))
+            continue;
+        char *text = output_text(row, problem->arguments[i].name, 17);
+        csv_cell_write(file, text, false);
+        free(text);
+    }
+    csv_cell_write(file, row->server, false);
+    fprintf(file, ",%.9g,%.9g", row->compute_s, row->total_s);
+    csv_cell_write(file, row->error ? row->error->text : "", false);
+    csv_cell_write(file, row->note, false);
+    putc('\n', file);
+}
+
+/* Frees the parts of a row that is written. Its exit code stays, for the end of the command. */
+static void forget_row(struct row *row)
+{
+    json_decref(row->outputs);
+    free(row->error);
+    free(row->note);
+    row->outputs = NULL;
+    row->error = NULL;
+    row->note = NULL;
+}
+
+/* Writes the rows of calls that have ended, in order, up to the first call that has not ended. With `all`,
+ * the rows behind that call are written too. False: rows cannot be written; the message has been printed. */
+static bool write_rows(struct sweeping *sweeping, bool all)
+{
+    bool some = false;
+    size_t point = sweeping->n_written;
+    for (; point < sweeping->sweep.n_points && (all || sweeping->rows[point].over); point++) {
+        if (!sweeping->rows[point].over || (sweeping->done && sweeping->done[point]))
+            continue;
+        if (!some)
+            bar_clear(&sweeping->bar);
+        some = true;
+        write_row(sweeping, point);
+        forget_row(&sweeping->rows[point]);
+    }
+    sweeping->n_written = point;
+    if (some && (fflush(sweeping->csv) != 0 || ferror(sweeping->csv))) {
+        fprintf(stderr, "espalier sweep: cannot write the rows: %s\n", strerror(errno));
+        sweeping->unwritable = true;
+    }
+    return !sweeping->unwritable;
+}
+
+static bool write_ended(struct sweeping *sweeping)
+{
+    return !sweeping->csv || write_rows(sweeping, false);
+}
+
+static bool output_files_are_there(void *context, size_t point)
+{
+    const struct sweeping *sweeping = context;
+    bool there = true;
+    for (int i = 0; i < sweeping->command->n_options && there; i++) {
+        char *word = NULL;
+        struct esp_error unimportant;
+        if (strcmp(sweeping->command->options[i].name, "output") != 0)
+            continue;
+        there = sweep_fill(&sweeping->sweep, point, sweeping->command->options[i].value, &word,
+                           &unimportant) == ESP_OK;
+        const char *equals = there ? strchr(word, '=') : NULL;
+        there = there && (!equals || access(equals + 1, F_OK) == 0);
+        free(word);
+    }
+    return there;
+}
+
+static enum esp_status open_resumed(struct sweeping *sweeping, const char *path, struct esp_error *error)
+{
+    char *heading = NULL;
+    size_t length = 0;
+    FILE *text = open_memstream(&heading, &length);
+    if (!text)
+        return error_no_memory(error, "the sweep");
+    write_heading(sweeping, text);
+    enum esp_status status = fclose(text) == 0 ? ESP_OK : error_no_memory(error, "the sweep");
+    sweeping->done = calloc(sweeping->sweep.n_points, sizeof *sweeping->done);
+    if (status == ESP_OK && !sweeping->done)
+        status = error_no_memory(error, "the sweep");
+    if (status == ESP_OK)
+        status = sweep_resume(&sweeping->sweep, path, heading, output_files_are_there, sweeping,
+                              sweeping->done, &sweeping->csv, error);
+    free(heading);
+    for (size_t point = 0; point < sweeping->sweep.n_points && status == ESP_OK; point++)
+        if (sweeping->done[point]) {
+            sweeping->rows[point].over = true;
+            sweeping->n_done++;
+        }
+    sweeping->n_over = sweeping->n_done;
+    if (sweeping->n_done > 0)
+        fprintf(stderr, "espalier sweep: %zu of %zu calls are in %s already\n", sweeping->n_done,
+                sweeping->sweep.n_points, path);
+    return status;
+}
+
+static enum esp_status open_csv(struct sweeping *sweeping, struct esp_error *error)
+{
+    const char *path = command_option_value(sweeping->command, "resume");
+    if (path)
+        return open_resumed(sweeping, path, error);
+    if (!command_option_value(sweeping->command, "csv"))
+        return ESP_OK;
+    sweeping->csv = stdout;
+    write_heading(sweeping, stdout);
+    fflush(stdout); /* an error comes again with the first row */
+    return ESP_OK;
+}
+
+/* ---- all calls ---- */
+
+/* The next point from `next` on that is to be called. */
+static size_t next_point(const struct sweeping *sweeping, size_t next)
+{
+    while (next < sweeping->sweep.n_points && sweeping->done && sweeping->done[next])
+        next++;
+    return next;
+}
+
+/* False: a signal has closed the library, or nothing can be written any more. */
+static bool run(struct sweeping *sweeping)
+{
+    const size_t n = sweeping->sweep.n_points;
+    size_t next = next_point(sweeping, 0);
+    while (sweeping->n_over < n) {
+        for (size_t i = 0; i < sweeping->n_lanes && next < n && !session_interrupted(); i++)
+            if (!sweeping->lanes[i].busy) {
+                begin(sweeping, &sweeping->lanes[i], next);
+                next = next_point(sweeping, next + 1);
+            }
+        if (!write_ended(sweeping))
+            return false;
+        if (sweeping->n_busy == 0) {
+            if (session_interrupted())
+                return false;
+            continue;
+        }
+        grpc_sessionid_t session;
+        grpc_error_t outcome = grpc_wait_any(&session);
+        struct lane *lane = find_lane(sweeping, session);
+        if (!lane || (outcome != GRPC_NO_ERROR && session_interrupted()))
+            return false;
+        end(sweeping, lane, outcome);
+        if (!write_ended(sweeping))
+            return false;
+        bar_draw(&sweeping->bar, (double)sweeping->n_over / (double)n, "%zu of %zu calls, %zu failed",
+                 sweeping->n_over, n, sweeping->n_failed);
+    }
+    return true;
+}
+
+/* ---- what is shown at the end ---- */
 
 /* Whole, on one line. */
 static void words_cell(struct table *table, const char *words)
@@ -390,6 +510,8 @@ static enum exit_code print_table(const struct sweeping *sweeping)
     for (size_t point = 0; point < sweep->n_points; point++) {
         const struct row *row = &sweeping->rows[point];
         char text[QUANTITY_TEXT];
+        if (!row->over)
+            continue;
         for (size_t i = 0; i < n_axes; i++)
             table_text_cell(&table, value_at(sweeping, point, axes[i]));
         for (size_t i = 0; i < n_outputs; i++) {
@@ -418,20 +540,33 @@ static enum exit_code failure(const struct sweeping *sweeping)
     return sweeping->rows[0].code;
 }
 
-static enum exit_code show(const struct sweeping *sweeping)
+/* Of an interrupted sweep: the calls that had ended. */
+static enum exit_code print_ended(struct sweeping *sweeping)
 {
-    enum exit_code code;
-    if (sweeping->command->json) {
-        json_t *list = json_array();
-        for (size_t point = 0; point < sweeping->sweep.n_points; point++)
+    if (sweeping->csv)
+        return sweeping->unwritable || !write_rows(sweeping, true) ? EXIT_FAILED : EXIT_DONE;
+    if (!sweeping->command->json)
+        return print_table(sweeping);
+    json_t *list = json_array();
+    for (size_t point = 0; point < sweeping->sweep.n_points; point++)
+        if (sweeping->rows[point].over)
             json_array_append_new(list, row_json(sweeping, point));
-        code = command_json(list);
-    } else {
-        code = command_option_value(sweeping->command, "csv") ? print_csv(sweeping) : print_table(sweeping);
-    }
+    return command_json(list);
+}
+
+static enum exit_code show(struct sweeping *sweeping, bool complete)
+{
+    enum exit_code code = print_ended(sweeping);
+    const size_t n = sweeping->sweep.n_points;
+    if (!complete)
+        fprintf(stderr, "espalier sweep: %zu of %zu calls have ended%s\n", sweeping->n_over, n,
+                sweeping->csv ? "; the others are made by 'espalier sweep ... --resume FILE', with the file "
+                                "that has these rows"
+                              : "");
     if (sweeping->n_failed > 0)
-        fprintf(stderr, "espalier sweep: %zu of %zu calls failed\n", sweeping->n_failed,
-                sweeping->sweep.n_points);
+        fprintf(stderr, "espalier sweep: %zu of %zu calls failed\n", sweeping->n_failed, n);
+    if (!complete)
+        return EXIT_FAILED;
     return code == EXIT_DONE && sweeping->n_failed > 0 ? failure(sweeping) : code;
 }
 
@@ -455,6 +590,9 @@ static enum esp_status read_options(struct sweeping *sweeping, struct esp_error 
     if (status == ESP_OK)
         status = sweep_read(&sweeping->sweep, sweeping->problem, command->operands + 1,
                             (size_t)command->n_operands - 1, error);
+    if (status == ESP_OK && command->json &&
+        (command_option_value(command, "csv") || command_option_value(command, "resume")))
+        status = error_set(error, ESP_INVALID, "expected one of --json and --csv (which --resume implies)");
     size_t n_files = 0;
     for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
         if (strcmp(command->options[i].name, "output") != 0)
@@ -485,10 +623,12 @@ static enum exit_code sweep(struct sweeping *sweeping)
         error_no_memory(&error, "the sweep");
         return command_fail(sweeping->command, &error);
     }
+    if (open_csv(sweeping, &error) != ESP_OK)
+        return command_fail(sweeping->command, &error);
     bar_init(&sweeping->bar);
     bool complete = run(sweeping);
     bar_clear(&sweeping->bar);
-    return complete ? show(sweeping) : EXIT_FAILED;
+    return show(sweeping, complete);
 }
 
 static void clear(struct sweeping *sweeping)
@@ -496,11 +636,11 @@ static void clear(struct sweeping *sweeping)
     for (size_t i = 0; sweeping->lanes && i < sweeping->n_lanes; i++)
         if (sweeping->lanes[i].busy)
             clear_lane(&sweeping->lanes[i]);
-    for (size_t i = 0; sweeping->rows && i < sweeping->sweep.n_points; i++) {
-        json_decref(sweeping->rows[i].outputs);
-        free(sweeping->rows[i].error);
-        free(sweeping->rows[i].note);
-    }
+    for (size_t i = 0; sweeping->rows && i < sweeping->sweep.n_points; i++)
+        forget_row(&sweeping->rows[i]);
+    if (sweeping->csv && sweeping->csv != stdout)
+        fclose(sweeping->csv);
+    free(sweeping->done);
     free(sweeping->lanes);
     free(sweeping->rows);
     sweep_clear(&sweeping->sweep);

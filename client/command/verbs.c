@@ -120,7 +120,10 @@ static const struct command_option sweep_options[] = {
     {'o', "output", "NAME=FILE", "save an output of each call; {n} in FILE is the value of n"},
     {'f', "format", "FORMAT", "of these files: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'p', "parallel", "NUMBER", "calls at a time (8)"},
-    {0, "csv", NULL, "a table for programs, in place of one for people"},
+    {0, "csv", NULL, "a table for programs, in place of one for people, each row as soon as those before it"},
+    {0, "resume", "FILE",
+     "go on in FILE, where an earlier sweep --csv was written: calls that have a row there are not\n"
+     "made again, the rows of the others are added to it"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option solve_options[] = {
@@ -272,7 +275,10 @@ const struct verb command_verbs[] = {
      "  A=@a-{n}.mtx        in arrays, files and strings {n} is the value of n\n"
      "  A=rand              an array of random numbers of each size\n"
      "One row a call: what was varied, scalar outputs, the server, the times it took; a call that fails\n"
-     "has its error in its row, and the others go on.",
+     "has its error in its row, and the others go on. An interrupted sweep shows the calls that had ended;\n"
+     "'espalier sweep ... --resume FILE' writes the rows into FILE, and said again makes the calls that "
+     "FILE\n"
+     "lacks, and those that failed.",
      sweep_options, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, -1, verb_sweep},
     {"submit", "PROBLEM [NAME=VALUE]...", "Start a call that goes on without this command, and print its id",
      "Values are given as for 'espalier call'. Returns when a server has all of them: the job goes on "

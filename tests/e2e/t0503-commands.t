@@ -179,6 +179,29 @@ for pid in $(cat swept); do
     check "and its calls end" wait_until is_gone "$pid"
 done
 check "those that waited have never begun" test "$(wc -l <swept)" = 2
+
+# The rows of a sweep are there as soon as its calls end, and another command makes the calls that lack.
+slow="echo \$\$ >>$work/slowly; [ -e $work/go ] || exec sleep 100"
+counted="echo x >>$work/counted"
+sweep_five() {
+    "$@" script text="$counted" text='exit 1' text="$slow" text=": ; $counted" text=": ; $slow" --parallel 2
+}
+sweep_five exec espalier sweep --csv >rows.csv 2>rows.err &
+sweeper=$!
+check "while a call runs, the rows of those before it are there" \
+    wait_until sh -c '[ "$(wc -l <rows.csv)" = 3 ] && [ "$(cat slowly | wc -l)" = 2 ]'
+kill -TERM $sweeper
+check "it is interrupted" ended_by_signal $sweeper
+check "what has ended behind that call has its row too" test "$(wc -l <rows.csv)" = 4
+check "how much was done is told" grep -q '3 of 5 calls have ended.*--resume' rows.err
+touch go
+check_fails 1 "another sweep goes on in that file" sweep_five espalier sweep --resume rows.csv
+check_says "with what lacked or failed" '2 of 5 calls are in rows.csv already' '1 of 5 calls failed'
+check "no call was made twice" test "$(wc -l <counted)" = 2
+check "and each has its row" test "$(wc -l <rows.csv)" = 6
+check_fails 4 "a file of another sweep is refused" espalier sweep picked n=6 skip=2 --resume rows.csv
+check_says "by its heading" 'rows.csv, line 1: expected the heading'
+check_fails 1 "a sweep whose rows nobody can take ends" sh -c "espalier sweep script text=: --csv >/dev/full"
 mkfifo pipe
 espalier call picked n=6 skip=2 x=@pipe >pipe.out 2>&1 &
 reader=$!

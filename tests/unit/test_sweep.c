@@ -2,11 +2,15 @@
  *
  * What a parameter sweep varies.
  */
+#include "client/command/csv_rows.h"
 #include "client/command/sweep.h"
+#include "client/command/sweep_resume.h"
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct esp_problem_argument formals[] = {
     {.name = "n", .type = ESP_TYPE_INT},
@@ -146,6 +150,120 @@ static void arrays_and_files_are_named_by_what_varies(void **state)
     assert_string_equal(error.text, "A: {m} is no argument of this sweep");
 }
 
+/* ---- going on in a file ---- */
+
+#define HEADING "n,text,result,error,note\n"
+
+static char *path_of_rows;
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path_of_rows, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *expected)
+{
+    char text[1024] = "";
+    FILE *file = fopen(path_of_rows, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+static bool whole_but_for(void *point, size_t asked)
+{
+    return asked != *(size_t *)point;
+}
+
+/* Resumes n=1..3 with text "a,b" in the file: the points that are done, as "101", or the error's text. */
+static enum esp_status resume(char *done_text, size_t lacking_files)
+{
+    struct sweep sweep;
+    struct esp_error error = {0};
+    bool done[3] = {false};
+    FILE *file = NULL;
+    assert_int_equal(sweep_of(&sweep, &error, WORDS("n=1..3", "text=a,b")), ESP_OK);
+    enum esp_status status =
+        sweep_resume(&sweep, path_of_rows, HEADING, whole_but_for, &lacking_files, done, &file, &error);
+    for (size_t i = 0; i < 3; i++)
+        done_text[i] = done[i] ? '1' : '0';
+    strcpy(done_text + 3, status == ESP_OK ? "" : error.text);
+    if (file)
+        fclose(file);
+    sweep_clear(&sweep);
+    return status;
+}
+
+static void a_sweep_goes_on_where_its_file_ends(void **state)
+{
+    (void)state;
+    char done[1024];
+    unlink(path_of_rows);
+    assert_int_equal(resume(done, 9), ESP_OK);
+    assert_string_equal(done, "000");
+    assert_file(HEADING);
+    write_file(HEADING "1,\"a,b\",7,,\n3,\"a,b\",9,,\"it is \"\"odd\"\"\nand more\"\n");
+    assert_int_equal(resume(done, 9), ESP_OK);
+    assert_string_equal(done, "101");
+    assert_file(HEADING "1,\"a,b\",7,,\n3,\"a,b\",9,,\"it is \"\"odd\"\"\nand more\"\n");
+}
+
+static void rows_that_failed_or_broke_off_leave_the_file(void **state)
+{
+    (void)state;
+    char done[1024];
+    write_file(HEADING "1,\"a,b\",,no server,\n2,\"a,b\",8,,\n5,other,1,no server,\n3,\"a,b\",9");
+    assert_int_equal(resume(done, 9), ESP_OK);
+    assert_string_equal(done, "010");
+    assert_file(HEADING "2,\"a,b\",8,,\n5,other,1,no server,\n");
+    write_file(HEADING "1,\"a,b\",7,,\n1,\"a,b\",7,,\n2,\"a,b\",8,,\n");
+    assert_int_equal(resume(done, 1), ESP_OK); /* the second call's files are gone */
+    assert_string_equal(done, "100");
+    assert_file(HEADING "1,\"a,b\",7,,\n");
+}
+
+static void a_file_of_another_sweep_is_left_alone(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"n,result,error,note\n1,7,,\n", "torn", HEADING "1,2\n"};
+    char done[1024];
+    for (size_t i = 0; i < 3; i++) {
+        write_file(others[i]);
+        assert_int_equal(resume(done, 9), ESP_SYNTAX);
+        assert_non_null(strstr(done, path_of_rows));
+        assert_file(others[i]);
+    }
+}
+
+static void csv_cells_come_back_as_they_were_written(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {"", "plain", "a,b", "\"", "\"\"", "say \"x\",\r\ny", "\n", ","};
+    struct csv_rows rows;
+    struct esp_error error;
+    FILE *file = fopen(path_of_rows, "w");
+    assert_non_null(file);
+    for (size_t line = 0; line < 2; line++) {
+        for (size_t i = 0; i < 8; i++)
+            csv_cell_write(file, cells[(i + line) % 8], i == 0);
+        fputs(line ? "\r\n" : "\n", file);
+    }
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(csv_rows_read(&rows, path_of_rows, &error), ESP_OK);
+    assert_int_equal(rows.n, 2);
+    assert_false(rows.is_torn);
+    for (size_t line = 0; line < 2; line++) {
+        assert_int_equal(rows.rows[line].n, 8);
+        for (size_t i = 0; i < 8; i++)
+            assert_string_equal(rows.rows[line].cells[i], cells[(i + line) % 8]);
+    }
+    csv_rows_clear(&rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +272,18 @@ int main(void)
         cmocka_unit_test(what_is_no_number_is_one_value),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(the_first_name_changes_slowest),
+        cmocka_unit_test(a_sweep_goes_on_where_its_file_ends),
+        cmocka_unit_test(rows_that_failed_or_broke_off_leave_the_file),
+        cmocka_unit_test(a_file_of_another_sweep_is_left_alone),
+        cmocka_unit_test(csv_cells_come_back_as_they_were_written),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    char folder[] = "/tmp/espalier-test-sweep-XXXXXX", path[64];
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(path, sizeof path, "%s/rows.csv", folder);
+    path_of_rows = path;
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    rmdir(folder);
+    return failed;
 }
