@@ -391,7 +391,11 @@ bool service_health(void *self, char *text, size_t size)
 {
     const struct service *service = self;
     const bool good = server_health(service->server, text, size);
-    const size_t n = strlen(text);
+    size_t n = strlen(text);
+    if (service->n_uncallable > 0 && n < size)
+        snprintf(text + n, size - n, "; %zu of its problems cannot be called on this machine",
+                 (size_t)service->n_uncallable);
+    n = strlen(text);
     if (service->directory)
         directory_watch_health(service->directory, text + n, size - n);
     return good;

@@ -24,6 +24,7 @@ struct service {
     uint64_t memory_bytes; /* that are promised to calls */
     const struct settings_sed *settings;
     struct problem_set *problems;      /* until the server has them */
+    _Atomic size_t n_uncallable;       /* problems of its files that cannot be called on this machine */
     struct workers *workers;           /* of these: */
     struct workers *processes, *ranks; /* ranks: NULL where there are none */
     char host[256];                    /* on which this server listens */
@@ -48,8 +49,10 @@ struct service {
 enum esp_status service_load_problems(struct service *service, const struct config_strings *own,
                                       struct problem_set **problems, struct esp_error *error);
 /* Leaves out what cannot be called on this machine: a client must not be sent here to find that out.
- * ESP_INVALID when nothing is left; there need not be any while the directory that may have them is away. */
-enum esp_status service_keep_callable(const struct service *service, struct problem_set *problems,
+ * ESP_INVALID when nothing is left; there need not be any while the directory that may have them is away.
+ * ESP_SYSTEM, ESP_TIMEOUT, ESP_NO_MEMORY: it could not be found out, although it was tried again. The set is
+ * then of no use but to be destroyed. */
+enum esp_status service_keep_callable(struct service *service, struct problem_set *problems,
                                       struct esp_error *error);
 
 /* ---- sed/service_models.c ---- */

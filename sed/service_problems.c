@@ -11,54 +11,95 @@
 #include "sed/pool/processes.h"
 #include "sed/ranks/ranks.h"
 #include "sed/server/server.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #include <stdlib.h>
+#include <time.h>
 
-/* Whether the implementation can be called here. Without ranks those for ranks are none of this server's. */
-static bool is_callable(const struct service *service, const struct problem *problem,
-                        const struct implementation *implementation)
+/* How often a question that the spawner of workers could not answer is asked again, and when. */
+#define MOST_TRIES 5
+#define TRY_MS     500
+
+/* Whether the fault is this machine's, at this moment, and none of the implementation. */
+static bool is_of_machine(enum esp_status status)
 {
-    struct esp_error error = {0};
-    bool parallel = implementation_is_parallel(implementation);
-    if (parallel && !service->ranks)
-        return false;
-    enum esp_status status = parallel ? ranks_check(service->ranks, problem, implementation, &error)
-                                      : processes_check(service->processes, problem, implementation, &error);
-    if (status != ESP_OK)
-        log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, implementation->line,
-                    problem->name, implementation->name, error.text);
-    return status == ESP_OK;
+    return status == ESP_SYSTEM || status == ESP_TIMEOUT || status == ESP_NO_MEMORY;
 }
 
-/* Keeps the first implementation for a worker that can be called here, then the first for ranks; false when
- * there is neither. */
-static bool choose_implementation(const struct service *service, struct problem *problem)
+static enum esp_status ask(const struct service *service, const struct problem *problem,
+                           const struct implementation *implementation, struct esp_error *error)
+{
+    if (implementation_is_parallel(implementation))
+        return ranks_check(service->ranks, problem, implementation, error);
+    enum esp_status status = processes_check(service->processes, problem, implementation, error);
+    for (int tries = 1; is_of_machine(status) && tries < MOST_TRIES; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = TRY_MS * NS_PER_MS}, NULL);
+        status = processes_check(service->processes, problem, implementation, error);
+    }
+    return status;
+}
+
+/* Whether the implementation can be called here. Without ranks those for ranks are none of this server's.
+ * ESP_SYSTEM, ESP_TIMEOUT, ESP_NO_MEMORY: it could not be found out. */
+static enum esp_status is_callable(const struct service *service, const struct problem *problem,
+                                   const struct implementation *implementation, bool *callable,
+                                   struct esp_error *error)
+{
+    *callable = false;
+    if (implementation_is_parallel(implementation) && !service->ranks)
+        return ESP_OK;
+    struct esp_error why = {0};
+    enum esp_status status = ask(service, problem, implementation, &why);
+    if (is_of_machine(status))
+        return error_set(error, status, "%s:%u: it could not be found out whether %s can be called: %s",
+                         problem->file, implementation->line, problem->name, why.text);
+    if (status != ESP_OK)
+        log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, implementation->line,
+                    problem->name, implementation->name, why.text);
+    *callable = status == ESP_OK;
+    return ESP_OK;
+}
+
+/* Keeps the first implementation for a worker that can be called here, then the first for ranks. */
+static enum esp_status choose_implementation(const struct service *service, struct problem *problem,
+                                             struct esp_error *error)
 {
     uint32_t n = 0;
     struct implementation kept[2];
-    for (int parallel = 0; parallel < 2; parallel++)
-        for (uint32_t i = 0, found = 0; i < problem->n_implementations && !found; i++)
-            if (implementation_is_parallel(&problem->implementations[i]) == parallel &&
-                is_callable(service, problem, &problem->implementations[i])) {
+    for (int parallel = 0; parallel < 2; parallel++) {
+        bool found = false;
+        for (uint32_t i = 0; i < problem->n_implementations && !found; i++) {
+            if (implementation_is_parallel(&problem->implementations[i]) != parallel)
+                continue;
+            enum esp_status status =
+                is_callable(service, problem, &problem->implementations[i], &found, error);
+            if (status != ESP_OK)
+                return status;
+            if (found)
                 kept[n++] = problem->implementations[i];
-                found = 1;
-            }
+        }
+    }
     if (problem->n_implementations == 0)
         log_warning("%s:%u: %s has no implementation", problem->file, problem->line, problem->name);
     for (uint32_t i = 0; i < n; i++)
         problem->implementations[i] = kept[i];
     problem->n_implementations = n;
-    return n > 0;
+    return ESP_OK;
 }
 
-enum esp_status service_keep_callable(const struct service *service, struct problem_set *problems,
+enum esp_status service_keep_callable(struct service *service, struct problem_set *problems,
                                       struct esp_error *error)
 {
     size_t all = problems->n_problems, n = 0;
-    for (size_t i = 0; i < all; i++)
-        if (problems->problems[i]->abstract || choose_implementation(service, problems->problems[i]))
-            problems->problems[n++] = problems->problems[i];
+    for (size_t i = 0; i < all; i++) {
+        struct problem *problem = problems->problems[i];
+        enum esp_status status = problem->abstract ? ESP_OK : choose_implementation(service, problem, error);
+        if (status != ESP_OK)
+            return status;
+        if (problem->abstract || problem->n_implementations > 0)
+            problems->problems[n++] = problem;
+    }
     problems->n_problems = n;
     if (all == 0 && service->directory && directory_watch_may_bring(service->directory)) {
         log_warning("there is no problem to solve until the directory can be read");
@@ -70,7 +111,11 @@ enum esp_status service_keep_callable(const struct service *service, struct prob
                          "has no description (or has not been read yet), or all are disabled");
     if (n == 0)
         return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine", all);
-    log_notice("%zu of %zu problems can be called", n, all);
+    service->n_uncallable = all - n;
+    if (n < all)
+        log_warning("%zu of %zu problems cannot be called on this machine", all - n, all);
+    else
+        log_notice("%zu problems can be called", n);
     return ESP_OK;
 }
 

@@ -141,6 +141,13 @@ unit-programs: $(unit_programs) $(check_LTLIBRARIES)
 check-unit: unit-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)' check_PROGRAMS='$(unit_tests)'
 
+# What takes too long for each change. Tests look at the variable ESP_NIGHTLY.
+nightly_tests = tests/unit/test_many_workers
+nightly_programs = tests/unit/test_many_workers
+.PHONY: nightly
+nightly: all $(nightly_programs) $(check_LTLIBRARIES)
+	ESP_NIGHTLY=1 $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(nightly_tests)' check_PROGRAMS=
+
 # For a build with other options beside one that runs all: that everything is built and linked, and what the programs
 # do then. The unit tests, the problems and what ranks compute are the same objects in both, and so are the sources.
 check-further:
@@ -228,6 +235,8 @@ unit_tests += tests/unit/test_worker_faults
 tests_unit_test_worker_faults_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_worker_limits
 tests_unit_test_worker_limits_LDADD = $(WORKER_LIBS)
+unit_tests += tests/unit/test_many_workers
+tests_unit_test_many_workers_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_invoke
 tests_unit_test_invoke_LDADD = sed/libinvoke.la $(POOL_LIBS) $(UNIT_LIBS) $(FFI_LIBS)
 unit_tests += tests/unit/test_metrics
@@ -755,3 +764,4 @@ tests_unit_test_links_LDADD = services/liblinks.la services/libdaemon.la service
 unit_tests += tests/unit/test_link_faults
 tests_unit_test_link_faults_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0643-directory-away.t
+shell_tests += tests/e2e/t0740-many-slots.t

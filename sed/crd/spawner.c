@@ -25,8 +25,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
-#define PROBE_MS      20000 /* for a library to load */
-#define N_DESCRIPTORS 4
+#define PROBE_MS 20000 /* for a library to load */
 
 struct child {
     uint32_t id;
@@ -170,7 +169,7 @@ static int fork_worker(struct spawner *spawner, uint32_t id, const int *descript
 
 static void spawn(struct spawner *spawner, uint32_t id, const int *descriptors, int n_descriptors)
 {
-    int why = n_descriptors == N_DESCRIPTORS ? fork_worker(spawner, id, descriptors) : EBADF;
+    int why = n_descriptors == SPAWNER_DESCRIPTORS ? fork_worker(spawner, id, descriptors) : EBADF;
     if (why != 0)
         say_status(spawner, SPAWNER_UNBORN, id, 0, why);
 }
@@ -378,7 +377,7 @@ static bool listen_once(struct spawner *spawner)
     struct spawner_message message;
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(N_DESCRIPTORS * sizeof(int))];
+        char room[CMSG_SPACE(SPAWNER_DESCRIPTORS * sizeof(int))];
     } control;
     struct iovec data = {.iov_base = &message, .iov_len = sizeof message};
     struct msghdr envelope = {
@@ -388,7 +387,7 @@ static bool listen_once(struct spawner *spawner)
         return errno == EINTR;
     if (n != sizeof message)
         return false;
-    int descriptors[N_DESCRIPTORS], n_descriptors = 0;
+    int descriptors[SPAWNER_DESCRIPTORS], n_descriptors = 0;
     struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
         n_descriptors = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));

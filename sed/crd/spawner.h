@@ -11,15 +11,16 @@
 
 #include "sed/pool/signature.h"
 
-#define SPAWNER_SOCKET     3 /* the descriptor that the spawner finds its end at */
-#define SPAWNER_MAX_LIMITS 8
+#define SPAWNER_SOCKET      3 /* the descriptor that the spawner finds its end at */
+#define SPAWNER_MAX_LIMITS  8
+#define SPAWNER_DESCRIPTORS 4 /* of a worker: socket, ring, bell, output */
 /* Exit code of a worker that kept more than it may (ring->kept). */
 #define WORKER_KEPT_TOO_MUCH 9
 
 enum spawner_kind {
     /* daemon to spawner */
     SPAWNER_SETUP = 1, /* the first */
-    SPAWNER_SPAWN,     /* with four descriptors: socket, ring, bell, output */
+    SPAWNER_SPAWN,     /* with SPAWNER_DESCRIPTORS descriptors */
     SPAWNER_KILL,      /* the worker's process group */
     SPAWNER_CHECK,     /* load the library; and look the symbol up, unless it is "" */
     SPAWNER_COMPARE,   /* what was loaded with what is on disk now */

@@ -29,6 +29,7 @@
 
 /* ---- starting a job ---- */
 
+/* False: errno. */
 static bool send_descriptors(struct worker *worker)
 {
     char byte = 0;
@@ -121,16 +122,20 @@ static enum esp_status assign(struct pool *pool, const struct job *job, unsigned
             return error_set(error, ESP_LIMIT, "no worker is free: %u of %u could be started, all are busy",
                              pool->alive, pool->options.slots + pool->options.spares);
         enum esp_status status = handoff_write(worker->ring, job, &worker->handoff, error);
+        bool sent = status == ESP_OK && (worker->handoff.n_descriptors == 0 || send_descriptors(worker));
+        if (status == ESP_OK && !sent && !pool_is_short(errno)) {
+            pool_doom(pool, worker); /* it is dying by itself */
+            continue;
+        }
+        if (status == ESP_OK && !sent)
+            status = error_set(error, ESP_LIMIT, "a call's memory cannot be sent to its worker now: %s",
+                               strerror(errno));
         if (status != ESP_OK) {
             if (job->state)
                 DL_PREPEND(pool->parked, worker);
             else
                 DL_PREPEND(pool->idle, worker);
             return status;
-        }
-        if (worker->handoff.n_descriptors > 0 && !send_descriptors(worker)) {
-            pool_doom(pool, worker); /* it is dying by itself */
-            continue;
         }
         monitor_expect_output(pool, worker, job->id);
         post(pool, worker, tries);

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <utlist.h>
 
+#define SILENCE_S 30 /* of a spawner that has libraries to load */
+
 /* Asks the spawner and waits for what it says: of a library, or (NULL) of files that have changed.
  * ESP_TIMEOUT, ESP_SYSTEM, and whatever it says. Without the lock. */
 static enum esp_status ask_spawner(struct pool *pool, const struct spawner_check *check,
@@ -19,20 +21,24 @@ static enum esp_status ask_spawner(struct pool *pool, const struct spawner_check
     static uint32_t last_id;
     struct timespec until;
     int late = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += 30;
     pthread_mutex_lock(&pool->lock);
     while (pool->checking)
         pthread_cond_wait(&pool->checked, &pool->lock);
     if (++last_id == 0)
         last_id = 1;
+    if (!pool->link)
+        pool_refill(pool, true);
     pool->checking = true;
-    pool->check = (struct check){.id = last_id};
+    pool->check = (struct check){.id = last_id, .link = pool->link ? pool->link->number : 0};
     enum esp_status status = link_check(pool, last_id, check, error);
-    while (status == ESP_OK && !pool->check.done && late == 0)
+    while (status == ESP_OK && !pool->check.done && late == 0) {
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += SILENCE_S;
         late = pthread_cond_timedwait(&pool->checked, &pool->lock, &until);
+    }
     if (status == ESP_OK && !pool->check.done)
-        status = error_set(error, ESP_TIMEOUT, "the spawner of workers did not answer within 30 s");
+        status =
+            error_set(error, ESP_TIMEOUT, "the spawner of workers did not answer within %d s", SILENCE_S);
     else if (status == ESP_OK && pool->check.error.status != ESP_OK)
         status = error_set(error, pool->check.error.status, "%s", pool->check.error.text);
     pool->checking = false;

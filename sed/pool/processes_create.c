@@ -108,7 +108,7 @@ static enum esp_status start_all(struct pool *pool, struct esp_error *error)
     pool->options.problems = NULL;
     pthread_mutex_lock(&pool->lock);
     pool_refill(pool, false);
-    bool made = pool->alive > 0;
+    bool made = pool->alive > 0 || (pool->link && link_is_full(pool->link));
     pthread_mutex_unlock(&pool->lock);
     if (!made)
         return error_set(error, ESP_SYSTEM, "cannot make a single worker");

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -125,13 +126,21 @@ static enum esp_status run_spawner(struct pool *pool, struct link *link, int soc
 
 /* ---- messages ---- */
 
-static enum esp_status send_with(struct link *link, const struct spawner_message *message,
-                                 const int *descriptors, size_t n_descriptors, int flags,
-                                 struct esp_error *error)
+/* How long to wait where the kernel has no room for a message and does not tell when it has some. */
+#define REFUSED_NS (10 * NS_PER_MS)
+/* How long a spawner that is to end may take to read what was sent before. */
+#define END_MS 1000
+
+enum sent { SENT, SENT_NOT_YET, SENT_NEVER };
+
+/* Does not wait. SENT_NOT_YET: errno is EAGAIN when the socket is full, and says what else is lacking
+ * otherwise. */
+static enum sent send_now(const struct link *link, const struct spawner_message *message,
+                          const int *descriptors, uint32_t n_descriptors)
 {
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(4 * sizeof(int))];
+        char room[CMSG_SPACE(SPAWNER_DESCRIPTORS * sizeof(int))];
     } control;
     struct iovec data = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof *message};
     struct msghdr envelope = {.msg_iov = &data, .msg_iovlen = 1};
@@ -147,29 +156,103 @@ static enum esp_status send_with(struct link *link, const struct spawner_message
     }
     ssize_t n;
     do
-        n = sendmsg(link->socket, &envelope, MSG_NOSIGNAL | flags);
+        n = sendmsg(link->socket, &envelope, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
-    return n == sizeof *message ? ESP_OK : error_errno(error, "cannot reach the spawner of workers");
+    if (n == sizeof *message)
+        return SENT;
+    return n < 0 && pool_is_short(errno) ? SENT_NOT_YET : SENT_NEVER;
 }
 
-static enum esp_status send_message(struct link *link, const struct spawner_message *message,
-                                    struct esp_error *error)
+static void free_unsent(struct link *link, struct unsent *unsent)
 {
-    return send_with(link, message, NULL, 0, 0, error);
+    DL_DELETE(link->unsent, unsent);
+    for (uint32_t i = 0; i < unsent->n_descriptors; i++)
+        close(unsent->descriptors[i]);
+    free(unsent);
 }
 
-/* What the daemon cannot wait for, with its lock held: sent at once, and an answer is owed from then on. A
- * spawner that has let its socket fill up is stopped or hangs. */
+/* Has the monitor send the rest when there is room. */
+static void await_room(struct pool *pool, struct link *link, bool socket_is_full)
+{
+    struct epoll_event event = {.events = EPOLLIN | (socket_is_full ? EPOLLOUT : 0),
+                                .data.u64 = EVENT_SPAWNER | link->number};
+    if (epoll_ctl(pool->epoll, EPOLL_CTL_MOD, link->socket, &event) != 0)
+        socket_is_full = false;
+    link->send_ns = socket_is_full ? CLOCK_NEVER : pool_now_ns() + REFUSED_NS;
+}
+
+static enum esp_status keep_unsent(struct pool *pool, struct link *link,
+                                   const struct spawner_message *message, const int *descriptors,
+                                   uint32_t n_descriptors, struct esp_error *error)
+{
+    bool socket_is_full = errno == EAGAIN || errno == EWOULDBLOCK;
+    struct unsent *unsent = calloc(1, sizeof *unsent);
+    if (!unsent)
+        return error_no_memory(error, "a message to the spawner of workers");
+    bool first = !link->unsent;
+    unsent->message = *message;
+    DL_APPEND(link->unsent, unsent);
+    for (uint32_t i = 0; i < n_descriptors; i++) {
+        int copy = fcntl(descriptors[i], F_DUPFD_CLOEXEC, 0);
+        if (copy < 0) {
+            error_errno(error, "cannot keep a message to the spawner of workers");
+            free_unsent(link, unsent);
+            return ESP_SYSTEM;
+        }
+        unsent->descriptors[unsent->n_descriptors++] = copy;
+    }
+    if (first)
+        await_room(pool, link, socket_is_full);
+    return ESP_OK;
+}
+
+/* Sends the message, or keeps it until the spawner has read what was sent before: a full socket is no fault
+ * of anybody's. Copies the descriptors. */
+static enum esp_status send_message(struct pool *pool, struct link *link,
+                                    const struct spawner_message *message, const int *descriptors,
+                                    uint32_t n_descriptors, struct esp_error *error)
+{
+    errno = EAGAIN;
+    enum sent sent = link->unsent ? SENT_NOT_YET : send_now(link, message, descriptors, n_descriptors);
+    if (sent == SENT_NOT_YET)
+        return keep_unsent(pool, link, message, descriptors, n_descriptors, error);
+    if (sent == SENT)
+        return ESP_OK;
+    error_errno(error, "cannot reach the spawner of workers");
+    kill(link->pid, SIGKILL); /* it is gone, or of no use: the pool starts another */
+    return ESP_SYSTEM;
+}
+
+void link_send_rest(struct pool *pool, struct link *link)
+{
+    enum sent sent = SENT;
+    while (link->unsent && sent == SENT) {
+        sent = send_now(link, &link->unsent->message, link->unsent->descriptors, link->unsent->n_descriptors);
+        if (sent == SENT)
+            free_unsent(link, link->unsent);
+    }
+    if (sent == SENT_NEVER)
+        kill(link->pid, SIGKILL);
+    await_room(pool, link, sent == SENT_NOT_YET && (errno == EAGAIN || errno == EWOULDBLOCK));
+}
+
+bool link_is_full(const struct link *link)
+{
+    return link->unsent != NULL;
+}
+
+/* Sends a command for a caller that holds the lock. The spawner owes an answer from then on. */
 static enum esp_status send_command(struct pool *pool, struct link *link,
                                     const struct spawner_message *message, const int *descriptors,
-                                    size_t n_descriptors, struct esp_error *error)
+                                    uint32_t n_descriptors, struct esp_error *error)
 {
     const struct spawner_message ping = {.kind = SPAWNER_PING};
-    enum esp_status status = send_with(link, message, descriptors, n_descriptors, MSG_DONTWAIT, error);
-    if (status == ESP_OK)
-        status = send_with(link, &ping, NULL, 0, MSG_DONTWAIT, error);
+    enum esp_status status = send_message(pool, link, message, descriptors, n_descriptors, error);
+    if (status != ESP_OK)
+        return status;
+    status = send_message(pool, link, &ping, NULL, 0, error);
     if (status != ESP_OK) {
-        kill(link->pid, SIGKILL);
+        kill(link->pid, SIGKILL); /* else it would obey a command that its giver thinks was never sent */
         return status;
     }
     if (link->pings++ == 0) {
@@ -202,6 +285,10 @@ int64_t link_look(struct pool *pool)
     for (struct link *link = pool->links; link; link = link->next) {
         int64_t look = look_at(link);
         next = look < next ? look : next;
+        if (link->unsent && pool_now_ns() >= link->send_ns)
+            link_send_rest(pool, link);
+        if (link->unsent && link->send_ns < next)
+            next = link->send_ns;
     }
     return next;
 }
@@ -228,10 +315,11 @@ bool link_receive(struct link *link, struct spawner_message *message, bool *lost
     return true;
 }
 
-enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error)
+enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[SPAWNER_DESCRIPTORS],
+                           struct esp_error *error)
 {
     struct spawner_message message = {.kind = SPAWNER_SPAWN, .id = id};
-    return send_command(pool, pool->link, &message, descriptors, 4, error);
+    return send_command(pool, pool->link, &message, descriptors, SPAWNER_DESCRIPTORS, error);
 }
 
 void link_kill(struct pool *pool, const struct worker *worker)
@@ -249,7 +337,7 @@ enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_
         return error_set(error, ESP_SYSTEM, "the spawner of workers is not running");
     if (check)
         message.check = *check;
-    enum esp_status status = send_message(pool->link, &message, error);
+    enum esp_status status = send_message(pool, pool->link, &message, NULL, 0, error);
     pool->link->checks += status == ESP_OK;
     return status;
 }
@@ -277,7 +365,7 @@ static enum esp_status introduce(struct pool *pool, struct link *link, struct es
     memcpy(message.setup.folder, link->folder, sizeof message.setup.folder);
     for (uint32_t i = 0; i < options->n_limits; i++)
         message.setup.limits[i] = options->limits[i];
-    return send_message(link, &message, error);
+    return send_message(pool, link, &message, NULL, 0, error);
 }
 
 static enum esp_status watch(struct pool *pool, const struct link *link, struct esp_error *error)
@@ -392,7 +480,11 @@ void link_stop(struct pool *pool, struct link *link)
     const struct spawner_message end = {.kind = SPAWNER_END};
     bool hung = false;
     epoll_ctl(pool->epoll, EPOLL_CTL_DEL, link->socket, NULL);
-    send_with(link, &end, NULL, 0, MSG_DONTWAIT, NULL);
+    while (link->unsent)
+        free_unsent(link, link->unsent);
+    struct pollfd room = {.fd = link->socket, .events = POLLOUT};
+    poll(&room, 1, END_MS);
+    send_now(link, &end, NULL, 0);
     close(link->socket);
     link->socket = -1;
     /* It kills its workers and removes their folders. One that hangs itself is killed, and they with it. */

@@ -225,9 +225,19 @@ static void on_checked(struct pool *pool, const struct spawner_message *message)
         error_set(&pool->check.error, (enum esp_status)message->status, "%.*s", (int)sizeof message->text - 1,
                   message->text);
         pool->check.done = true;
-        pthread_cond_broadcast(&pool->checked);
     }
+    pthread_cond_broadcast(&pool->checked); /* an answer to an earlier question is a sign of life, too */
     pthread_mutex_unlock(&pool->lock);
+}
+
+/* The answer to a question that the lost spawner was asked never comes. With the lock. */
+static void end_check(struct pool *pool, const struct link *link)
+{
+    if (!pool->checking || pool->check.done || pool->check.link != link->number)
+        return;
+    error_set(&pool->check.error, ESP_SYSTEM, "the spawner of workers ended before it answered");
+    pool->check.done = true;
+    pthread_cond_broadcast(&pool->checked);
 }
 
 static uint32_t any_worker_of(struct pool *pool, const struct link *link)
@@ -260,6 +270,7 @@ static void on_spawner_lost(struct pool *pool, struct link *link)
 {
     pthread_mutex_lock(&pool->lock);
     link_stop(pool, link);
+    end_check(pool, link);
     link->workers++; /* it stays while it is looked at here */
     pthread_mutex_unlock(&pool->lock);
     await_end_of_workers(pool, link);
@@ -283,6 +294,15 @@ static struct link *receive(struct pool *pool, uint32_t number, struct spawner_m
     bool received = link && link_receive(link, message, lost);
     pthread_mutex_unlock(&pool->lock);
     return received || *lost ? link : NULL;
+}
+
+static void on_room(struct pool *pool, uint32_t number)
+{
+    pthread_mutex_lock(&pool->lock);
+    struct link *link = link_find(pool, number);
+    if (link)
+        link_send_rest(pool, link);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static void on_spawner(struct pool *pool, uint32_t number)
@@ -404,6 +424,8 @@ static void clear(int eventfd)
 static void handle(struct pool *pool, const struct epoll_event *event)
 {
     const uint64_t kind = event->data.u64 & ~UINT64_C(0xffffffff);
+    if (kind == EVENT_SPAWNER && event->events & EPOLLOUT)
+        on_room(pool, (uint32_t)event->data.u64);
     if (kind == EVENT_SPAWNER)
         on_spawner(pool, (uint32_t)event->data.u64);
     else if (event->data.u64 == EVENT_WAKE)

@@ -17,6 +17,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <pthread.h>
 #include <uthash.h>
@@ -49,6 +50,14 @@ struct output {
     _Atomic uint64_t read_for; /* the job in which the pipe was last read, or is about to be */
 };
 
+/* A message to a spawner that the socket had no room for. */
+struct unsent {
+    struct spawner_message message;
+    int descriptors[SPAWNER_DESCRIPTORS]; /* copies */
+    uint32_t n_descriptors;
+    struct unsent *prev, *next;
+};
+
 /* A spawner, and the daemon's end of the socket to it. There is more than one while calls go on in workers of
  * one whose libraries were built anew. */
 struct link {
@@ -59,6 +68,8 @@ struct link {
     uint32_t pings, checks; /* that it has not answered */
     uint32_t silent_looks;  /* at it since it said something, while it owed an answer */
     int64_t looked_ns;
+    struct unsent *unsent; /* messages that wait for room in the socket, the oldest first */
+    int64_t send_ns;       /* when to try to send them again; CLOCK_NEVER: when the socket has room */
     char folder[SIGNATURE_MAX_PATH]; /* with those of its workers */
     struct link *next;
 };
@@ -93,7 +104,7 @@ struct worker {
 };
 
 struct check {
-    uint32_t id;
+    uint32_t id, link; /* link: the number of the spawner that was asked */
     bool done;
     struct esp_error error;
 };
@@ -126,6 +137,13 @@ struct pool {
     _Atomic int64_t monitor_until_ns;
     _Atomic bool stopping;
 };
+
+/* Whether sendmsg(2) failed because room, memory or descriptors on their way were short: it may succeed
+ * later. */
+static inline bool pool_is_short(int why)
+{
+    return why == EAGAIN || why == EWOULDBLOCK || why == ENOBUFS || why == ENOMEM || why == ETOOMANYREFS;
+}
 
 /* ---- processes.c ---- */
 
@@ -192,8 +210,9 @@ void monitor_expect_output(struct pool *pool, struct worker *worker, uint64_t jo
 enum esp_status link_start(struct pool *pool, struct esp_error *error);
 /* The question whether what the signature names is there. */
 struct spawner_check link_wanted(const struct call_signature *signature);
-/* Asks for a worker with these descriptors. */
-enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error);
+/* Asks for a worker with these descriptors, which stay the caller's. */
+enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[SPAWNER_DESCRIPTORS],
+                           struct esp_error *error);
 void link_kill(struct pool *pool, const struct worker *worker);
 /* Asks the spawner that makes workers; `check` NULL: whether files have changed. */
 enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
@@ -201,6 +220,10 @@ enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_
 /* Looks whether a spawner that owes answers is still at work; one that says nothing for long (it was stopped,
  * or hangs) is killed, which ends its workers. Returns when to look again. With the lock. */
 int64_t link_look(struct pool *pool);
+/* Whether messages to the spawner wait for room in its socket. With the lock. */
+bool link_is_full(const struct link *link);
+/* Sends as many of them as there is room for now. With the lock. */
+void link_send_rest(struct pool *pool, struct link *link);
 /* One message from the spawner; false when there is none (*lost: and never will be). */
 bool link_receive(struct link *link, struct spawner_message *message, bool *lost);
 struct link *link_find(struct pool *pool, uint32_t number);

@@ -77,7 +77,7 @@ static enum esp_status make_worker(struct pool *pool, struct esp_error *error)
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         return error_no_memory(error, "a worker");
-    int given[4] = {-1, -1, -1, -1};
+    int given[SPAWNER_DESCRIPTORS] = {-1, -1, -1, -1};
     worker->id = ++pool->next_id;
     worker->socket = worker->output = -1;
     enum esp_status status = open_worker(pool, worker, given, error);
@@ -85,7 +85,7 @@ static enum esp_status make_worker(struct pool *pool, struct esp_error *error)
     if (status == ESP_OK)
         status = link_spawn(pool, worker->id, given, error);
     given[2] = -1;
-    close_all(given, 4);
+    close_all(given, SPAWNER_DESCRIPTORS);
     if (status != ESP_OK) {
         free_worker(worker);
         return status;
@@ -103,7 +103,8 @@ void pool_refill(struct pool *pool, bool urgent)
     if (atomic_load(&pool->stopping) || (pool_now_ns() < pool->retry_ns && !urgent))
         return;
     bool fine = pool->link || link_start(pool, NULL) == ESP_OK;
-    while (fine && pool->alive < pool->options.slots + pool->options.spares)
+    /* A spawner that has not read what it was sent is asked for more when it has. */
+    while (fine && pool->alive < pool->options.slots + pool->options.spares && !link_is_full(pool->link))
         fine = make_worker(pool, NULL) == ESP_OK;
     if (!fine)
         pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;

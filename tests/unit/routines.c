@@ -353,7 +353,7 @@ ROUTINE void steps(int n)
 
 ROUTINE void nap(int ms)
 {
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
 /* ---- a state ---- */
