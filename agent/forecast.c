@@ -96,7 +96,8 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
     else if (node->draining)
         snprintf(why, size, "it is draining: it takes no new sessions");
     else if (node->memory_total < cost.memory_bytes)
-        snprintf(why, size, "needs %.4g MB of memory%s, it has %.4g MB%s", (double)cost.memory_bytes / 1e6,
+        snprintf(why, size, EXCLUDED_NEEDS "%.4g MB of memory%s, it has %.4g MB%s",
+                 (double)cost.memory_bytes / 1e6,
                  cost.memory_bytes > request->memory_bytes ? " (the routine's own counted)" : "",
                  (double)node->memory_total / 1e6, held_words(node, held));
     else if (exclude_by_constraints(node, request, &cost, why, size))

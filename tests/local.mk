@@ -168,6 +168,7 @@ tests_unit_test_problem_call_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_problem_family
 tests_unit_test_problem_family_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_abstract
+tests_unit_test_abstract_SOURCES = tests/unit/test_abstract.c tests/unit/no_entry.c
 tests_unit_test_abstract_LDADD = client/libclient.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_texts
 tests_unit_test_texts_LDADD = $(UNIT_LIBS)

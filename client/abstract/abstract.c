@@ -112,7 +112,9 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
         abstract_order(run, rivals, n, first);
     for (uint32_t i = 0; i < n; i++) {
         struct esp_error why = {0};
-        enum esp_status status = do_rule(run, &rules[rivals[i]], first, &why);
+        enum esp_status status = abstract_check_room(run, rivals[i], first, &why);
+        if (status == ESP_OK)
+            status = do_rule(run, &rules[rivals[i]], first, &why);
         if (status == ESP_OK)
             return ESP_OK;
         *error = why;
@@ -245,7 +247,8 @@ static enum esp_status submit_rule(struct abstract_run *run, uint32_t index, con
     char name[PROBLEM_MAX_NAME + 1];
     abstract_step_name(step, first, name, sizeof name);
     snprintf(run->taken, sizeof run->taken, "%s", name);
-    return submit_step(run, step, name, listed, job, error);
+    enum esp_status status = abstract_check_room(run, index, first, error);
+    return status != ESP_OK ? status : submit_step(run, step, name, listed, job, error);
 }
 
 static enum esp_status only_chains(const struct abstract_run *run, uint32_t chain, struct esp_error *error)

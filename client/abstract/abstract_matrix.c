@@ -23,11 +23,10 @@ enum esp_status abstract_matrix_of(enum base_type type, int64_t rows, int64_t co
     return status;
 }
 
-/* Diagonals with elements that are not zero, below and above the main one. */
-static void measure(const struct matrix *matrix, int64_t *below, int64_t *above, bool *unit)
+int64_t abstract_reach(const struct matrix *matrix, int64_t *below, int64_t *above)
 {
+    int64_t nonzeros = 0;
     *below = *above = 0;
-    *unit = true;
     for (int64_t j = 0; j < matrix->cols; j++) {
         bool sparse = matrix_is_sparse(matrix);
         int64_t from = sparse ? matrix->starts[j] : j * matrix->rows;
@@ -38,15 +37,23 @@ static void measure(const struct matrix *matrix, int64_t *below, int64_t *above,
             bool is_zero = value[0] == 0 && (!matrix->is_complex || value[1] == 0);
             if (is_zero)
                 continue;
+            nonzeros++;
             *below = i - j > *below ? i - j : *below;
             *above = j - i > *above ? j - i : *above;
         }
     }
-    for (int64_t i = 0; *unit && i < matrix->cols && i < matrix->rows; i++) {
+    return nonzeros;
+}
+
+static bool has_unit_diagonal(const struct matrix *matrix)
+{
+    bool unit = true;
+    for (int64_t i = 0; unit && i < matrix->cols && i < matrix->rows; i++) {
         double re, im;
         matrix_element(matrix, i, i, &re, &im);
-        *unit = re == 1 && im == 0;
+        unit = re == 1 && im == 0;
     }
+    return unit;
 }
 
 double abstract_epsilon(enum base_type type)
@@ -54,21 +61,26 @@ double abstract_epsilon(enum base_type type)
     return type < TYPE_FLOAT ? 0 : type == TYPE_FLOAT || type == TYPE_COMPLEX ? FLT_EPSILON : DBL_EPSILON;
 }
 
-static bool is_band(int64_t below, int64_t above, int64_t rows)
+/* The band array of a dense matrix is smaller than the matrix if the band is narrow. The band array of a
+ * sparse matrix holds all zeros within the band, so at least half of the band must be nonzero. */
+static bool is_band(const struct matrix *matrix, int64_t below, int64_t above, int64_t nonzeros)
 {
-    return 4 * (2 * below + above + 1) <= rows;
+    const double n = (double)matrix->rows,
+                 corners = (double)below * (double)(below + 1) / 2 + (double)above * (double)(above + 1) / 2;
+    const double places = (double)(below + above + 1) * n - corners;
+    return matrix->rows == matrix->cols && 4 * (2 * below + above + 1) <= matrix->rows &&
+           (!matrix_is_sparse(matrix) || 2 * (double)nonzeros >= places);
 }
 
-static void look_at(const struct matrix *matrix, const struct argument *argument, struct given *given)
+void abstract_look_at(const struct matrix *matrix, const struct argument *argument, struct given *given)
 {
     int64_t below, above;
-    bool unit;
     *given = (struct given){.type = argument->type, .rows = matrix->rows, .cols = matrix->cols};
-    measure(matrix, &below, &above, &unit);
+    const int64_t nonzeros = abstract_reach(matrix, &below, &above);
     bool is_square = matrix->rows == matrix->cols;
     given->properties |= below == 0 ? PROPERTY_UPPER : 0;
     given->properties |= above == 0 ? PROPERTY_LOWER : 0;
-    given->properties |= unit && is_square ? PROPERTY_UNIT_DIAGONAL : 0;
+    given->properties |= is_square && has_unit_diagonal(matrix) ? PROPERTY_UNIT_DIAGONAL : 0;
     double epsilon = abstract_epsilon(argument->type);
     if (matrix_is_symmetric(matrix, epsilon, NULL, NULL)) {
         given->properties |= PROPERTY_HERMITIAN | (matrix->is_complex ? 0 : PROPERTY_SYMMETRIC);
@@ -76,7 +88,7 @@ static void look_at(const struct matrix *matrix, const struct argument *argument
         bool is_positive = matrix_has_positive_diagonal(matrix, epsilon);
         given->properties |= is_positive ? PROPERTY_POSITIVE_DEFINITE : 0;
     }
-    given->is_banded = is_square && is_band(below, above, matrix->rows);
+    given->is_banded = is_band(matrix, below, above, nonzeros);
     given->is_sparse = matrix_is_sparse(matrix) &&
                        8.0 * (double)matrix_stored(matrix) <= (double)matrix->rows * (double)matrix->cols;
 }
@@ -148,7 +160,7 @@ static enum esp_status look_there_or_here(struct abstract_run *run, const struct
         return status;
     status = bring_datum(run, argument->name, datum, error);
     if (status == ESP_OK)
-        look_at(abstract_find(run, argument->name), argument, given);
+        abstract_look_at(abstract_find(run, argument->name), argument, given);
     return status;
 }
 
@@ -169,7 +181,7 @@ enum esp_status abstract_look(struct abstract_run *run, struct given *given, uin
                              argument->name);
         enum esp_status status = ESP_OK;
         if (matrix)
-            look_at(matrix, argument, &given[i]);
+            abstract_look_at(matrix, argument, &given[i]);
         else if (!matters(run->problem, i))
             given[i] = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
         else

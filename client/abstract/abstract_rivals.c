@@ -56,6 +56,36 @@ static bool is_worth_asking(const struct given *first)
     return first->rows * first->cols >= WORTH_ASKING;
 }
 
+/* Below this number of elements the arguments of a step are made sooner than a forecast comes. */
+#define WORTH_CHECKING 1000000
+
+static bool lacks_memory(struct abstract_run *run, uint32_t rule, const struct given *first, bool of_all,
+                         struct esp_error *error)
+{
+    struct foresight *foresight = NULL;
+    struct esp_error unimportant;
+    bool lacks = false;
+    if (foresight_of_run(run, first, &foresight, &unimportant) != ESP_OK)
+        return false;
+    if (of_all)
+        foresight_ask_all(foresight);
+    run->is_weighing = true;
+    lacks = foresight_rule(foresight, rule, NULL) && foresight_lacks_memory(foresight, error);
+    run->is_weighing = false;
+    foresight_destroy(foresight);
+    return lacks;
+}
+
+enum esp_status abstract_check_room(struct abstract_run *run, uint32_t rule, const struct given *first,
+                                    struct esp_error *error)
+{
+    const bool is_large = (double)first->rows * (double)first->cols >= WORTH_CHECKING;
+    return is_large && lacks_memory(run, rule, first, false, error) &&
+                   lacks_memory(run, rule, first, true, error)
+               ? ESP_NO_SERVER
+               : ESP_OK;
+}
+
 const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first)
 {
     struct foresight *foresight = NULL;

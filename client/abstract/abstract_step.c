@@ -16,11 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows that an array of the step's problem has, as far as the scalars known by name tell; else -1. */
-static int64_t wanted_extent(const struct abstract_run *run, const struct values *values,
-                             const struct argument *formal, unsigned dimension)
+int64_t abstract_wanted_rows(const struct abstract_run *run, const struct problem *problem,
+                             const struct argument *argument)
 {
-    const struct problem *problem = values->described->problems[0];
     struct number numbers[PROBLEM_MAX_ARGUMENTS] = {0};
     struct scope scope = {numbers, problem->n_arguments};
     struct esp_error unused;
@@ -31,7 +29,7 @@ static int64_t wanted_extent(const struct abstract_run *run, const struct values
         if (known && problem->arguments[i].type <= TYPE_INT64)
             numbers[i] = (struct number){.kind = NUMBER_INTEGER, .integer = (int64_t)known->values[0]};
     }
-    return expr_eval_size(formal->dims[dimension], &scope, &extent, &unused) == ESP_OK ? extent : -1;
+    return expr_eval_size(argument->dims[0], &scope, &extent, &unused) == ESP_OK ? extent : -1;
 }
 
 /* LAPACK's least squares want room for the solution below the right-hand sides: rows of zeros. */
@@ -67,7 +65,7 @@ static enum esp_status give_matrix(const struct abstract_run *run, struct values
         return status;
     }
     int64_t rows = formal->mode == MODE_INOUT && formal->n_dims && formal->storage == STORAGE_FULL
-                       ? wanted_extent(run, values, formal, 0)
+                       ? abstract_wanted_rows(run, values->described->problems[0], formal)
                        : -1;
     return rows > matrix->rows ? give_padded(values, name, matrix, rows, error)
                                : values_assign_matrix(values, name, matrix, error);

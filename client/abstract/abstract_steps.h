@@ -29,6 +29,13 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
  * run->weighed. Those of which nothing can be said keep their place behind the others. */
 void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, const struct given *first);
 
+/* Whether a server has the memory for the first step of the rule, by the extents of what is given. Small
+ * matrices are not asked for. ESP_NO_SERVER: no server of any master agent has; the text tells how much is
+ * lacking. The caller asks before a step's arguments are made, as these may take more memory than what is
+ * given. */
+enum esp_status abstract_check_room(struct abstract_run *run, uint32_t rule, const struct given *first,
+                                    struct esp_error *error);
+
 /* Before the rule is done: where its first step is to go; "": where the agents say. The run's. */
 const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first);
 void abstract_forget_plans(struct abstract_run *run);
@@ -61,6 +68,13 @@ enum esp_status abstract_matrix_of(enum base_type type, int64_t rows, int64_t co
 /* The distance from 1 to the next number of that type (complex: of its parts); 0 for integers. */
 double abstract_epsilon(enum base_type type);
 
+/* How many diagonals below and above the main one reach to the outermost nonzero element. Returns the number
+ * of nonzero elements. */
+int64_t abstract_reach(const struct matrix *matrix, int64_t *below, int64_t *above);
+
+/* The properties and traits of a matrix that is here. */
+void abstract_look_at(const struct matrix *matrix, const struct argument *argument, struct given *given);
+
 /* Looks at all inputs, at data where they live: given[] has one for each argument, *first is that of the
  * first array. Blocks. */
 enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
@@ -88,6 +102,10 @@ bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const
 void abstract_fates_destroy(struct abstract_run *run);
 
 /* ---- client/abstract/abstract_step.c ---- */
+
+/* The rows that the step's problem wants of the array, as far as the scalars known by name tell; else -1. */
+int64_t abstract_wanted_rows(const struct abstract_run *run, const struct problem *problem,
+                             const struct argument *argument);
 
 /* Nobody has the problem, as far as those that are there know. */
 static inline bool abstract_is_missing(enum esp_status status)

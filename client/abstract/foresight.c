@@ -101,6 +101,13 @@ static bool end_step(struct foresight *foresight, const struct gathered *gathere
     return best->server && best->address && best->agent;
 }
 
+/* The server that all steps must go to; NULL: there is no such. */
+static const char *only_server(const struct foresight *foresight)
+{
+    const char *bound = foresight->run ? foresight->run->server : NULL;
+    return bound ? bound : foresight->options ? foresight->options->server : NULL;
+}
+
 bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
 {
     const struct rule *told = &foresight->problem->abstract->rules[rule];
@@ -116,6 +123,10 @@ bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
     if (library)
         library_leave(true);
     foresight_way(foresight, foresight->gathered, n);
+    /* Sizes of later steps may follow from what the first one gives. */
+    foresight->too_large = n > 0 && steps[0].problem &&
+                           foresight_is_too_large(&foresight->gathered[0], steps[0].problem,
+                                                  only_server(foresight), &foresight->lacking);
     for (uint32_t i = 0; i < n; i++) {
         whole = end_step(foresight, &foresight->gathered[i], &steps[i]) && whole;
         sum += steps[i].why ? HUGE_VAL : steps[i].best.total_s;
@@ -227,6 +238,18 @@ enum esp_status foresight_of_run(const struct abstract_run *run, const struct gi
     if (status == ESP_OK)
         (*created)->n_given = (*created)->n_known;
     return status;
+}
+
+void foresight_ask_all(struct foresight *foresight)
+{
+    foresight->reach = FORECAST_ALL;
+}
+
+bool foresight_lacks_memory(const struct foresight *foresight, struct esp_error *error)
+{
+    if (foresight->too_large)
+        *error = foresight->lacking;
+    return foresight->too_large;
 }
 
 const char *foresight_first_at(const struct foresight *foresight)

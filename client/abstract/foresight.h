@@ -29,6 +29,13 @@ bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
  * steps than where it would be over first; "": where the agents say. */
 const char *foresight_first_at(const struct foresight *foresight);
 
+/* All master agents are asked from now on, not only the one that a call would go to. */
+void foresight_ask_all(struct foresight *foresight);
+
+/* Whether no server that was asked has the memory for the first step of the rule that was told last; *error
+ * tells how much is lacking. */
+bool foresight_lacks_memory(const struct foresight *foresight, struct esp_error *error);
+
 /* When all rules have been told: ESP_INVALID when a size was given that neither the problem nor any step
  * takes; which there are, and the nearest. */
 enum esp_status foresight_check_sizes(const struct foresight *foresight, struct esp_error *error);

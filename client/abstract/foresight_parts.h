@@ -8,6 +8,7 @@
 
 #include "client/abstract/abstract_steps.h"
 #include "client/abstract/foresight.h"
+#include "client/forecast.h"
 
 #define MOST_KNOWN (PROBLEM_MAX_ARGUMENTS + ABSTRACT_MAX_STEPS * PROBLEM_MAX_ARGUMENTS)
 #define MOST_STEPS (2 * ABSTRACT_MAX_RULES * ABSTRACT_MAX_STEPS)
@@ -42,8 +43,11 @@ struct foresight {
     struct gathered gathered[ABSTRACT_MAX_STEPS]; /* of the rule that is told */
     char
         first_at[CAP_NAME + 1]; /* where its first step goes, as that is clearly better for all of them; "" */
-    bool *taken;                /* of `sizes`: by the problem, or a step's */
-    bool unknown;               /* nobody says what a step's problem takes */
+    enum forecast_reach reach;
+    bool *taken;    /* of `sizes`: by the problem, or a step's */
+    bool unknown;   /* nobody says what a step's problem takes */
+    bool too_large; /* no server has the memory for the first step of the rule that was told last, */
+    struct esp_error lacking; /* as this says */
 };
 
 /* ---- client/abstract/foresight.c ---- */
@@ -69,6 +73,10 @@ void foresight_step(struct foresight *foresight, const struct step *step, const 
 
 /* Which servers make these steps of a rule: those that the call would take. */
 void foresight_way(struct foresight *foresight, struct gathered *steps, uint32_t n);
+/* Whether each server that may make the step has less memory than the step needs. `only`: the one server that
+ * may make it; NULL: any may. *error tells of one. */
+bool foresight_is_too_large(const struct gathered *step, const char *problem, const char *only,
+                            struct esp_error *error);
 /* What the server that makes it would take for it; the queue there is over when it stays. */
 struct fast_server foresight_taken(const struct gathered *step);
 

@@ -4,6 +4,7 @@
  * (abstract_step.c): so the server of the first one is that of all, and is chosen by what all of them take.
  */
 #include "client/abstract/foresight_parts.h"
+#include "core/choice/estimate.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,6 +39,24 @@ static enum esp_status take_step(const char *bound, const char *at, struct gathe
     step->taken = i;
     step->stays = strcmp(step->servers[i].server, at) == 0;
     return ESP_OK;
+}
+
+bool foresight_is_too_large(const struct gathered *step, const char *problem, const char *only,
+                            struct esp_error *error)
+{
+    bool found = false;
+    for (size_t i = 0; step->status == ESP_OK && i < step->n; i++) {
+        const struct fast_server *server = &step->servers[i];
+        if (only && strcmp(server->server, only) != 0)
+            continue;
+        if (!server->excluded || strncmp(server->excluded, EXCLUDED_NEEDS, strlen(EXCLUDED_NEEDS)) != 0)
+            return false;
+        if (!found)
+            error_set(error, ESP_NO_SERVER, "%s: no server has the memory for it (%s %s)", problem,
+                      server->server, server->excluded);
+        found = true;
+    }
+    return found;
 }
 
 struct fast_server foresight_taken(const struct gathered *step)

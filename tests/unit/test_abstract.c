@@ -295,9 +295,76 @@ static void a_chain_goes_where_all_of_it_is_over_first(void **state)
     is_taken(&steps[2], "A", 1);
 }
 
+/* The five-point stencil on a grid of side * (n / side) points; side 1: three diagonals. */
+static struct matrix stencil(int64_t n, int64_t side)
+{
+    struct matrix matrix;
+    struct esp_error error;
+    const int64_t offsets[] = {-side, -1, 0, 1, side};
+    int64_t k = 0;
+    if (matrix_init_sparse(&matrix, n, n, 5 * n, false, 0, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    for (int64_t j = 0; j < n; j++) {
+        for (unsigned d = side > 1 ? 0 : 1; d < (side > 1 ? 5 : 4); d++)
+            if (j + offsets[d] >= 0 && j + offsets[d] < n) {
+                matrix.indices[k] = j + offsets[d];
+                matrix.values[k++] = d == 2 ? 4.5 : -1;
+            }
+        matrix.starts[j + 1] = k;
+    }
+    return matrix;
+}
+
+static void a_sparse_matrix_is_banded_only_if_its_band_is_nearly_full(void **state)
+{
+    (void)state;
+    const struct argument argument = {.name = "A", .type = TYPE_DOUBLE, .n_dims = 2};
+    struct matrix grid = stencil(1600, 40), line = stencil(1600, 1), dense;
+    struct esp_error error;
+    struct given given;
+    int64_t below, above;
+    abstract_look_at(&line, &argument, &given);
+    assert_true(given.is_sparse && given.is_banded);
+    abstract_look_at(&grid, &argument, &given);
+    assert_true(given.is_sparse && !given.is_banded); /* 5 elements of 81 */
+    assert_int_equal(abstract_reach(&grid, &below, &above), 5 * 1600 - 2 - 80);
+    assert_int_equal(below, 40);
+    assert_int_equal(above, 40);
+    /* The band of a dense matrix is smaller than the matrix, whatever is in it. */
+    assert_int_equal(matrix_to_dense(&grid, 0, &dense, &error), ESP_OK);
+    abstract_look_at(&dense, &argument, &given);
+    assert_true(!given.is_sparse && given.is_banded);
+    matrix_clear(&grid);
+    matrix_clear(&line);
+    matrix_clear(&dense);
+}
+
+static void a_step_is_too_large_if_every_server_lacks_the_memory(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    struct fast_server servers[] = {takes("A", 1, 0), takes("B", 1, 0)};
+    struct gathered step = {servers, 2, false, ESP_OK, {0}, 0, false};
+    servers[0].excluded = "needs 1923 MB of memory, it has 1500 MB";
+    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &error));
+    assert_true(foresight_is_too_large(&step, "dgbsv", "A", &error));
+    assert_false(foresight_is_too_large(&step, "dgbsv", "C", &error));
+    servers[1].excluded = "it is draining: it takes no new sessions"; /* which may end */
+    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &error));
+    servers[1].excluded = "needs 1923 MB of memory, it has 900 MB";
+    assert_true(foresight_is_too_large(&step, "dgbsv", NULL, &error));
+    assert_int_equal(error.status, ESP_NO_SERVER);
+    assert_string_equal(error.text,
+                        "dgbsv: no server has the memory for it (A needs 1923 MB of memory, it has 1500 MB)");
+    step.status = ESP_UNKNOWN_PROBLEM; /* nothing is known of servers then */
+    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &error));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sparse_matrix_is_banded_only_if_its_band_is_nearly_full),
+        cmocka_unit_test(a_step_is_too_large_if_every_server_lacks_the_memory),
         cmocka_unit_test(rules_are_read_in_their_order),
         cmocka_unit_test(what_is_given_picks_the_rule),
         cmocka_unit_test(a_rule_that_failed_has_a_next_one),
