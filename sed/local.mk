@@ -10,6 +10,8 @@ noinst_LTLIBRARIES += sed/libcheckpoint.la
 sed_libcheckpoint_la_SOURCES = sed/crd/checkpoint.c sed/crd/checkpoint.h
 noinst_LTLIBRARIES += sed/libworkers.la
 sed_libworkers_la_SOURCES = \
+	sed/pool/oom.c \
+	sed/pool/oom.h \
 	sed/pool/strays.c \
 	sed/pool/strays.h \
 	sed/pool/bays.c \

@@ -72,6 +72,8 @@ static void limit_memory(const struct service *service, uint64_t threads, uint64
 {
     const struct settings_sed *settings = service->settings;
     uint64_t memory = service->memory_bytes > LEAST_MEMORY ? service->memory_bytes : LEAST_MEMORY;
+    if (memory > machine_memory())
+        memory = machine_memory();
     if (settings->worker_memory_bytes)
         memory = settings->worker_memory_bytes;
     *most = memory + BLAS_BYTES * threads;

@@ -766,3 +766,5 @@ unit_tests += tests/unit/test_link_faults
 tests_unit_test_link_faults_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0643-directory-away.t
 shell_tests += tests/e2e/t0740-many-slots.t
+shell_tests += tests/e2e/t0741-out-of-memory.t
+shell_tests += tests/e2e/t0742-units.t

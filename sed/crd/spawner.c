@@ -6,6 +6,7 @@
 
 #include "sed/crd/crd.h"
 #include "sed/pool/folder.h"
+#include "sed/pool/oom.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,6 +121,7 @@ static void become_worker(const struct spawner *spawner, uint32_t id, const int 
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* it sees what a routine detached, and ends after such a call */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_NAME, "espalier-worker");
+    oom_offer_self();
     set_limits(&spawner->setup, descriptors[3]);
     sigset_t none;
     sigemptyset(&none);

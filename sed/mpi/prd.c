@@ -6,6 +6,7 @@
 
 #include "sed/mpi/prd.h"
 #include "sed/pool/folder.h"
+#include "sed/pool/oom.h"
 #include "sed/porter/porter.h"
 
 #include <poll.h>
@@ -276,8 +277,10 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "--check") == 0)
         return check();
-    if (argc == 1 && path)
+    if (argc == 1 && path) {
+        oom_offer_self();
         return run(path);
+    }
     fputs("espalier-prd: only a server daemon can start this program, by mpirun (see espalier-sed(8))\n",
           stderr);
     return 2;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,18 @@ static bool read_answer(struct pool *pool, struct worker *worker, struct job_end
     return usable;
 }
 
+/* A job whose process was killed for want of memory is at fault, as the killer takes the largest one: it is
+ * not begun again in another worker, or on another server, which would run out of memory, too. With the lock.
+ */
+static void blame_memory(const struct pool *pool, const struct worker *worker, int killed_by,
+                         struct job_end *end)
+{
+    if (!end->lost || killed_by != SIGKILL || !oom_is_recent(&pool->oom))
+        return;
+    end->lost = false;
+    error_set(&end->error, ESP_CRASHED, "%s " OOM_TEXT, worker->handoff.job.implementation->symbol);
+}
+
 void pool_collect(struct pool *pool, struct worker *worker)
 {
     struct job_end end;
@@ -251,6 +264,8 @@ void pool_collect(struct pool *pool, struct worker *worker)
     uint64_t job_id = worker->job_id;
     bool usable = read_answer(pool, worker, &end, &wait_for_death);
     pthread_mutex_lock(&pool->lock);
+    if (worker->ring->answer.kind == ANSWER_KILLED) /* a command */
+        blame_memory(pool, worker, worker->ring->answer.code, &end);
     if (usable && !worker->dead && (end.keeps_state || !worker->handoff.has_state)) {
         end_job(pool, worker);
         if (end.keeps_state)
@@ -340,9 +355,10 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
         return false;
     else if (why)
         describe_unmade(worker, why, begun, end);
-    else if (begun)
+    else if (begun) {
         handoff_lost(&worker->handoff, worker->wait_status, last_words, end);
-    else
+        blame_memory(pool, worker, WIFSIGNALED(worker->wait_status) ? WTERMSIG(worker->wait_status) : 0, end);
+    } else
         describe_unbegun(worker, last_words, end);
     return true;
 }

@@ -383,6 +383,7 @@ static int64_t enforce_limits(struct pool *pool)
 {
     int64_t next = CLOCK_NEVER, now = pool_now_ns();
     pthread_mutex_lock(&pool->lock);
+    oom_look(&pool->oom, now);
     for (struct worker *worker = pool->by_job; worker; worker = worker->by_job.next) {
         if (worker->claimed || worker->verdict != ESP_OK)
             continue;

@@ -13,6 +13,7 @@
 #define SED_PROCESSES_POOL_H
 
 #include "sed/pool/handoff.h"
+#include "sed/pool/oom.h"
 #include "sed/pool/processes.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -124,6 +125,7 @@ struct pool {
     uint32_t next_id;
     uint64_t n_started, born, died, grown;
     struct log_quota grown_lines;
+    struct oom_watch oom;
     struct check check;
     bool checking;
     struct link *link;  /* that makes workers; NULL: lost */

@@ -159,7 +159,7 @@ static void word_text(const struct rank_message *word, char *text, size_t size)
 
 /* How it ended without a word, which the system knows until mpirun has waited for it: the last field of its
  * line. */
-static void end_text(int32_t pid, char *text, size_t size, bool *outside)
+static void end_text(const struct rank_pool *pool, int32_t pid, char *text, size_t size, bool *outside)
 {
     char path[32], line[1024] = "";
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -171,7 +171,10 @@ static void end_text(int32_t pid, char *text, size_t size, bool *outside)
     const char *last = strrchr(line, ' ');
     int status = last ? (int)strtol(last, NULL, 10) : 0;
     *outside = status == 0 || (WIFSIGNALED(status) && handoff_is_from_outside(WTERMSIG(status)));
-    if (WIFSIGNALED(status))
+    if (*outside && (status == 0 || WTERMSIG(status) == SIGKILL) && oom_is_recent(&pool->oom)) {
+        *outside = false;
+        snprintf(text, size, OOM_TEXT);
+    } else if (WIFSIGNALED(status))
         snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (status != 0)
         snprintf(text, size, "ended with exit code %d", WEXITSTATUS(status));
@@ -236,12 +239,12 @@ static void look_at_mpirun(struct rank_pool *pool)
 static void on_silent_end(struct rank_pool *pool, uint32_t number)
 {
     const struct rank *rank = &pool->ranks[number];
-    char how[120] = "ended, or its host cannot be reached any more";
+    char how[160] = "ended, or its host cannot be reached any more";
     bool outside = true;
     if (rank->far && rank->still_ns != 0 && pool->busy[number])
         snprintf(how, sizeof how, RANKS_SILENT, (double)(ranks_now_ns() - rank->still_ns) / NS_PER_S);
     if (!rank->far)
-        end_text(rank->pid, how, sizeof how, &outside);
+        end_text(pool, rank->pid, how, sizeof how, &outside);
     if (!rank->far && outside)
         look_at_mpirun(pool);
     blame(pool, number, outside, rank->far, how);

@@ -180,6 +180,7 @@ void *ranks_monitor(void *arg)
         for (int i = 0; i < n; i++)
             handle(pool, events[i].data.u64);
         running = sweep(pool);
+        oom_look(&pool->oom, ranks_now_ns());
         ranks_profile_save(pool, false);
         tell_changes(pool);
     }

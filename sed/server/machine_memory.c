@@ -22,6 +22,12 @@ static uint64_t available_bytes(void)
     return available < UINT64_MAX ? available : bytes_of_pages(_SC_AVPHYS_PAGES);
 }
 
+uint64_t machine_memory(void)
+{
+    const uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), limit = memory_limit(NULL);
+    return limit < machine ? limit : machine;
+}
+
 uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
 {
     struct esp_error error;
@@ -35,7 +41,12 @@ uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
         log_warning("other servers here may promise the same memory: %s", error.text);
         got = wanted ? wanted : half;
     }
-    uint64_t least = wanted ? wanted : machine / LEAST_PART;
+    uint64_t least = wanted ? wanted : machine_memory() / LEAST_PART;
+    if (wanted > machine_memory())
+        log_warning(
+            "memory: %.1f GiB are promised to calls, but this server may have %.1f GiB (the limit of its "
+            "control group, or the whole machine): calls may be killed for want of memory",
+            (double)wanted / GIB, (double)machine_memory() / GIB);
     if (got < least)
         log_warning(
             "%.1f GiB of memory are promised to calls (memory = %s), but other servers here left %.1f GiB "

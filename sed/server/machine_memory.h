@@ -7,9 +7,14 @@
 
 #include "sed/server/memory_share.h"
 
+/* Bytes that this process can have at most: the machine's memory, or the limit of a control group that is
+ * less. */
+uint64_t machine_memory(void);
+
 /* Takes `wanted` bytes, or (0) half of what is free and no other server here has promised, says so to the
- * others here and returns it. What is wrong is logged, and never less than a sixteenth of the machine's
- * memory (or `wanted`) comes back. The caller ends it with memory_share_give(*share), which may be NULL. */
+ * others here and returns it. What is wrong is logged, and never less than a sixteenth of
+ * machine_memory() (or `wanted`) comes back. The caller ends it with memory_share_give(*share), which may be
+ * NULL. */
 uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share);
 
 #endif

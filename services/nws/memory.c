@@ -65,6 +65,21 @@ static void take_least(const char *folder, bool version2, void *arg)
         *least = left;
 }
 
+static void take_limit(const char *folder, bool version2, void *arg)
+{
+    uint64_t *least = arg, limit;
+    if (number_in(folder, version2 ? "memory.max" : "memory.limit_in_bytes", &limit) && limit < NO_LIMIT &&
+        limit < *least)
+        *least = limit;
+}
+
+uint64_t memory_limit(const struct memory_files *files)
+{
+    uint64_t least = UINT64_MAX;
+    control_groups_visit(files ? &files->groups : NULL, "memory", take_limit, &least);
+    return least;
+}
+
 uint64_t memory_available(const struct memory_files *files)
 {
     uint64_t least = of_machine(files && files->meminfo ? files->meminfo : "/proc/meminfo");

@@ -21,4 +21,8 @@ struct memory_files {
  * UINT64_MAX: neither can be read. `files` NULL: those of the system. Any thread; reads a few files. */
 uint64_t memory_available(const struct memory_files *files);
 
+/* Bytes: the least limit of the control groups that this process is in; UINT64_MAX: none has one. Any thread.
+ */
+uint64_t memory_limit(const struct memory_files *files);
+
 #endif

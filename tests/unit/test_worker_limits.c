@@ -6,6 +6,8 @@
 #include "tests/unit/worker_rig.h"
 
 #include "sed/pool/handoff.h"
+#include "sed/pool/oom.h"
+#include "util/clock.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +25,8 @@
 #define HOARD "    in int mib, keep\n    out int got\n"
 
 static const char description[] = PROBLEM("hoard", HOARD, "got = hoard(mib, keep)", "libroutines.so")
-    PROBLEM("hoard_blindly", "    in int mib\n", "hoard_blindly(mib)", "libroutines.so")
+    PROBLEM("hoard_blindly", "    in int mib\n", "hoard_blindly(mib)",
+            "libroutines.so") PROBLEM("nap", "    in int ms\n", "nap(ms)", "libroutines.so")
         PROBLEM("status_of", "    in int n\n    out int status\n", "status = status_of(n)", "libroutines.so");
 
 static int hoard(struct rig *rig, int mib, int keep)
@@ -114,6 +117,62 @@ static void many_small_calls_that_keep_a_little_are_noticed_too(void **state)
         assert_int_equal(hoard(&rig, 1, 1), 1);
     assert_true(counts_of(&rig).grown >= 1);
     rig_close(&rig);
+}
+
+/* ---- the kernel's out-of-memory killer ---- */
+
+static void workers_are_killed_before_the_daemon_when_memory_runs_out(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    char path[64], score[16] = "";
+    int ms = 60000;
+    rig_open_with(&rig, description, &(struct processes_options){.slots = 1, .threads = 1});
+    struct rig_job *job = rig_prepare(&rig, "nap", (void *[]){&ms}, false);
+    rig_start(&rig, job);
+    while (counts_of(&rig).born < 1 || processes_pid(rig.workers, job->job.id) == 0)
+        usleep(1000);
+    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", processes_pid(rig.workers, job->job.id));
+    for (int i = 0; i < 10000 && strcmp(score, "1000\n") != 0; i++, usleep(1000)) {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_non_null(fgets(score, sizeof score, file));
+        fclose(file);
+    }
+    assert_string_equal(score, "1000\n");
+    rig_close(&rig);
+}
+
+static void set_killed(const char *path, unsigned killed)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "nr_free_pages 7\noom_kill %u\nhtlb_buddy_alloc_success 0\n", killed);
+    fclose(file);
+}
+
+static void the_killer_is_noticed_until_the_second_reading_after_it(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/espalier-oom-XXXXXX";
+    struct oom_watch watch = {.file = path};
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    set_killed(path, 5);
+    assert_false(oom_is_recent(&watch)); /* it has not looked yet */
+    oom_look(&watch, NS_PER_S);
+    assert_false(oom_is_recent(&watch));
+    set_killed(path, 6);
+    assert_true(oom_is_recent(&watch));
+    oom_look(&watch, 2 * NS_PER_S); /* a death is heard of later than the killer has counted it */
+    assert_true(oom_is_recent(&watch));
+    oom_look(&watch, 2 * NS_PER_S + 1);
+    assert_true(oom_is_recent(&watch));
+    oom_look(&watch, 3 * NS_PER_S);
+    assert_false(oom_is_recent(&watch));
+    assert_int_equal(remove(path), 0);
+    assert_false(oom_is_recent(&watch));
 }
 
 /* ---- descriptors ---- */
@@ -253,6 +312,8 @@ int main(void)
         cmocka_unit_test(many_small_calls_that_keep_a_little_are_noticed_too),
 #endif
         cmocka_unit_test(only_a_bound_of_the_server_is_told_as_one),
+        cmocka_unit_test(workers_are_killed_before_the_daemon_when_memory_runs_out),
+        cmocka_unit_test(the_killer_is_noticed_until_the_second_reading_after_it),
         cmocka_unit_test(too_few_descriptors_are_named_before_anything_starts),
         cmocka_unit_test(workers_begin_with_few_descriptors),
         cmocka_unit_test(why_no_worker_begins_is_told),

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernel's out-of-memory killer. Processes that compute offer themselves to it before the daemon, and the
+ * daemon finds out whether the killer was at work when one of them was killed by SIGKILL.
+ */
+#ifndef SED_OOM_H
+#define SED_OOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OOM_TEXT                                                                                             \
+    "was killed by the kernel, which was out of memory (of this machine or of the server's control group)"
+
+/* Makes the calling process, and every process that it starts, the first choice of the killer. The memory of
+ * arguments counts as the daemon's, too, so that the daemon would often be the largest process. Where the
+ * kernel refuses, nothing changes. */
+void oom_offer_self(void);
+
+/* How many processes the killer has ended since the machine was started, now and a while ago. */
+struct oom_watch {
+    const char *file; /* NULL: /proc/vmstat */
+    uint64_t before, last;
+    int64_t looked_ns; /* 0: never */
+};
+
+/* Reads the number anew, at most once a second. To be called often while processes compute. */
+void oom_look(struct oom_watch *watch, int64_t now_ns);
+/* Whether the killer has ended a process since the reading before the last one, which is one to two seconds
+ * old where oom_look() is called often. False where the kernel does not tell. */
+bool oom_is_recent(const struct oom_watch *watch);
+
+#endif
