@@ -3,7 +3,7 @@
 EXTRA_LTLIBRARIES += bench/libbench.la
 bench_libbench_la_SOURCES = bench/bench.c bench/bench.h
 bench_libbench_la_LIBADD = -lm
-EXTRA_DIST += bench/run bench/failover.sh bench/reshape.sh
+EXTRA_DIST += bench/run bench/demo.sh bench/failover.sh bench/reshape.sh
 CLEANFILES += bench.tsv bench/libbench.la $(bench_programs)
 bench_programs =
 EXTRA_PROGRAMS += $(bench_programs)
