@@ -108,7 +108,8 @@ static enum esp_status check_given(const struct problem *problem, const void *co
 
 /* Everything the agents are told of a call, without a call. The shapes are told too. */
 static enum esp_status make_request(const struct function *function, const struct fast_call *call,
-                                    struct arena *arena, struct request *request, struct esp_error *error)
+                                    const struct number *fills, struct arena *arena, struct request *request,
+                                    struct esp_error *error)
 {
     const struct problem *problem = function->problem;
     unsigned char raw[PROBLEM_MAX_ARGUMENTS][16] = {{0}};
@@ -129,6 +130,9 @@ static enum esp_status make_request(const struct function *function, const struc
         status = check_given(problem, inputs, error);
     if (status == ESP_OK)
         status = problem_bind(problem, inputs, scope, shapes, error);
+    for (uint32_t i = 0; status == ESP_OK && fills && i < problem->n_arguments; i++)
+        if (fills[i].kind != NUMBER_UNKNOWN)
+            scope[i] = fills[i];
     if (status == ESP_OK)
         status = problem_work(problem, scope, &request->work_flop, error);
     if (status == ESP_OK)
@@ -215,7 +219,7 @@ enum esp_status fast_need(enum fast_resource resource, const struct fast_call *c
         return error->status;
     enum esp_status status = functions_get_soon(library->engine->functions, call->problem, &function, error);
     if (status == ESP_OK)
-        status = make_request(function, call, &arena, &request, error);
+        status = make_request(function, call, NULL, &arena, &request, error);
     if (status == ESP_OK)
         status = of_request(&request, resource, amount, error);
     function_release(function);
@@ -226,9 +230,9 @@ enum esp_status fast_need(enum fast_resource resource, const struct fast_call *c
 
 /* ---- what the servers tell ---- */
 
-enum esp_status forecast_of_sizes(const struct fast_call *call, const struct esp_call_options *options,
-                                  enum forecast_reach reach, struct fast_server **servers, size_t *n,
-                                  struct esp_error *error)
+enum esp_status forecast_of_sizes(const struct fast_call *call, const struct number *fills,
+                                  const struct esp_call_options *options, enum forecast_reach reach,
+                                  struct fast_server **servers, size_t *n, struct esp_error *error)
 {
     struct library *library;
     struct function *function = NULL;
@@ -237,7 +241,7 @@ enum esp_status forecast_of_sizes(const struct fast_call *call, const struct esp
         return error->status;
     enum esp_status status = functions_get_soon(library->engine->functions, call->problem, &function, error);
     if (status == ESP_OK)
-        status = make_request(function, call, &message.arena, &message.submit.request, error);
+        status = make_request(function, call, fills, &message.arena, &message.submit.request, error);
     if (status == ESP_OK)
         status = forecast_ask(library->engine, &message, options, reach, servers, n, error);
     function_release(function);
@@ -302,7 +306,7 @@ enum esp_status fast_forecast_within(const struct fast_call *call, const struct 
     struct esp_error *error = library_error();
     if (!servers || !n)
         return error_set(error, ESP_INVALID, "expected places for the servers, found NULL");
-    return forecast_of_sizes(call, options, FORECAST_ALL, servers, n, error);
+    return forecast_of_sizes(call, NULL, options, FORECAST_ALL, servers, n, error);
 }
 
 enum esp_status fast_forecast_arguments(const char *problem, const struct esp_argument *arguments,
@@ -323,7 +327,7 @@ static enum esp_status forecast_of(const char *server, const struct fast_call *c
     struct fast_server *servers = NULL;
     size_t n = 0;
     enum esp_status status =
-        forecast_of_sizes(call, NULL, server ? FORECAST_ALL : FORECAST_NEAR, &servers, &n, error);
+        forecast_of_sizes(call, NULL, NULL, server ? FORECAST_ALL : FORECAST_NEAR, &servers, &n, error);
     if (status != ESP_OK)
         return status;
     size_t i = 0;

@@ -9,6 +9,7 @@
 #include "fast.h"
 
 struct engine;
+struct number;
 struct problem;
 
 enum forecast_reach {
@@ -18,9 +19,11 @@ enum forecast_reach {
 
 /* As fast_forecast_within() and fast_forecast_arguments() have it; *servers is for fast_forecast_free().
  * Between initialize and finalize; any thread. */
-enum esp_status forecast_of_sizes(const struct fast_call *call, const struct esp_call_options *options,
-                                  enum forecast_reach reach, struct fast_server **servers, size_t *n,
-                                  struct esp_error *error);
+/* `fills` (NULL: nothing is known) has what is known of compressed matrices, by the arguments' indices, as
+ * fill_number() makes it. */
+enum esp_status forecast_of_sizes(const struct fast_call *call, const struct number *fills,
+                                  const struct esp_call_options *options, enum forecast_reach reach,
+                                  struct fast_server **servers, size_t *n, struct esp_error *error);
 enum esp_status forecast_of_arguments(const char *problem, const struct esp_argument *arguments,
                                       size_t n_arguments, const struct esp_call_options *options,
                                       enum forecast_reach reach, struct fast_server **servers, size_t *n,

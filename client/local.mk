@@ -229,7 +229,7 @@ client_libespalier_la_SOURCES = $(client_libclient_la_SOURCES) $(services_libser
 	$(core_libcore_la_SOURCES) $(util_libutil_la_SOURCES)
 # The ORB is C++: libtool is to link with the C++ driver, so that C programs need not.
 nodist_EXTRA_client_libespalier_la_SOURCES = client/dummy.cc
-client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(ZLIB_LIBS) $(FFI_LIBS) -lm
+client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(ZLIB_LIBS) $(FFI_LIBS) -lamd -lm
 # It keeps threads and per-thread values: unloading would pull the code from under them.
 client_libespalier_la_LDFLAGS = $(esp_library_flags) -Wl,-z,nodelete -Wl,--gc-sections $(AM_LDFLAGS)
 endif

@@ -15,4 +15,4 @@ include core/matrix/local.mk
 include core/message/local.mk
 include core/problem/local.mk
 include core/redistribution/local.mk
-core_libcore_la_LIBADD = util/libutil.la $(ZLIB_LIBS) -lm
+core_libcore_la_LIBADD = util/libutil.la $(ZLIB_LIBS) -lamd -lm

@@ -180,6 +180,8 @@ unit_tests += tests/unit/test_problem_load
 tests_unit_test_problem_load_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_expr
 tests_unit_test_expr_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_fill
+tests_unit_test_fill_LDADD = $(UNIT_LIBS) -lm
 
 # Fuzz targets as replays of their corpus (tests/fuzz/replay.h tells how to fuzz for real).
 unit_tests += tests/fuzz/fuzz_problem

@@ -2,6 +2,7 @@
 #include "client/abstract/foresight_parts.h"
 #include "client/forecast.h"
 #include "client/session/package.h"
+#include "core/problem/fill.h"
 
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void measure_band(const struct problem *problem, const struct argument *a
     }
 }
 
-/* What is here tells more than its own extents. */
+/* A matrix that is here tells more than its extents. */
 static void look_inside(const struct foresight *foresight, const struct problem *problem, uint32_t index,
                         const struct matrix *matrix, struct extents *extents, struct number *scalars)
 {
@@ -163,9 +164,28 @@ static enum esp_status by_arguments(const struct foresight *foresight, const str
     return status;
 }
 
+/* The fill of the step's compressed matrices, as far as these are here. */
+static void analyse(const struct foresight *foresight, const struct step *step, const struct problem *problem,
+                    struct number *fills)
+{
+    memset(fills, 0, problem->n_arguments * sizeof *fills);
+    for (uint32_t i = 0; foresight->run && i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        const struct pair *pair = abstract_renamed(step, argument->name);
+        const struct matrix *matrix =
+            argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR
+                ? abstract_find(foresight->run, pair && pair->outer ? pair->outer : argument->name)
+                : NULL;
+        struct fill fill;
+        if (matrix && matrix_is_sparse(matrix) && matrix->rows == matrix->cols &&
+            fill_by_pattern(matrix->cols, matrix->starts, matrix->indices, true, 0, &fill))
+            fills[i] = fill_number(&fill);
+    }
+}
+
 static enum esp_status by_scalars(const struct foresight *foresight, const struct problem *problem,
-                                  const struct number *scalars, struct gathered *told,
-                                  struct esp_error *error)
+                                  const struct number *scalars, const struct number *fills,
+                                  struct gathered *told, struct esp_error *error)
 {
     struct fast_value values[PROBLEM_MAX_ARGUMENTS];
     size_t n_values = 0;
@@ -175,7 +195,8 @@ static enum esp_status by_scalars(const struct foresight *foresight, const struc
                 problem->arguments[i].name,
                 scalars[i].kind == NUMBER_REAL ? scalars[i].real : (double)scalars[i].integer};
     const struct fast_call call = {problem->name, values, n_values};
-    return forecast_of_sizes(&call, foresight->options, foresight->reach, &told->servers, &told->n, error);
+    return forecast_of_sizes(&call, fills, foresight->options, foresight->reach, &told->servers, &told->n,
+                             error);
 }
 
 static void keep_outputs(struct foresight *foresight, const struct step *step, const struct problem *problem,
@@ -219,9 +240,11 @@ void foresight_step(struct foresight *foresight, const struct step *step, const 
     if (takes_data(foresight, step, problem))
         status = by_arguments(foresight, step, problem->name, &known, scalars, gathered, why);
     if (status == ESP_PENDING) {
+        struct number fills[PROBLEM_MAX_ARGUMENTS];
+        analyse(foresight, step, problem, fills);
         status = known ? ESP_OK : infer(foresight, step, problem, scalars, why);
         if (status == ESP_OK)
-            status = by_scalars(foresight, problem, scalars, gathered, why);
+            status = by_scalars(foresight, problem, scalars, fills, gathered, why);
         known = known || status == ESP_OK;
     }
     if (known)

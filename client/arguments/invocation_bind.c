@@ -4,6 +4,7 @@
  */
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/contents.h"
+#include "client/arguments/invocation_fill.h"
 #include "client/arguments/invocation_hold.h"
 #include "core/problem/texts.h"
 
@@ -196,6 +197,11 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
     uint64_t extra = 0;
     if (status == ESP_OK)
         status = check_contents(invocation, binding, error);
+    for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {
+        struct fill fill;
+        if (invocation_fill(invocation, i, &binding->shapes[i], &fill))
+            binding->scope[i] = fill_number(&fill);
+    }
     if (status == ESP_OK)
         status = problem_memory(problem, binding->scope, &extra, error);
     if (status == ESP_OK)

@@ -5,6 +5,7 @@
 #include "client/arguments/invocation.h"
 #include "client/arguments/contents.h"
 #include "client/arguments/invocation_data.h"
+#include "client/arguments/invocation_fill.h"
 #include "core/data/datum_section.h"
 #include "core/problem/texts.h"
 
@@ -127,7 +128,8 @@ enum esp_status invocation_arguments(const struct invocation *invocation, struct
     }
     call->call.arguments = arguments;
     call->call.n_arguments = invocation->n_values;
-    return invocation_say_kept(invocation, call, error);
+    enum esp_status status = invocation_say_fill(invocation, call, error);
+    return status == ESP_OK ? invocation_say_kept(invocation, call, error) : status;
 }
 
 static struct value *find_value(struct invocation *invocation, uint32_t index)

@@ -13,6 +13,8 @@ client_libclient_la_SOURCES += \
 	client/arguments/invocation_data.c \
 	client/arguments/invocation_data.h \
 	client/arguments/invocation_hold.c \
+	client/arguments/invocation_fill.c \
+	client/arguments/invocation_fill.h \
 	client/arguments/invocation_home.c \
 	client/arguments/invocation_hold.h \
 	client/arguments/invocation_stay.c \

@@ -234,6 +234,10 @@ static bool evaluate_function(struct evaluation *e, const struct expr *expr, str
     struct number a;
     if (!evaluate(e, expr->operands[0], &a))
         return false;
+    if (expr->code == FUNCTION_FACTOR_FLOP)
+        return give_real(e, result, a.real);
+    if (expr->code == FUNCTION_FACTOR_NZ)
+        return give_real(e, result, (double)a.integer);
     double real = as_real(&a);
     if (expr_functions[expr->code].real)
         return give_real(e, result, expr_functions[expr->code].real(real));

@@ -41,6 +41,8 @@ const struct function_row expr_functions[N_FUNCTIONS] = {
     [FUNCTION_COS] = {"cos", 1, 1, cos},
     [FUNCTION_TAN] = {"tan", 1, 1, tan},
     [FUNCTION_ATAN] = {"atan", 1, 1, atan},
+    [FUNCTION_FACTOR_FLOP] = {"factor_flop", 1, 1, NULL},
+    [FUNCTION_FACTOR_NZ] = {"factor_nz", 1, 1, NULL},
 };
 
 bool expr_reserves(const char *word)
@@ -123,7 +125,7 @@ static bool unknown_function(struct reader *reader, const struct expr *name)
                           name->spelling, near);
     return lexer_fail(reader->lexer, name->offset,
                       "unknown function '%s': there are min, max, abs, ceil, floor, log2, sqrt, exp, log, "
-                      "sin, cos, tan, atan, if and is",
+                      "sin, cos, tan, atan, factor_flop, factor_nz, if and is",
                       name->spelling);
 }
 
@@ -149,6 +151,12 @@ static bool read_function(struct reader *reader, const struct expr *name, struct
     if (n < row->least)
         return lexer_fail(reader->lexer, name->offset, "%s() takes %s%u operands, found %u", row->name,
                           row->least < row->most ? "at least " : "", row->least, n);
+    if (code == FUNCTION_FACTOR_FLOP || code == FUNCTION_FACTOR_NZ) {
+        if (operands[0]->kind != EXPR_NAME)
+            return lexer_fail(reader->lexer, operands[0]->offset, "%s() takes the name of a matrix",
+                              row->name);
+        operands[0]->names_matrix = true;
+    }
     if (!new_operation(reader, EXPR_FUNCTION, code, operands, n, result))
         return false;
     (*result)->offset = name->offset;

@@ -54,6 +54,8 @@ enum expr_function {
     FUNCTION_COS,
     FUNCTION_TAN,
     FUNCTION_ATAN,
+    FUNCTION_FACTOR_FLOP, /* of a compressed matrix (core/problem/fill.h) */
+    FUNCTION_FACTOR_NZ,
     N_FUNCTIONS
 };
 
@@ -90,6 +92,7 @@ struct expr {
     uint8_t code; /* enum expr_operator or expr_function */
     uint8_t n_operands;
     bool names_character; /* EXPR_NAME of a char argument: shown as a letter */
+    bool names_matrix;    /* EXPR_NAME of a compressed matrix, which factor_flop() and factor_nz() take */
     uint32_t index;       /* EXPR_NAME: in the scope, once resolved */
     uint32_t offset;      /* in the description, for messages of the parser */
     const char *spelling; /* of a number or name, as written */

@@ -10,6 +10,8 @@ core_libcore_la_SOURCES += \
 	core/problem/expr_parse.c \
 	core/problem/expr_print.c \
 	core/problem/expr_tree.h \
+	core/problem/fill.c \
+	core/problem/fill.h \
 	core/problem/foreign.h \
 	core/problem/lexer.c \
 	core/problem/lexer.h \

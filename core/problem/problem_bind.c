@@ -3,6 +3,7 @@
  * One call of a problem: values of its scalars, shapes of its arrays, its cost and its failure.
  */
 #include "core/problem/expr_tree.h"
+#include "core/problem/fill.h"
 #include "core/problem/section.h"
 #include "core/problem/texts.h"
 
@@ -239,6 +240,21 @@ static void bind_unread(const struct problem *problem, const void *const *values
     }
 }
 
+/* The fill of compressed matrices, by their sizes. A caller that has the pattern replaces it by
+ * fill_by_pattern(). */
+static void bind_fills(const struct problem *problem, const struct shape *shapes, struct number *scope_values)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (!argument_is_input(argument) ||
+            (argument->storage != STORAGE_CSC && argument->storage != STORAGE_CSR))
+            continue;
+        const int64_t n = shapes[i].dims[argument->storage == STORAGE_CSC ? 1 : 0];
+        const struct fill fill = fill_by_sizes(n, (int64_t)shapes[i].count);
+        scope_values[i] = fill_number(&fill);
+    }
+}
+
 enum esp_status problem_bind(const struct problem *problem, const void *const *values,
                              struct number *scope_values, struct shape *shapes, struct esp_error *error)
 {
@@ -252,8 +268,10 @@ enum esp_status problem_bind(const struct problem *problem, const void *const *v
             status = bind_default(problem, i, scope_values, error);
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
         status = bind_shape(problem, i, &scope, &shapes[i], error);
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
         bind_unread(problem, values, scope_values, shapes);
+        bind_fills(problem, shapes, scope_values);
+    }
     return status;
 }
 

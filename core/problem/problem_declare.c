@@ -341,10 +341,24 @@ static bool is_complex(const struct argument *argument)
     return argument->type == TYPE_COMPLEX || argument->type == TYPE_DOUBLE_COMPLEX;
 }
 
+/* What stands in factor_flop() and factor_nz(). */
+static const char *matrix_objection(const struct argument *argument, enum usage usage)
+{
+    if (usage != USAGE_COST)
+        return "stands in a function that only work and memory may use";
+    if (!argument_is_input(argument) ||
+        (argument->storage != STORAGE_CSC && argument->storage != STORAGE_CSR))
+        return "is no input that is stored by compressed columns or rows";
+    return NULL;
+}
+
 /* Why an expression that stands where `usage` says cannot use the argument, or NULL when it can. */
-static const char *objection(const struct parser *parser, uint32_t index, enum usage usage, uint32_t owner)
+static const char *objection(const struct parser *parser, const struct expr *name, uint32_t index,
+                             enum usage usage, uint32_t owner)
 {
     const struct argument *argument = &parser->arguments[index];
+    if (name->names_matrix)
+        return matrix_objection(argument, usage);
     if (argument->n_dims)
         return "is an array: an expression can use scalars only";
     if (!is_number(argument) && !(usage == USAGE_UNREAD && is_complex(argument)))
@@ -384,7 +398,7 @@ bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *nam
         while (i < n && strcmp(parser->arguments[i].name, name->spelling) != 0)
             i++;
         if (i < n) {
-            const char *why = objection(parser, i, usage, owner);
+            const char *why = objection(parser, name, i, usage, owner);
             if (why)
                 return lexer_fail(lexer, name->offset, "'%s' %s", name->spelling, why);
             name->names_character = parser->arguments[i].type == TYPE_CHAR;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/call_plan.h"
 
+#include "core/problem/fill.h"
 #include "core/problem/texts.h"
 #include "util/segment.h"
 #include "sed/pool/workers.h"
@@ -170,6 +171,32 @@ static enum esp_status keep_each(struct call_plan *plan, const struct extension 
     for (uint32_t at = 0; status == ESP_OK && kept && at + KEPT_BYTES <= kept->length; at += KEPT_BYTES)
         status = keep(plan, kept->value + at, error);
     return status;
+}
+
+static double real_at(const uint8_t *bytes)
+{
+    const uint64_t bits = little(bytes) | (uint64_t)little(bytes + 4) << 32;
+    double real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
+}
+
+/* The client has analysed the patterns of compressed matrices. A number that no matrix of that order leads to
+ * is not taken: the law counts. */
+static void take_fills(struct call_plan *plan, const struct extension *fills, const struct shape *shapes)
+{
+    const struct problem *problem = plan->problem;
+    for (uint32_t at = 0; fills && at + FILL_BYTES <= fills->length; at += FILL_BYTES) {
+        const uint32_t index = little(fills->value + at);
+        const struct fill fill = {real_at(fills->value + at + 4), real_at(fills->value + at + 12)};
+        if (index >= problem->n_arguments || (problem->arguments[index].storage != STORAGE_CSC &&
+                                              problem->arguments[index].storage != STORAGE_CSR))
+            continue;
+        const double n = (double)shapes[index].dims[0];
+        if (fill.elements >= n && fill.elements <= n * (n + 1) / 2 && fill.flop >= 0 &&
+            fill.flop <= n * n * n)
+            plan->scope[index] = fill_number(&fill);
+    }
 }
 
 /* What cannot be, the client reads from the datum. */
@@ -357,6 +384,8 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
         status = check_scalars(plan, values, error);
     if (status == ESP_OK)
         status = problem_bind(problem, values, plan->scope, shapes, error);
+    if (status == ESP_OK)
+        take_fills(plan, extension_find(&call->extensions, EXTENSION_FILL), shapes);
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {
         status = check_bytes(plan, i, &shapes[i], error);
         if (status == ESP_OK)

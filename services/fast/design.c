@@ -274,6 +274,8 @@ bool design_at(const struct design *design, uint32_t class_index, const int64_t 
     if (problem_bind(problem, inputs, bound, point->shapes, NULL) != ESP_OK ||
         (design->is_sparse && !design_sparse_fits(problem, point->shapes)))
         return false;
+    if (design->is_sparse)
+        design_sparse_analyse(point, problem, bound);
     memcpy(point->scope, bound, problem->n_arguments * sizeof *bound);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
         bytes += (double)point->shapes[i].bytes + (double)point->shapes[i].whole_bytes;

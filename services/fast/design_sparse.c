@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/fast/design_sparse.h"
+#include "core/problem/fill.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -230,4 +231,36 @@ bool design_sparse_fill(const struct design_point *point, const struct problem *
             return make(point, problem, i, index, data);
     }
     return false;
+}
+
+static void analyse(const struct design_point *point, const struct problem *problem, uint32_t matrix,
+                    struct number *scope)
+{
+    const struct argument *argument = &problem->arguments[matrix];
+    const struct argument *pointers = &problem->arguments[argument->pointers],
+                          *indices = &problem->arguments[argument->indices];
+    void *pointer_data = malloc(point->shapes[argument->pointers].bytes + 1),
+         *index_data = malloc(point->shapes[argument->indices].bytes + 1);
+    struct fill fill;
+    if (pointer_data && index_data && pointers->type == indices->type &&
+        make(point, problem, matrix, argument->pointers, pointer_data) &&
+        make(point, problem, matrix, argument->indices, index_data) &&
+        fill_by_pattern(point->shapes[matrix].dims[0], pointer_data, index_data, pointers->type != TYPE_INT,
+                        (int)argument->base, &fill))
+        scope[matrix] = fill_number(&fill);
+    free(pointer_data);
+    free(index_data);
+}
+
+void design_sparse_analyse(const struct design_point *point, const struct problem *problem,
+                           struct number *scope)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (is_compressed(argument) && argument_is_input(argument) &&
+            point->shapes[i].dims[0] == point->shapes[i].dims[1] &&
+            ((problem->work && expr_uses(problem->work, i)) ||
+             (problem->memory && expr_uses(problem->memory, i))))
+            analyse(point, problem, i, scope);
+    }
 }

@@ -23,4 +23,9 @@ bool design_sparse_fits(const struct problem *problem, const struct shape *shape
 bool design_sparse_fill(const struct design_point *point, const struct problem *problem, uint32_t index,
                         void *data);
 
+/* Puts the fill of compressed inputs (core/problem/fill.h) into the scope where the costs of the problem
+ * depend on it. Without memory the law counts. */
+void design_sparse_analyse(const struct design_point *point, const struct problem *problem,
+                           struct number *scope);
+
 #endif

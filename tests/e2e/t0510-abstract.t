@@ -84,6 +84,28 @@ for letter in s c; do
     check "in single precision ($letter)" espalier call "${letter}solve" A=@laplace.mtx B=@b.mtx -o X=x.mtx
     check_says "by MUMPS" "done by ${letter}mumps"
 done
+# Two matrices of one order with as many elements: the factor of one has five diagonals, that of the other is nearly full.
+awk 'BEGIN { n = 3000; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 3*n-3
+    for (i = 1; i <= n; i++) { print i, i, 9; if (i < n) print i + 1, i, -1; if (i < n - 1) print i + 2, i, -1 } }' >five.mtx
+awk 'BEGIN { n = 3000; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 3*n-3
+    for (i = 1; i <= n; i++) { print i, i, 9; if (i < n) print i + 1, i, -1
+        if (i < n - 1) print i + 2 + int((n - i - 1) * ((i * 7919) % 1009) / 1009), i, -1 } }' >scattered.mtx
+ones 3000 >b.mtx
+# told FILE: the operations and the MiB that the server expects of a call
+told() {
+    espalier call dcholmod A="@$1" B=@b.mtx -o X=x.mtx &&
+        awk '/accepted: dcholmod/ { for (i = 2; i <= NF; i++) { if ($i == "flop,") flop = $(i - 1); if ($i == "MiB,") mib = $(i - 1) } }
+            END { print flop, mib }' "$work/espalier/small/S.log" >"$1.told"
+}
+foretold() { espalier forecast --json dcholmod A="@$1" B=@b.mtx | sed -n 's/.*"memory_bytes": *\([0-9]*\).*/\1/p' | head -n 1 >"$1.memory"; }
+check "a sparse matrix with little fill" told five.mtx
+check "and one with much" told scattered.mtx
+check "are told apart by the server" awk '{ getline other <"scattered.mtx.told"; split(other, much, " ")
+    exit !(much[1] > 2 * $1 && much[2] > 3 * $2) }' five.mtx.told
+check "a forecast for the first" foretold five.mtx
+check "and one for the second" foretold scattered.mtx
+check "differ before the call" test "$(cat scattered.mtx.memory)" -gt $((3 * $(cat five.mtx.memory)))
+ones 40000 >b.mtx
 check "the product of sparse matrices" espalier call mul A=@laplace.mtx B=@bidiagonal.mtx -o C=w.mtx
 check_says "has its routine" 'done by dcscproduct_size, dcscproduct'
 check "and is sparse" espalier matrix info w.mtx

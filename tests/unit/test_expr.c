@@ -447,8 +447,9 @@ static void wrong_expressions_say_what_is_wrong(void **state)
         {"N", "expression:1:1: unknown name 'N': did you mean 'n'?"},
         {"unsett", "expression:1:1: unknown name 'unsett': did you mean 'unset'?"},
         {"maks(1)", "expression:1:1: unknown function 'maks': did you mean 'max'?"},
-        {"integrate(1)", "expression:1:1: unknown function 'integrate': there are min, max, abs, ceil, "
-                         "floor, log2, sqrt, exp, log, sin, cos, tan, atan, if and is"},
+        {"integrate(1)",
+         "expression:1:1: unknown function 'integrate': there are min, max, abs, ceil, "
+         "floor, log2, sqrt, exp, log, sin, cos, tan, atan, factor_flop, factor_nz, if and is"},
         {"abs(1, 2)", "expression:1:6: abs() takes at most 1 operand"},
         {"if(1, 2)", "expression:1:1: if() takes 3 operands, found 2"},
         {"is(n)", "expression:1:1: is() takes at least 2 operands, found 1"},
