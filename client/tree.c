@@ -204,16 +204,37 @@ static bool is_not_there(enum esp_status status)
     return status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
 }
 
+struct learned {
+    struct forest *forest;
+    enum esp_status status;
+    struct esp_error *error;
+};
+
+static void take_learned(void *arg, const char *address, const struct message *reply,
+                         const struct esp_error *why)
+{
+    struct learned *learned = arg;
+    const struct node_record silent = {.name = "(master agent)", .address = address, .role = ROLE_MASTER};
+    (void)why;
+    if (learned->status != ESP_OK)
+        return;
+    if (reply) {
+        learned->status = add_records(learned->forest, &reply->tree_reply, "", learned->error);
+        return;
+    }
+    learned->status = add_node(learned->forest, &silent, "", learned->error);
+    if (learned->status == ESP_OK)
+        learned->forest->nodes[learned->forest->n - 1].unreachable = 1;
+}
+
 /* All redirectors are gone, but the masters that were learned from them may be there. */
 static enum esp_status add_learned(struct library *library, struct forest *forest, struct esp_error *error)
 {
-    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
-    enum esp_status status =
-        route_ask(library->engine->route, &request, library->engine->call_timeout_ms, &reply, error);
-    if (status == ESP_OK)
-        status = add_records(forest, &reply.tree_reply, "", error);
-    message_clear(&reply);
-    return status;
+    const struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
+    struct learned learned = {.forest = forest, .error = error};
+    const enum esp_status status = route_ask_all(
+        library->engine->route, &request, library->engine->call_timeout_ms, take_learned, &learned, error);
+    return status == ESP_OK ? learned.status : status;
 }
 
 /* Masters are registered with all redirectors, so the first one that answers shows them; of the others it is

@@ -15,6 +15,7 @@ struct data_holder {
     char server[CAP_NAME + 1];
     char address[CAP_ADDRESS + 1];
     uint32_t flags; /* DATUM_... of what it has, where it was asked (data_find()) */
+    bool is_far;    /* below another master agent than the nearest one (data_each_server()) */
 };
 
 #define DATA_MOST_HOLDERS 16
@@ -53,11 +54,13 @@ void data_read_copies(const struct extensions *extensions,
 void data_read_places(const struct extensions *extensions, void (*visit)(void *arg, const char *name),
                       void *arg);
 
-/* Every server of the hierarchy (`only`: that one). Stops when `visit` does not return ESP_OK. */
+/* Visits every server below all master agents (`only`: that one), those of the nearest master agent first.
+ * Stops when `visit` does not return ESP_OK. *missed (or NULL): why a master agent did not tell its servers;
+ * its status is ESP_OK when all did. */
 enum esp_status data_each_server(struct engine *engine, const char *only,
                                  enum esp_status (*visit)(void *arg, const struct data_holder *server,
                                                           struct esp_error *error),
-                                 void *arg, struct esp_error *error);
+                                 void *arg, struct esp_error *missed, struct esp_error *error);
 
 /* Whom to tell of progress; all zero: nobody. */
 struct data_told {

@@ -260,7 +260,7 @@ static enum esp_status drop_everywhere(struct engine *engine, const char *id,
     for (size_t i = 0; i < dropping.n; i++)
         dropping.servers[i].known = true;
     if (!at_origin) /* it has moved on, but that is where people ask what became of it */
-        data_each_server(engine, parsed.origin, note_origin, &dropping, NULL);
+        data_each_server(engine, parsed.origin, note_origin, &dropping, NULL, NULL);
     while (dropping.next < dropping.n)
         drop_next(&dropping);
     for (size_t i = 0; !data_has_original(holders, n) && i < witnesses->n_silent; i++)
@@ -421,13 +421,16 @@ enum esp_status data_remove_damaged(struct engine *engine, const char *id, const
     struct datum_id parsed;
     char text[DATUM_TEXT];
     struct removing removing = {.engine = engine, .id = id};
+    struct esp_error missed = {.status = ESP_OK};
     enum esp_status status = datum_id_parse(id, &parsed, error);
     if (status == ESP_OK)
-        status = data_each_server(engine, server, remove_at, &removing, error);
+        status = data_each_server(engine, server, remove_at, &removing, &missed, error);
     if (status != ESP_OK)
         return status;
     if (removing.why.status != ESP_OK)
         return error_set(error, removing.why.status, "%s", removing.why.text);
+    if (!removing.found && missed.status != ESP_OK)
+        return error_set(error, missed.status, "%s", missed.text);
     return removing.found
                ? ESP_OK
                : error_set(error, ESP_NOT_FOUND,

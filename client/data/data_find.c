@@ -5,6 +5,7 @@
 #include "util/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BUSY_MS 50
@@ -51,25 +52,93 @@ enum esp_status data_ask_within(struct engine *engine, const char *address, cons
     return ask_within(engine, address, request, most_ms < all_ms ? most_ms : all_ms, all_ms, reply, error);
 }
 
+/* The servers that the trees of all master agents have. */
+struct platform_servers {
+    struct data_holder *items;
+    size_t n, capacity;
+    bool no_memory;
+    size_t masters;          /* that have answered */
+    struct esp_error missed; /* why the first master that did not answer did not */
+};
+
+static bool has_server(const struct platform_servers *servers, const char *address)
+{
+    for (size_t i = 0; i < servers->n; i++)
+        if (strcmp(servers->items[i].address, address) == 0)
+            return true;
+    return false;
+}
+
+static void add_server(struct platform_servers *servers, const struct node_record *record)
+{
+    if (record->role != ROLE_SERVER || !record->address[0] || has_server(servers, record->address))
+        return;
+    if (servers->n == servers->capacity) {
+        const size_t capacity = servers->capacity ? 2 * servers->capacity : 64;
+        void *grown = realloc(servers->items, capacity * sizeof *servers->items);
+        servers->no_memory |= !grown;
+        if (!grown)
+            return;
+        servers->items = grown;
+        servers->capacity = capacity;
+    }
+    struct data_holder *server = &servers->items[servers->n++];
+    *server = (struct data_holder){.is_far = servers->masters > 0};
+    snprintf(server->server, sizeof server->server, "%s", record->name);
+    snprintf(server->address, sizeof server->address, "%s", record->address);
+}
+
+static void take_tree(void *arg, const char *address, const struct message *reply,
+                      const struct esp_error *why)
+{
+    struct platform_servers *servers = arg;
+    for (uint32_t i = 0; reply && i < reply->tree_reply.n_records; i++)
+        add_server(servers, &reply->tree_reply.records[i]);
+    servers->masters += reply != NULL;
+    if (!why || servers->missed.status != ESP_OK)
+        return;
+    servers->missed = *why;
+    if (!strstr(why->text, address))
+        error_prefix_at(&servers->missed, "master agent", address);
+}
+
+/* Of one server, only the master agent that knows it is asked. */
+static enum esp_status find_servers(struct engine *engine, const char *only, int64_t timeout_ms,
+                                    struct platform_servers *servers, struct esp_error *error)
+{
+    const struct message request = {.kind = MESSAGE_TREE, .tree = {.node = only ? only : ""}};
+    struct message reply = {0};
+    enum esp_status status;
+    if (!only) {
+        status = route_ask_all(engine->route, &request, timeout_ms, take_tree, servers, error);
+    } else {
+        status = route_ask(engine->route, &request, timeout_ms, &reply, error);
+        if (status == ESP_OK)
+            take_tree(servers, "", &reply, NULL);
+        message_clear(&reply);
+    }
+    if (status == ESP_OK && servers->no_memory)
+        status = error_no_memory(error, "the list of servers");
+    return status;
+}
+
 static enum esp_status each_server(struct engine *engine, const char *only, int64_t timeout_ms,
                                    enum esp_status (*visit)(void *arg, const struct data_holder *server,
                                                             struct esp_error *error),
-                                   void *arg, struct esp_error *error)
+                                   void *arg, struct esp_error *missed, struct esp_error *error)
 {
-    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = only ? only : ""}}, reply = {0};
-    enum esp_status status = route_ask(engine->route, &request, timeout_ms, &reply, error);
+    struct platform_servers servers = {.n = 0};
     bool found = false;
-    for (uint32_t i = 0; status == ESP_OK && i < reply.tree_reply.n_records; i++) {
-        const struct node_record *record = &reply.tree_reply.records[i];
-        struct data_holder server = {0};
-        if (record->role != ROLE_SERVER || !record->address[0] || (only && strcmp(record->name, only) != 0))
+    enum esp_status status = find_servers(engine, only, timeout_ms, &servers, error);
+    for (size_t i = 0; status == ESP_OK && i < servers.n; i++) {
+        if (only && strcmp(servers.items[i].server, only) != 0)
             continue;
-        snprintf(server.server, sizeof server.server, "%s", record->name);
-        snprintf(server.address, sizeof server.address, "%s", record->address);
         found = true;
-        status = visit(arg, &server, error);
+        status = visit(arg, &servers.items[i], error);
     }
-    message_clear(&reply);
+    if (missed)
+        *missed = servers.missed;
+    free(servers.items);
     if (status == ESP_OK && only && !found)
         status = error_set(error, ESP_NOT_FOUND, "no server of the hierarchy has the name \"%s\"", only);
     return status;
@@ -78,9 +147,9 @@ static enum esp_status each_server(struct engine *engine, const char *only, int6
 enum esp_status data_each_server(struct engine *engine, const char *only,
                                  enum esp_status (*visit)(void *arg, const struct data_holder *server,
                                                           struct esp_error *error),
-                                 void *arg, struct esp_error *error)
+                                 void *arg, struct esp_error *missed, struct esp_error *error)
 {
-    return each_server(engine, only, engine->call_timeout_ms, visit, arg, error);
+    return each_server(engine, only, engine->call_timeout_ms, visit, arg, missed, error);
 }
 
 void data_read_copies(const struct extensions *extensions,
@@ -420,7 +489,8 @@ static enum esp_status find_once(struct engine *engine, const struct datum_id *p
                             .thorough = wish.thorough};
     *witnesses = (struct data_witnesses){0};
     error_set(&why, ESP_UNREACHABLE, "server %s, which made it, is not there", parsed->origin);
-    if (each_server(engine, parsed->origin, time_ms(engine, true), note_origin, &search, NULL) != ESP_OK)
+    if (each_server(engine, parsed->origin, time_ms(engine, true), note_origin, &search, NULL, NULL) !=
+        ESP_OK)
         note_silent(&search, parsed->origin);
     look_at_noted(&search);
     if (search.n == 0 || wish.all)

@@ -206,8 +206,12 @@ static enum esp_status answer(const char *id, const char *server, bool of_damage
     if (!library)
         return error->status;
     struct answers answers = {.engine = library->engine, .of_damaged = of_damaged};
-    enum esp_status status = id ? look(&answers, id, error)
-                                : data_each_server(library->engine, server, list_server, &answers, error);
+    struct esp_error missed = {.status = ESP_OK};
+    enum esp_status status =
+        id ? look(&answers, id, error)
+           : data_each_server(library->engine, server, list_server, &answers, &missed, error);
+    if (missed.status != ESP_OK && answers.silent++ == 0)
+        answers.first = missed;
     if (status == ESP_OK)
         status = pack(&answers, infos, n, error);
     if (status == ESP_OK)

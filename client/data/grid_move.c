@@ -193,6 +193,7 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
 struct servers {
     struct data_holder items[MOST_SERVERS];
     size_t n;
+    size_t n_near; /* of these, the first: below the nearest master agent */
 };
 
 static enum esp_status note_server(void *arg, const struct data_holder *server, struct esp_error *error)
@@ -201,10 +202,13 @@ static enum esp_status note_server(void *arg, const struct data_holder *server, 
     (void)error;
     if (servers->n < MOST_SERVERS)
         servers->items[servers->n++] = *server;
+    if (!server->is_far)
+        servers->n_near = servers->n;
     return ESP_OK;
 }
 
-/* The first that takes it, from any one on: programs are not to meet on the same. */
+/* The first that takes it, from any one of the near ones on: programs are not to meet on the same. Servers
+ * below other master agents come last. */
 static enum esp_status put_somewhere(struct grid_data *grid, grpc_data_mode_t mode, struct engine *engine,
                                      struct esp_error *error)
 {
@@ -213,14 +217,15 @@ static enum esp_status put_somewhere(struct grid_data *grid, grpc_data_mode_t mo
     const struct datum_info info = describe(grid, mode);
     if (!holding_claim(grid->holding, datum))
         return ESP_OK;
-    enum esp_status status = data_each_server(engine, NULL, note_server, &servers, error);
+    enum esp_status status = data_each_server(engine, NULL, note_server, &servers, NULL, error);
     if (status == ESP_OK && servers.n == 0)
         status = error_set(error, ESP_NO_SERVER, "the data are to stay on a server, and there is none");
     struct grid_bytes *loan = NULL;
     const void *memory = grid_borrow(grid, &loan);
     const uint64_t first = engine->client_low;
     for (size_t i = 0; i < servers.n; i++) {
-        const struct data_holder *server = &servers.items[(first + i) % servers.n];
+        const bool is_near = i < servers.n_near;
+        const struct data_holder *server = &servers.items[is_near ? (first + i) % servers.n_near : i];
         datum[0] = 0;
         status = data_put(engine, server->server, server->address, &info, memory, (struct data_told){0},
                           datum, error);

@@ -86,23 +86,35 @@ static enum esp_status submit_once(struct session *session, struct route_hope *h
     return status;
 }
 
+struct other_server {
+    struct session *session;
+    bool found;
+};
+
+static void find_other(void *arg, const char *address, const struct message *reply,
+                       const struct esp_error *why)
+{
+    struct other_server *other = arg;
+    (void)address;
+    (void)why;
+    for (uint32_t i = 0; reply && i < reply->submit_reply.n_candidates; i++)
+        other->found |= strcmp(reply->submit_reply.candidates[i].server, other->session->server) != 0 &&
+                        !excluded_has(other->session, reply->submit_reply.candidates[i].server);
+}
+
 bool attempt_knows_other(struct session *session)
 {
     struct engine *engine = session->engine;
-    struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
+    struct message request = {.kind = MESSAGE_SUBMIT};
     struct esp_error unread;
+    struct other_server other = {.session = session};
     const int64_t left_ms = session_left_ms(session),
                   timeout_ms = left_ms < engine->call_timeout_ms ? left_ms : engine->call_timeout_ms;
-    bool found = false;
     if (build_request(session, timeout_ms, &request, &unread) == ESP_OK &&
-        extension_add(&request.submit.request.extensions, EXTENSION_FORECAST, "", 0, &request.arena) &&
-        route_ask(engine->route, &request, timeout_ms, &reply, &unread) == ESP_OK)
-        for (uint32_t i = 0; i < reply.submit_reply.n_candidates && !found; i++)
-            found = strcmp(reply.submit_reply.candidates[i].server, session->server) != 0 &&
-                    !excluded_has(session, reply.submit_reply.candidates[i].server);
+        extension_add(&request.submit.request.extensions, EXTENSION_FORECAST, "", 0, &request.arena))
+        route_ask_all(engine->route, &request, timeout_ms, find_other, &other, &unread);
     message_clear(&request);
-    message_clear(&reply);
-    return found;
+    return other.found;
 }
 
 /* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a

@@ -60,6 +60,7 @@ client_libclient_la_SOURCES += \
 	client/session/route.c \
 	client/session/route_all.c \
 	client/session/route_ask.c \
+	client/session/route_data.c \
 	client/session/route_idle.c \
 	client/session/route.h \
 	client/session/route_internal.h \

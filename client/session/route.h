@@ -51,10 +51,11 @@ struct route_hope {
 enum esp_status route_try(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct route_hope *hope, struct message *reply, struct esp_error *error);
 
-/* Asks all master agents, one after the other: first the one that route_ask() would. take(arg, address,
- * reply, NULL) is told what each says that can tell, take(arg, address, NULL, why) of those that did not
- * answer when another one did. All of them share the time. Errors as route_ask() has them, when none can
- * tell. Any thread. */
+/* Asks all master agents that a redirector names now, at the same time. take(arg, address, reply, NULL) is
+ * called with each answer, beginning with the master that route_ask() would ask first. If there is an answer,
+ * take(arg, address, NULL, why) is called for each master that did not answer or that the redirector has
+ * lost. Both are called by the thread that asks. Errors are those of route_ask(), when no master can tell.
+ * Any thread. */
 typedef void route_take(void *arg, const char *address, const struct message *reply,
                         const struct esp_error *why);
 enum esp_status route_ask_all(struct route *route, const struct message *request, int64_t timeout_ms,

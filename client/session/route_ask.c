@@ -35,6 +35,12 @@ static int64_t left_ms(const struct route *route, int64_t until_ns)
     return ms > 0 ? ms : 1;
 }
 
+/* Nobody is asked for less than a millisecond. */
+static bool is_over(const struct clock *clock, int64_t until_ns)
+{
+    return until_ns - clock_now_ns(clock) < NS_PER_MS;
+}
+
 /* It did not answer, or not to us. */
 static bool is_down(enum esp_status status)
 {
@@ -116,6 +122,17 @@ enum esp_status route_ask_master(struct route *route, const char *address, const
     const int64_t until_ns = clock_now_ns(transport_clock(route->transport)) + timeout_ms * NS_PER_MS;
     bool silent;
     return ask_master(route, address, request, until_ns, LAST, &silent, reply, error);
+}
+
+void route_question_run(void *arg)
+{
+    struct route_question *question = arg;
+    bool silent;
+    question->status =
+        is_over(transport_clock(question->route->transport), question->until_ns)
+            ? error_set(&question->why, ESP_TIMEOUT, "there was no time left to ask")
+            : ask_master(question->route, question->address, question->request, question->until_ns,
+                         question->hurry ? ONE : LAST, &silent, &question->reply, &question->why);
 }
 
 static const char *problem_of(const struct message *request)
@@ -223,12 +240,6 @@ struct round {
     struct esp_error cannot, down; /* what those said that answered, and why others did not */
 };
 
-/* Nobody is asked for less than a millisecond. */
-static bool is_over(const struct clock *clock, int64_t until_ns)
-{
-    return until_ns - clock_now_ns(clock) < NS_PER_MS;
-}
-
 /* False when it is of no use to ask others. */
 static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_error *error)
 {
@@ -276,6 +287,7 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     round.status = error_set(error, ESP_NO_SERVER, "no master agent is known");
     route_copy_masters(route, &round.masters);
     route_sooner_first(route, request, &round.masters);
+    route_data_first(route, request, until_ns, &round.masters);
     *generation = round.masters.generation;
     const size_t n = round.masters.n;
     for (size_t i = 0; i < n; i++)

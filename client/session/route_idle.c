@@ -5,8 +5,8 @@
  * first. So a program that has many calls under way fills the servers of all of them, and asks nobody more
  * than once for a call.
  *
- * Requests that take data which live on servers stay with the nearest one, and so does all that is for one
- * server: where those are, the others would have to ask.
+ * For requests that take data which live on servers, see client/session/route_data.c. A request for one
+ * server stays with the nearest master agent.
  */
 #include "client/session/route_internal.h"
 #include "core/choice/aggregate.h"
@@ -89,6 +89,7 @@ void route_sooner_first(struct route *route, const struct message *request, stru
 void route_note_told(struct route *route, const char *address, const struct message *request,
                      const struct submit_reply *reply)
 {
+    route_note_data(route, address, request, reply);
     if (!is_free(route, request) || (reply && reply->n_candidates == 0))
         return;
     struct told told = {

@@ -2,12 +2,14 @@
  *
  * Inside the way to a master agent: client/session/route.c (who is known), client/session/route_ask.c and
  * route_all.c (who is asked), client/session/route_locate.c (who there is), client/session/route_nearest.c
- * (who of them is near) and client/session/route_idle.c (whose servers are free).
+ * (who of them is near), client/session/route_idle.c (whose servers are free) and client/session/route_data.c
+ * (who has the data).
  */
 #ifndef CLIENT_ROUTE_INTERNAL_H
 #define CLIENT_ROUTE_INTERNAL_H
 
 #include "client/session/route.h"
+#include "util/thread_pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,6 +26,16 @@ struct told {
     double queue_s, rest_s; /* of its first candidate: until it could start, and from then on */
     bool is_down;           /* it did not answer, or could not help */
 };
+
+/* The master agent that is asked first for requests that take the same data. */
+struct data_choice {
+    uint64_t key; /* of the problem, its data and the servers that are excluded */
+    int64_t at_ns;
+    double end_s;                  /* what that master has forecast */
+    char address[CAP_ADDRESS + 1]; /* "": this place is free */
+};
+
+#define MOST_DATA_CHOICES 32
 
 struct route {
     struct transport *transport;
@@ -49,6 +61,7 @@ struct route {
     size_t n_masters, current;
     double way_s[MOST_MASTERS]; /* to each, as it was measured; 0: it was not */
     struct told told[MOST_MASTERS];
+    struct data_choice data_choices[MOST_DATA_CHOICES];
     uint64_t generation; /* how often the masters were learned */
 
     /* Written with the lock: the shortest answer of the current master, in ns; 0: none yet. */
@@ -75,6 +88,39 @@ void route_sooner_first(struct route *route, const struct message *request, stru
 void route_note_told(struct route *route, const char *address, const struct message *request,
                      const struct submit_reply *reply);
 
+/* ---- client/session/route_data.c ---- */
+
+/* If the request takes data, the master agent comes to the front below which the call is expected to end
+ * first. All masters are asked at the same time, unless the choice for these data is known. */
+void route_data_first(struct route *route, const struct message *request, int64_t until_ns,
+                      struct masters *masters);
+/* What a master agent said to the request; NULL: it did not answer, or could not help. A choice that turns
+ * out wrong is forgotten. */
+void route_note_data(struct route *route, const char *address, const struct message *request,
+                     const struct submit_reply *reply);
+
+/* ---- client/session/route_all.c ---- */
+
+/* One of several questions that are asked at the same time. */
+struct route_question {
+    const char *address; /* of the master agent */
+    const struct message *request;
+    int64_t until_ns;
+    struct message reply; /* if `status` is ESP_OK; to be cleared */
+    enum esp_status status;
+    struct esp_error why;
+
+    struct route *route;
+    bool hurry; /* others are asked too: who is silent is not waited for until the end */
+    struct thread_job job;
+};
+
+/* Asks all of them at the same time, with a thread each. Returns when all have answered or their time is
+ * over. */
+void route_ask_each(struct route *route, struct route_question *questions, size_t n);
+/* Frees them, and their replies. */
+void route_questions_clear(struct route_question *questions, size_t n);
+
 /* ---- client/session/route.c ---- */
 
 /* Learns the masters, if that has not been done. */
@@ -90,6 +136,8 @@ void route_copy_masters(struct route *route, struct masters *masters);
 /* Asks one master, which is greeted first while nobody has answered yet. */
 enum esp_status route_ask_master(struct route *route, const char *address, const struct message *request,
                                  int64_t timeout_ms, struct message *reply, struct esp_error *error);
+/* Asks one question; `arg` is a struct route_question. */
+void route_question_run(void *arg);
 
 /* ---- client/session/route_locate.c ---- */
 
