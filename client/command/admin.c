@@ -59,7 +59,9 @@ const struct esp_node *view_find(const struct command_line *command, const struc
     for (size_t i = 0; names && i < view->n; i++)
         names[i] = view->nodes[i].name;
     const char *closest = names ? names_closest(name, names, view->n) : NULL;
-    error_set(&error, ESP_INVALID, "the platform has no node named '%s'%s%s%s ('espalier tree' shows them)",
+    error_set(&error, ESP_INVALID,
+              "the platform has no node named '%s'%s%s%s ('espalier tree' shows them; "
+              "'espalier admin add FILE' starts one that has ended, by its configuration file)",
               name, closest ? "; did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
     free(names);
     command_fail(command, &error);

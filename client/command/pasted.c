@@ -107,6 +107,8 @@ void pasted_print(const struct command_line *command, const struct esp_problem *
     platform_words(command, options, sizeof options);
     problem_example(problem, options, text, sizeof text);
     printf("\nCall it with files:\n  %s\n", text);
+    if (problem_prototype(problem, text, sizeof text) < sizeof text)
+        printf("\nCall it in C:\n  %s;\n", text);
     int kept = problem_state_index(problem);
     bool wants_state = kept >= 0 && argument_is_input(&problem->arguments[kept]);
     if (wants_state)

@@ -18,13 +18,16 @@
 static void read_note(struct put_note *note)
 {
     struct datum_id id;
-    char text[DATUM_TEXT] = "";
+    char text[DATUM_TEXT + CAP_NAME] = "", *server = text;
     int fd = open(note->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0)
         close(fd);
-    if (n > 0 && datum_id_parse(text, &id, NULL) == ESP_OK)
+    const char *word = strsep(&server, "\n");
+    if (n > 0 && server && datum_id_parse(word, &id, NULL) == ESP_OK) {
         datum_id_text(&id, note->id);
+        snprintf(note->server, sizeof note->server, "%s", server);
+    }
 }
 
 static void lock_path(const struct put_note *note, char *path, size_t size)
@@ -58,7 +61,7 @@ void put_note_find(struct put_note *note, const char *file, const char *what)
 {
     char folder[PATH_MAX], whole[PATH_MAX], about[PATH_MAX + 512];
     struct stat now;
-    *note = (struct put_note){.path = "", .id = "", .lock = -1};
+    *note = (struct put_note){.lock = -1};
     if (!realpath(file, whole) || stat(whole, &now) != 0 || !S_ISREG(now.st_mode) ||
         state_folder("puts", folder, sizeof folder - 32, NULL) != ESP_OK ||
         state_folder_make(folder, NULL) != ESP_OK)
@@ -82,15 +85,15 @@ void put_note_find(struct put_note *note, const char *file, const char *what)
 /* Whole or not at all: who is killed at any moment leaves one that the next put can read. */
 void put_note_write(const struct put_note *note)
 {
-    char fresh[sizeof note->path + 32];
-    const size_t length = strlen(note->id);
+    char fresh[sizeof note->path + 32], text[DATUM_TEXT + CAP_NAME];
+    const size_t length = (size_t)snprintf(text, sizeof text, "%s\n%s", note->id, note->server);
     if (!note->path[0])
         return;
     snprintf(fresh, sizeof fresh, "%s.%ld.new", note->path, (long)getpid());
     int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return;
-    const bool whole = write(fd, note->id, length) == (ssize_t)length;
+    const bool whole = write(fd, text, length) == (ssize_t)length;
     if (close(fd) != 0 || !whole || rename(fresh, note->path) != 0)
         unlink(fresh);
 }

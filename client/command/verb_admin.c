@@ -87,10 +87,19 @@ enum exit_code verb_admin_move(const struct command_line *command)
 static bool has_servers(const struct view *view, const struct esp_node *top)
 {
     for (size_t i = 0; i < view->n; i++)
-        if (view->nodes[i].role == ESP_ROLE_SERVER && !view->nodes[i].unreachable &&
-            view_is_within(view, &view->nodes[i], top))
+        if (view->nodes[i].role == ESP_ROLE_SERVER && view_is_within(view, &view->nodes[i], top))
             return true;
     return false;
+}
+
+/* An order did not reach that node. */
+static enum exit_code tell_unreached(const struct orders *orders, const struct esp_node *node)
+{
+    struct esp_error error;
+    error_set(&error, ESP_UNREACHABLE,
+              "'%s' at %s does not answer, and was not told: say it again when '%s' is back", node->name,
+              node->address, node->name);
+    return command_fail(orders->command, &error);
 }
 
 /* To the node, or, of an agent, to each server below it; NULL: to all. */
@@ -99,16 +108,17 @@ static enum exit_code tell_servers(struct orders *orders, const struct esp_node 
 {
     const struct view *view = &orders->view;
     enum exit_code code = EXIT_DONE, one;
-    size_t told = 0;
+    size_t meant = 0;
     for (size_t i = 0; i < view->n; i++) {
         const struct esp_node *node = &view->nodes[i];
-        if (node->role != ESP_ROLE_SERVER || node->unreachable || (top && !view_is_within(view, node, top)))
+        if (node->role != ESP_ROLE_SERVER || (top && !view_is_within(view, node, top)))
             continue;
-        one = orders_tell(orders, node, verb, words, n_words, what);
+        one = node->unreachable ? tell_unreached(orders, node)
+                                : orders_tell(orders, node, verb, words, n_words, what);
         code = code == EXIT_DONE ? one : code;
-        told++;
+        meant++;
     }
-    if (told > 0)
+    if (meant > 0)
         return code;
     struct esp_error error;
     error_set(&error, ESP_NO_SERVER, "there is no server below '%s' that could be told",
@@ -134,9 +144,10 @@ static enum exit_code tell_agents(struct orders *orders, const struct esp_node *
         const bool is_agent = node->role == ESP_ROLE_MASTER || node->role == ESP_ROLE_LEADER;
         const bool meant =
             node == top || (top->role == ESP_ROLE_REDIRECTOR && view_parent(view, node) == top);
-        if (!is_agent || !meant || node->unreachable)
+        if (!is_agent || !meant)
             continue;
-        one = orders_tell(orders, node, order->verb, NULL, 0, order->agents);
+        one = node->unreachable ? tell_unreached(orders, node)
+                                : orders_tell(orders, node, order->verb, NULL, 0, order->agents);
         code = code == EXIT_DONE ? one : code;
     }
     return code;
@@ -165,12 +176,14 @@ static enum exit_code each(struct orders *orders, const void *arg)
     const struct order *order = arg;
     const struct command_line *command = orders->command;
     enum exit_code code = find_all(command, &orders->view);
-    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
+    if (code != EXIT_DONE)
+        return code;
+    for (int i = 0; i < command->n_operands; i++) { /* also behind one that fails */
         const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
-        if (order->servers)
-            code = tell_all(orders, node, order);
-        else
-            code = orders_tell(orders, node, order->verb, NULL, 0, order->what);
+        const enum exit_code one = order->servers
+                                       ? tell_all(orders, node, order)
+                                       : orders_tell(orders, node, order->verb, NULL, 0, order->what);
+        code = code == EXIT_DONE ? one : code;
     }
     return code;
 }
@@ -360,8 +373,12 @@ static enum exit_code end_each(struct orders *orders, const void *arg)
     }
     if (code == EXIT_DONE)
         code = check_all(orders, &ending);
-    for (size_t i = 0; i < ending.n && code == EXIT_DONE; i++)
+    for (size_t i = 0; i < ending.n && code == EXIT_DONE; i++) {
         code = end_one(orders, &ending, i);
+        for (size_t k = i + 1; k < ending.n && code != EXIT_DONE; k++)
+            fprintf(stderr, "espalier %s: '%s' was not stopped either\n", orders->command->verb->name,
+                    ending.nodes[k]->name);
+    }
     orders->leaving = NULL;
     orders->n_leaving = 0;
     free(ending.nodes);

@@ -230,8 +230,11 @@ static enum exit_code tell_silent(const struct whole *whole)
     enum exit_code code = EXIT_DONE;
     for (size_t i = 0; i < view->n; i++)
         if (view->nodes[i].unreachable) {
-            command_progress(whole->orders->command, "%s: cannot be reached, and was not restarted",
-                             view->nodes[i].name);
+            fprintf(
+                stderr,
+                "espalier %s: '%s' at %s does not answer, and was not restarted: if it has ended, start it "
+                "with 'espalier admin add FILE' (its configuration file)\n",
+                whole->orders->command->verb->name, view->nodes[i].name, view->nodes[i].address);
             code = EXIT_UNREACHABLE;
         }
     return code;
@@ -294,17 +297,43 @@ static enum exit_code spare_all(struct orders *orders)
     return code;
 }
 
+/* Before the first one goes. A daemon that has ended cannot start itself again. */
+static enum exit_code check_running(const struct orders *orders)
+{
+    const struct command_line *command = orders->command;
+    for (int i = 0; i < command->n_operands; i++) {
+        const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
+        struct esp_error error;
+        if (!node)
+            return EXIT_USAGE;
+        if (!node->unreachable)
+            continue;
+        error_set(&error, ESP_UNREACHABLE,
+                  "'%s' at %s does not answer, so it cannot restart itself: if it has ended, start it with "
+                  "'espalier admin add FILE' (its configuration file), or as its machine starts services",
+                  node->name, node->address);
+        return command_fail(command, &error);
+    }
+    return EXIT_DONE;
+}
+
 static enum exit_code restart(struct orders *orders, const void *idle_s)
 {
     const struct command_line *command = orders->command;
     const struct whole whole = whole_of(orders, *(const double *)idle_s);
-    enum exit_code code = spare_all(orders);
+    enum exit_code code = check_running(orders);
+    if (code == EXIT_DONE)
+        code = spare_all(orders);
     if (code != EXIT_DONE)
         return code;
     if (command->n_operands == 0)
         return restart_all(&whole);
-    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++)
+    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
         code = orders_restart(orders, command->operands[i], *(const double *)idle_s);
+        for (int k = i + 1; k < command->n_operands && code != EXIT_DONE; k++)
+            fprintf(stderr, "espalier %s: '%s' was not restarted\n", command->verb->name,
+                    command->operands[k]);
+    }
     return code;
 }
 

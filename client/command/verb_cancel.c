@@ -15,10 +15,12 @@ static enum exit_code cancel(const struct command_line *command, const struct es
     if (esp_job_cancel(job) != ESP_OK)
         return jobs_fail(command);
     if (esp_job_look(job, 0, &state) == ESP_OK && job_has_ended(&state) &&
-        strcmp(state.state, "cancelled") != 0)
-        command_progress(command, "%s had ended: %s", job->id, state.state);
-    else
-        command_progress(command, "%s is cancelled", job->id);
+        strcmp(state.state, "cancelled") != 0) {
+        struct esp_error error;
+        error_set(&error, ESP_FAILED, "%s was not cancelled: it had ended (%s)", job->id, state.state);
+        return command_fail(command, &error);
+    }
+    command_progress(command, "%s is cancelled", job->id);
     return EXIT_DONE;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/admin.h"
 #include "client/command/layout.h"
 #include "client/command/moving.h"
 #include "client/command/session.h"
@@ -35,8 +36,10 @@ static enum exit_code remove_meant(const struct command_line *command, const str
 {
     enum exit_code worst = EXIT_DONE;
     bool all = true;
+    size_t n_wanted = 0;
     for (size_t i = 0; i < meant->n; i++) {
         const bool wanted = !meant->is_session || meant->data[i].own;
+        n_wanted += wanted;
         const enum esp_status status = wanted ? remove_one(command, meant->data[i].id) : ESP_OK;
         all = all && (status == ESP_OK || status == ESP_NOT_FOUND);
         if (status == ESP_NOT_FOUND && meant->is_session)
@@ -44,6 +47,9 @@ static enum exit_code remove_meant(const struct command_line *command, const str
         if (status != ESP_OK)
             worst = session_fail_kept(command); /* the others go all the same */
     }
+    if (meant->is_session && meant->n > n_wanted)
+        fprintf(stderr, "espalier %s: %zu data of session %s were there before it, and stay\n",
+                command->verb->name, meant->n - n_wanted, meant->session);
     if (meant->is_all && all)
         left_note_remove(meant->session);
     return worst;
@@ -64,6 +70,8 @@ static enum exit_code remove_damaged(const struct command_line *command)
     }
     if (command->n_operands == 0 && esp_data_list_damaged(server, &infos, &n) != ESP_OK)
         worst = session_fail(command);
+    else if (command->n_operands == 0 && n == 0)
+        command_progress(command, "%s has set aside no damaged data of yours", server);
     for (size_t i = 0; i < n; i++)
         if ((i == 0 || strcmp(infos[i].id, infos[i - 1].id) != 0) &&
             esp_data_remove_damaged(infos[i].id, server) != ESP_OK)
@@ -138,19 +146,70 @@ static enum exit_code copy_one(const struct command_line *command, const char *i
     return status == ESP_OK ? EXIT_DONE : fail_copying(command, id);
 }
 
-/* What cannot go is told, and the others go all the same. Replicas have their originals elsewhere. */
+/* How many data a server keeps for good, whoever owns them. False: the server does not tell that, as the user
+ * is no administrator. */
+static bool count_originals(const char *server, unsigned long long *n)
+{
+    struct view view = {0};
+    char *text = NULL;
+    const struct esp_node *node =
+        esp_tree(NULL, &view.nodes, &view.n) == ESP_OK ? view_there(&view, server) : NULL;
+    const bool is_known = node && admin_send(&view, node, "originals", NULL, 0, NULL, &text) == ESP_OK &&
+                          text && sscanf(text, "%*x %llu", n) == 1;
+    free(text);
+    view_close(&view);
+    return is_known;
+}
+
+/* Says which data of a server were not copied or moved: replicas, and what belongs to others. */
+static enum exit_code tell_left(const struct command_line *command, const char *from, bool move,
+                                const struct esp_data_info *infos, size_t n)
+{
+    size_t replicas = 0, own = 0;
+    struct esp_error error;
+    for (size_t i = 0; i < n; i++) {
+        replicas += infos[i].replica != 0;
+        own += !infos[i].replica && infos[i].mode != ESP_DATA_VOLATILE;
+    }
+    unsigned long long originals = 0;
+    const bool is_known = count_originals(from, &originals);
+    if (move && replicas > 0)
+        fprintf(stderr, "espalier %s: %zu replica%s of data of other servers stay%s on %s\n",
+                command->verb->name, replicas, replicas == 1 ? "" : "s", replicas == 1 ? "s" : "", from);
+    if (is_known && originals > own)
+        error_set(&error, ESP_REFUSED,
+                  "%llu data on '%s' belong to others and were not %s: only their owners may do that",
+                  originals - own, from, move ? "moved" : "copied");
+    else if (n == 0 && !is_known)
+        error_set(&error, ESP_REFUSED,
+                  "nothing was %s: '%s' has no data of yours, and tells only administrators whether it has "
+                  "data of others",
+                  move ? "moved" : "copied", from);
+    else
+        return EXIT_DONE;
+    return command_fail(command, &error);
+}
+
+/* Copies or moves what it can. Replicas are not moved: their originals are on other servers. */
 static enum exit_code copy_all(const struct command_line *command, const char *from, const char *to,
                                bool move)
 {
     struct esp_data_info *infos;
-    size_t n;
-    enum exit_code worst = esp_data_list(from, &infos, &n) == ESP_OK ? EXIT_DONE : session_fail(command);
+    size_t n = 0, copied = 0;
+    const bool listed = esp_data_list(from, &infos, &n) == ESP_OK;
+    enum exit_code worst = listed ? EXIT_DONE : session_fail(command);
+    const enum exit_code left = listed ? tell_left(command, from, move, infos, n) : EXIT_DONE;
     for (size_t i = 0; i < n; i++) {
-        enum exit_code code = infos[i].replica && move ? EXIT_DONE : copy_one(command, infos[i].id, to, move);
+        if (infos[i].replica && move)
+            continue;
+        const enum exit_code code = copy_one(command, infos[i].id, to, move);
         worst = code != EXIT_DONE ? code : worst;
+        copied += code == EXIT_DONE;
     }
+    if (listed)
+        command_progress(command, "%zu data %s from %s to %s", copied, move ? "moved" : "copied", from, to);
     esp_data_free(infos);
-    return worst;
+    return worst != EXIT_DONE ? worst : left;
 }
 
 static enum exit_code copy_each(const struct command_line *command, const char *to, bool move)

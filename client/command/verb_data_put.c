@@ -187,10 +187,41 @@ static enum esp_status send(struct put *put, const struct esp_argument *array,
     return status;
 }
 
-static enum exit_code print_id(const struct command_line *command, const char *id)
+/* Where --server does not say: the server with the most free memory of those that take sessions. A put that
+ * was interrupted goes on where it began. */
+static enum exit_code choose_server(struct put *put)
 {
-    if (command->json)
-        return command_json(json_pack("{s:s}", "id", id));
+    struct esp_node *nodes = NULL;
+    size_t n = 0;
+    const struct esp_node *best = NULL;
+    struct esp_error error;
+    if (put->server)
+        return EXIT_DONE;
+    if (*put->note.server) {
+        put->server = put->note.server;
+        return EXIT_DONE;
+    }
+    if (esp_tree(NULL, &nodes, &n) != ESP_OK)
+        return session_fail(put->command);
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i].role == ESP_ROLE_SERVER && !nodes[i].unreachable && !nodes[i].draining &&
+            (!best || nodes[i].memory_free > best->memory_free))
+            best = &nodes[i];
+    if (best)
+        snprintf(put->note.server, sizeof put->note.server, "%s", best->name);
+    esp_tree_free(nodes);
+    if (best) {
+        put->server = put->note.server;
+        return EXIT_DONE;
+    }
+    error_set(&error, ESP_NO_SERVER, "the platform has no server that takes data now");
+    return command_fail(put->command, &error);
+}
+
+static enum exit_code print_id(const struct put *put, const char *id)
+{
+    if (put->command->json)
+        return command_json(json_pack("{s:s, s:s}", "id", id, "server", put->server));
     puts(id);
     return command_flush();
 }
@@ -270,14 +301,14 @@ static enum exit_code put_file(struct put *put)
     if (!is_mapped)
         code = put_read(put);
     if (code == EXIT_DONE)
-        code = print_id(put->command, put->note.id);
+        code = print_id(put, put->note.id);
     if (code == EXIT_DONE) /* else the next put, of which it is there already, tells which one it is */
         put_note_remove(&put->note);
     return code;
 }
 
 /* Each line of the file is a string. */
-static enum exit_code put_strings(const struct put *put)
+static enum exit_code put_strings(struct put *put)
 {
     struct esp_error error = {0};
     struct lines lines;
@@ -289,6 +320,8 @@ static enum exit_code put_strings(const struct put *put)
     if (read != ESP_OK)
         return command_fail(put->command, &error);
     enum exit_code code = session_open_for_data(put->command);
+    if (code == EXIT_DONE && (code = choose_server(put)) != EXIT_DONE)
+        grpc_finalize();
     if (code != EXIT_DONE) {
         lines_clear(&lines);
         return code;
@@ -299,7 +332,7 @@ static enum exit_code put_strings(const struct put *put)
     enum esp_status status =
         esp_data_put(put->server, &array, (enum esp_data_mode)put->mode, moving_told, &moving, &id);
     moving_end(&moving);
-    code = status == ESP_OK ? print_id(put->command, id) : session_fail(put->command);
+    code = status == ESP_OK ? print_id(put, id) : session_fail(put->command);
     if (status == ESP_OK)
         grpc_finalize();
     free(id);
@@ -315,8 +348,6 @@ enum exit_code verb_data_put(const struct command_line *command)
     char what[CAP_NAME + 64];
     enum esp_type checked;
     struct matrix none = {0};
-    if (!put.server)
-        return command_usage(command, "expected the server on which the datum is to live: --server NAME");
     if (word && datum_mode_parse(word, &put.mode, &error) != ESP_OK)
         return command_usage(command, "--mode: %s", error.text);
     if (layout_option(command, &put.in_pieces, &put.layout, &error) != ESP_OK)
@@ -324,15 +355,20 @@ enum exit_code verb_data_put(const struct command_line *command)
     if (type && strcmp(type, "string") == 0)
         return put.in_pieces ? command_usage(command, "--grid: an array of strings does not lie in pieces")
                              : put_strings(&put);
+    if (put.in_pieces && !put.server)
+        return command_usage(command, "expected --server NAME with --grid: its ranks are to have the pieces");
     if (type_of(command, &none, &checked, &error) != ESP_OK)
         return command_fail(command, &error);
-    snprintf(what, sizeof what, "%.*s %s %s", CAP_NAME, put.server, word ? word : "", type ? type : "");
+    snprintf(what, sizeof what, "%.*s %s %s", CAP_NAME, put.server ? put.server : "", word ? word : "",
+             type ? type : "");
     put_note_find(&put.note, command->operands[0], what);
     enum exit_code code = session_open_for_data(command);
     if (code == EXIT_DONE) {
-        if (put.in_pieces)
+        code = choose_server(&put);
+        if (code == EXIT_DONE && put.in_pieces)
             layout_remark(command, &put.layout, put.server);
-        code = put_file(&put);
+        if (code == EXIT_DONE)
+            code = put_file(&put);
         grpc_finalize();
     }
     put_note_close(&put.note);

@@ -172,6 +172,8 @@ static enum exit_code forget(const struct command_line *command, const struct li
     }
     if (command->json && worst == EXIT_DONE)
         return command_json(json_pack("{s:i}", "forgotten", forgotten));
+    if (forgotten == 0 && worst == EXIT_DONE)
+        command_progress(command, "no job is forgotten: none has failed or is lost");
     return worst;
 }
 

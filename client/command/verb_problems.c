@@ -10,6 +10,7 @@
 #include "client/arguments/signature.h"
 #include "client/command/table.h"
 #include "core/problem/abstract.h"
+#include "core/problem/problem_help.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -205,6 +206,19 @@ static json_t *argument_json(const struct esp_problem_argument *argument)
                      text_or_null(argument->index));
 }
 
+/* "": it takes more room. */
+static const char *prototype_of(const struct esp_problem *problem, char *text, size_t size)
+{
+    struct problem_set *set;
+    *text = '\0';
+    if (problem_parse(problem->source, strlen(problem->source), problem->name, &set, NULL) != ESP_OK)
+        return text;
+    if (problem_prototype(set->problems[0], text, size) >= size)
+        *text = '\0';
+    problem_set_destroy(set);
+    return text;
+}
+
 static json_t *problem_json(const struct esp_problem *problem)
 {
     json_t *arguments = json_array(), *preconditions = json_array();
@@ -212,15 +226,16 @@ static json_t *problem_json(const struct esp_problem *problem)
         json_array_append_new(arguments, argument_json(&problem->arguments[i]));
     for (size_t i = 0; i < problem->n_preconditions; i++)
         json_array_append_new(preconditions, json_string(problem->preconditions[i]));
+    char prototype[8192];
     json_t *untold, *rules = rules_json(problem),
                     *implementations = implementations_find(problem->name, &untold);
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:s, s:o, s:o, s:o}", "name",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:s, s:o, s:o, s:o, s:s}", "name",
                      problem->name, "title", problem->title, "text", problem->text, "gams", problem->gams,
                      "arguments", arguments, "preconditions", preconditions, "work",
                      text_or_null(problem->work), "memory", text_or_null(problem->memory), "idempotent",
                      problem->idempotent, "servers", (int)problem->servers, "source", problem->source,
                      "rules", rules ? rules : json_null(), "implementations", implementations, "untold",
-                     untold);
+                     untold, "prototype", prototype_of(problem, prototype, sizeof prototype));
 }
 
 static enum exit_code show_problem(const struct command_line *command, const char *name)

@@ -11,6 +11,7 @@
 #include "client/command/table.h"
 #include "client/command/way_in.h"
 #include "client/library.h"
+#include "core/problem/problem.h"
 #include "services/settings.h"
 #include "util/clock.h"
 
@@ -80,12 +81,60 @@ static bool names_no_problems(const struct up *up, const struct settings_sed *se
     return same_paths(&sed->problems, &installed) || sed->problems.items == up->platform.problems.items;
 }
 
+static bool has_problem(const struct problem_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->n_problems; i++)
+        if (strcmp(set->problems[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether one set of descriptions has all problems that the other one has. */
+static bool has_all_of(const struct config_strings *paths, const struct config_strings *others)
+{
+    struct problem_set *set = NULL, *other = NULL;
+    bool all = problem_load_all((const char *const *)paths->items, paths->n, &set, NULL) == ESP_OK &&
+               problem_load_all((const char *const *)others->items, others->n, &other, NULL) == ESP_OK;
+    for (size_t i = 0; all && i < other->n_problems; i++)
+        all = has_problem(set, other->problems[i]->name);
+    problem_set_destroy(set);
+    problem_set_destroy(other);
+    return all;
+}
+
+/* Puts the paths of --problems behind those that a server has. Descriptions that describe all of these again
+ * take their place; the installed ones need not be there. */
+static enum esp_status join_problems(struct arena *arena, struct config_strings *had,
+                                     const struct config_strings *paths, struct esp_error *error)
+{
+    struct config_strings joined = {arena_alloc(arena, (had->n + paths->n) * sizeof *joined.items), 0};
+    struct problem_set *set = NULL;
+    if (!joined.items)
+        return error_no_memory(error, "the platform");
+    for (size_t i = 0; i < had->n; i++)
+        if (strcmp(had->items[i], ESP_PROBLEMDIR) != 0 || access(ESP_PROBLEMDIR, F_OK) == 0)
+            joined.items[joined.n++] = had->items[i];
+    if (joined.n == 0 || has_all_of(paths, &joined)) {
+        *had = *paths;
+        return ESP_OK;
+    }
+    for (size_t i = 0; i < paths->n; i++)
+        joined.items[joined.n++] = paths->items[i];
+    enum esp_status status = problem_load_all((const char *const *)joined.items, joined.n, &set, error);
+    problem_set_destroy(set);
+    if (status != ESP_OK)
+        return error_prefix(error, "--problems");
+    *had = joined;
+    return ESP_OK;
+}
+
 /* --problems, for servers that name none. */
 static enum esp_status add_problems(struct up *up, struct esp_error *error)
 {
     const struct command_line *command = up->command;
     struct arena *arena = &up->platform.arena;
     struct config_strings paths = {0};
+    enum esp_status status = ESP_OK;
     paths.items = arena_alloc(arena, ((size_t)command->n_options + 1) * sizeof *paths.items);
     for (int i = 0; paths.items && i < command->n_options; i++) {
         if (strcmp(command->options[i].name, "problems") != 0)
@@ -95,10 +144,20 @@ static enum esp_status add_problems(struct up *up, struct esp_error *error)
             return error_set(error, ESP_NOT_FOUND, "%s: %s", command->options[i].value, strerror(errno));
         paths.items[paths.n++] = arena_strdup(arena, path);
     }
-    for (size_t i = 0; paths.n && i < up->platform.n_servers; i++)
-        if (names_no_problems(up, &up->platform.servers[i].sed))
-            up->platform.servers[i].sed.problems = paths;
-    return paths.items ? ESP_OK : error_no_memory(error, "the platform");
+    if (!paths.items)
+        return error_no_memory(error, "the platform");
+    struct config_strings joined = {0}; /* of the servers that name none, which all have the same */
+    for (size_t i = 0; paths.n && i < up->platform.n_servers && status == ESP_OK; i++) {
+        struct settings_sed *sed = &up->platform.servers[i].sed;
+        if (!names_no_problems(up, sed))
+            continue;
+        if (joined.n == 0) {
+            joined = sed->problems;
+            status = join_problems(arena, &joined, &paths, error);
+        }
+        sed->problems = joined;
+    }
+    return status;
 }
 
 static enum esp_status start(struct up *up, const char *role, enum settings_kind kind, void *settings,

@@ -5,9 +5,9 @@
 #include "client/command/command.h"
 
 static const struct command_option up_options[] = {
-    {'n', "name", "NAME", "what the platform is called here (else: the file's name, or 'default')"},
-    {'p', "problems", "PATH", "problem descriptions for servers that name none; may be repeated"},
-    {'w', "wait", "TIME", "how long the daemons may take to find each other (30 s)"},
+    {0, "name", "NAME", "what the platform is called here (else: the file's name, or 'default')"},
+    {'p', "problems", "PATH", "further problem descriptions, for servers that name none; may be repeated"},
+    {0, "wait", "TIME", "how long the daemons may take to find each other (30 s)"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option down_options[] = {
@@ -38,7 +38,8 @@ static const struct command_option call_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_put_options[] = {
-    {'s', "server", "NAME", "the server on which the datum is to live (required)"},
+    {'s', "server", "NAME",
+     "the server on which the datum is to live (else: the one with the most free memory)"},
     {'m', "mode", "MODE",
      "volatile (the default), persistent, sticky; persistent-return and sticky-return, which say of results "
      "that "
@@ -50,7 +51,7 @@ static const struct command_option data_put_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_show_options[] = {
-    {'m', "map", NULL, "which rank has which block (the default without --svg and --grid)"},
+    {0, "map", NULL, "which rank has which block (the default without --svg and --grid)"},
     {'z', "zoom", "R:R,C:C", "only these rows and columns, from 1"},
     {0, "svg", "FILE", "the map as a picture"},
     {'g', "grid", "PxQ", "what moving it to such a grid would take, with --block"},
@@ -61,13 +62,13 @@ static const struct command_option data_show_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_copy_options[] = {
-    {'f', "from", "SERVER", "all data of that server, in place of ID"},
+    {0, "from", "SERVER", "all data of that server, in place of ID"},
     {'g', "grid", "PxQ", "in pieces for a grid of so many rows and columns of ranks, with --block"},
     {'b', "block", "R[xC]", "rows and columns of a block of these pieces"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_move_options[] = {
-    {'f', "from", "SERVER", "all data of that server, in place of ID"},
+    {0, "from", "SERVER", "all data of that server, in place of ID"},
     {'g', "grid", "PxQ", "in pieces for a grid of so many rows and columns of ranks, with --block"},
     {'b', "block", "R[xC]", "rows and columns of a block of these pieces"},
     {0, "force", NULL, "a replica becomes the original, where the server with that is not there"},
@@ -103,7 +104,7 @@ const struct command_option input_options[] = {
 static const struct command_option fetch_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
-    {'w', "wait", NULL, "wait for its end first"},
+    {0, "wait", NULL, "wait for its end first"},
     {'i', "input", "NAME=@FILE", "a sparse input again, where the places of a sparse result are its own"},
     {'k', "keep", NULL, "leave the result on the server, so that it can be fetched again"},
     {0, NULL, NULL, NULL},
@@ -119,7 +120,7 @@ static const struct command_option output_options[] = {
 static const struct command_option sweep_options[] = {
     {'o', "output", "NAME=FILE", "save an output of each call; {n} in FILE is the value of n"},
     {'f', "format", "FORMAT", "of these files: mtx, npy, rb, hb, csv (else: by their endings)"},
-    {'p', "parallel", "NUMBER", "calls at a time (8)"},
+    {0, "parallel", "NUMBER", "calls at a time (8)"},
     {0, "csv", NULL, "a table for programs, in place of one for people, each row as soon as those before it"},
     {0, "resume", "FILE",
      "go on in FILE, where an earlier sweep --csv was written: calls that have a row there are not\n"
@@ -136,16 +137,16 @@ static const struct command_option solve_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option calibrate_options[] = {
-    {'S', "sed", "FILE", "the server's file (else: the system's sed.conf)"},
-    {'m', "models", "FOLDER", "where models are kept (else: in the server's state_dir)"},
-    {'b', "budget", "TIME", "for each problem, about (30s)"},
-    {'l', "longest", "TIME", "of one call; beyond, models extrapolate (1s)"},
-    {'a', "again", NULL, "measure anew what has a model already"},
+    {0, "sed", "FILE", "the server's file (else: the system's sed.conf)"},
+    {0, "models", "FOLDER", "where models are kept (else: in the server's state_dir)"},
+    {0, "budget", "TIME", "for each problem, about (30s)"},
+    {0, "longest", "TIME", "of one call; beyond, models extrapolate (1s)"},
+    {0, "again", NULL, "measure anew what has a model already"},
     {'A', "all", NULL, "every problem of the server"},
     {0, NULL, NULL, NULL},
 };
 #define DIRECTORY_OPTIONS                                                                                    \
-    {'S', "sed", "FILE", "a server's file: its directory, and who it is there"},                             \
+    {0, "sed", "FILE", "a server's file: its directory, and who it is there"},                               \
         {'u', "url", "URL", "ldap://HOST/BASE (or ldaps, ldapi), or file:/PATH"},                            \
         {0, "bind", "NAME", "distinguished name to bind as (else: anonymously)"},                            \
         {0, "password-file", "FILE", "its first line is the password"},                                      \
@@ -172,7 +173,7 @@ static const struct command_option directory_show_options[] = {
 };
 static const struct command_option forecast_options[] = {
     {0, "plot", "FILE", "write an SVG of a model against its measurements ('-': standard output)"},
-    {'g', "grids", "RANKS", "of a routine of ScaLAPACK: the time on each grid of at most so many ranks"},
+    {0, "grids", "RANKS", "of a routine of ScaLAPACK: the time on each grid of at most so many ranks"},
     {0, "ranks", "FILE", "for --grids: what the ranks of a server are like, 'ranks' in its state_dir"},
     {0, "machine", "CONSTANTS",
      "what ranks would be like: 'paper', or flops=,slow=,latency=,bandwidth=,broadcast=; for --grids"},
@@ -180,8 +181,8 @@ static const struct command_option forecast_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option problems_check_options[] = {
-    {'l', "libraries", NULL, "also load the libraries and look their symbols up"},
-    {'k', "known", "PATH",
+    {0, "libraries", NULL, "also load the libraries and look their symbols up"},
+    {0, "known", "PATH",
      "what steps of abstract ones may name besides (default: the installed problems);\n"
      "may be repeated"},
     {0, NULL, NULL, NULL},
@@ -191,9 +192,9 @@ static const struct command_option tree_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option weather_options[] = {
-    {'n', "node", "NODE", "only of this node and its links"},
+    {0, "node", "NODE", "only of this node and its links"},
     {'r', "resource", "RESOURCE", "only this one, such as freeMemory"},
-    {'S', "summary", NULL, "one line a node, as its agents have heard of it"},
+    {0, "summary", NULL, "one line a node, as its agents have heard of it"},
     {'w', "watch", NULL, "show it again every second, until interrupted"},
     {0, NULL, NULL, NULL},
 };
@@ -235,12 +236,12 @@ static const struct command_option check_options[] = {
 
 static const struct command_option problems_options[] = {
     {'S', "search", "WORDS", "those whose name, title or GAMS class has all these words"},
-    {'g', "gams", "CLASS", "those of this GAMS class and the classes below it, such as D2a"},
+    {0, "gams", "CLASS", "those of this GAMS class and the classes below it, such as D2a"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option convert_options[] = {
     {'f', "format", "FORMAT", "of TO: mtx, npy, rb, hb, csv"},
-    {'l', "layout", "LAYOUT", "of a Matrix Market file: sparse or dense (else: as FROM is)"},
+    {0, "layout", "LAYOUT", "of a Matrix Market file: sparse or dense (else: as FROM is)"},
     {0, NULL, NULL, NULL},
 };
 

@@ -281,16 +281,70 @@ static void write_cost(struct text *text, const struct problem *problem)
         text_printf(text, "\nGAMS class\n" INDENT "%s\n", problem->gams);
 }
 
-static void write_c_call(struct text *text, const struct problem *problem)
+static void write_c_parameter(struct text *text, const struct argument *argument);
+
+static void write_c_function(struct text *text, const struct argument *argument)
 {
-    text_put(text, INDENT "grpc_call(&handle");
-    for (uint32_t i = 0; i < problem->n_arguments; i++) {
-        const struct argument *argument = &problem->arguments[i];
-        bool scalar = argument->n_dims == 0 && !base_type_is_variable(argument->type);
-        if (argument_is_passed(argument))
-            text_printf(text, ", %s%s", scalar && argument_is_output(argument) ? "&" : "", argument->name);
+    static const char *const types[] = {
+        [TYPE_CHAR] = "char",     [TYPE_SHORT] = "short",           [TYPE_INT] = "int",
+        [TYPE_LONG] = "long",     [TYPE_INT64] = "int64_t",         [TYPE_FLOAT] = "float",
+        [TYPE_DOUBLE] = "double", [TYPE_COMPLEX] = "float complex", [TYPE_DOUBLE_COMPLEX] = "double complex",
+    };
+    const struct problem *callback = argument->callback;
+    const uint32_t n = callback->n_arguments - argument->callback_returns;
+    const enum base_type returns = argument->callback_returns ? callback->arguments[n].type : TYPE_STRING;
+    text_printf(text, "%s (*%s)(", returns < TYPE_STRING ? types[returns] : "void", argument->name);
+    for (uint32_t i = 0; i < n; i++) {
+        text_put(text, i ? ", " : "");
+        write_c_parameter(text, &callback->arguments[i]);
     }
-    text_put(text, ");\n");
+    text_put(text, n ? ")" : "void)");
+}
+
+/* As grpc(3) has the types. */
+static void write_c_parameter(struct text *text, const struct argument *argument)
+{
+    static const char *const types[] = {
+        [TYPE_CHAR] = "char ",
+        [TYPE_SHORT] = "short ",
+        [TYPE_INT] = "int ",
+        [TYPE_LONG] = "long ",
+        [TYPE_INT64] = "int64_t ",
+        [TYPE_FLOAT] = "float ",
+        [TYPE_DOUBLE] = "double ",
+        [TYPE_COMPLEX] = "float complex ",
+        [TYPE_DOUBLE_COMPLEX] = "double complex ",
+        [TYPE_STRING] = "char *",
+        [TYPE_FILE] = "char *",
+        [TYPE_STATE] = "char *",
+    };
+    const bool is_text = argument->type == TYPE_STRING || argument->type == TYPE_STATE;
+    const bool by_address = argument->n_dims > 0 || (argument_is_output(argument) &&
+                                                     (is_text || !base_type_is_variable(argument->type)));
+    if (argument->type == TYPE_CALLBACK)
+        write_c_function(text, argument);
+    else
+        text_printf(text, "%s%s%s%s", argument->mode == MODE_IN && argument->n_dims > 0 ? "const " : "",
+                    types[argument->type], by_address ? "*" : "", argument->name);
+}
+
+static void write_prototype(struct text *text, const struct problem *problem)
+{
+    text_put(text, "grpc_error_t grpc_call(grpc_function_handle_t *handle");
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (argument_is_passed(&problem->arguments[i])) {
+            text_put(text, ", ");
+            write_c_parameter(text, &problem->arguments[i]);
+        }
+    text_put(text, ")");
+}
+
+size_t problem_prototype(const struct problem *problem, char *buffer, size_t size)
+{
+    struct text text;
+    text_open(&text, buffer, size);
+    write_prototype(&text, problem);
+    return text.length;
 }
 
 size_t problem_usage(const struct problem *problem, char *buffer, size_t size)
@@ -308,7 +362,8 @@ size_t problem_usage(const struct problem *problem, char *buffer, size_t size)
     text_put(&text, "\nExample\n" INDENT);
     write_example(&text, problem, "");
     text_put(&text, "\n");
-    text_put(&text, "\nIn C\n");
-    write_c_call(&text, problem);
+    text_put(&text, "\nIn C\n" INDENT);
+    write_prototype(&text, problem);
+    text_put(&text, ";\n");
     return text.length;
 }

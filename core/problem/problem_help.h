@@ -26,6 +26,11 @@ size_t problem_example(const struct problem *problem, const char *options, char 
 size_t problem_trial(const struct problem *problem, const char *options, char *buffer, size_t size,
                      struct esp_error *why);
 
+/* Writes the prototype that grpc_call() has for this problem, on one line without its end:
+ * "grpc_error_t grpc_call(grpc_function_handle_t *handle, int n, double *A, double *x)". Types are those of
+ * grpc(3). Returns as problem_usage(). */
+size_t problem_prototype(const struct problem *problem, char *buffer, size_t size);
+
 /* Whether a caller who gives all input arrays may leave out argument `index`: a scalar that has a default or
  * follows from the dimensions of the arrays (problem_infer() will fill it), or what the command finds in a
  * matrix that it packs: the widths of a band, the pointers and numbers of a compressed matrix. */

@@ -96,7 +96,7 @@ check_fails 4 "a file of unassembled elements" espalier solve elements.rue
 check_says "is told to be one" 'elements.rue:3: type RUE: expected an assembled matrix'
 check_fails 2 "two files for one solution" espalier solve "$matrices/pores_1.mtx" -o a.mtx --output b.mtx
 check_says "are one too many" "expected option '--output' once, found it with 'a.mtx' and with 'b.mtx'"
-check_fails 2 "a platform's name with a folder" espalier up -n a/b
+check_fails 2 "a platform's name with a folder" espalier up --name a/b
 check_says "is none" "--name: expected letters.*found 'a/b'"
 check_fails 2 "nor with other verbs" espalier tree --platform a/b
 check "what is no finite number is a text in JSON" espalier matrix info --json nan.mtx
@@ -167,7 +167,7 @@ check_says "and that what they name is not looked up where nothing is installed"
 check_says "with what they pick" '^it +Do it +picks dposv, dgesv$' '^4 problems$'
 mkdir rules
 printf 'problem dfoo "it"\n in int n\n in double a[n]\n out double x[n]\nabstract it "Do it"\n in int n\n in double A[n]\n out double X[n]\n take dfoo(b = A) giving X = y\n take dfoo(a = A) giving X = a\n take it giving X = X\n take ?foo(c = A) giving X = x\n take elsewhere(q = A) giving X = z\n take dfoo(a = A) giving X = x\n' >rules/a.esp
-check_fails 4 "rules that do not fit what they name" espalier problems check -k "$top_srcdir/problems" rules
+check_fails 4 "rules that do not fit what they name" espalier problems check --known "$top_srcdir/problems" rules
 check_says "are told where they are" "rules/a.esp:9:12: it: expected an argument of dfoo .*a.esp:1., found 'b'" \
     "rules/a.esp:9:30: it: expected an output of dfoo .*, found 'y'" \
     'rules/a.esp:11:7: it: .*found it itself' "rules/a.esp:12:12: it: .*found 'c'"
@@ -180,11 +180,11 @@ abstract it "Do it"
     take    dpotrff giving X = A then nobody(A = X) giving X = A
     take    ?gesvv giving X = B when A square
 EOF2
-check_fails 1 "steps that name no problem that is known" espalier problems check -k "$top_srcdir/problems" rules/known.esp
+check_fails 1 "steps that name no problem that is known" espalier problems check --known "$top_srcdir/problems" rules/known.esp
 check_says "are told with the nearest one" "known.esp:5:13: it: there is no problem 'dpotrff', .*: did you mean 'dpotrf'" \
     "known.esp:5:39: it: there is no problem 'nobody', neither here nor among those that are installed$" \
     "known.esp:6:13: it: there is no problem '\?gesvv', .*: did you mean 'dgesv'"
-check_fails 4 "known problems are looked for" espalier problems check -k nowhere rules/known.esp
+check_fails 4 "known problems are looked for" espalier problems check --known nowhere rules/known.esp
 check_says "by name" 'nowhere'
 check "without --libraries nobody looks" espalier problems check esp
 

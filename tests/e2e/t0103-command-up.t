@@ -32,7 +32,15 @@ platform() {
 
 platform >one.conf
 check "two platforms" espalier up one.conf
-check "side by side" espalier up one.conf --name two
+mkdir own
+printf 'problem own "Words"\n    out string said\nimplementation echo\n    command echo "own words"\n    stdout said\n' >own/own.esp
+printf 'problem dgesv "Another one"\n    out string said\nimplementation echo\n    command echo\n    stdout said\n' >dgesv.esp
+check "side by side, with further descriptions" espalier up one.conf --name two --problems own
+check "of which one is called" espalier call own --platform two
+check_says "and answers" 'own words'
+check "those of the file are there too" espalier problems dgesv --platform two
+check_fails 4 "a problem that the file has already is no further one" espalier up one.conf --name three --problems dgesv.esp
+check_says "as both places tell" "--problems: .*dgesv.esp:1.*'dgesv' is described already in|--problems: .*'dgesv' is described already in .*dgesv.esp:1"
 cp espalier/one/processes one.processes
 cp espalier/two/processes two.processes
 check "one is asked by its name" espalier tree --platform two

@@ -216,6 +216,13 @@ check "the other one is called again" espalier fetch --wait "$(cat again)" -o re
 check "with the same arguments" cmp after back
 check "its arguments go with it" test ! -e "$HOME/.local/state/espalier/jobs/$(cat again).call"
 check "they are forgotten" espalier jobs --forget
+check "then there is none to forget" espalier jobs --forget
+check_says "which is told" '^no job is forgotten'
+check "a job that ends is submitted" submit over power n=2 a=3
+check "it ends" espalier wait "$(cat over)"
+check_fails 1 "then it is not cancelled" espalier cancel "$(cat over)"
+check_says "and why" 'was not cancelled: it had ended'
+check "it is fetched all the same" espalier fetch "$(cat over)"
 check "the first one was executed once" test "$(wc -l <once)" -eq 1
 
 # A server that is lost for good: another one gets its jobs, once, whoever looks.

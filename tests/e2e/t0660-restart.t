@@ -169,8 +169,13 @@ is_silent() {
 check "one that says nothing is seen" wait_until is_silent
 check_fails 3 "it cannot be removed" espalier admin remove T
 check_says "for that reason" '"T" was below "MA", and cannot be reached'
+check_fails 3 "nor restarted" espalier admin restart T
+check_says "as it has to be started" "'T' at .* does not answer, .*'espalier admin add FILE'"
+check_fails 3 "an order that it did not get has failed" espalier admin drain T S
+check_says "which is told, and the others get it" "'T' at .* does not answer, and was not told" '^S: takes no new sessions'
+check "they take sessions again" espalier admin undrain S
 check_fails 3 "nor is it left out of a restart without a word" espalier admin restart
-check_says "beside the others" '^S: restarted, ' 'T: cannot be reached, and was not restarted'
+check_says "beside the others" '^S: restarted, ' "'T' at .* does not answer, and was not restarted: .*espalier admin add FILE"
 kill -CONT "$silent"
 check "and is there again" wait_until call_on T
 

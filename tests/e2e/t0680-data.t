@@ -312,7 +312,7 @@ check "these go" drop_returning
 stop A KILL
 check_fails any "what only a server has that is not there cannot be copied" espalier data cp "$a" B
 # Before, or after, the agents know.
-check_says "which is told with its name" ': A( at|:).*no connection|: server A, which made it, is not there'
+check_says "which is told with its name" ': A( at|:).*(no connection|connection refused)|: server A, which made it, is not there'
 start_server A
 is_back() { # to those who ask the agents, at its new address
     espalier tree --json | grep -q "$(cat A.address)" && espalier data ls -s A | grep -q "$a"
@@ -493,9 +493,16 @@ check_fails any "a datum of the wrong shape is refused" espalier call dgesv "A=d
 check_fails any "a server that is not there" espalier data put a.mtx -s C
 check_says "is named" "\"C\""
 check_fails any "what can never fit is refused" espalier data cp "$large" C
+put_anywhere() {
+    espalier data put a.mtx >anywhere.id && espalier data info "$(cat anywhere.id)" && espalier data rm "$(cat anywhere.id)"
+}
+check "without a server one is chosen" put_anywhere
+check_fails 2 "but for pieces, which are for the ranks of one" espalier data put a.mtx --grid 1x2 --block 1
 check_fails 2 "a mode that is none" espalier data put a.mtx -s A -m sometimes
 check "what is deleted stays deleted" espalier data ls
 check "the rest goes" espalier data rm "$b" "$x" "$large"
+check "a server without data has none to move" espalier data mv --from A B
+check_says "which is told" '^0 data moved from A to B$'
 check "and nothing is left" sh -c "test \"\$(espalier data ls --json)\" = '[]'"
 
 stop A

@@ -74,6 +74,8 @@ none_left() {
 check "at once" none_left
 check "she has one on B" put B
 id=$(cat id)
+check_fails 1 "bob moves nothing away from there" as bob data mv --from B A
+check_says "which he is told" "nothing was moved: 'B' has no data of yours, and tells only administrators"
 check_fails any "which does not let A in" multiply alice A
 check_says "as its file does not name it" 'belongs to alice' '"nodeA" to data_servers in the file of server B'
 

@@ -503,7 +503,9 @@ static void help_shows_what_callers_need(void **state)
     assert_non_null(strstr(text, "\n    uplo must be U or L\n"));
     assert_non_null(strstr(text, "D4a1"));
     assert_null(strstr(text, "workspace"));
-    assert_non_null(strstr(text, "grpc_call(&handle, jobz, uplo, n, A, w);"));
+    assert_non_null(strstr(
+        text,
+        "grpc_call(grpc_function_handle_t *handle, char jobz, char uplo, int n, double *A, double *w);"));
     char cut[20];
     assert_int_equal(problem_usage(find("dsyev"), cut, sizeof cut), n);
     assert_int_equal(strlen(cut), 19);
