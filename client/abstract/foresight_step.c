@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/abstract/foresight_parts.h"
+#include "client/arguments/invocation_fill.h"
 #include "client/forecast.h"
 #include "client/session/package.h"
 #include "core/problem/fill.h"
@@ -173,7 +174,7 @@ static void analyse(const struct foresight *foresight, const struct step *step, 
         const struct argument *argument = &problem->arguments[i];
         const struct pair *pair = abstract_renamed(step, argument->name);
         const struct matrix *matrix =
-            argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR
+            invocation_fill_matters(problem, i)
                 ? abstract_find(foresight->run, pair && pair->outer ? pair->outer : argument->name)
                 : NULL;
         struct fill fill;

@@ -17,8 +17,7 @@ static const void *array_of(const struct invocation *invocation, uint32_t index,
     return NULL;
 }
 
-/* The costs of the problem depend on it. */
-static bool matters(const struct problem *problem, uint32_t index)
+bool invocation_fill_matters(const struct problem *problem, uint32_t index)
 {
     const struct argument *argument = &problem->arguments[index];
     const bool compressed = argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR;
@@ -48,8 +47,8 @@ static bool fill_of(const struct invocation *invocation, uint32_t index, struct 
 bool invocation_fill(const struct invocation *invocation, uint32_t index, const struct shape *shape,
                      struct fill *fill)
 {
-    return matters(invocation->function->problem, index) && shape->dims[0] == shape->dims[1] &&
-           fill_of(invocation, index, fill);
+    return invocation_fill_matters(invocation->function->problem, index) &&
+           shape->dims[0] == shape->dims[1] && fill_of(invocation, index, fill);
 }
 
 static void put_double(uint8_t *bytes, double real)
@@ -68,7 +67,7 @@ enum esp_status invocation_say_fill(const struct invocation *invocation, struct 
     uint32_t length = 0;
     for (uint32_t i = 0; i < problem->n_arguments && length < sizeof all; i++) {
         struct fill fill;
-        if (!matters(problem, i) || !fill_of(invocation, i, &fill))
+        if (!invocation_fill_matters(problem, i) || !fill_of(invocation, i, &fill))
             continue;
         item[0] = (uint8_t)i; /* PROBLEM_MAX_ARGUMENTS fit */
         put_double(item + 4, fill.elements);

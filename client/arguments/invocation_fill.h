@@ -10,6 +10,9 @@
 #include "client/arguments/invocation.h"
 #include "core/problem/fill.h"
 
+/* Whether argument `index` is a compressed input whose fill the costs of the problem depend on. Only then is
+ * a pattern worth its analysis. */
+bool invocation_fill_matters(const struct problem *problem, uint32_t index);
 /* Of argument `index`, which has that shape. False: it is no compressed input, the costs of the problem do
  * not depend on it, or its pattern is not here. */
 bool invocation_fill(const struct invocation *invocation, uint32_t index, const struct shape *shape,
