@@ -252,8 +252,8 @@ enum esp_status design_begin(const struct problem *problem, struct design *desig
 
 /* ---- calls ---- */
 
-bool design_at(const struct design *design, uint32_t class_index, const int64_t *sizes,
-               struct design_point *point)
+static bool place_at(const struct design *design, uint32_t class_index, const int64_t *sizes, bool analyses,
+                     struct design_point *point)
 {
     const struct problem *problem = design->problem;
     unsigned char raw[PROBLEM_MAX_ARGUMENTS][16];
@@ -274,7 +274,7 @@ bool design_at(const struct design *design, uint32_t class_index, const int64_t 
     if (problem_bind(problem, inputs, bound, point->shapes, NULL) != ESP_OK ||
         (design->is_sparse && !design_sparse_fits(problem, point->shapes)))
         return false;
-    if (design->is_sparse)
+    if (design->is_sparse && analyses)
         design_sparse_analyse(point, problem, bound);
     memcpy(point->scope, bound, problem->n_arguments * sizeof *bound);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
@@ -291,6 +291,18 @@ bool design_at(const struct design *design, uint32_t class_index, const int64_t 
         point->x[n++] = work;
     point->x[n] = bytes + (double)beyond;
     return true;
+}
+
+bool design_at(const struct design *design, uint32_t class_index, const int64_t *sizes,
+               struct design_point *point)
+{
+    return place_at(design, class_index, sizes, true, point);
+}
+
+bool design_roughly_at(const struct design *design, uint32_t class_index, const int64_t *sizes,
+                       struct design_point *point)
+{
+    return place_at(design, class_index, sizes, false, point);
 }
 
 /* ---- the model's head ---- */

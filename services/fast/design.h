@@ -58,6 +58,10 @@ bool design_next(const struct design *design, uint32_t class_index, uint32_t ind
 /* The scope, shapes and variables of a call with those sizes. False: preconditions forbid it. */
 bool design_at(const struct design *design, uint32_t class_index, const int64_t *sizes,
                struct design_point *point);
+/* As design_at(), without making and analysing the patterns of compressed matrices: their fill is that of a
+ * law. For searches, which try sizes that nobody has the time or the memory for. */
+bool design_roughly_at(const struct design *design, uint32_t class_index, const int64_t *sizes,
+                       struct design_point *point);
 
 /* The head of a model: names, digest, variables, options and choices, into which measurements and curves
  * go. What it points to lies in `arena`. ESP_NO_MEMORY. */

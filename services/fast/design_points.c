@@ -148,7 +148,7 @@ static double effort_at(const struct design *design, uint32_t class_index, const
     int64_t sizes[COST_MOST_VARIABLES];
     struct design_point point;
     sizes_of(design, direction, scale, sizes);
-    if (!design_at(design, class_index, sizes, &point))
+    if (!design_roughly_at(design, class_index, sizes, &point))
         return -1;
     return work_of(design, &point) + bytes_of(design, &point);
 }
@@ -169,7 +169,8 @@ static bool scale_for(const struct design *design, uint32_t class_index, const s
     for (int i = 0; i < 40; i++) {
         double middle = sqrt(low * high);
         sizes_of(design, direction, middle, sizes);
-        if (design_at(design, class_index, sizes, point) && expected_s(design, point, limits) <= seconds)
+        if (design_roughly_at(design, class_index, sizes, point) &&
+            expected_s(design, point, limits) <= seconds)
             low = middle;
         else
             high = middle;

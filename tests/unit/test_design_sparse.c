@@ -4,6 +4,7 @@
  * the sizes say, and symmetric where it is square.
  */
 #include "tests/unit/unit.h"
+#include "core/problem/fill.h"
 #include "services/fast/design_sparse.h"
 
 #include <stdio.h>
@@ -156,9 +157,34 @@ static void elements_that_are_no_size_of_their_own_are_told(void **state)
     problem_set_destroy(f.set);
 }
 
+static void searches_analyse_no_patterns(void **state)
+{
+    (void)state;
+    struct fixture f;
+    load(&f);
+    const struct problem *problem = begin(&f, "dcholmod");
+    const int matrix = problem_argument_index(problem, "A");
+    int64_t sizes[COST_MOST_VARIABLES] = {0};
+    for (uint32_t i = 0; i < f.design.n_sizes; i++) {
+        const char *name = problem->arguments[f.design.sizes[i]].name;
+        sizes[i] = strcmp(name, "n") == 0 ? 2500 : strcmp(name, "nz") == 0 ? 12300 : 1;
+    }
+    const struct fill law = fill_by_sizes(2500, 12300);
+    assert_true(design_roughly_at(&f.design, 0, sizes, &f.point));
+    assert_int_equal(f.point.scope[matrix].integer, (int64_t)law.elements);
+    assert_true(design_at(&f.design, 0, sizes, &f.point));
+    assert_int_not_equal(f.point.scope[matrix].integer, (int64_t)law.elements);
+    /* A size whose pattern has more elements than memory has room for. */
+    for (uint32_t i = 0; i < f.design.n_sizes; i++)
+        sizes[i] = strcmp(problem->arguments[f.design.sizes[i]].name, "nrhs") == 0 ? 1 : 2000000000;
+    assert_true(design_roughly_at(&f.design, 0, sizes, &f.point));
+    problem_set_destroy(f.set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(searches_analyse_no_patterns),
         cmocka_unit_test(square_matrices_have_all_their_elements),
         cmocka_unit_test(what_has_no_room_is_not_measured),
         cmocka_unit_test(sizes_that_are_tried_make_matrices),
