@@ -121,7 +121,7 @@ bool fill_by_pattern(int64_t n, const void *pointers, const void *indices, bool 
     struct pattern pattern = {NULL, NULL};
     uint64_t hash;
     _Static_assert(sizeof(SuiteSparse_long) == sizeof(int64_t), "patterns are given to AMD as they are");
-    if (n < 1 || n > INT32_MAX)
+    if (n < 1 || n > INT32_MAX || number_at(pointers, wide, n) - base > FILL_MOST_ELEMENTS)
         return false;
     bool known = copy_pattern(n, pointers, indices, wide, base, &pattern, &hash);
     if (known && !find_kept(hash, n, pattern.pointers[n], fill)) {

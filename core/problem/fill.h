@@ -23,8 +23,10 @@ struct fill fill_by_sizes(int64_t n, int64_t elements);
 /* By the symbolic analysis with an approximate minimum degree order (Amestoy, Davis and Duff, SIAM J. Matrix
  * Anal. Appl. 17, 1996; library AMD). `pointers` (n + 1) and `indices` count from `base`, and are int64_t if
  * `wide`, else int32_t; rows in a column may be in any order. Takes a few percent of the time of the
- * factorisation. The latest results are kept, by a hash of the pattern: asking again costs a look at the
- * pattern. False without memory, or if these are no compressed columns. Any thread. */
+ * factorisation, and some 40 bytes an element. The latest results are kept, by a hash of the pattern: asking
+ * again costs a look at the pattern. False without memory, if there are more than FILL_MOST_ELEMENTS, or if
+ * these are no compressed columns. Any thread. */
+#define FILL_MOST_ELEMENTS 30000000
 bool fill_by_pattern(int64_t n, const void *pointers, const void *indices, bool wide, int base,
                      struct fill *fill);
 

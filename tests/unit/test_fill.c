@@ -121,6 +121,8 @@ static void what_is_no_pattern_has_no_fill(void **state)
     assert_false(fill_by_pattern(2, late, rows, false, 0, &fill));
     assert_false(fill_by_pattern(2, good, beyond, false, 0, &fill));
     assert_false(fill_by_pattern(0, good, rows, false, 0, &fill));
+    const int too_many[] = {0, FILL_MOST_ELEMENTS + 1}; /* its analysis would take more than 1 GB */
+    assert_false(fill_by_pattern(1, too_many, rows, false, 0, &fill));
 }
 
 static void costs_follow_the_fill(void **state)
