@@ -2,6 +2,7 @@
  *
  * CHOLMOD: sparse Cholesky factorisation (Chen, Davis, Hager and Rajamanickam, ACM TOMS 35, 2008).
  */
+#include "solvers/condition.h"
 #include "solvers/kept.h"
 #include "solvers/sparse_structure.h"
 
@@ -75,6 +76,21 @@ static int solve_with(cholmod_factor *factor, int xtype, int n, int nrhs, const 
     return status;
 }
 
+/* The factors that an estimate of the condition solves with. */
+struct estimating {
+    cholmod_factor *factor;
+    cholmod_common *common;
+    int xtype, n;
+};
+
+/* The conjugate transpose is the matrix itself. */
+static bool apply(void *arg, bool transposed, void *x)
+{
+    const struct estimating *by = arg;
+    (void)transposed;
+    return solve_with(by->factor, by->xtype, by->n, 1, x, x, by->common) == SOLVER_OK;
+}
+
 static int solve(int xtype, int n, int nrhs, const int *pointers, const int *rows, const void *values,
                  const void *b, void *x, double *rcond, int *minor)
 {
@@ -89,6 +105,10 @@ static int solve(int xtype, int n, int nrhs, const int *pointers, const int *row
     int status = meaning(&common);
     if (status == SOLVER_OK)
         status = solve_with(factor, xtype, n, nrhs, b, x, &common);
+    struct estimating estimating = {factor, &common, xtype, n};
+    if (status == SOLVER_OK)
+        *rcond = (xtype == CHOLMOD_REAL ? condition_d : condition_z)(n, pointers, rows, values, 'U', apply,
+                                                                     &estimating);
     cholmod_free_factor(&factor, &common);
     cholmod_finish(&common);
     return status;

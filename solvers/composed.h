@@ -61,17 +61,43 @@ static int check_finite(size_t count, const SCALAR *x)
     return SOLVER_OK;
 }
 
-SOLVER int NAME(geinv)(int n, const SCALAR *matrix, SCALAR *x, int *info)
+static REAL norm_one(int n, const SCALAR *a)
+{
+    REAL most = 0;
+    for (int j = 0; j < n; j++) {
+        REAL sum = 0;
+        for (int i = 0; i < n; i++)
+            sum += fabs(a[(size_t)j * (size_t)n + (size_t)i]);
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+SOLVER int NAME(geinv)(int n, const SCALAR *matrix, SCALAR *x, int *info, REAL *rcond)
 {
     int lda = leading(n), lwork = -1;
     int *pivots = calloc((size_t)n + 1, sizeof *pivots); /* the question for sizes passes them */
     SCALAR told = 0, *work = NULL;
+#if IS_COMPLEX
+    REAL *more = malloc((2 * (size_t)n + 1) * sizeof *more);
+#else
+    int *more = malloc(((size_t)n + 1) * sizeof *more);
+#endif
+    const REAL norm = norm_one(n, matrix);
     copy_matrix(x, matrix, n, n);
     *info = 0;
+    *rcond = 1;
     if (pivots)
         LAPACK(getri)(&n, x, &lda, pivots, &told, &lwork, info);
     if (pivots && (work = work_space(told, &lwork)))
         LAPACK(getrf)(&n, &n, x, &lda, pivots, info);
+    SCALAR *estimating = malloc((4 * (size_t)n + 1) * sizeof *estimating);
+    if (work && *info == 0 && estimating && more && n > 0) {
+        int unused;
+        LAPACK(gecon)("1", &n, x, &lda, &norm, rcond, estimating, more, &unused, 1);
+    }
+    free(estimating);
+    free(more);
     if (work && *info == 0)
         LAPACK(getri)(&n, x, &lda, pivots, work, &lwork, info);
     int status = work ? status_of(*info, SOLVER_SINGULAR) : SOLVER_NO_MEMORY;
@@ -138,18 +164,6 @@ SOLVER int NAME(gehess)(int n, const SCALAR *matrix, SCALAR *h, SCALAR *q)
     free(work);
     free(tau);
     return status;
-}
-
-static REAL norm_one(int n, const SCALAR *a)
-{
-    REAL most = 0;
-    for (int j = 0; j < n; j++) {
-        REAL sum = 0;
-        for (int i = 0; i < n; i++)
-            sum += fabs(a[(size_t)j * (size_t)n + (size_t)i]);
-        most = sum > most ? sum : most;
-    }
-    return most;
 }
 
 SOLVER int NAME(gercond)(int n, const SCALAR *matrix, SCALAR *f, REAL *rcond)

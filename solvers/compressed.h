@@ -4,6 +4,7 @@
  * NAME(root) and SCALAR are defined by who includes this. Numbers start at 0; in what is given, rows need not
  * ascend; in what comes back they do.
  */
+#include "solvers/condition.h"
 #include "solvers/sparse_structure.h"
 
 /* C := A B for a dense B, k x n. */
@@ -114,10 +115,51 @@ static const SCALAR *diagonal_of(int j, const int *Ap, const int *Ai, const SCAL
 
 /* A X = B for a triangular A of order n, column by column of A: uplo is U or L, and what is stored in the
  * other triangle is not read. */
-SOLVER int NAME(csctrs)(char uplo, int n, int nrhs, const int *Ap, const int *Ai, const SCALAR *A,
-                        const SCALAR *B, SCALAR *X)
+/* X := inverse(A) X, of one column; the diagonal has no zeros. */
+static void triangular_solve(bool upper, int n, const int *Ap, const int *Ai, const SCALAR *A, SCALAR *x)
 {
-    const bool upper = uplo == 'U';
+    for (int step = 0; step < n; step++) {
+        const int j = upper ? n - 1 - step : step;
+        x[j] /= *diagonal_of(j, Ap, Ai, A);
+        for (int p = Ap[j]; p < Ap[j + 1]; p++)
+            if (upper ? Ai[p] < j : Ai[p] > j)
+                x[Ai[p]] -= A[p] * x[j];
+    }
+}
+
+/* The same with the conjugate transpose of A. */
+static void transposed_solve(bool upper, int n, const int *Ap, const int *Ai, const SCALAR *A, SCALAR *x)
+{
+    for (int step = 0; step < n; step++) {
+        const int j = upper ? step : n - 1 - step;
+        for (int p = Ap[j]; p < Ap[j + 1]; p++)
+            if (upper ? Ai[p] < j : Ai[p] > j)
+                x[j] -= (SCALAR)conj(A[p]) * x[Ai[p]];
+        x[j] /= (SCALAR)conj(*diagonal_of(j, Ap, Ai, A));
+    }
+}
+
+/* What an estimate of the condition solves with. */
+struct triangular {
+    bool upper;
+    int n;
+    const int *pointers, *rows;
+    const SCALAR *values;
+};
+
+static bool apply_triangular(void *arg, bool transposed, void *x)
+{
+    const struct triangular *by = arg;
+    (transposed ? transposed_solve : triangular_solve)(by->upper, by->n, by->pointers, by->rows, by->values,
+                                                       x);
+    return true;
+}
+
+SOLVER int NAME(csctrs)(char uplo, int n, int nrhs, const int *Ap, const int *Ai, const SCALAR *A,
+                        const SCALAR *B, SCALAR *X, double *rcond)
+{
+    const bool upper = uplo == 'U' || uplo == 'u';
+    *rcond = 1;
     if (!structure_is_good(n, Ap, Ai))
         return SOLVER_INVALID;
     for (int j = 0; j < n; j++) {
@@ -126,16 +168,10 @@ SOLVER int NAME(csctrs)(char uplo, int n, int nrhs, const int *Ap, const int *Ai
             return SOLVER_SINGULAR;
     }
     memcpy(X, B, (size_t)n * (size_t)nrhs * sizeof *X);
-    for (int step = 0; step < n; step++) {
-        const int j = upper ? n - 1 - step : step;
-        const SCALAR diagonal = *diagonal_of(j, Ap, Ai, A);
-        for (int k = 0; k < nrhs; k++) {
-            SCALAR *x = X + (size_t)k * (size_t)n;
-            x[j] /= diagonal;
-            for (int p = Ap[j]; p < Ap[j + 1]; p++)
-                if (upper ? Ai[p] < j : Ai[p] > j)
-                    x[Ai[p]] -= A[p] * x[j];
-        }
-    }
+    for (int k = 0; k < nrhs; k++)
+        triangular_solve(upper, n, Ap, Ai, A, X + (size_t)k * (size_t)n);
+    struct triangular triangular = {upper, n, Ap, Ai, A};
+    if (n > 0 && nrhs > 0)
+        *rcond = CONDITION(n, Ap, Ai, A, 0, apply_triangular, &triangular);
     return SOLVER_OK;
 }

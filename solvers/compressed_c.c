@@ -4,7 +4,9 @@
 #include <complex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tgmath.h>
 
 #define NAME(root) esp_c##root
+#define CONDITION  condition_c
 #define SCALAR     float complex
 #include "solvers/compressed.h"

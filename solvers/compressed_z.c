@@ -4,7 +4,9 @@
 #include <complex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tgmath.h>
 
 #define NAME(root) esp_z##root
+#define CONDITION  condition_z
 #define SCALAR     double complex
 #include "solvers/compressed.h"

@@ -15,4 +15,6 @@
 #define IS_COMPLEX    0
 #include "solvers/dense.h"
 #include "solvers/composed.h"
+#define CONDITION condition_d
+#include "solvers/conditioned.h"
 #include "solvers/functions.h"

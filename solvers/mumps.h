@@ -5,6 +5,7 @@
 #ifndef SOLVERS_MUMPS_H
 #define SOLVERS_MUMPS_H
 
+#include "solvers/condition.h"
 #include "solvers/kept.h"
 #include "solvers/sparse_structure.h"
 
@@ -43,6 +44,13 @@ static inline bool triplets_make(int n, const int *pointers, const int *rows, bo
             list->from[list->count++] = k;
         }
     return true;
+}
+
+/* Whether its work space was too small for what the pivots made of the matrix. */
+static inline bool mumps_wants_room(int info)
+{
+    return info == -8 || info == -9 || info == -11 || info == -12 || info == -14 || info == -15 ||
+           info == -17 || info == -20;
 }
 
 /* INFOG(1), MUMPS Users' Guide, section 8. */

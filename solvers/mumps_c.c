@@ -12,6 +12,7 @@
 #define SOLVE       esp_cmumps_solve
 #define REFINED     esp_cmumps_refined
 #define DETERMINANT esp_cmumps_det
+#define CONDITION   condition_c
 #define LETTER      'c'
 #define NUMBER      float complex
 #define REAL        float

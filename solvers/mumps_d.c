@@ -12,6 +12,7 @@
 #define SOLVE       esp_dmumps_solve
 #define REFINED     esp_dmumps_refined
 #define DETERMINANT esp_dmumps_det
+#define CONDITION   condition_d
 #define LETTER      'd'
 #define NUMBER      double
 #define REAL        double

@@ -12,6 +12,7 @@
 #define SOLVE       esp_smumps_solve
 #define REFINED     esp_smumps_refined
 #define DETERMINANT esp_smumps_det
+#define CONDITION   condition_s
 #define LETTER      's'
 #define NUMBER      float
 #define REAL        float

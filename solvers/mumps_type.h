@@ -3,7 +3,8 @@
  * MUMPS for one type: FUNCTION, OPEN, SOLVE, REFINED, DETERMINANT, LETTER, NUMBER, REAL, STRUCTURE and
  * CALL are defined by who includes this.
  */
-#define MOST_STEPS 10 /* of refinement: each gains as many digits as the factors have */
+#define MOST_RESERVE 6400 /* percent of the work space that MUMPS estimated */
+#define MOST_STEPS   10   /* of refinement: each gains as many digits as the factors have */
 
 static void quiet(STRUCTURE *mumps)
 {
@@ -40,14 +41,29 @@ static int begin(struct instance *instance, int sym, int n, const int *pointers,
     return instance->list.count > 0 ? SOLVER_OK : SOLVER_SINGULAR; /* MUMPS has no matrix of zeros */
 }
 
+/* Where its estimate of the work space was too small, the step is repeated from the factorisation on, with
+ * twice the reserve (ICNTL(14), in percent) each time. */
 static int step(struct instance *instance, int job, int nrhs, void *b, int *info)
 {
-    instance->mumps.rhs = b;
-    instance->mumps.nrhs = nrhs;
-    instance->mumps.lrhs = instance->mumps.n;
-    instance->mumps.job = job;
-    CALL(&instance->mumps);
-    *info = instance->mumps.infog[0];
+    STRUCTURE *mumps = &instance->mumps;
+    const size_t bytes = (size_t)mumps->n * (size_t)nrhs * sizeof(NUMBER);
+    void *kept = b ? malloc(bytes + 1) : NULL;
+    if (kept)
+        memcpy(kept, b, bytes);
+    mumps->rhs = b;
+    mumps->nrhs = nrhs;
+    mumps->lrhs = mumps->n;
+    mumps->job = job;
+    CALL(mumps);
+    while (mumps_wants_room(mumps->infog[0]) && mumps->icntl[13] < MOST_RESERVE && (!b || kept)) {
+        mumps->icntl[13] = mumps->icntl[13] > 25 ? 2 * mumps->icntl[13] : 50;
+        mumps->job = job == 4 ? 2 : 5; /* what was analysed stays: factor, or factor and solve */
+        if (b)
+            memcpy(b, kept, bytes);
+        CALL(mumps);
+    }
+    free(kept);
+    *info = mumps->infog[0];
     return mumps_meaning(*info);
 }
 
@@ -59,12 +75,34 @@ static void end(struct instance *instance)
     free(instance->values);
 }
 
+static void conjugate(int n, NUMBER *x)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = (NUMBER)conj(x[i]);
+}
+
+/* For an estimate of the condition: x := inverse(A) x, or that of the conjugate transpose. */
+static bool apply(void *arg, bool transposed, void *x)
+{
+    struct instance *instance = arg;
+    int info;
+    if (transposed)
+        conjugate(instance->mumps.n, x);
+    instance->mumps.icntl[8] = transposed ? 0 : 1; /* ICNTL(9): 1: A, else its transpose */
+    const int status = step(instance, 3, 1, x, &info);
+    instance->mumps.icntl[8] = 1;
+    if (transposed)
+        conjugate(instance->mumps.n, x);
+    return status == SOLVER_OK;
+}
+
 /* sym: 0 general, 1 positive definite, 2 symmetric; for 1 and 2 the lower triangle is read. */
 SOLVER int FUNCTION(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
-                    void *b, int *info)
+                    void *b, double *rcond, int *info)
 {
     struct instance instance = {.values = NULL};
     *info = 0;
+    *rcond = 1;
     if (!structure_is_good(n, pointers, rows))
         return SOLVER_INVALID;
     if (n == 0 || nrhs == 0)
@@ -72,6 +110,8 @@ SOLVER int FUNCTION(int sym, int n, int nrhs, const int *pointers, const int *ro
     int status = begin(&instance, sym, n, pointers, rows, values);
     if (status == SOLVER_OK)
         status = step(&instance, 6, nrhs, b, info); /* analyse, factor, solve */
+    if (status == SOLVER_OK)
+        *rcond = CONDITION(n, pointers, rows, values, sym != 0 ? 'L' : 0, apply, &instance);
     end(&instance);
     return status;
 }

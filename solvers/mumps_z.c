@@ -12,6 +12,7 @@
 #define SOLVE       esp_zmumps_solve
 #define REFINED     esp_zmumps_refined
 #define DETERMINANT esp_zmumps_det
+#define CONDITION   condition_z
 #define LETTER      'z'
 #define NUMBER      double complex
 #define REAL        double

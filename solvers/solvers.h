@@ -35,7 +35,8 @@ enum solver_status {
 
 /* ---- direct methods: factor, solve for nrhs columns of B, forget ---- */
 
-/* UMFPACK. op(A) X = B: trans is N, T or C. *rcond: the smallest over the largest pivot. */
+/* UMFPACK. op(A) X = B: trans is N, T or C. *rcond here and below: the reciprocal condition number of A in
+ * the 1-norm, estimated with the factors; 1 where nobody knows. */
 SOLVER int esp_dumfpack(char trans, int n, int nrhs, const int *pointers, const int *rows,
                         const double *values, const double *b, double *x, double *rcond);
 SOLVER int esp_zumfpack(char trans, int n, int nrhs, const int *pointers, const int *rows,
@@ -50,13 +51,13 @@ SOLVER int esp_zcholmod(int n, int nrhs, const int *pointers, const int *rows, c
 /* MUMPS. sym: 0 general, 1 positive definite, 2 symmetric; for 1 and 2 the lower triangle is read. *info is
  * MUMPS' own INFOG(1). */
 SOLVER int esp_smumps(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
-                      void *b, int *info);
+                      void *b, double *rcond, int *info);
 SOLVER int esp_dmumps(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
-                      void *b, int *info);
+                      void *b, double *rcond, int *info);
 SOLVER int esp_cmumps(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
-                      void *b, int *info);
+                      void *b, double *rcond, int *info);
 SOLVER int esp_zmumps(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
-                      void *b, int *info);
+                      void *b, double *rcond, int *info);
 /* Refined until the residual is at most tol times the right-hand side, as long as that helps; *steps and
  * *residual (relative) are those of the worst column. SOLVER_NO_CONVERGENCE: it stays larger. */
 #define REFINED(letter)                                                                                      \
@@ -157,7 +158,10 @@ KRYLOV(z)
  * modulus); the number of singular values above the tolerance (below 0: max(m, n) times the precision and the
  * largest); orthonormal columns that A maps to 0, z n x n with *columns that count, and such that span what A
  * maps to, q m x min(m, n) with *rank that count (zeros behind them); the exponential x; the sum of the
- * diagonal; the Kronecker product c, m p x n q, of a, m x n, and b, p x q. */
+ * diagonal; the Kronecker product c, m p x n q, of a, m x n, and b, p x q.
+ *
+ * And (solvers/conditioned.h): LAPACK's solvers with their own arguments and results, and besides the
+ * reciprocal condition number in the 1-norm, estimated with the factors (1: nobody knows). */
 #ifndef __cplusplus
 #define DENSE(letter, scalar, real)                                                                          \
     SOLVER int esp_##letter##gedet(int n, const scalar *matrix, scalar *a, scalar *det, real *logabs);       \
@@ -167,7 +171,7 @@ KRYLOV(z)
     SOLVER void esp_##letter##gestructure(int m, int n, const scalar *a, int *below, int *above,             \
                                           int *hermitian, int *positive, int *unit);                         \
     SOLVER void esp_##letter##extents(int m, int n, const scalar *a, int *rows, int *columns);               \
-    SOLVER int esp_##letter##geinv(int n, const scalar *matrix, scalar *x, int *info);                       \
+    SOLVER int esp_##letter##geinv(int n, const scalar *matrix, scalar *x, int *info, real *rcond);          \
     SOLVER int esp_##letter##gethinqr(int m, int n, const scalar *matrix, scalar *f, scalar *q, scalar *r);  \
     SOLVER int esp_##letter##gehess(int n, const scalar *matrix, scalar *h, scalar *q);                      \
     SOLVER int esp_##letter##gercond(int n, const scalar *matrix, scalar *f, real *rcond);                   \
@@ -181,12 +185,28 @@ KRYLOV(z)
                                     scalar *q, int *rank);                                                   \
     SOLVER int esp_##letter##geexpm(int n, const scalar *matrix, scalar *f, scalar *x);                      \
     SOLVER void esp_##letter##getrace(int n, const scalar *a, scalar *trace);                                \
-    SOLVER void esp_##letter##gekron(int m, int n, int p, int q, const scalar *a, const scalar *b, scalar *c);
+    SOLVER void esp_##letter##gekron(int m, int n, int p, int q, const scalar *a, const scalar *b,           \
+                                     scalar *c);                                                             \
+    SOLVER void esp_##letter##gesv(int n, int nrhs, scalar *a, int *ipiv, scalar *b, int *info,              \
+                                   real *rcond);                                                             \
+    SOLVER void esp_##letter##posv(char uplo, int n, int nrhs, scalar *a, scalar *b, int *info,              \
+                                   real *rcond);                                                             \
+    SOLVER void esp_##letter##sysv(char uplo, int n, int nrhs, scalar *a, int *ipiv, scalar *b,              \
+                                   scalar *work, int lwork, int *info, real *rcond);                         \
+    SOLVER void esp_##letter##gbsv(int n, int kl, int ku, int nrhs, scalar *ab, int *ipiv, scalar *b,        \
+                                   int *info, real *rcond);                                                  \
+    SOLVER void esp_##letter##trtrs(char uplo, char trans, char diag, int n, int nrhs, const scalar *a,      \
+                                    scalar *b, int *info, real *rcond);                                      \
+    SOLVER void esp_##letter##trtri(char uplo, char diag, int n, scalar *a, int *info, real *rcond);
 DENSE(s, float, float)
 DENSE(d, double, double)
 DENSE(c, float _Complex, float)
 DENSE(z, double _Complex, double)
 #undef DENSE
+SOLVER void esp_chesv(char uplo, int n, int nrhs, float _Complex *a, int *ipiv, float _Complex *b,
+                      float _Complex *work, int lwork, int *info, float *rcond);
+SOLVER void esp_zhesv(char uplo, int n, int nrhs, double _Complex *a, int *ipiv, double _Complex *b,
+                      double _Complex *work, int lwork, int *info, double *rcond);
 
 /* Of a real matrix: real and imaginary parts of the eigenvalues, these as complex numbers, and the
  * eigenvectors as ?geev has them, orthonormal ones of a matrix that is symmetric up to rounding. */
@@ -209,9 +229,10 @@ SOLVER int esp_dgeeig(int n, const double *matrix, double *f, double *wr, double
                                         int *Ci, scalar *C);                                                 \
     SOLVER int esp_##letter##csctranspose(int m, int n, const int *Ap, const int *Ai, const scalar *A,       \
                                           int *Bp, int *Bi, scalar *B);                                      \
-    /* A X = B for a triangular A of order n; uplo is U or L. SOLVER_SINGULAR: a zero on its diagonal. */    \
+    /* A X = B for a triangular A of order n; uplo is U or L. SOLVER_SINGULAR: a zero on its diagonal.       \
+     * *rcond: estimated. */                                                                                 \
     SOLVER int esp_##letter##csctrs(char uplo, int n, int nrhs, const int *Ap, const int *Ai,                \
-                                    const scalar *A, const scalar *B, scalar *X);
+                                    const scalar *A, const scalar *B, scalar *X, double *rcond);
 COMPRESSED(s, float)
 COMPRESSED(d, double)
 COMPRESSED(c, float _Complex)

@@ -2,6 +2,7 @@
  *
  * UMFPACK: sparse LU factorisation of general matrices (Davis, ACM TOMS 30, 2004).
  */
+#include "solvers/condition.h"
 #include "solvers/kept.h"
 #include "solvers/sparse_structure.h"
 
@@ -31,6 +32,49 @@ static int system_of(char trans)
     return trans == 'N' || trans == 'n' ? UMFPACK_A : trans == 'T' || trans == 't' ? UMFPACK_Aat : UMFPACK_At;
 }
 
+/* The factors that an estimate of the condition solves with. */
+struct estimating {
+    const int *pointers, *rows;
+    const double *values;
+    void *numeric;
+    int n;
+};
+
+/* x := inverse(A) x, or that of the conjugate transpose; without refinement, as a factor of 10 is exact
+ * enough. */
+static bool apply_d(void *arg, bool transposed, void *x)
+{
+    const struct estimating *by = arg;
+    double control[UMFPACK_CONTROL];
+    const size_t bytes = (size_t)by->n * sizeof(double);
+    double *b = malloc(bytes + 1);
+    umfpack_di_defaults(control);
+    control[UMFPACK_IRSTEP] = 0;
+    if (b)
+        memcpy(b, x, bytes);
+    const bool done = b && umfpack_di_solve(transposed ? UMFPACK_At : UMFPACK_A, by->pointers, by->rows,
+                                            by->values, x, b, by->numeric, control, NULL) == UMFPACK_OK;
+    free(b);
+    return done;
+}
+
+static bool apply_z(void *arg, bool transposed, void *x)
+{
+    const struct estimating *by = arg;
+    double control[UMFPACK_CONTROL];
+    const size_t bytes = 2 * (size_t)by->n * sizeof(double);
+    double *b = malloc(bytes + 1);
+    umfpack_zi_defaults(control);
+    control[UMFPACK_IRSTEP] = 0;
+    if (b)
+        memcpy(b, x, bytes);
+    const bool done =
+        b && umfpack_zi_solve(transposed ? UMFPACK_At : UMFPACK_A, by->pointers, by->rows, by->values, NULL,
+                              x, NULL, b, NULL, by->numeric, control, NULL) == UMFPACK_OK;
+    free(b);
+    return done;
+}
+
 SOLVER int esp_dumfpack(char trans, int n, int nrhs, const int *pointers, const int *rows,
                         const double *values, const double *b, double *x, double *rcond)
 {
@@ -48,6 +92,9 @@ SOLVER int esp_dumfpack(char trans, int n, int nrhs, const int *pointers, const 
     for (int j = 0; j < nrhs && status == UMFPACK_OK; j++)
         status = umfpack_di_solve(system_of(trans), pointers, rows, values, x + (size_t)j * (size_t)n,
                                   b + (size_t)j * (size_t)n, numeric, NULL, info);
+    struct estimating estimating = {pointers, rows, values, numeric, n};
+    if (status == UMFPACK_OK && nrhs > 0)
+        *rcond = condition_d(n, pointers, rows, values, 0, apply_d, &estimating);
     umfpack_di_free_symbolic(&symbolic);
     umfpack_di_free_numeric(&numeric);
     return meaning(status);
@@ -72,6 +119,9 @@ SOLVER int esp_zumfpack(char trans, int n, int nrhs, const int *pointers, const 
         status =
             umfpack_zi_solve(system_of(trans), pointers, rows, values, NULL, x + 2 * (size_t)j * (size_t)n,
                              NULL, b + 2 * (size_t)j * (size_t)n, NULL, numeric, NULL, info);
+    struct estimating estimating = {pointers, rows, values, numeric, n};
+    if (status == UMFPACK_OK && nrhs > 0)
+        *rcond = condition_z(n, pointers, rows, values, 0, apply_z, &estimating);
     umfpack_zi_free_symbolic(&symbolic);
     umfpack_zi_free_numeric(&numeric);
     return meaning(status);

@@ -128,4 +128,21 @@ for letter in s c; do
     check "single precision ($letter)" espalier call "${letter}itersolve" A="@$matrices/lund_a.mtx" B=@b.mtx -o X=x.mtx
     check_says "reaches its tolerance" "done by ${letter}ic_open, ${letter}ic_cg, sparse_close"
 done
+quiet() { ! grep -q "close to singular" "$log"; }
+# MUMPS wants several times the work space that it estimates for this matrix.
+for problem in dmumps smumps dmumps_refined dmumps_det; do
+    right='B=rand(144,1)'
+    [ $problem != dmumps_det ] || right=''
+    check "$problem enlarges its work space" espalier call $problem "A=@$top_srcdir/tests/e2e/saddle-point-144.mtx" $right
+done
+for problem in dumfpack dcholmod dmumps; do
+    check "$problem tells nothing of a good matrix" espalier call $problem 'A=[4,1;1,3]' 'B=[1;1]'
+    check "of its condition" quiet
+done
+for problem in dumfpack dcholmod; do
+    check "$problem of a nearly singular one" espalier call $problem 'A=[1,1;1,1.0000000000000004]' 'B=[1;1]'
+    check_says "warns" 'note: A is close to singular'
+done
+check "a triangular one" espalier call dcsctrs 'A=[1,1;0,1e-20]' 'B=[1;1]'
+check_says "is looked at, too" 'note: A is close to singular .*rcond = 5e-21'
 finish
