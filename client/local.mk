@@ -44,8 +44,6 @@ client_command_libcommand_la_SOURCES = \
 	client/command/remote.c \
 	client/command/remote.h \
 	client/command/report.c \
-	client/command/condition.c \
-	client/command/condition.h \
 	client/command/constraints.c \
 	client/command/constraints.h \
 	client/command/session.c \

@@ -6,14 +6,12 @@
 #define CLIENT_COMMAND_ABSTRACT_ARGUMENTS_H
 
 #include "client/abstract/abstract.h"
-#include "client/command/condition.h"
 #include "client/command/overflow.h"
 #include "client/command/values.h"
 
 struct abstract_arguments {
     struct values values;         /* scalars, and the outputs */
     struct abstract_run run;      /* matrices */
-    char warning[CONDITION_TEXT]; /* or "" */
     char overflow[OVERFLOW_TEXT]; /* or "" */
     struct esp_job *job;          /* owned: as which it was submitted; NULL: it was not */
     struct fast_step *steps;      /* owned: what it would take; NULL: it was not asked */

@@ -78,6 +78,15 @@ static enum esp_status take_results(struct abstract_arguments *arguments, struct
     return values_cut(values, error);
 }
 
+/* The first note on a step's results; "" when there is none. */
+static const char *noted_by(const struct esp_session_info *const *infos, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (*session_note(infos[i]))
+            return session_note(infos[i]);
+    return "";
+}
+
 static enum exit_code show(const struct command_line *command, const struct abstract_arguments *arguments)
 {
     const struct abstract_run *run = &arguments->run;
@@ -94,8 +103,6 @@ static enum exit_code show(const struct command_line *command, const struct abst
         fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
     for (uint32_t i = 0; !command->json && i < n; i++)
         session_print_note(infos[i], run->problem->name);
-    if (!command->json && *arguments->warning)
-        fprintf(stderr, "%s: %s\n", run->problem->name, arguments->warning);
     if (!command->json && *arguments->overflow)
         fprintf(stderr, "%s: %s\n", run->problem->name, arguments->overflow);
     if (!command->json)
@@ -107,7 +114,7 @@ static enum exit_code show(const struct command_line *command, const struct abst
                                       values_json(&arguments->values), "problem", run->problem->name, "taken",
                                       run->taken, "rule", run->rule, "weighed", run->weighed, "passed_over",
                                       run->passed_over, "warning",
-                                      *arguments->warning ? arguments->warning : arguments->overflow,
+                                      *noted_by(infos, n) ? noted_by(infos, n) : arguments->overflow,
                                       "session", run->info ? session_json(run->info) : json_null(), "steps",
                                       steps_json(infos, n), "sums", steps_sums_json(infos, n)));
     if (command_option_value(command, "verbose"))
@@ -130,29 +137,6 @@ static enum exit_code show_job(const struct command_line *command, const struct 
     return command_flush();
 }
 
-/* Whether it divides by A: solve, linsolve, inv, of any type. */
-static bool divides(const char *name)
-{
-    static const char *const names[] = {"solve", "linsolve", "inv"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0 ||
-            (name[0] && strchr("scz", name[0]) && strcmp(name + 1, names[i]) == 0)) /* pinv is none */
-            return true;
-    return false;
-}
-
-static void look_at_condition(struct abstract_arguments *arguments)
-{
-    const struct abstract_run *run = &arguments->run;
-    const struct problem *problem = run->problem;
-    int index = divides(problem->name) ? problem_argument_index(problem, "A") : -1;
-    enum base_type type = index < 0 ? TYPE_DOUBLE : problem->arguments[index].type;
-    for (uint32_t i = 0; index >= 0 && i < run->n_given; i++)
-        if (strcmp(run->variables[i].name, "A") == 0)
-            condition_look(run->server, &run->variables[i].matrix, type == TYPE_FLOAT || type == TYPE_COMPLEX,
-                           arguments->warning);
-}
-
 /* Matrices as they were given; of data that live on servers nothing is known. */
 static void look_for_overflow(struct abstract_arguments *arguments)
 {
@@ -166,8 +150,6 @@ static void look_for_overflow(struct abstract_arguments *arguments)
 static enum esp_status call_it(struct abstract_arguments *arguments, struct esp_error *error)
 {
     enum esp_status status = abstract_execute(&arguments->run, error);
-    if (status == ESP_OK)
-        look_at_condition(arguments);
     if (status == ESP_OK)
         status = take_results(arguments, error);
     if (status == ESP_OK)

@@ -6,7 +6,6 @@
 #define CLIENT_COMMAND_SYSTEM_H
 
 #include "client/command/command.h"
-#include "client/command/condition.h"
 #include "core/matrix/matrix.h"
 #include "espalier.h"
 
@@ -24,7 +23,6 @@ struct system {
     char title[256];
     struct esp_session_info *info; /* of the last call, or NULL */
     double backward_error;
-    char warning[CONDITION_TEXT]; /* or "" */
 };
 
 /* Reads A, and B or what stands for it; both become complex when one is. ESP_SYNTAX for files that are wrong

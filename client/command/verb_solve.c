@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include "client/arguments/values_storage.h"
-#include "client/command/constraints.h"
 #include "client/command/session.h"
 #include "client/command/system.h"
 #include "client/command/table.h"
@@ -47,8 +46,8 @@ static void print_solution(const struct system *system, const char *output)
     fprintf(system->people, "Problem   %s: %s\n", system->problem, system->title);
     if (system->info)
         session_print(system->info, system->people);
-    if (*system->warning)
-        fprintf(stderr, "espalier solve: %s\n", system->warning);
+    if (system->info)
+        session_print_note(system->info, "espalier solve");
     fprintf(system->people, "Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n",
             system->backward_error);
     if (output) {
@@ -76,7 +75,7 @@ static json_t *solution_json(const struct command_line *command, const struct sy
         "problem", system->problem, "instead_of", *system->instead ? system->instead : NULL, "instead_why",
         *system->instead ? status_json(system->instead_why) : json_null(), "session",
         system->info ? session_json(system->info) : json_null(), "backward_error",
-        command_json_real(system->backward_error), "warning", system->warning);
+        command_json_real(system->backward_error), "warning", system->info ? session_note(system->info) : "");
     if (value && output)
         json_object_set_new(value, "output", json_string(output));
     else if (value)
@@ -100,7 +99,6 @@ static enum exit_code report(const struct command_line *command, struct system *
     if (matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
                               &error) != ESP_OK)
         return command_fail(command, &error);
-    condition_look(constraints_bound(command), &system->file.matrix, false, system->warning);
     if (output && save_solution(command, system, output, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
