@@ -119,6 +119,26 @@ static void correct(const struct question *question, struct response *merged)
     }
 }
 
+/* A server that was asked knows its own calls only. Where it has made none of the problem, what calls took on
+ * other servers counts more than the declared work. */
+static void forecast_by_others(struct agent *agent, const struct request *request, struct response *merged)
+{
+    for (uint32_t i = 0; i < merged->n_servers; i++) {
+        struct server_estimate *estimate = &merged->servers[i];
+        const struct knowledge_node *node = knowledge_find(agent->knowledge, estimate->server);
+        struct request_cost told, here;
+        estimate_told_cost(estimate, request, &told);
+        if (!node || told.ground != COST_NOT_MEASURED || told.by == BY_RANKS)
+            continue;
+        const struct computer computer = knowledge_computer(node);
+        estimate_cost(request, &computer, &here);
+        if (here.ground != COST_CALLED)
+            continue;
+        estimate->compute_s = here.compute_s;
+        estimate->error_s = here.error_s;
+    }
+}
+
 static uint64_t largest_datum(const struct request *request)
 {
     uint64_t bytes = 0;
@@ -161,6 +181,7 @@ bool decide_merge(struct question *question, struct arena *arena, struct respons
     if (!inputs || !children ||
         aggregate_merge(agent->name, request, inputs, n, &across, arena, merged, &error) != ESP_OK)
         return false;
+    forecast_by_others(agent, request, merged);
     /* At the top each candidate's whole load is kept while choosing; see decide_begin(). */
     if (!question->group)
         correct(question, merged);
@@ -258,7 +279,8 @@ static double start_s(const struct option *option, const struct request *request
 {
     struct request_cost cost;
     estimate_told_cost(option->estimate, request, &cost);
-    return load_start_s(&option->load, option->standing.memory_free >= cost.memory_bytes, now_ns);
+    return fmax(load_start_s(&option->load, option->standing.memory_free >= cost.memory_bytes, now_ns),
+                estimate_line_s(option->standing.line));
 }
 
 static bool is_too_late(const struct option *option)
@@ -367,7 +389,7 @@ static struct message *make_reply(struct decision *decision, const struct reques
     reply->asked = true;
     struct request_cost cost;
     estimate_told_cost(first->estimate, request, &cost);
-    const double seconds = estimate_count_s(cost.compute_s, request->work_flop, cost.ground);
+    const double seconds = estimate_count_s(cost.compute_s, cost.ground);
     if (first->node)
         reply->placement = submit_place(agent, first->node, request, seconds);
     load_place(&first->load, seconds, agent_now(agent));

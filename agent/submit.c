@@ -108,7 +108,9 @@ struct index_query submit_query(struct agent *agent, const struct variant *varia
     constraints_get(&request->extensions, &constraints);
     return (struct index_query){
         .scheduler = agent->scheduler,
-        .work_flop = request->work_flop > 0 ? request->work_flop : 0,
+        .work_flop = request->work_flop > 0
+                         ? request->work_flop * knowledge_least_work(agent->knowledge, request->digest)
+                         : 0,
         .call_s = ESTIMATE_CALL_S,
         .bytes = bytes,
         .trips = told_other_trips(&request->extensions, has_others),
@@ -372,9 +374,8 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     reply->master = agent->options.incarnation;
     struct request_cost cost;
     cost_get(costs, &cost);
-    reply->placement =
-        submit_place(agent, found[0]->owner, request,
-                     estimate_count_s(reply->candidates[0].compute_s, request->work_flop, cost.ground));
+    reply->placement = submit_place(agent, found[0]->owner, request,
+                                    estimate_count_s(reply->candidates[0].compute_s, cost.ground));
     reply->capable = submit_capable(variant, request);
     ahead_decide(agent, variant, request, message, costs);
     extension_add(&reply->extensions, EXTENSION_COSTS, costs, reply->n_candidates * COST_BYTES_TOLD,

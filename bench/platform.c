@@ -221,11 +221,17 @@ void platform_start(struct platform *platform, const struct platform_options *op
     platform->leader = start_daemon(platform, "agent/espalier-agent", "leader", more, &leader);
     snprintf(problems, sizeof problems, "\"%s/bench.esp\", \"%s/more.esp\"", platform->folder,
              platform->folder);
-    snprintf(more, sizeof more, "parent = \"%s\"\nslots = 8\nproblems = { %s }\n%s", leader, problems,
-             options->server ? options->server : "");
+    snprintf(more, sizeof more, "parent = \"%s\"\nslots = %u\nproblems = { %s }\n%s", leader,
+             options->slots ? options->slots : 8, problems, options->server ? options->server : "");
     platform->server = start_daemon(platform, "sed/espalier-sed", "server", more, &server);
     if (options->second_server)
         platform->second = start_daemon(platform, "sed/espalier-sed", "second", more, &second);
+    for (unsigned i = 0; i < options->more_servers && i < PLATFORM_MORE; i++) {
+        char name[32], *address;
+        snprintf(name, sizeof name, "more-%u", i + 1);
+        platform->more[i] = start_daemon(platform, "sed/espalier-sed", name, more, &address);
+        free(address);
+    }
     snprintf(platform->client_conf, sizeof platform->client_conf, "%s/client.conf", platform->folder);
     write_file(platform->folder, "client.conf", "redirector = \"%s\"\n%s", redirector, platform->identity);
     snprintf(platform->program, sizeof platform->program, "%s/client/espalier", build_folder());
@@ -246,6 +252,8 @@ void platform_start(struct platform *platform, const struct platform_options *op
 void platform_stop(struct platform *platform)
 {
     stop(platform->second);
+    for (unsigned i = 0; i < PLATFORM_MORE; i++)
+        stop(platform->more[i]);
     stop(platform->server);
     stop(platform->leader);
     stop(platform->master);

@@ -10,13 +10,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#define PLATFORM_MORE 8
+
 struct platform {
     const char *host;
     char identity[512]; /* lines of every file that name the certificate */
     char folder[64];
     char client_conf[96]; /* for grpc_initialize() */
     char program[512];    /* the espalier command */
-    pid_t redirector, master, leader, server, second;
+    pid_t redirector, master, leader, server, second, more[PLATFORM_MORE];
 };
 
 struct platform_options {
@@ -25,6 +27,8 @@ struct platform_options {
     const char *host;         /* NULL: 127.0.0.1, beside whose ports daemons have Unix sockets */
     const char *server;       /* more lines of the server's file; NULL: none */
     bool second_server;       /* "second", as the first one */
+    unsigned more_servers;    /* "more-1" and so on, as the first one; at most PLATFORM_MORE */
+    unsigned slots;           /* of each server; 0: 8 */
     bool tls;                 /* all with one certificate, which openssl makes */
 };
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)FAST_MEASURED == (int)COST_MEASURED && (int)FAST_OTHER_OPTIONS == (int)COST_OTHER_OPTIONS,
+_Static_assert((int)FAST_MEASURED == (int)COST_MEASURED && (int)FAST_CALLED == (int)COST_CALLED,
                "grounds are numbered alike");
 _Static_assert((int)FAST_BY_WORKER == (int)BY_WORKER && (int)FAST_BY_RANKS == (int)BY_RANKS,
                "so is who computes");

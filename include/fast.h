@@ -35,10 +35,11 @@ struct fast_call {
 
 /* How far a forecast may be trusted. */
 enum fast_ground {
-    FAST_NOT_MEASURED = 0, /* the description's work over the server's speed */
-    FAST_MEASURED = 1,     /* by a cost model, within the sizes that were measured */
-    FAST_EXTRAPOLATED = 2, /* beyond them: by the model's leading term */
-    FAST_OTHER_OPTIONS = 3 /* measured with other values of its options */
+    FAST_NOT_MEASURED = 0,  /* no call was made there yet: the description's work over the server's speed */
+    FAST_MEASURED = 1,      /* by a cost model, within the sizes that were measured */
+    FAST_EXTRAPOLATED = 2,  /* beyond them: by the model's leading term */
+    FAST_OTHER_OPTIONS = 3, /* measured with other values of its options */
+    FAST_CALLED = 4         /* without a cost model: what calls of the problem took on the server */
 };
 
 /* Who computes a call. */

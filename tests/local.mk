@@ -632,6 +632,9 @@ tests_inproc_test_exactly_once_SOURCES = tests/inproc/test_exactly_once.c tests/
 	tests/inproc/server_rig.h tests/unit/no_entry.c
 tests_inproc_test_exactly_once_LDADD = client/libclient.la $(STATE_LIBS) agent/libagent.la \
 	services/libservices.la $(UNIT_LIBS) -lm
+unit_tests += tests/inproc/test_herding
+tests_inproc_test_herding_SOURCES = tests/inproc/test_herding.c tests/inproc/server_rig.c tests/inproc/server_rig.h
+tests_inproc_test_herding_LDADD = agent/libagent.la $(SERVER_LIBS)
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t

@@ -15,7 +15,8 @@ static const struct ground {
 } grounds[] = {{"not measured", "work over speed ('espalier calibrate' makes it better)"},
                {"measured", ""},
                {"extrapolated", "beyond what was measured"},
-               {"like others", "measured with other options"}};
+               {"like others", "measured with other options"},
+               {"by calls", "what calls took there, or on other servers"}};
 #define GROUNDS (sizeof grounds / sizeof *grounds)
 
 static const struct ground *ground_of(const struct fast_server *server)

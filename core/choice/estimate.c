@@ -144,6 +144,24 @@ static void beside_others(const struct computer *computer, struct request_cost *
         cost->error_s += cost->compute_s * fmin(computer->available_error / available, 1);
 }
 
+/* Nothing changes where no call of the problem is known. */
+static void by_calls(const struct request *request, const struct computer *computer,
+                     struct request_cost *cost)
+{
+    const struct problem_speed *called = problem_speed_find(computer->speeds, request->digest);
+    struct problem_speed here;
+    if (!called && (called = problem_speed_find(computer->elsewhere, request->digest))) {
+        here = *called;
+        here.flops *= computer->speed_flops > 0 ? computer->speed_flops : ESTIMATE_DEFAULT_SPEED;
+        called = &here;
+    }
+    if (!called)
+        return;
+    cost->compute_s = ESTIMATE_CALL_S + problem_speed_s(called, request->work_flop);
+    cost->error_s = FORECAST_ERROR * cost->compute_s;
+    cost->ground = COST_CALLED;
+}
+
 static void cost_alone(const struct request *request, const struct computer *computer,
                        struct request_cost *cost)
 {
@@ -154,8 +172,8 @@ static void cost_alone(const struct request *request, const struct computer *com
     struct cost_forecast forecast;
     *cost = (struct request_cost){.memory_bytes = request->memory_bytes, .by = BY_WORKER};
     if (!computer->models || !cost_set_evaluate(computer->models, request->digest, &call, &forecast)) {
-        const double flops = problem_speed(computer->speeds, request->digest, computer->speed_flops);
-        cost->compute_s = estimate_compute_s(request->work_flop, flops, &cost->error_s);
+        cost->compute_s = estimate_compute_s(request->work_flop, computer->speed_flops, &cost->error_s);
+        by_calls(request, computer, cost);
         return;
     }
     cost->compute_s = ESTIMATE_CALL_S + forecast.seconds;
@@ -194,10 +212,14 @@ void estimate_cost(const struct request *request, const struct computer *compute
     beside_others(computer, cost);
 }
 
-double estimate_count_s(double forecast_s, double work_flop, enum cost_ground ground)
+double estimate_count_s(double forecast_s, enum cost_ground ground)
 {
-    const bool unknown = !(work_flop > 0) && ground == COST_NOT_MEASURED;
-    return unknown ? fmax(forecast_s, ESTIMATE_UNKNOWN_S) : forecast_s;
+    return ground == COST_NOT_MEASURED ? fmax(forecast_s, ESTIMATE_UNKNOWN_S) : forecast_s;
+}
+
+double estimate_line_s(double line)
+{
+    return line >= 1 ? line * ESTIMATE_LINE_S : 0;
 }
 
 void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD])
@@ -216,7 +238,7 @@ void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost)
     memcpy(&ground, bytes + sizeof memory, sizeof ground);
     cost->memory_bytes = le64toh(memory);
     ground = le32toh(ground);
-    cost->ground = ground <= COST_OTHER_OPTIONS ? (enum cost_ground)ground : COST_NOT_MEASURED;
+    cost->ground = ground <= COST_CALLED ? (enum cost_ground)ground : COST_NOT_MEASURED;
 }
 
 void cost_put_by(const struct request_cost *cost, uint8_t bytes[BY_BYTES_TOLD])
@@ -340,14 +362,16 @@ double estimate_start_s(const struct server_estimate *estimate, uint64_t memory_
     estimate_told_cost(estimate, NULL, &told);
     if (told.memory_bytes > memory_bytes)
         memory_bytes = told.memory_bytes;
-    if (estimate_standing(estimate).memory_free >= memory_bytes)
-        return estimate->queue_s;
+    const struct standing standing = estimate_standing(estimate);
+    const double line_s = estimate_line_s(standing.line);
+    if (standing.memory_free >= memory_bytes)
+        return fmax(estimate->queue_s, line_s);
     const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_WAITS);
     double last_s = estimate->queue_s;
     if (extension && extension->length >= sizeof last_s)
         memcpy(&last_s, extension->value + (extension->length / sizeof last_s - 1) * sizeof last_s,
                sizeof last_s);
-    return fmax(fmax(last_s, estimate->queue_s), ESTIMATE_MEMORY_S);
+    return fmax(fmax(last_s, fmax(estimate->queue_s, line_s)), ESTIMATE_MEMORY_S);
 }
 
 enum esp_status estimate_load(const struct server_estimate *estimate, int64_t now_ns, struct load *load)

@@ -66,23 +66,34 @@ struct request_cost {
 struct computer {
     double speed_flops;                  /* of a slot; <= 0: not measured yet */
     const struct problem_speeds *speeds; /* of problems that were called there; NULL: none */
-    const struct cost_set *models;       /* NULL: none */
-    bool alone;                          /* what a worker takes is wanted, whatever the server's ranks take */
+    /* Of problems that were called on other servers, each as a part of the speed measured there; NULL: none.
+     */
+    const struct problem_speeds *elsewhere;
+    const struct cost_set *models; /* NULL: none */
+    bool alone;                    /* what a worker takes is wanted, whatever the server's ranks take */
     double available; /* share of a processor that a session will get beside others' load; 0: not told */
     double available_error; /* its expected error */
 };
 
-/* By the server's cost model of the problem, else by work over what its calls there reach or, where there
- * were none, over the measured speed; or what its ranks take where that is less; beside the load of others.
- */
+/* By the server's cost model of the problem, else by what calls of the problem took there, else by what they
+ * took elsewhere, else by declared work over the measured speed; or what its ranks take where that is less;
+ * beside the load of others. */
 void estimate_cost(const struct request *request, const struct computer *computer, struct request_cost *cost);
 
-/* Seconds that a session is counted with on its server until more is known: its forecast; where nothing tells
- * how long it takes (no work is declared, nothing was measured), ESTIMATE_UNKNOWN_S at least. Else a server
- * that has just got one would look idle, and the next one of them would queue there beside idle servers.
- * Until then the server has told how long it really takes. */
+/* Seconds that a session is counted with on its server until more is known: its forecast. A forecast that
+ * rests on the problem's description alone (no cost model, no call there yet) counts at least
+ * ESTIMATE_UNKNOWN_S, as the declared work may be too small. Otherwise the server would look idle at once,
+ * and further sessions would queue there beside idle servers. By the end of that time the server has reported
+ * how long the session takes.
+ */
 #define ESTIMATE_UNKNOWN_S 0.05
-double estimate_count_s(double forecast_s, double work_flop, enum cost_ground ground);
+double estimate_count_s(double forecast_s, enum cost_ground ground);
+
+/* Seconds that a session waits at least where `line` sessions are for each slot, however short all of them
+ * are thought to be: ESTIMATE_LINE_S for each session (about what a server needs for handling a call), and
+ * nothing while a slot is free. */
+#define ESTIMATE_LINE_S 100e-6
+double estimate_line_s(double line);
 
 /* Tag of an extension of a server_estimate: what the server knows of the cost beyond its time, little-endian:
  * the memory of all (8 bytes), enum cost_ground (4 bytes). */

@@ -256,7 +256,7 @@ static struct esp_server_view view_of(const struct index_bounds *bounds, const s
      */
     bool fits = bounds->memory_free >= memory_bytes;
     int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
-    double wait_s = seconds_until(start_ns, query->now_ns);
+    double wait_s = fmax(seconds_until(start_ns, query->now_ns), estimate_line_s(bounds->line));
     const struct schedule_times times = {
         .wait_s = fits || wait_s > ESTIMATE_MEMORY_S ? wait_s : ESTIMATE_MEMORY_S,
         .link_wait_s = seconds_until(bounds->link_free_ns, query->now_ns),

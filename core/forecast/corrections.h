@@ -4,7 +4,7 @@
  *
  *     espalier-corrections 1
  *     0a1b2c3d 1.02 0.98 1.1        fingerprint of the model, then the latest ratios, the oldest first
- *     speed 0123456789abcdef lapack 2.1e+10        what else a server has learned (sed/server/speed.h)
+ *     speed 0123456789abcdef lapack 2.1e+10:0.52   what else a server has learned (sed/server/speed.h)
  *     end 89abcdef                  CRC32C of all above
  *
  * A model that was calibrated anew has another fingerprint: corrections of the old one are not for it.

@@ -19,7 +19,8 @@
 
 const char *cost_ground_name(enum cost_ground ground)
 {
-    static const char *const names[] = {"not measured", "measured", "extrapolated", "other options"};
+    static const char *const names[] = {"not measured", "measured", "extrapolated", "other options",
+                                        "called"};
     return (size_t)ground < sizeof names / sizeof *names ? names[ground] : "unknown";
 }
 

@@ -100,10 +100,11 @@ struct cost_call {
 
 /* How far a forecast may be trusted. */
 enum cost_ground {
-    COST_NOT_MEASURED, /* there is no model: work over speed */
+    COST_NOT_MEASURED, /* there is no model and no call was made: declared work over speed */
     COST_MEASURED,
-    COST_EXTRAPOLATED, /* beyond the measured sizes: by the leading term */
-    COST_OTHER_OPTIONS /* measured with other values of its options */
+    COST_EXTRAPOLATED,  /* beyond the measured sizes: by the leading term */
+    COST_OTHER_OPTIONS, /* measured with other values of its options */
+    COST_CALLED         /* there is no model: what calls of the problem took there */
 };
 const char *cost_ground_name(enum cost_ground ground); /* "measured" */
 

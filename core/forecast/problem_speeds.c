@@ -8,21 +8,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_EACH 16
+#define WORDS_EACH 3
+#define BYTES_EACH (WORDS_EACH * 8)
 
-double problem_speed(const struct problem_speeds *speeds, uint64_t digest, double otherwise)
+/* Where the digest is, or belongs. */
+static uint32_t place_of(const struct problem_speeds *speeds, uint64_t digest)
 {
-    uint32_t low = 0, high = speeds ? speeds->n : 0;
+    uint32_t low = 0, high = speeds->n;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (speeds->items[middle].digest == digest)
-            return speeds->items[middle].flops;
         if (speeds->items[middle].digest < digest)
             low = middle + 1;
         else
             high = middle;
     }
-    return otherwise;
+    return low;
+}
+
+const struct problem_speed *problem_speed_find(const struct problem_speeds *speeds, uint64_t digest)
+{
+    const uint32_t at = speeds ? place_of(speeds, digest) : 0;
+    return speeds && at < speeds->n && speeds->items[at].digest == digest ? &speeds->items[at] : NULL;
+}
+
+bool problem_speeds_set(struct problem_speeds *speeds, const struct problem_speed *item)
+{
+    const uint32_t at = place_of(speeds, item->digest);
+    if (at == speeds->n || speeds->items[at].digest != item->digest) {
+        struct problem_speed *items =
+            speeds->n < CAP_PROBLEM_SPEEDS ? realloc(speeds->items, (speeds->n + 1) * sizeof *items) : NULL;
+        if (!items)
+            return false;
+        memmove(items + at + 1, items + at, (speeds->n++ - at) * sizeof *items);
+        speeds->items = items;
+    }
+    speeds->items[at] = *item;
+    return true;
+}
+
+double problem_speed_s(const struct problem_speed *speed, double work_flop)
+{
+    return speed->base_s + (work_flop > 0 ? work_flop / speed->flops : 0);
 }
 
 double problem_speed_most(const struct problem_speeds *speeds, double otherwise)
@@ -41,10 +67,13 @@ bool problem_speeds_add(struct extensions *extensions, const struct problem_spee
     if (!words)
         return false;
     for (uint32_t i = 0; i < speeds->n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &speeds->items[i].flops, sizeof bits);
-        words[2 * i] = htole64(speeds->items[i].digest);
-        words[2 * i + 1] = htole64(bits);
+        const struct problem_speed *item = &speeds->items[i];
+        uint64_t *each = words + (size_t)WORDS_EACH * i;
+        memcpy(&each[1], &item->flops, sizeof each[1]);
+        memcpy(&each[2], &item->base_s, sizeof each[2]);
+        each[0] = htole64(item->digest);
+        each[1] = htole64(each[1]);
+        each[2] = htole64(each[2]);
     }
     return extension_add(extensions, EXTENSION_PROBLEM_SPEEDS, words, speeds->n * BYTES_EACH, arena);
 }
@@ -66,12 +95,14 @@ bool problem_speeds_read(const struct extension *extension, struct problem_speed
         return false;
     for (uint32_t i = 0; i < n; i++) {
         struct problem_speed *item = &speeds->items[speeds->n];
-        uint64_t words[2];
+        uint64_t words[WORDS_EACH];
         memcpy(words, extension->value + (size_t)i * BYTES_EACH, sizeof words);
-        words[1] = le64toh(words[1]);
-        item->digest = le64toh(words[0]);
+        for (int k = 0; k < WORDS_EACH; k++)
+            words[k] = le64toh(words[k]);
+        item->digest = words[0];
         memcpy(&item->flops, &words[1], sizeof item->flops);
-        speeds->n += item->flops > 0 && isfinite(item->flops);
+        memcpy(&item->base_s, &words[2], sizeof item->base_s);
+        speeds->n += item->flops > 0 && isfinite(item->flops) && item->base_s >= 0 && isfinite(item->base_s);
     }
     qsort(speeds->items, speeds->n, sizeof *speeds->items, by_digest);
     return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The speeds that calls of single problems have reached on a server. Where there is no cost model, a problem
- * that was called is forecast by its own speed, and no other one by it: what a routine reaches says nothing
- * of those that wait for memory less, or more. Servers tell agents, so that both forecast by the same.
+ * The times that calls of single problems took on a server. Each grows with the declared work. A problem
+ * without a cost model is forecast by its own calls, never by calls of another problem: the speed of one
+ * routine says nothing about another routine. Servers report these times to agents, so that servers and
+ * agents forecast alike.
  */
 #ifndef CORE_PROBLEM_SPEEDS_H
 #define CORE_PROBLEM_SPEEDS_H
@@ -12,15 +13,16 @@
 
 #include <stdint.h>
 
-/* Tag of an extension of a server's record: 16 bytes for each problem, little-endian: its digest, and the
- * speed as a double, in flop/s. All of them; a record without it says that nothing has changed, within one
- * incarnation. */
+/* Tag of an extension of a server's record: 24 bytes for each problem, little-endian: its digest, the speed
+ * in flop/s and the seconds beside it as doubles. The extension lists all problems that were called; a record
+ * without the extension says that nothing has changed, within one incarnation. */
 #define EXTENSION_PROBLEM_SPEEDS 116
 #define CAP_PROBLEM_SPEEDS       512
 
 struct problem_speed {
     uint64_t digest; /* of the problem's signature */
     double flops;    /* > 0 and finite */
+    double base_s;   /* that a call takes whatever its declared work; >= 0 and finite */
 };
 
 /* In the order of their digests. All-zero: none are known. */
@@ -29,9 +31,14 @@ struct problem_speeds {
     uint32_t n;
 };
 
-/* What that problem reaches; `otherwise` for one that is not there (`speeds` may be NULL). */
-double problem_speed(const struct problem_speeds *speeds, uint64_t digest, double otherwise);
-/* The greatest of them and of `otherwise`. */
+/* The problem's entry; NULL when the problem was not called (`speeds` may be NULL). */
+const struct problem_speed *problem_speed_find(const struct problem_speeds *speeds, uint64_t digest);
+/* Adds the entry, or puts it in place of the one with its digest. False: without memory, or there are
+ * CAP_PROBLEM_SPEEDS others. */
+bool problem_speeds_set(struct problem_speeds *speeds, const struct problem_speed *item);
+/* Seconds of a call of that work. */
+double problem_speed_s(const struct problem_speed *speed, double work_flop);
+/* The greatest of the speeds and of `otherwise`. No call takes less than its work over this speed. */
 double problem_speed_most(const struct problem_speeds *speeds, double otherwise);
 
 /* Appends the extension; false without memory. None is nothing to do. */

@@ -279,6 +279,7 @@ void knowledge_destroy(struct knowledge *k)
     for (uint32_t i = 0; i < k->n_removed; i++)
         free(k->removed[i]);
     free(k->removed);
+    free(k->called.items);
     free(k->name);
     free(k);
 }

@@ -53,15 +53,16 @@ struct knowledge_node {
     uint8_t *grids_told; /* likewise, of their ranks; NULL: none were told */
     uint32_t grids_length;
     bool models_passed_on;
-    struct told_seldom fetched;   /* its links from others (EXTENSION_FETCHED_LINKS) */
-    struct told_seldom called;    /* what calls reach there (EXTENSION_PROBLEM_SPEEDS), */
-    struct problem_speeds speeds; /* and the same, read */
-    struct told_seldom disabled;  /* problems that it does not solve any more (EXTENSION_DISABLED) */
-    struct server_terms terms;    /* its texts lie in `extensions` */
-    int64_t link_base_ns;         /* when what was on its way there will be through, as the record says */
-    int64_t link_free_ns;         /* with the pending placements behind it */
-    struct load base;             /* as the record says */
-    struct load load;             /* with the pending placements on top */
+    struct told_seldom fetched;             /* its links from others (EXTENSION_FETCHED_LINKS) */
+    struct told_seldom called;              /* what calls reach there (EXTENSION_PROBLEM_SPEEDS), */
+    struct problem_speeds speeds;           /* and the same, read */
+    const struct problem_speeds *elsewhere; /* the knowledge's: of all servers */
+    struct told_seldom disabled; /* problems that it does not solve any more (EXTENSION_DISABLED) */
+    struct server_terms terms;   /* its texts lie in `extensions` */
+    int64_t link_base_ns;        /* when what was on its way there will be through, as the record says */
+    int64_t link_free_ns;        /* with the pending placements behind it */
+    struct load base;            /* as the record says */
+    struct load load;            /* with the pending placements on top */
     struct pending *pending;
     uint32_t n_pending;
     uint32_t n_expected;    /* since the load was last worked out: knowledge_expect() */
@@ -175,6 +176,9 @@ bool knowledge_place(struct knowledge *knowledge, struct knowledge_node *node,
 /* Counts so much computing on the node, from now, until the next record of it: what nobody is to be told of.
  */
 void knowledge_expect(struct knowledge *knowledge, struct knowledge_node *node, double seconds);
+/* How many times less than the declared work of a request its search may reckon with, as calls elsewhere were
+ * quicker than their declared work promised: 1 or less. */
+double knowledge_least_work(const struct knowledge *knowledge, uint64_t digest);
 /* The server as what computes. */
 struct computer knowledge_computer(const struct knowledge_node *node);
 /* How the server stands, the pending placements counted in. */

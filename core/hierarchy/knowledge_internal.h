@@ -24,6 +24,9 @@ struct knowledge {
     uint32_t n_troubled; /* nodes whose ranks are not there */
     uint64_t stamp;      /* of the last complete report that has begun */
     uint64_t next_id, turn;
+    /* Of problems that were called on any server, as the last one that reported them has it; speeds are parts
+     * of the speed measured there. They stay when the server leaves. */
+    struct problem_speeds called;
     int64_t fresh_least_ns; /* the least floor of all branches with servers, or less; INT64_MIN: not known */
 };
 

@@ -16,9 +16,16 @@ struct computer knowledge_computer(const struct knowledge_node *node)
 {
     return (struct computer){.speed_flops = node->speed_flops,
                              .speeds = &node->speeds,
+                             .elsewhere = node->elsewhere,
                              .models = node->models,
                              .available = node->terms.weather.forecast,
                              .available_error = node->terms.weather.error};
+}
+
+double knowledge_least_work(const struct knowledge *k, uint64_t digest)
+{
+    const struct problem_speed *called = problem_speed_find(&k->called, digest);
+    return called && called->flops > 1 ? 1 / called->flops : 1;
 }
 
 bool knowledge_lacks_ranks(const struct knowledge_node *node, uint64_t digest)

@@ -127,16 +127,23 @@ static bool take_seldom(struct told_seldom *told, const struct extension *extens
     return true;
 }
 
-static void take_speeds(struct knowledge_node *node, const struct extension *extension)
+static void take_speeds(struct knowledge *k, struct knowledge_node *node, const struct extension *extension)
 {
+    const double measured = node->speed_flops > 0 ? node->speed_flops : ESTIMATE_DEFAULT_SPEED;
     struct problem_speeds speeds;
     if (!take_seldom(&node->called, extension) || !problem_speeds_read(extension, &speeds))
         return;
     free(node->speeds.items);
     node->speeds = speeds;
+    for (uint32_t i = 0; i < speeds.n; i++) {
+        struct problem_speed item = speeds.items[i];
+        item.flops /= measured;
+        problem_speeds_set(&k->called, &item); /* without memory, the other servers are forecast as before */
+    }
 }
 
-static bool copy_extensions(struct knowledge_node *node, const struct extensions *extensions)
+static bool copy_extensions(struct knowledge *k, struct knowledge_node *node,
+                            const struct extensions *extensions)
 {
     arena_clear(&node->arena);
     node->extensions = (struct extensions){0};
@@ -156,7 +163,7 @@ static bool copy_extensions(struct knowledge_node *node, const struct extensions
         else if (item.tag == EXTENSION_FETCHED_LINKS)
             take_seldom(&node->fetched, &item);
         else if (item.tag == EXTENSION_PROBLEM_SPEEDS)
-            take_speeds(node, &item);
+            take_speeds(k, node, &item);
         else if (item.tag == EXTENSION_DISABLED)
             take_seldom(&node->disabled, &item);
         else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))
@@ -173,7 +180,7 @@ static bool take_extensions(struct knowledge *k, struct knowledge_node *node,
                             const struct extensions *extensions)
 {
     k->n_troubled -= node->terms.ranks_trouble.length > 0;
-    const bool taken = copy_extensions(node, extensions);
+    const bool taken = copy_extensions(k, node, extensions);
     k->n_troubled += node->terms.ranks_trouble.length > 0;
     return taken;
 }
@@ -256,6 +263,7 @@ static struct knowledge_node *node_create(struct knowledge *k, const char *name)
         free(node);
         return NULL;
     }
+    node->elsewhere = &k->called;
     HASH_ADD_KEYPTR(hh, k->nodes, node->name, strlen(node->name), node);
     if (!node->hh.tbl) {
         node_free(k, node);

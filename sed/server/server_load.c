@@ -144,7 +144,18 @@ void server_on_place(struct server *server, const struct place *place)
 
 static double counted_s(const struct session *session)
 {
-    return estimate_count_s(session->forecast_s, session->work_flop, session->ground);
+    return estimate_count_s(session->forecast_s, session->ground);
+}
+
+/* What a session that waits is counted with: calls of its problem may have ended since it was forecast. */
+static double counted_now_s(const struct server *server, const struct session *session)
+{
+    const bool by_calls = session->ground == COST_NOT_MEASURED || session->ground == COST_CALLED;
+    const struct problem_speed *called =
+        by_calls ? problem_speed_find(&server->speed.called, session->problem->digest) : NULL;
+    const double share = server->weather.forecast > 0 ? server->weather.forecast : 1;
+    return called ? (ESTIMATE_CALL_S + problem_speed_s(called, session->work_flop)) / share
+                  : counted_s(session);
 }
 
 static double remaining_s(const struct session *session, int64_t now_ns)
@@ -158,7 +169,7 @@ static double remaining_s(const struct session *session, int64_t now_ns)
 /* What a session that has not started will take, seen what others of its problem already have. */
 static double expected_s(const struct server *server, const struct session *session, int64_t now_ns)
 {
-    double expected = counted_s(session);
+    double expected = counted_now_s(server, session);
     for (uint32_t i = 0; i < server->options.slots; i++) {
         const struct session *other = server->slots[i].session;
         if (!other || other->problem != session->problem || other->forecast_s < session->forecast_s)

@@ -99,9 +99,9 @@ static void observe(struct server *server, const struct session *session, double
     if (!speed_observe(&server->speed, problem->digest, session->job.implementation->name, session->work_flop,
                        taken_s))
         return;
-    const double flops = problem_speed(&server->speed.called, problem->digest, server->speed.measured);
-    log_notice("%s reaches %.3g Gflop/s, where %.3g were measured", problem->name, flops / 1e9,
-               server->speed.measured / 1e9);
+    const struct problem_speed *called = problem_speed_find(&server->speed.called, problem->digest);
+    log_debug("%s takes %.3g s and its work at %.3g Gflop/s, where %.3g were measured", problem->name,
+              called->base_s, called->flops / 1e9, server->speed.measured / 1e9);
     speeds_changed(server);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/speed.h"
 
+#include "core/choice/estimate.h"
 #include "util/clock.h"
 
 #include <inttypes.h>
@@ -10,17 +11,15 @@
 #include <string.h>
 #include <time.h>
 
-/* The measurement counts as so many calls of each problem: real ones outvote it soon. */
-#define MEASURED_WEIGHT 3
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* What moves forecasts by less is not worth telling agents, who forecast by what they were told. */
-#define WORTH_TELLING 0.05
+/* Agents hear of changes of forecasts by more than that part and more than that time. */
+#define WORTH_TELLING   0.05
+#define WORTH_TELLING_S 20e-6
 
 void speed_release(struct speed *speed)
 {
@@ -29,25 +28,107 @@ void speed_release(struct speed *speed)
     *speed = (struct speed){0};
 }
 
-static double median(const struct speed_calls *calls, double measured)
+/* Of an even number the lower one of the two in the middle: what disturbs a call makes it longer. */
+static double median(double *values, uint32_t n)
 {
-    double values[SPEED_OBSERVATIONS + MEASURED_WEIGHT];
-    uint32_t n = calls->n;
-    memcpy(values, calls->observed, n * sizeof *values);
-    for (uint32_t i = 0; i < MEASURED_WEIGHT && measured > 0; i++)
-        values[n++] = measured;
     qsort(values, n, sizeof *values, by_value);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    return values[(n - 1) / 2];
 }
 
-static bool refresh(struct speed *speed, uint32_t at)
+/* ---- from calls to a time that grows with the work ---- */
+
+/* The median of the slopes between calls of different work, in seconds per flop (Theil and Sen). Pairs whose
+ * greater call is short, or whose works are alike, say nothing. False: there is no such pair. */
+static bool slope_between(const struct speed_calls *calls, double *s_per_flop)
 {
-    double *flops = &speed->called.items[at].flops;
-    const double now = median(&speed->calls[at], speed->measured);
-    if (fabs(now - *flops) <= WORTH_TELLING * *flops)
-        return false;
-    *flops = now;
-    return true;
+    double slopes[SPEED_OBSERVATIONS * (SPEED_OBSERVATIONS - 1) / 2];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < calls->n; i++)
+        for (uint32_t k = 0; k < calls->n; k++) {
+            const struct speed_call *less = &calls->observed[i], *more = &calls->observed[k];
+            if (more->work_flop > 2 * less->work_flop && more->seconds >= SPEED_LEAST_S)
+                slopes[n++] = (more->seconds - less->seconds) / (more->work_flop - less->work_flop);
+        }
+    *s_per_flop = n > 0 ? median(slopes, n) : 0;
+    return n > 0;
+}
+
+/* The median of what calls take beyond their work at that slope. */
+static double base_beside(const struct speed_calls *calls, double s_per_flop)
+{
+    double rest[SPEED_OBSERVATIONS];
+    for (uint32_t i = 0; i < calls->n; i++)
+        rest[i] = calls->observed[i].seconds - s_per_flop * calls->observed[i].work_flop;
+    return median(rest, calls->n);
+}
+
+/* The median of the seconds per flop of calls that declare work; 0: none does. */
+static double slope_from_zero(const struct speed_calls *calls)
+{
+    double slopes[SPEED_OBSERVATIONS];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < calls->n; i++)
+        if (calls->observed[i].work_flop > 0)
+            slopes[n++] = calls->observed[i].seconds / calls->observed[i].work_flop;
+    return n > 0 ? median(slopes, n) : 0;
+}
+
+static double greatest_speed(const struct speed_calls *calls, double measured)
+{
+    double most = measured > 0 ? measured : ESTIMATE_DEFAULT_SPEED;
+    for (uint32_t i = 0; i < calls->n; i++)
+        most = fmax(most, calls->observed[i].work_flop / calls->observed[i].seconds);
+    return most;
+}
+
+/* Whether the declared work may explain the time of the longest calls, so that time grows with it. */
+static bool is_plausible(const struct speed_calls *calls, double slope, double measured)
+{
+    double longest_s = 0, most_flop = 0;
+    for (uint32_t i = 0; i < calls->n; i++) {
+        longest_s = fmax(longest_s, calls->observed[i].seconds);
+        most_flop = fmax(most_flop, calls->observed[i].work_flop);
+    }
+    return longest_s >= SPEED_LEAST_S && most_flop >= SPEED_LEAST_FLOP && slope * measured <= SPEED_PLAUSIBLE;
+}
+
+static void fit(const struct speed_calls *calls, double measured, struct problem_speed *to)
+{
+    const double from_zero = slope_from_zero(calls), least = 1 / greatest_speed(calls, measured);
+    double slope;
+    if (!(measured > 0))
+        measured = ESTIMATE_DEFAULT_SPEED;
+    if (slope_between(calls, &slope))
+        slope = fmax(slope, least);
+    else
+        slope = is_plausible(calls, from_zero, measured) ? from_zero : 1 / measured;
+    double base_s = base_beside(calls, slope);
+    if (base_s < 0 && from_zero > 0) {
+        base_s = 0;
+        slope = from_zero;
+    }
+    to->flops = 1 / slope;
+    to->base_s = fmax(base_s, 0);
+}
+
+static bool differ(double a, double b)
+{
+    return fabs(a - b) > WORTH_TELLING * fmin(a, b) + WORTH_TELLING_S;
+}
+
+/* Changes forecasts of the problem if they are `news`, or if a call like one of the latest is now forecast
+ * otherwise. Returns whether they changed. */
+static bool refresh(struct speed *speed, uint32_t at, bool news)
+{
+    const struct speed_calls *calls = &speed->calls[at];
+    struct problem_speed *item = &speed->called.items[at], now = *item;
+    fit(calls, speed->measured, &now);
+    for (uint32_t i = 0; i < calls->n && !news; i++)
+        news = differ(problem_speed_s(item, calls->observed[i].work_flop),
+                      problem_speed_s(&now, calls->observed[i].work_flop));
+    if (news)
+        *item = now;
+    return news;
 }
 
 bool speed_measured(struct speed *speed, double flops)
@@ -57,7 +138,7 @@ bool speed_measured(struct speed *speed, double flops)
         return false;
     speed->measured = flops;
     for (uint32_t i = 0; i < speed->called.n; i++)
-        news |= refresh(speed, i);
+        news |= refresh(speed, i, false);
     return news;
 }
 
@@ -111,7 +192,9 @@ static struct speed_calls *calls_of(struct speed *speed, uint64_t digest, const 
         const uint32_t behind = speed->called.n++ - at;
         memmove(speed->calls + at + 1, speed->calls + at, behind * sizeof *speed->calls);
         memmove(speed->called.items + at + 1, speed->called.items + at, behind * sizeof *speed->called.items);
-        speed->called.items[at] = (struct problem_speed){digest, speed->measured};
+        speed->called.items[at] = (struct problem_speed){digest, ESTIMATE_DEFAULT_SPEED, 0};
+        if (speed->measured > 0)
+            speed->called.items[at].flops = speed->measured;
     }
     struct speed_calls *calls = &speed->calls[at];
     *calls = (struct speed_calls){.digest = digest};
@@ -122,18 +205,20 @@ static struct speed_calls *calls_of(struct speed *speed, uint64_t digest, const 
 bool speed_observe(struct speed *speed, uint64_t digest, const char *implementation, double work_flop,
                    double seconds)
 {
-    if (!(seconds >= SPEED_LEAST_S) || !(work_flop >= SPEED_LEAST_FLOP) || !isfinite(work_flop / seconds) ||
-        !(work_flop / seconds > 0))
+    if (!(work_flop > 0))
+        work_flop = 0;
+    if (!(seconds > 0) || !isfinite(seconds) || !isfinite(work_flop / seconds))
         return false;
     struct speed_calls *calls = calls_of(speed, digest, implementation);
     if (!calls)
         return false;
+    const bool first = calls->n == 0;
     calls->turn = ++speed->turns;
-    calls->observed[calls->next] = work_flop / seconds;
+    calls->observed[calls->next] = (struct speed_call){work_flop, seconds};
     calls->next = (calls->next + 1) % SPEED_OBSERVATIONS;
     if (calls->n < SPEED_OBSERVATIONS)
         calls->n++;
-    return refresh(speed, (uint32_t)(calls - speed->calls));
+    return refresh(speed, (uint32_t)(calls - speed->calls), first);
 }
 
 /* ---- over the life of the server ---- */
@@ -147,7 +232,8 @@ void speed_write(const struct speed *speed, FILE *file)
         const uint32_t oldest = calls->n < SPEED_OBSERVATIONS ? 0 : calls->next;
         fprintf(file, LINE "%016" PRIx64 " %s", calls->digest, calls->implementation);
         for (uint32_t k = 0; k < calls->n; k++)
-            fprintf(file, " %.6g", calls->observed[(oldest + k) % SPEED_OBSERVATIONS]);
+            fprintf(file, " %.6g:%.6g", calls->observed[(oldest + k) % SPEED_OBSERVATIONS].work_flop,
+                    calls->observed[(oldest + k) % SPEED_OBSERVATIONS].seconds);
         fputc('\n', file);
     }
 }
@@ -163,9 +249,14 @@ bool speed_take(struct speed *speed, const char *line)
     const uint32_t at = place_of(speed, digest);
     if (at < speed->called.n && speed->calls[at].digest == digest)
         return false;
-    for (double flops = strtod(line += length, &end); end != line; flops = strtod(line = end, &end))
-        if (flops >= SPEED_LEAST_FLOP)
-            speed_observe(speed, digest, implementation, flops, 1);
+    line += length;
+    for (double flop = strtod(line, &end); end != line && *end == ':'; flop = strtod(line, &end)) {
+        const double seconds = strtod(line = end + 1, &end);
+        if (end == line)
+            break;
+        speed_observe(speed, digest, implementation, flop, seconds);
+        line = end;
+    }
     return true;
 }
 

@@ -117,7 +117,8 @@ static struct sim_job *next_job(struct sim_workers *pool)
 static void end_job(struct sim_workers *pool, struct sim_job *job)
 {
     struct sim_job ended = *job;
-    struct job_end end = {.error = ended.error, .compute_s = job_flop(&ended.job) / pool->speed_flops};
+    struct job_end end = {.error = ended.error,
+                          .compute_s = fmax(job_flop(&ended.job) / pool->speed_flops, pool->least_s)};
     end.cpu_s = ended.job.timed ? end.compute_s * pool->cpu_share : 0;
     if (pool->loses > 0) {
         pool->loses--;

@@ -580,11 +580,11 @@ static void calls_teach_it_the_speed_of_their_problem(void **state)
     }
     ask((struct request){.work_flop = 1e9});
     assert_true(near(rig.estimate.compute_s, 4));
-    assert_true(
-        near(problem_speed(&rig.speeds, rig_digest(&rig, "task"), 0) / 1e9, 0.25)); /* the parent knows */
+    assert_true(near(problem_speed_find(&rig.speeds, rig_digest(&rig, "task"))->flops / 1e9,
+                     0.25)); /* the parent knows */
     ask((struct request){.problem = "copy", .digest = rig_digest(&rig, "copy"), .work_flop = 1e9});
     assert_true(near(rig.estimate.compute_s, 1)); /* it says nothing of what was never called */
-    assert_true(near(problem_speed(&rig.speeds, rig_digest(&rig, "copy"), 1e9) / 1e9, 1));
+    assert_null(problem_speed_find(&rig.speeds, rig_digest(&rig, "copy")));
     assert_true(near(rig_counts(&rig).speed_flops / 1e9, 1));
     assert_true(near(rig.record.speed_flops / 1e9, 1));
     /* And the next life of the server goes on with it, as does the parent. */
@@ -602,7 +602,7 @@ static void calls_teach_it_the_speed_of_their_problem(void **state)
     ask((struct request){.work_flop = 1e9});
     assert_true(near(rig.estimate.compute_s, 4));
     rig_run(&rig, 10);
-    assert_true(near(problem_speed(&rig.speeds, rig_digest(&rig, "task"), 0) / 1e9, 0.25));
+    assert_true(near(problem_speed_find(&rig.speeds, rig_digest(&rig, "task"))->flops / 1e9, 0.25));
     free(text);
 }
 

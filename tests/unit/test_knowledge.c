@@ -660,7 +660,7 @@ static void models_are_kept_until_others_come_and_passed_on_once(void **state)
 
 static void tell_speed(struct memory *memory, struct node_record record, uint64_t digest, double flops)
 {
-    struct problem_speed item = {digest, flops};
+    struct problem_speed item = {digest, flops, 0};
     const struct problem_speeds speeds = {&item, 1};
     struct arena arena = {0};
     struct extensions extensions = {0};
@@ -688,9 +688,28 @@ static void speeds_of_problems_are_kept_until_others_come_and_passed_on_once(voi
     assert_true(tells(memory, EXTENSION_PROBLEM_SPEEDS, true));
     tell_speed(memory, record, 5, 4e9);
     assert_true(knowledge_find(memory->knowledge, "s")->entry.self.slowness <= 0.25e-9);
-    record.incarnation = 2; /* a new start is to tell its own */
+    record.incarnation = 2; /* a new start is to tell its own: until then it is a server like others */
     tell(memory, memory->a, record);
-    assert_true(fabs(cost_of(memory, "s") - 1) < 1e-9);
+    assert_null(problem_speed_find(&knowledge_find(memory->knowledge, "s")->speeds, 5));
+    assert_true(fabs(cost_of(memory, "s") - 0.25) < 1e-9);
+}
+
+/* Half as fast, it takes twice as long. Search bounds hold for it too. */
+static void a_server_without_calls_is_forecast_by_those_of_others(void **state)
+{
+    struct memory *memory = *state;
+    struct node_record slow = server("slow", 1);
+    assert_true(knowledge_least_work(memory->knowledge, 5) == 1);
+    tell_speed(memory, server("s", 1), 5, 4e9);
+    slow.speed_flops = 0.5e9;
+    tell(memory, memory->a, slow);
+    assert_true(fabs(cost_of(memory, "slow") - 0.5) < 1e-9);
+    assert_true(fabs(knowledge_least_work(memory->knowledge, 5) - 0.25) < 1e-9);
+    tell_speed(memory, server("s", 1), 5, 0.25e9);
+    assert_true(fabs(cost_of(memory, "slow") - 8) < 1e-9);
+    assert_true(knowledge_least_work(memory->knowledge, 5) == 1);
+    tell_speed(memory, slow, 5, 1e9);
+    assert_true(fabs(cost_of(memory, "slow") - 1) < 1e-9);
 }
 
 int main(void)
@@ -712,6 +731,7 @@ int main(void)
         TEST(records_passed_on_age_and_keep_their_load_without_placements),
         TEST(models_are_kept_until_others_come_and_passed_on_once),
         TEST(speeds_of_problems_are_kept_until_others_come_and_passed_on_once),
+        TEST(a_server_without_calls_is_forecast_by_those_of_others),
         TEST(grids_of_ranks_are_kept_and_passed_on_with_the_models),
         TEST(ranks_that_are_not_there_are_known_until_they_are),
         TEST(ways_go_through_the_agents_between),

@@ -10,7 +10,15 @@ enum { DGEMM = 7, DSYEV = 3 };
 
 static double speed_of(const struct speed *speed, uint64_t digest)
 {
-    return problem_speed(&speed->called, digest, speed->measured);
+    const struct problem_speed *called = problem_speed_find(&speed->called, digest);
+    return called ? called->flops : speed->measured;
+}
+
+/* Of a call of that work. */
+static double forecast(const struct speed *speed, uint64_t digest, double work_flop)
+{
+    const struct problem_speed *called = problem_speed_find(&speed->called, digest);
+    return called ? problem_speed_s(called, work_flop) : work_flop / speed->measured;
 }
 
 static bool near(double value, double expected)
@@ -58,23 +66,90 @@ static void a_single_slow_call_moves_nothing(void **state)
     speed_release(&speed);
 }
 
-static void short_calls_and_nonsense_do_not_count(void **state)
+static void nonsense_does_not_count(void **state)
 {
     (void)state;
     struct speed speed = {0};
     speed_measured(&speed, 10e9);
     for (int i = 0; i < 50; i++) {
-        speed_observe(&speed, DGEMM, "blas", 1e9, 0.001);
-        speed_observe(&speed, DGEMM, "blas", 10, 1);
         speed_observe(&speed, DGEMM, "blas", 1e300, 0);
+        speed_observe(&speed, DGEMM, "blas", 1e300, 1e-30);
         speed_observe(&speed, DGEMM, "blas", -1, -1);
-        speed_observe(&speed, DGEMM, "blas", 0.0 / 0.0, 1);
+        speed_observe(&speed, DGEMM, "blas", 1e9, 0.0 / 0.0);
         speed_observe(&speed, DGEMM, "blas", 1e6, HUGE_VAL);
     }
     speed_measured(&speed, 0.0 / 0.0);
     speed_measured(&speed, -5);
     assert_true(speed_of(&speed, DGEMM) == 10e9);
     assert_int_equal(speed.called.n, 0);
+}
+
+/* From the first call on, whatever the description declares. */
+static void what_a_call_took_is_the_forecast_of_the_next_one(void **state)
+{
+    (void)state;
+    static const double works[] = {0, 0.0 / 0.0, 20, 1e5, 1e7, 1e9, 1e13};
+    static const double times[] = {5e-6, 1e-3, 0.04, 0.5, 60};
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
+            struct speed speed = {0};
+            speed_measured(&speed, 10e9);
+            assert_true(speed_observe(&speed, DGEMM, "blas", works[i], times[k]));
+            assert_true(near(forecast(&speed, DGEMM, works[i]), times[k]));
+            assert_true(speed_of(&speed, DSYEV) == 10e9);
+            speed_release(&speed);
+        }
+}
+
+static void declared_work_that_is_far_too_small_is_taken_for_none(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    speed_measured(&speed, 10e9);
+    speed_observe(&speed, DGEMM, "blas", 20, 0.5);
+    assert_true(near(forecast(&speed, DGEMM, 2000), 0.5));
+    assert_true(near(forecast(&speed, DGEMM, 0), 0.5));
+    speed_release(&speed);
+}
+
+/* Small calls say what a call costs, and nothing of the speed of great ones. */
+static void small_calls_leave_great_ones_to_the_measurement(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    speed_measured(&speed, 10e9);
+    for (int i = 0; i < 5; i++)
+        speed_observe(&speed, DGEMM, "blas", 2000 * (i + 1), 5e-6 + 1e-6 * i);
+    assert_true(near(forecast(&speed, DGEMM, 16e9), 1.6));
+    speed_release(&speed);
+}
+
+static void calls_of_several_sizes_tell_what_grows_and_what_does_not(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    speed_measured(&speed, 10e9);
+    for (int i = 1; i <= 4; i++) /* 0.2 s and 1 s per Mflop: declared a thousand times too small */
+        speed_observe(&speed, DGEMM, "blas", 1e6 * i, 0.2 + i);
+    assert_true(near(forecast(&speed, DGEMM, 8e6), 8.2));
+    assert_true(near(forecast(&speed, DGEMM, 0), 0.2));
+    for (int i = 0; i < SPEED_OBSERVATIONS; i++) /* a sleep: 0.5 s for any size */
+        speed_observe(&speed, DSYEV, "lapack", 10 << i, 0.5);
+    assert_true(near(forecast(&speed, DSYEV, 1), 0.5));
+    assert_true(near(forecast(&speed, DSYEV, 1e6), 0.5));
+    speed_release(&speed);
+}
+
+static void tiny_calls_are_told_once(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    unsigned told = 0;
+    speed_measured(&speed, 10e9);
+    for (int i = 0; i < 1000; i++)
+        told += speed_observe(&speed, DGEMM, "blas", 2000, 5e-6 * (1 + i % 3));
+    assert_int_equal(told, 1);
+    speed_release(&speed);
 }
 
 static void another_implementation_begins_anew(void **state)
@@ -104,15 +179,14 @@ static void a_lasting_change_is_worth_telling(void **state)
     speed_release(&speed);
 }
 
-static void a_measurement_moves_what_was_called_little(void **state)
+static void a_measurement_moves_nothing_that_was_called(void **state)
 {
     (void)state;
     struct speed speed = {0};
     speed_measured(&speed, 10e9);
     speed_observe(&speed, DSYEV, "lapack", 1e9, 1.0);
-    assert_true(near(speed_of(&speed, DSYEV), 10e9));
-    assert_true(speed_measured(&speed, 5e9));
-    assert_true(near(speed_of(&speed, DSYEV), 5e9));
+    assert_false(speed_measured(&speed, 5e9));
+    assert_true(near(speed_of(&speed, DSYEV), 1e9));
     speed_release(&speed);
 }
 
@@ -123,11 +197,11 @@ static void the_problem_that_was_called_the_longest_ago_makes_room(void **state)
     speed_measured(&speed, 10e9);
     for (uint64_t digest = SPEED_MOST + 1; digest > 0; digest--)
         for (int i = 0; i < 4; i++)
-            speed_observe(&speed, digest, "lapack", (double)digest * 1e7, 1.0);
+            speed_observe(&speed, digest, "lapack", (double)digest * 1e9, 1.0);
     assert_int_equal(speed.called.n, SPEED_MOST);
     assert_true(speed_of(&speed, SPEED_MOST + 1) == 10e9);
     for (uint64_t digest = 1; digest <= SPEED_MOST; digest++)
-        assert_true(near(speed_of(&speed, digest), (double)digest * 1e7));
+        assert_true(near(speed_of(&speed, digest), (double)digest * 1e9));
     speed_release(&speed);
 }
 
@@ -149,9 +223,9 @@ static void agents_read_what_was_told(void **state)
     assert_int_equal(extensions.n, 1);
     assert_true(problem_speeds_read(&extensions.items[0], &read));
     assert_int_equal(read.n, 2);
-    assert_true(problem_speed(&read, DGEMM, 1) == speed_of(&speed, DGEMM));
-    assert_true(problem_speed(&read, DSYEV, 1) == speed_of(&speed, DSYEV));
-    assert_true(problem_speed(&read, 5, 1) == 1);
+    assert_true(problem_speed_find(&read, DGEMM)->flops == speed_of(&speed, DGEMM));
+    assert_true(problem_speed_find(&read, DSYEV)->flops == speed_of(&speed, DSYEV));
+    assert_null(problem_speed_find(&read, 5));
     assert_true(problem_speed_most(&read, 1) == speed_of(&speed, DGEMM));
     free(read.items);
     speed_release(&speed);
@@ -161,19 +235,21 @@ static void agents_read_what_was_told(void **state)
 static void nonsense_that_is_told_is_left_out(void **state)
 {
     (void)state;
-    static const double values[] = {-1, 0, 0.0 / 0.0, HUGE_VAL, 2e9};
-    uint8_t bytes[5 * 16 + 7] = {0};
+    static const double values[][2] = {{-1, 0},          {0, 0},          {0.0 / 0.0, 0}, {HUGE_VAL, 0},
+                                       {2e9, 0.0 / 0.0}, {2e9, HUGE_VAL}, {2e9, -1},      {2e9, 0.5}};
+    enum { N = sizeof values / sizeof *values };
+    uint8_t bytes[N * 24 + 7] = {0};
     struct problem_speeds read;
-    for (uint64_t i = 0; i < 5; i++) {
-        const uint64_t digest = htole64(9 - i);
-        memcpy(bytes + 16 * i, &digest, 8);
-        memcpy(bytes + 16 * i + 8, &values[i], 8);
+    for (uint64_t i = 0; i < N; i++) {
+        const uint64_t digest = htole64(5 + N - 1 - i);
+        memcpy(bytes + 24 * i, &digest, 8);
+        memcpy(bytes + 24 * i + 8, values[i], 16);
     }
     assert_true(
         problem_speeds_read(&(struct extension){EXTENSION_PROBLEM_SPEEDS, bytes, sizeof bytes}, &read));
     assert_int_equal(read.n, 1);
-    assert_true(problem_speed(&read, 5, 1) == 2e9);
-    assert_true(problem_speed(NULL, 5, 1) == 1);
+    assert_true(problem_speed_s(problem_speed_find(&read, 5), 2e9) == 1.5);
+    assert_null(problem_speed_find(NULL, 5));
     free(read.items);
 }
 
@@ -218,8 +294,8 @@ static void what_calls_reached_outlives_the_server(void **state)
     const char *const nonsense[] = {"", "speed", "speed xyz lapack 1e9", "speed 07", "1234abcd 1 1 1"};
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
         assert_false(speed_take(&after, nonsense[i]));
-    assert_true(speed_take(&after, "speed 00000000000000ff blas -1 nan inf 0 1e-300 2e9 and more"));
-    assert_true(near(speed_of(&after, 255), 10e9)); /* one call is outvoted */
+    assert_true(speed_take(&after, "speed 00000000000000ff blas -1:0 nan:-1 inf:1 0:0 2e9:1 and:more"));
+    assert_true(near(speed_of(&after, 255), 2e9));
     speed_release(&before);
     speed_release(&after);
 }
@@ -231,10 +307,15 @@ int main(void)
         cmocka_unit_test(calls_move_the_speed_of_their_problem_to_what_they_reach),
         cmocka_unit_test(they_say_nothing_of_other_problems),
         cmocka_unit_test(a_single_slow_call_moves_nothing),
-        cmocka_unit_test(short_calls_and_nonsense_do_not_count),
+        cmocka_unit_test(nonsense_does_not_count),
+        cmocka_unit_test(what_a_call_took_is_the_forecast_of_the_next_one),
+        cmocka_unit_test(declared_work_that_is_far_too_small_is_taken_for_none),
+        cmocka_unit_test(small_calls_leave_great_ones_to_the_measurement),
+        cmocka_unit_test(calls_of_several_sizes_tell_what_grows_and_what_does_not),
+        cmocka_unit_test(tiny_calls_are_told_once),
         cmocka_unit_test(another_implementation_begins_anew),
         cmocka_unit_test(a_lasting_change_is_worth_telling),
-        cmocka_unit_test(a_measurement_moves_what_was_called_little),
+        cmocka_unit_test(a_measurement_moves_nothing_that_was_called),
         cmocka_unit_test(the_problem_that_was_called_the_longest_ago_makes_room),
         cmocka_unit_test(agents_read_what_was_told),
         cmocka_unit_test(nonsense_that_is_told_is_left_out),

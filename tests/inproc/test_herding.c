@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls whose descriptions say nothing true about how long they take: a real agent, real servers, workers on
+ * virtual time. Whatever is declared, the calls spread over the slots as they would if all were known.
+ */
+#include "tests/inproc/server_rig.h"
+
+#include "agent/agent.h"
+
+#include <stdlib.h>
+
+enum { SERVERS = 4, SLOTS = 2, CALLS = 100, CLIENTS = 16 };
+
+#define NAP_S   0.5
+#define IDEAL_S (CALLS * NAP_S / (SERVERS * SLOTS))
+
+#define NAP(WORK)                                                                                            \
+    "problem nap \"Sleep\"\n    in int n\n    in double x[n]\n    out double y[n]\n" WORK                    \
+    "implementation c\n    c nap(n, x, y) in libnap.so\n"
+
+static struct world {
+    struct rig rigs[SERVERS];
+    struct agent *agent;
+    double work_flop; /* of a call, by its description */
+    uint64_t sequence;
+    uint64_t placed[SERVERS], refused;
+} world;
+
+static const char *const names[SERVERS] = {"A", "B", "C", "D"};
+
+static struct transport *network(void)
+{
+    return world.rigs[0].transport;
+}
+
+static void open_world(const char *problems, double work_flop)
+{
+    const struct agent_options options = {
+        .name = "MA", .listen = "MA", .incarnation = 1000, .seed = 1, .heartbeat_ms = 300, .lease_ms = 1000};
+    struct esp_error error;
+    memset(&world, 0, sizeof world);
+    world.work_flop = work_flop;
+    for (int i = 0; i < SERVERS; i++) {
+        rig_open(&world.rigs[i], &(struct rig_options){.name = names[i],
+                                                       .parent_name = "MA",
+                                                       .problems = problems,
+                                                       .speed_flops = 1e10 * (1 + 0.1 * i),
+                                                       .pool_flops = 1e15,
+                                                       .slots = SLOTS,
+                                                       .beside = i ? &world.rigs[0] : NULL});
+        world.rigs[i].pool.least_s = NAP_S;
+    }
+    assert_int_equal(agent_create(&options, network(), &world.agent, &error), ESP_OK);
+    inproc_set_faults(network(), &(struct inproc_faults){.latency_ns = NS_PER_MS / 10});
+    rig_run(&world.rigs[0], 3);
+}
+
+static void close_world(void)
+{
+    agent_drop(world.agent);
+    for (int i = SERVERS; i-- > 0;)
+        rig_close(&world.rigs[i]);
+}
+
+static void run(double seconds)
+{
+    const int64_t until_ns = inproc_now_ns(network()) + (int64_t)(seconds * 1e9);
+    while (inproc_now_ns(network()) < until_ns) {
+        inproc_run(network(), inproc_now_ns(network()) + NS_PER_MS / 4);
+        for (int i = 0; i < SERVERS; i++)
+            rig_end_jobs(&world.rigs[i]);
+    }
+}
+
+static uint64_t completed(void)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < SERVERS; i++)
+        sum += rig_counts(&world.rigs[i]).completed;
+    return sum;
+}
+
+/* ---- a client that calls where it is told to ---- */
+
+struct client_call {
+    struct session_id session;
+    const char *server; /* wanted; "": any */
+};
+
+static void on_called(void *arg, enum esp_status status, const struct message *reply)
+{
+    (void)arg;
+    world.refused += status != ESP_OK || message_outcome(reply, NULL) != ESP_OK;
+}
+
+static void on_candidates(void *arg, enum esp_status status, const struct message *reply)
+{
+    struct client_call *own = arg;
+    struct esp_error error;
+    if (status != ESP_OK || message_outcome(reply, &error) != ESP_OK)
+        fail_msg("a request was refused: %s", error.text);
+    const struct candidate *first = &reply->submit_reply.candidates[0];
+    int32_t n = 1;
+    double x = 0;
+    struct call_argument arguments[] = {
+        {.index = 0, .kind = KIND_INLINE, .bytes = sizeof n, .data = (void *)&n, .length = sizeof n},
+        {.index = 1, .kind = KIND_INLINE, .bytes = sizeof x, .data = (void *)&x, .length = sizeof x},
+        {.index = 2, .kind = KIND_WANTED, .bytes = sizeof x}};
+    struct message call = {.kind = MESSAGE_CALL,
+                           .call = {.session = own->session,
+                                    .oldest_unacknowledged = 1,
+                                    .server_incarnation = first->incarnation,
+                                    .time_left_ms = 3600 * 1000,
+                                    .problem = "nap",
+                                    .digest = rig_digest(&world.rigs[0], "nap"),
+                                    .master = reply->submit_reply.master,
+                                    .placement = reply->submit_reply.placement,
+                                    .forecast_s = first->compute_s,
+                                    .arguments = arguments,
+                                    .n_arguments = 3}};
+    for (int i = 0; i < SERVERS; i++)
+        world.placed[i] += strcmp(first->server, names[i]) == 0;
+    assert_int_equal(
+        inproc_call_async(network(), first->address, &call, 3600 * 1000, on_called, NULL, &error), ESP_OK);
+    free(own);
+}
+
+static void begin_call(const char *server)
+{
+    struct client_call *own = calloc(1, sizeof *own);
+    struct esp_error error;
+    *own = (struct client_call){rig_session(1 + ++world.sequence, 1), server};
+    struct message message = {.kind = MESSAGE_SUBMIT,
+                              .submit = {.time_left_ms = 60000,
+                                         .request = {.session = own->session,
+                                                     .problem = "nap",
+                                                     .digest = rig_digest(&world.rigs[0], "nap"),
+                                                     .work_flop = world.work_flop,
+                                                     .server = server}}};
+    assert_int_equal(inproc_call_async(network(), "MA", &message, 60000, on_candidates, own, &error), ESP_OK);
+}
+
+static double seconds_for_all_at_once(void)
+{
+    const double start_s = rig_now(&world.rigs[0]);
+    for (int i = 0; i < CALLS; i++)
+        begin_call("");
+    while (completed() < CALLS && rig_now(&world.rigs[0]) < start_s + 100)
+        run(0.01);
+    return rig_now(&world.rigs[0]) - start_s;
+}
+
+/* So many are there at any time. */
+static double seconds_for_clients(void)
+{
+    const double start_s = rig_now(&world.rigs[0]);
+    int begun = 0;
+    while (completed() < CALLS && rig_now(&world.rigs[0]) < start_s + 100) {
+        while (begun < CALLS && begun < CLIENTS + (int)completed())
+            begun++, begin_call("");
+        run(0.001);
+    }
+    return rig_now(&world.rigs[0]) - start_s;
+}
+
+/* 100 calls on 8 slots take 13 rounds of 0.5 s, which is 1.04 times the ideal of slots that are never idle.
+ */
+static void check(const char *problems, double work_flop, double (*seconds)(void))
+{
+    open_world(problems, work_flop);
+    const double took_s = seconds();
+    print_message("# %g s, ideal %g s; placed %llu %llu %llu %llu\n", took_s, IDEAL_S,
+                  (unsigned long long)world.placed[0], (unsigned long long)world.placed[1],
+                  (unsigned long long)world.placed[2], (unsigned long long)world.placed[3]);
+    assert_int_equal(world.refused, 0);
+    assert_true(took_s <= 1.15 * IDEAL_S);
+    close_world();
+}
+
+static void many_at_once_spread_when_hardly_any_work_is_declared(void **state)
+{
+    (void)state;
+    check(NAP("    work 2*n\n"), 2, seconds_for_all_at_once);
+}
+
+static void many_at_once_spread_when_no_work_is_declared(void **state)
+{
+    (void)state;
+    check(NAP(""), 0, seconds_for_all_at_once);
+}
+
+static void clients_fill_all_slots_when_hardly_any_work_is_declared(void **state)
+{
+    (void)state;
+    check(NAP("    work 2*n\n"), 2, seconds_for_clients);
+}
+
+static void clients_fill_all_slots_when_no_work_is_declared(void **state)
+{
+    (void)state;
+    check(NAP(""), 0, seconds_for_clients);
+}
+
+static void clients_fill_all_slots_when_far_too_much_work_is_declared(void **state)
+{
+    (void)state;
+    check(NAP("    work 1e12*n\n"), 1e12, seconds_for_clients);
+}
+
+/* The servers where it was not called look a thousand times quicker by its description. */
+static void a_server_that_was_called_is_not_left_idle_for_those_that_were_not(void **state)
+{
+    (void)state;
+    open_world(NAP("    work 2*n\n"), 2);
+    begin_call("A");
+    run(2);
+    memset(world.placed, 0, sizeof world.placed);
+    for (int i = 0; i < SERVERS * SLOTS; i++) {
+        begin_call("");
+        run(0.01);
+    }
+    for (int i = 0; i < SERVERS; i++)
+        assert_int_equal(world.placed[i], SLOTS);
+    close_world();
+}
+
+/* Calls of 20 us: nothing is known to wait for, and yet the shorter line is the better one. */
+static void the_line_counts_though_every_call_is_thought_to_cost_nothing(void **state)
+{
+    (void)state;
+    open_world(NAP("    work 2*n\n"), 2);
+    for (int i = 0; i < SERVERS; i++) {
+        world.rigs[i].pool.least_s = 1e-6;
+        begin_call(names[i]);
+    }
+    run(2); /* all servers have reported that calls take no time */
+    memset(world.placed, 0, sizeof world.placed);
+    for (int i = 0; i < SERVERS; i++)
+        world.rigs[i].pool.least_s = NAP_S; /* these do */
+    for (int i = 0; i < 40; i++)
+        begin_call("");
+    run(0.01);
+    for (int i = 0; i < SERVERS; i++)
+        assert_true(world.placed[i] >= 8 && world.placed[i] <= 12);
+    close_world();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_at_once_spread_when_hardly_any_work_is_declared),
+        cmocka_unit_test(many_at_once_spread_when_no_work_is_declared),
+        cmocka_unit_test(clients_fill_all_slots_when_hardly_any_work_is_declared),
+        cmocka_unit_test(clients_fill_all_slots_when_no_work_is_declared),
+        cmocka_unit_test(clients_fill_all_slots_when_far_too_much_work_is_declared),
+        cmocka_unit_test(a_server_that_was_called_is_not_left_idle_for_those_that_were_not),
+        cmocka_unit_test(the_line_counts_though_every_call_is_thought_to_cost_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
