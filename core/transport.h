@@ -56,7 +56,8 @@ struct endpoint_ops {
     void (*chunk_done)(void *self, const struct message *header, bool write, struct chunk_area *area,
                        bool complete);
     /* The connection is closed on which pieces of that session came. Its sender may be dead, or come again on
-     * another one. Not every transport can tell. NULL: never. */
+     * another one. With sequence 0: the connection is closed, or the machine at its other end is cut off, on
+     * which the client has waited for its sessions. Not every transport can tell. NULL: never. */
     void (*parted)(void *self, const struct session_id *session);
     /* The connection is closed on which posts of that node came (of `from` its name and its incarnation are
      * told): its process may have ended, or dial again. Of what is posted from in here it is known at once

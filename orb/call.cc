@@ -136,9 +136,28 @@ void CallUpcall::run()
     }
     if (!answered) {
         endpoint.flush();
+        note_asker();
         wait();
     }
     reply_encode(&body, kind, call.reply, endpoint.transport.message_bytes);
+}
+
+/* Also behind the answer: it may reach nobody. */
+void CallUpcall::note_asker()
+{
+    const struct message &request = call.request;
+    struct session_id client = {};
+    if (request.kind == MESSAGE_CALL)
+        client = request.call.session;
+    else if (request.kind == MESSAGE_RUN)
+        client = request.run.session;
+    else if (request.kind == MESSAGE_FOLLOW)
+        client = request.follow.session;
+    else if (request.kind == MESSAGE_AWAIT)
+        client.client_high = request.await.client_high, client.client_low = request.await.client_low;
+    else
+        return;
+    presence_note_asker(endpoint, handle.connection(), client);
 }
 
 int64_t CallUpcall::deadline_ns() const

@@ -46,6 +46,7 @@ class CallUpcall : public Upcall
     void marshalReturnedValues(cdrStream &stream) override;
 
   private:
+    void note_asker();
     void wait();
     void abandon();
     int64_t deadline_ns() const;
@@ -87,6 +88,8 @@ struct message *chunk_reply(uint64_t length);
 
 /* limits.cc: whether the peer's end of the connection is closed. */
 bool connection_is_gone(omni::giopConnection *connection);
+/* Of a TCP connection that is closed: not by this side first, which closes what is idle. */
+bool connection_left_by_peer(omni::giopConnection *connection);
 /* limits.cc: of its socket; -1. */
 int connection_descriptor(omni::giopConnection *connection);
 

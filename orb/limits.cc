@@ -46,6 +46,11 @@ enum flag : CORBA::ULong {
     CLOSED = 1U << 26    /* its descriptor has been shut down: its thread will notice */
 };
 
+/* A machine that is cut off answers nothing. The kernel asks a silent peer every fifth of this time, and a
+ * peer that acknowledged nothing for all of it counts as gone. A process that is stopped is not gone: its
+ * kernel answers. */
+static const int64_t LEAST_SILENCE_MS = 3000, MOST_SILENCE_MS = 25000;
+
 /* A reply that nobody takes is no service any more after this. */
 static const int64_t STUCK_MS = 2000;
 
@@ -101,11 +106,23 @@ static bool may_log()
 
 /* The kernel gives up a connection whose peer does not take what is sent: with that, small replies need no
  * deadline of their own, which would cost three system calls each. */
-static void limit_sending(omni::giopConnection *connection)
+static void limit_sending(int fd)
 {
     const unsigned int patience_ms = (unsigned)state.limits.stalled_ms;
-    setsockopt(Holder::descriptor(connection), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms,
-               sizeof patience_ms);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof patience_ms);
+}
+
+static unsigned silence_of_the_gone_ms()
+{
+    return (unsigned)std::max(LEAST_SILENCE_MS, std::min<int64_t>(state.limits.stalled_ms, MOST_SILENCE_MS));
+}
+
+static void keep_asking(int fd)
+{
+    const int yes = 1, fifth_s = std::max(1, (int)silence_of_the_gone_ms() / 5000);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &fifth_s, sizeof fifth_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &fifth_s, sizeof fifth_s);
 }
 
 /* ---- who does least ---- */
@@ -273,7 +290,8 @@ static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConn
             return refuse(info, all, "in all");
     }
     info.strand.flags |= ACCEPTED;
-    limit_sending(info.strand.connection);
+    limit_sending(Holder::descriptor(info.strand.connection));
+    keep_asking(Holder::descriptor(info.strand.connection));
     watch_newcomer(info.strand);
     return true;
 }
@@ -387,11 +405,38 @@ void limits_stop()
     state.newcomers.clear();
 }
 
+static bool tcp_state(int fd, struct tcp_info &info)
+{
+    socklen_t length = sizeof info;
+    info = {};
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0;
+}
+
+/* Whether the machine at the other end is cut off, of which the connection itself knows nothing yet. */
+static bool is_cut_off(int fd)
+{
+    struct tcp_info info;
+    const unsigned silence_ms = silence_of_the_gone_ms();
+    return tcp_state(fd, info) && info.tcpi_last_ack_recv >= silence_ms &&
+           info.tcpi_last_data_recv >= silence_ms;
+}
+
 bool connection_is_gone(omni::giopConnection *connection)
 {
     struct pollfd poll_for = {Holder::descriptor(connection), POLLRDHUP, 0};
-    return poll_for.fd >= 0 && poll(&poll_for, 1, 0) == 1 &&
-           (poll_for.revents & (POLLRDHUP | POLLHUP | POLLERR));
+    if (poll_for.fd < 0)
+        return false;
+    if (poll(&poll_for, 1, 0) == 1 && (poll_for.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+        return true;
+    return is_cut_off(poll_for.fd);
+}
+
+bool connection_left_by_peer(omni::giopConnection *connection)
+{
+    struct tcp_info info;
+    return tcp_state(Holder::descriptor(connection), info) && info.tcpi_state != TCP_FIN_WAIT1 &&
+           info.tcpi_state != TCP_FIN_WAIT2 && info.tcpi_state != TCP_CLOSING &&
+           info.tcpi_state != TCP_TIME_WAIT;
 }
 
 int connection_descriptor(omni::giopConnection *connection)

@@ -36,7 +36,9 @@ struct Company {
     omni::giopStrand *strand = nullptr; /* the connection's; there as long as that is held */
     std::weak_ptr<Endpoint> endpoint;   /* the port that it came to */
     std::vector<session_id> movers;
-    std::string speaker; /* "": nobody has posted */
+    bool has_asker = false;
+    session_id asker = {}; /* the client, with sequence 0 */
+    std::string speaker;   /* "": nobody has posted */
     uint64_t incarnation = 0;
 };
 
@@ -65,6 +67,8 @@ static void tell_node(Endpoint &endpoint, const Company &gone)
     const struct envelope from = {gone.speaker.c_str(), gone.incarnation, 0, "", ""};
     for (const struct session_id &session : gone.movers)
         endpoint.ops.parted(endpoint.self, &session);
+    if (gone.has_asker)
+        endpoint.ops.parted(endpoint.self, &gone.asker);
     if (gone.speaker.empty())
         return;
     endpoint.outbox.doubt(true);
@@ -96,6 +100,7 @@ static void let_go(Connections::iterator at, std::vector<Company> &gone)
     omni::giopConnection *const connection = at->first;
     omni::giopStrand *const strand = at->second.strand;
     epoll_ctl(state.epoll, EPOLL_CTL_DEL, connection_descriptor(connection), nullptr);
+    at->second.has_asker = at->second.has_asker && connection_left_by_peer(connection);
     gone.push_back(std::move(at->second));
     state.connections.erase(at);
     if (strand->deletePending()) /* the ORB has let go of it */
@@ -104,7 +109,7 @@ static void let_go(Connections::iterator at, std::vector<Company> &gone)
         connection->decrRefCount();
 }
 
-/* With both locks: those that the ORB serves no more. */
+/* With both locks: those that the ORB serves no more, and those whose machine is cut off. */
 static void look(std::vector<Company> &gone)
 {
     std::unordered_set<const omni::giopConnection *> served;
@@ -112,7 +117,7 @@ static void look(std::vector<Company> &gone)
         served.insert(static_cast<omni::giopStrand *>(p)->connection);
     for (auto at = state.connections.begin(); at != state.connections.end();) {
         const auto next = std::next(at);
-        if (!served.count(at->first))
+        if (!served.count(at->first) || (at->second.has_asker && connection_is_gone(at->first)))
             let_go(at, gone);
         at = next;
     }
@@ -249,6 +254,18 @@ void presence_note_mover(Endpoint &endpoint, omni::giopConnection *connection,
         if (movers.size() == MOST_SESSIONS)
             movers.erase(movers.begin());
         movers.push_back(session);
+    });
+}
+
+void presence_note_asker(Endpoint &endpoint, omni::giopConnection *connection,
+                         const struct session_id &session)
+{
+    if (!connection || !endpoint.ops.parted)
+        return;
+    note(endpoint, connection, [&session](Company &company) {
+        company.has_asker = true;
+        company.asker.client_high = session.client_high;
+        company.asker.client_low = session.client_low;
     });
 }
 

@@ -14,6 +14,10 @@
 /* A piece of that session has come on it. */
 void presence_note_mover(Endpoint &endpoint, omni::giopConnection *connection,
                          const struct session_id &session);
+/* A client waits on it for an answer about its sessions. When its machine is cut off, or the client closes
+ * the connection, endpoint_ops.parted is told with sequence 0: of the client, and of none of its sessions. */
+void presence_note_asker(Endpoint &endpoint, omni::giopConnection *connection,
+                         const struct session_id &session);
 /* Posts of that node, that incarnation of it, come on it. */
 void presence_note_speaker(Endpoint &endpoint, omni::giopConnection *connection, const struct envelope &from);
 

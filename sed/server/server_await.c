@@ -390,7 +390,7 @@ void server_on_await(struct server *server, struct call *call, const struct mess
     struct client *client = client_find(&server->sessions, await->client_high, await->client_low);
     struct message *reply = message_create(MESSAGE_AWAIT_REPLY);
     if (client) {
-        client->seen_ns = server_now(server);
+        server_client_heard(server, client);
         server_data_client_seen(server, client->key);
         if (await->n_sessions > 0)
             end_await(client);

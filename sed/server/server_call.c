@@ -38,7 +38,8 @@ struct session *server_find_session(struct server *server, const struct session_
                   session_id_text(id, text));
         return NULL;
     }
-    session->heard_ns = session->client->seen_ns = server_now(server);
+    session->heard_ns = server_now(server);
+    server_client_heard(server, session->client);
     server_data_client_seen(server, session->client->key);
     return session;
 }

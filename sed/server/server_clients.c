@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients that are gone. The one truthful sign is that a connection on which a client waits, or moves data,
- * is closed: a process that ends closes all of its own. A client that lives comes back on another one, so its
- * sessions end only when nothing was heard of it for the orphan lease. One that only pauses, or waits
- * for nothing here, closes no connection that it waits on and loses nothing.
+ * Clients that are gone. The one truthful sign is that a connection on which a client waits, has waited, or
+ * moves data, is closed or cut off: a process that ends closes its connections, and a machine that is cut off
+ * does not answer the kernel's questions any more. A client that lives comes back on another connection, so
+ * its sessions end only when nothing was heard of the client for the orphan lease. During the lease its
+ * queued sessions are not begun. A client that only pauses closes no connection, and loses nothing.
  *
  * The server itself may have paused for longer than the lease, with what the client said unread: that a lease
  * is over is found twice, SECOND_LOOK_NS apart, before it counts.
@@ -33,11 +34,63 @@ void server_part_session(struct server *server, struct session *session)
     server_set_timer(server, session);
 }
 
+static bool outlives(const struct session *session)
+{
+    /* What has not got all its arguments will not get them any more. */
+    return session->dropped || (session->detached && session->state != SESSION_RECEIVING);
+}
+
+/* A client with such a session waits for it here, or is about to. */
+static bool has_unfinished(const struct client *client)
+{
+    const struct session *session;
+    DL_FOREACH(client->sessions, session)
+    {
+        if (!session_has_ended(session) && !outlives(session))
+            return true;
+    }
+    return false;
+}
+
+/* It waits on a connection that is there, as far as is known. */
+static bool waits(const struct client *client)
+{
+    const struct session *session;
+    if (client->await)
+        return true;
+    DL_FOREACH(client->sessions, session)
+    {
+        if (session->waiters)
+            return true;
+    }
+    return false;
+}
+
+static bool is_lost(const struct client *client)
+{
+    return client->lost_ns != 0 && client->seen_ns <= client->lost_ns && !waits(client);
+}
+
+bool server_holds_back(const struct session *session)
+{
+    return session->client && is_lost(session->client) && !outlives(session);
+}
+
+void server_client_heard(struct server *server, struct client *client)
+{
+    client->seen_ns = server_now(server);
+    if (client->lost_ns != 0)
+        look_by(server, client->seen_ns);
+    client->lost_ns = 0;
+}
+
 void server_on_parted(void *self, const struct session_id *id)
 {
     struct server *server = self;
     struct client *client = client_find(&server->sessions, id->client_high, id->client_low);
     struct session *session;
+    if (client && id->sequence == 0 && has_unfinished(client))
+        server_client_lost(server, client);
     DL_FOREACH(client ? client->sessions : NULL, session)
     {
         if (session->id.sequence == id->sequence && session->id.secret == id->secret)
@@ -66,12 +119,6 @@ void server_give_up_session(struct server *server, struct session *session)
     } else {
         server_stop_session(server, session, ESP_CANCELLED);
     }
-}
-
-static bool outlives(const struct session *session)
-{
-    /* What has not got all its arguments will not get them any more. */
-    return session->dropped || (session->detached && session->state != SESSION_RECEIVING);
 }
 
 static void give_up(struct server *server, struct client *client)
@@ -104,7 +151,7 @@ void server_give_up_orphans(struct server *server)
             continue;
         int64_t due_ns = client->doubted_ns != 0 ? client->doubted_ns + SECOND_LOOK_NS
                                                  : client->lost_ns + server->options.orphan_lease_ns;
-        if (client->seen_ns > client->lost_ns) { /* it came back */
+        if (!is_lost(client)) { /* it came back */
             client->lost_ns = 0;
         } else if (now_ns < due_ns) {
             look_by(server, due_ns);

@@ -110,17 +110,35 @@ static void started(struct server *server, struct session *session)
     server_set_timer(server, session);
 }
 
+/* They are back in the line, each where it was in the line of its client. */
+static void put_back(struct server *server, struct queue_entry *held)
+{
+    while (held) {
+        struct queue_entry *last = held->prev;
+        struct session *session = (struct session *)((char *)last - offsetof(struct session, queued));
+        DL_DELETE(held, last);
+        *last = (struct queue_entry){0};
+        queue_push_front(&server->queue, &session_share_of(session)->run, last);
+    }
+}
+
 void server_dispatch(struct server *server)
 {
+    struct queue_entry *held = NULL;
     while (server->queue.length > 0 && server->retry_ns == 0) {
         uint64_t job_id;
         struct esp_error error;
         struct slot *slot = server_take_slot(server, &job_id);
         if (!slot)
-            return;
+            break;
         struct queue_entry *entry = queue_pop(&server->queue);
         struct session *session = (struct session *)((char *)entry - offsetof(struct session, queued));
         bool wait;
+        if (server_holds_back(session)) {
+            server_free_slot(server, slot);
+            DL_APPEND(held, entry);
+            continue;
+        }
         enum esp_status status = server_kept_take(server, session, &wait, &error);
         if (status == ESP_OK && wait) {
             server_free_slot(server, slot);
@@ -141,6 +159,7 @@ void server_dispatch(struct server *server)
             server_end_session(server, session, SESSION_FAILED, &error);
         }
     }
+    put_back(server, held);
 }
 
 /* ---- memory ---- */

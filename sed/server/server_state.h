@@ -330,6 +330,10 @@ struct call *server_dissolve_waiter(struct waiter *waiter);
 
 /* The connection on which it waited, or moved data, is closed. NULL: nothing to do. */
 void server_client_lost(struct server *server, struct client *client);
+/* Something was heard of the client. What was held back is begun with the next tick. */
+void server_client_heard(struct server *server, struct client *client);
+/* Whether the session is not to be begun now, as its client may be gone. */
+bool server_holds_back(const struct session *session);
 /* The connection is closed on which the session's arguments came: if they are not all there, its client has a
  * moment to come again. */
 void server_part_session(struct server *server, struct session *session);

@@ -133,6 +133,100 @@ static void who_breaks_off_in_a_transfer_gives_its_memory_back(void **state)
     assert_int_equal(rig_counts(&rig).memory_used, 0);
 }
 
+/* The transport says that a connection is closed on which the client has waited. */
+static void connection_closes(uint64_t client)
+{
+    struct session_id id = rig_session(client, 0);
+    endpoint_enter(rig.endpoint);
+    server_ops.parted(rig.server, &id);
+    endpoint_leave(rig.endpoint);
+}
+
+static void begin(uint64_t client, uint64_t sequence, double seconds, bool detached, struct answered *answer)
+{
+    struct rig_call call = {.session = rig_session(client, sequence),
+                            .oldest = 1,
+                            .problem = "task",
+                            .flop = seconds * 1e9,
+                            .detached = detached};
+    rig_call(&rig, &call, answer);
+    rig_run(&rig, 0.1);
+}
+
+/* Nobody waited at that moment: the last answer had reached nobody. */
+static void what_a_vanished_client_has_in_the_queue_is_not_begun(void **state)
+{
+    (void)state;
+    struct answered answers[4];
+    begin(1, 1, 5, false, &answers[0]);
+    begin(1, 2, 5, false, &answers[1]);
+    begin(2, 1, 5, false, &answers[2]);
+    begin(1, 3, 5, true, &answers[3]); /* a job */
+    assert_int_equal(rig.pool.started, 1);
+    connection_closes(1);
+    rig_run(&rig, 6);
+    assert_int_equal(rig.pool.started, 2); /* the other client's */
+    rig_run(&rig, 12);
+    assert_int_equal(rig.pool.started, 3); /* the job lives on */
+    rig_run(&rig, 10);
+    assert_int_equal(rig.pool.started, 3);
+    uint64_t sequence = 2;
+    struct answered answer;
+    rig_await(&rig, 1, 1, &sequence, 1, 1000, &answer);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answer.state, SESSION_CANCELLED);
+    assert_int_equal(answer.outcome, ESP_UNREACHABLE);
+    assert_int_equal(rig_counts(&rig).queued, 0);
+}
+
+static void who_comes_back_has_its_place_in_the_queue(void **state)
+{
+    (void)state;
+    struct answered answers[3], back;
+    uint64_t sequences[] = {2, 3};
+    begin(1, 1, 5, false, &answers[0]);
+    begin(1, 2, 5, false, &answers[1]);
+    begin(1, 3, 5, false, &answers[2]);
+    connection_closes(1);
+    rig_run(&rig, 6);
+    assert_int_equal(rig.pool.started, 1);
+    rig_await(&rig, 1, 1, sequences, 2, 200000, &back);
+    rig_run(&rig, 0.5);
+    assert_int_equal(rig.pool.started, 2);
+    rig_run(&rig, 5);
+    assert_true(back.done);
+    assert_int_equal(back.sequence, 2); /* in the old order */
+}
+
+static void a_client_that_waits_on_another_connection_is_not_missed(void **state)
+{
+    (void)state;
+    struct answered answer, waited;
+    uint64_t sequence = 1;
+    begin(1, 1, 60, false, &answer);
+    rig_await(&rig, 1, 1, &sequence, 1, 200000, &waited);
+    rig_run(&rig, 1);
+    connection_closes(1);
+    rig_run(&rig, 40);
+    assert_int_equal(rig_counts(&rig).running, 1);
+    rig_run(&rig, 30);
+    assert_int_equal(waited.state, SESSION_DONE);
+}
+
+static void who_has_all_results_may_close_its_connections(void **state)
+{
+    (void)state;
+    struct answered answer, waited;
+    uint64_t sequence = 1;
+    begin(1, 1, 1, false, &answer);
+    rig_run(&rig, 2);
+    connection_closes(1);
+    rig_run(&rig, 40);
+    rig_await(&rig, 1, 1, &sequence, 1, 1000, &waited);
+    rig_run(&rig, 0.1);
+    assert_int_equal(waited.state, SESSION_DONE);
+}
+
 int main(void)
 {
 #define PLAIN(test) cmocka_unit_test_setup_teardown(test, open_plain, close_rig)
@@ -140,6 +234,10 @@ int main(void)
         PLAIN(the_computation_of_a_client_that_is_gone_ends),
         PLAIN(who_comes_back_in_time_finds_its_computation),
         PLAIN(who_dies_in_a_short_wait_is_missed),
+        PLAIN(what_a_vanished_client_has_in_the_queue_is_not_begun),
+        PLAIN(who_comes_back_has_its_place_in_the_queue),
+        PLAIN(a_client_that_waits_on_another_connection_is_not_missed),
+        PLAIN(who_has_all_results_may_close_its_connections),
         PLAIN(what_was_said_while_the_server_paused_is_heard),
         PLAIN(a_detached_session_outlives_its_client),
         PLAIN(who_breaks_off_in_a_transfer_gives_its_memory_back),
