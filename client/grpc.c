@@ -306,7 +306,7 @@ char *grpc_error_string(grpc_error_t error_code)
         [GRPC_NOT_COMPLETED] = "the session has not ended",
         [GRPC_NONE_COMPLETED] = "no session has ended",
         [GRPC_OTHER_ERROR_CODE] = "other error",
-        [GRPC_UNKNOWN_ERROR_CODE] = "unknown error code",
+        [GRPC_UNKNOWN_ERROR_CODE] = "GRPC_UNKNOWN_ERROR_CODE", /* as GFD.52 prescribes */
         [GRPC_LAST_ERROR_CODE] = "last error code",
     };
     static char invalid_data[] = "invalid data (never made, or freed)"; /* grpc_data.h */

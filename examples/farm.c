@@ -75,7 +75,7 @@ int main(void)
     }
     while (started < HANDLES && start(started))
         started++;
-    while (grpc_wait_any(&session) != GRPC_NONE_COMPLETED) {
+    while (grpc_wait_any(&session), session != GRPC_SESSIONID_VOID) {
         right += finish(session);
         if (started < JOBS && start(started))
             started++;

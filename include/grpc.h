@@ -40,11 +40,14 @@
  * and grpc_error_string() returns GRPC_NOT_INITIALIZED outside grpc_initialize() .. grpc_finalize().
  * GRPC_OTHER_ERROR_CODE (memory exhausted, a null pointer where none may be, a fork) may come from each.
  * esp_last_error() in espalier.h gives the text that belongs to the last failure in the calling thread.
+ *
+ * The public headers compile as C89 with <stdint.h> and as C++98, and as every later version of both.
  */
 #ifndef GRPC_H
 #define GRPC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,8 +56,10 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* The numbers are those of the standard's reference implementation. */
-typedef enum grpc_error_e {
+/* The numbers are those of the standard's reference implementation. The type is an int, as there: programs
+ * in C++ assign numbers to it. */
+typedef int grpc_error_t;
+enum grpc_error_e {
     GRPC_NO_ERROR = 0,
     GRPC_NOT_INITIALIZED = 1,
     GRPC_ALREADY_INITIALIZED = 2,
@@ -72,7 +77,7 @@ typedef enum grpc_error_e {
     GRPC_OTHER_ERROR_CODE = 18,
     GRPC_UNKNOWN_ERROR_CODE = 19,
     GRPC_LAST_ERROR_CODE = 20
-} grpc_error_t;
+};
 
 /* A session's local name: 1, 2, 3, ... A number comes again only after 2,147,483,647 sessions. */
 typedef int grpc_sessionid_t;
@@ -81,8 +86,8 @@ typedef int grpc_sessionid_t;
 /* Lives in the caller's memory; made by grpc_function_handle_default() or _init(). The fields are the
  * library's own. A copy names the same handle. */
 typedef struct grpc_function_handle_s {
-    unsigned long long esp_number;
-    unsigned long long esp_check;
+    uint64_t esp_number;
+    uint64_t esp_check;
 } grpc_function_handle_t;
 
 /* ---- begin and end ---- */
@@ -167,27 +172,29 @@ grpc_error_t grpc_wait(grpc_sessionid_t sessionID);
  * them is invalid (nothing was waited for). */
 grpc_error_t grpc_wait_and(grpc_sessionid_t *idArray, size_t length);
 
-/* Until one of them has ended; *idPtr says which (in the order of grpc_probe_or()). GRPC_SESSION_FAILED: that
- * one failed; GRPC_INVALID_SESSION_ID; GRPC_NONE_COMPLETED with GRPC_SESSIONID_VOID: `length` is 0. */
+/* Until one of them has ended; *idPtr says which (in the order of grpc_probe_or()), and is
+ * GRPC_SESSIONID_VOID with GRPC_NO_ERROR when `length` is 0. GRPC_SESSION_FAILED: that one failed;
+ * GRPC_INVALID_SESSION_ID. */
 grpc_error_t grpc_wait_or(grpc_sessionid_t *idArray, size_t length, grpc_sessionid_t *idPtr);
 
 /* Until all sessions have ended. GRPC_SESSION_FAILED: at least one of those that no wait function had
  * reported yet failed. */
 grpc_error_t grpc_wait_all(void);
 
-/* Until any session has ended that no wait function has reported yet; in the order in which they end.
- * GRPC_SESSION_FAILED: it failed (*idPtr says which); GRPC_NONE_COMPLETED with GRPC_SESSIONID_VOID: there are
- * none left. */
+/* Until any session has ended that no wait function has reported yet; in the order in which they end. When
+ * no such session is left, *idPtr is GRPC_SESSIONID_VOID with GRPC_NO_ERROR. GRPC_SESSION_FAILED: the session
+ * failed (*idPtr says which). */
 grpc_error_t grpc_wait_any(grpc_sessionid_t *idPtr);
 
 /* ---- errors ---- */
 
-/* How the session ended: GRPC_NO_ERROR or as with grpc_call(); GRPC_NOT_COMPLETED; GRPC_INVALID_SESSION_ID.
- * esp_last_error() then has the session's text. */
+/* How the session ended: GRPC_NO_ERROR or as with grpc_call(), and esp_last_error() then has the session's
+ * text. A session that still runs has no error: GRPC_NO_ERROR (grpc_probe() tells whether it has ended).
+ * GRPC_INVALID_SESSION_ID. */
 grpc_error_t grpc_get_error(grpc_sessionid_t sessionID);
 
-/* A constant English text, never NULL; for a number that is no error code that of
- * GRPC_UNKNOWN_ERROR_CODE. Works always. Not to be written to. */
+/* A constant English text, never NULL; for a number that is no error code, and for GRPC_UNKNOWN_ERROR_CODE,
+ * the string "GRPC_UNKNOWN_ERROR_CODE". Works always. Not to be written to. */
 char *grpc_error_string(grpc_error_t error_code);
 
 /* Sessions of grpc_call_async() that failed, one by one in the order in which they did, each once; then

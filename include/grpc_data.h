@@ -34,12 +34,12 @@ extern "C" {
 #endif
 
 /* Beside the codes of grpc.h. */
-#define GRPC_INVALID_DATA ((grpc_error_t)30)
+#define GRPC_INVALID_DATA 30
 
 /* Lives in the caller's memory. The fields are the library's own. */
 typedef struct grpc_data_s {
-    unsigned long long esp_number;
-    unsigned long long esp_check;
+    uint64_t esp_number;
+    uint64_t esp_check;
 } grpc_data_t;
 
 /* Elements, as problem descriptions name them. */

@@ -124,7 +124,7 @@ EXTRA_DIST += tests/e2e/tutorial.sh
 EXTRA_DIST += tests/e2e/harness.sh tests/e2e/far_hosts.sh $(shell_tests) $(e2e_tests)
 EXTRA_DIST += tests/e2e/product.esp tests/e2e/unread.esp
 EXTRA_DIST += tests/e2e/kinds.esp tests/e2e/late.esp
-shell_tests += tests/check-architecture.t
+shell_tests += tests/check-architecture.t tests/check-headers.t
 unit_tests += tests/unit/test_problem
 tests_unit_test_problem_LDADD = util/libown.la $(UNIT_LIBS) -ldl
 

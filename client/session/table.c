@@ -223,7 +223,7 @@ grpc_error_t table_get_error(struct table *table, grpc_sessionid_t id, struct es
     pthread_mutex_lock(&table->lock);
     const struct ticket *ticket = table_find(table, id);
     if (ticket && !ticket->ended) {
-        code = GRPC_NOT_COMPLETED;
+        code = GRPC_NO_ERROR; /* a session that runs has no error yet */
     } else if (ticket) {
         code = outcome_code(table_how_it_ended(ticket, error));
     } else if (table_is_past(table, id)) {

@@ -162,7 +162,7 @@ grpc_error_t table_wait_and(struct table *table, const grpc_sessionid_t *ids, si
 grpc_error_t table_wait_or(struct table *table, const grpc_sessionid_t *ids, size_t n, grpc_sessionid_t *id,
                            struct esp_error *error)
 {
-    grpc_error_t code = n > 0 ? GRPC_INVALID_SESSION_ID : GRPC_NONE_COMPLETED;
+    grpc_error_t code = n > 0 ? GRPC_INVALID_SESSION_ID : GRPC_NO_ERROR;
     grpc_sessionid_t found = GRPC_SESSIONID_VOID;
     pthread_mutex_lock(&table->lock);
     if (n > 0 && all_valid(table, ids, n)) {
@@ -204,7 +204,7 @@ grpc_error_t table_wait_all(struct table *table, struct esp_error *error)
 
 grpc_error_t table_wait_any(struct table *table, grpc_sessionid_t *id, struct esp_error *error)
 {
-    grpc_error_t code = GRPC_NONE_COMPLETED;
+    grpc_error_t code = GRPC_NO_ERROR;
     *id = GRPC_SESSIONID_VOID;
     pthread_mutex_lock(&table->lock);
     while (!table->ended && table->running)

@@ -394,7 +394,7 @@ static void probes_tell_without_waiting(void **state)
     double c;
     assert_int_equal(grpc_call_async(&sleep, &ids[0], 3600000, &waited), GRPC_NO_ERROR);
     assert_int_equal(grpc_probe(ids[0]), GRPC_NOT_COMPLETED);
-    assert_int_equal(grpc_get_error(ids[0]), GRPC_NOT_COMPLETED);
+    assert_int_equal(grpc_get_error(ids[0]), GRPC_NO_ERROR);
     assert_int_equal(grpc_probe_or(ids, 1, &found), GRPC_NONE_COMPLETED);
     assert_int_equal(found, GRPC_SESSIONID_VOID);
     assert_int_equal(grpc_probe_or(ids, 0, &found), GRPC_NONE_COMPLETED);
@@ -441,7 +441,8 @@ static void waiting_for_one_of_several(void **state)
     assert_int_equal(grpc_wait_or(ids, 3, &found), GRPC_NO_ERROR);
     assert_int_equal(found, ids[1]);
     assert_int_equal(waited[1], 100);
-    assert_int_equal(grpc_wait_or(ids, 0, &found), GRPC_NONE_COMPLETED);
+    assert_int_equal(grpc_wait_or(ids, 0, &found), GRPC_NO_ERROR);
+    assert_int_equal(found, GRPC_SESSIONID_VOID);
     assert_int_equal(grpc_cancel_all(), GRPC_NO_ERROR);
     assert_int_equal(grpc_wait_all(), GRPC_SESSION_FAILED);
     assert_int_equal(grpc_wait_all(), GRPC_NO_ERROR);
@@ -466,7 +467,7 @@ static void wait_any_gives_each_session_once(void **state)
         seen[k] = true;
         assert_true(c[k] == k + 1);
     }
-    assert_int_equal(grpc_wait_any(&found), GRPC_NONE_COMPLETED);
+    assert_int_equal(grpc_wait_any(&found), GRPC_NO_ERROR);
     assert_int_equal(found, GRPC_SESSIONID_VOID);
     assert_int_equal(grpc_wait(ids[0]), GRPC_NO_ERROR);
 }
@@ -622,9 +623,10 @@ static void every_code_has_its_number_and_its_text(void **state)
     for (int code = 0; code <= GRPC_NONE_COMPLETED; code++)
         assert_string_not_equal(grpc_error_string((grpc_error_t)code), unknown);
     assert_string_equal(grpc_error_string(GRPC_INVALID_DATA), "invalid data (never made, or freed)");
-    assert_string_equal(grpc_error_string((grpc_error_t)14), unknown);
-    assert_string_equal(grpc_error_string((grpc_error_t)-5), unknown);
-    assert_string_equal(grpc_error_string((grpc_error_t)99), unknown);
+    assert_string_equal(unknown, "GRPC_UNKNOWN_ERROR_CODE");
+    assert_string_equal(grpc_error_string(14), unknown);
+    assert_string_equal(grpc_error_string(-5), unknown);
+    assert_string_equal(grpc_error_string(99), unknown);
 }
 
 /* ---- threads ---- */
