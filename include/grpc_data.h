@@ -83,10 +83,11 @@ typedef enum grpc_data_info_type_e {
 
 /* Describes an array. `dimensions` end with 0. `input_URIs` (NULL: none; they end with NULL): where the value
  * comes from, the first that can be read; `output_URIs`: where it goes when a call has made it, or when it is
- * transferred (a single "server:NAME" has it alone then); `modes`: one for each output, in their order (the
- * last one counts for the rest); NULL: GRPC_VOLATILE. Without outputs the first mode says how the value stays
- * on the servers that calls bring it to. A container has `dimensions` {n, 0} and no URIs. Nothing is read or
- * moved yet. GRPC_OTHER_ERROR_CODE: a URI, a mode, a type or dimensions that are none. */
+ * transferred (a single "server:NAME" has it alone then, except that a transfer leaves a "data:" input and
+ * a GRPC_STICKY value of another server where they are, and copies them); `modes`: one for each output, in
+ * their order (the last one counts for the rest); NULL: GRPC_VOLATILE. Without outputs the first mode says
+ * how the value stays on the servers that calls bring it to. A container has `dimensions` {n, 0} and no URIs.
+ * Nothing is read or moved yet. GRPC_OTHER_ERROR_CODE: a URI, a mode, a type or dimensions that are none. */
 grpc_error_t grpc_data_init(grpc_data_t *data, const char **input_URIs, const char **output_URIs,
                             grpc_data_type_t type, const size_t *dimensions, const grpc_data_mode_t *modes);
 

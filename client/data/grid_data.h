@@ -100,8 +100,11 @@ void grid_left_mode(const struct grid_data *grid, enum datum_mode *mode, uint32_
 /* A call has made the value: brings it to the outputs, and away from the call's own server where another one
  * alone is to have it. Blocks. */
 enum esp_status grid_bring_result(struct grid_data *grid, struct engine *engine, struct esp_error *error);
-/* Brings the value to the outputs, to all of them that it can go to. Blocks. The first failure. */
-enum esp_status grid_bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error);
+/* Brings the value to the outputs, to all of them that it can go to. A single server moves the value there
+ * from all others, except from an input and from a server that keeps a sticky value. Blocks. The first
+ * failure. */
+enum esp_status grid_bring_transferred(struct grid_data *grid, struct engine *engine,
+                                       struct esp_error *error);
 /* The memory that a result may go to straight away; NULL: it stays on its server first. */
 void *grid_only_memory(const struct grid_data *grid);
 

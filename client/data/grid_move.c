@@ -327,8 +327,9 @@ static const char *place_word(const struct grid_uri *uri)
     return uri->place == GRID_SERVER ? "server" : uri->place == GRID_FILE ? "file" : "memory";
 }
 
-/* One that cannot be reached keeps it from none of the others: the first of them is told. */
-enum esp_status grid_bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error)
+/* An output that cannot be reached does not keep the value from the other outputs: the first failure is told.
+ */
+static enum esp_status bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error)
 {
     enum esp_status first = ESP_OK;
     for (size_t i = 0; i < grid->outputs.n; i++) {
@@ -374,12 +375,60 @@ static enum esp_status bring_away(const struct grid_uri *only, const char *datum
                                             : data_move_as(engine, datum, only->rest, mode, flags, error);
 }
 
+static bool is_input(const struct grid_data *grid, const char *datum)
+{
+    for (size_t i = 0; i < grid->inputs.n; i++)
+        if (grid->inputs.items[i].place == GRID_DATUM && strcmp(grid->inputs.items[i].rest, datum) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a server other than `server` has the value (*elsewhere), and keeps it for ever (*sticks). */
+static enum esp_status look_elsewhere(struct engine *engine, const char *datum, const char *server,
+                                      bool *elsewhere, bool *sticks, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = datum, .after = ""}};
+    size_t n = 0;
+    *elsewhere = *sticks = false;
+    enum esp_status status = data_find(engine, datum, true, holders, &n, error);
+    for (size_t i = 0; status == ESP_OK && i < n; i++) {
+        struct message reply = {0};
+        if (strcmp(holders[i].server, server) == 0)
+            continue;
+        *elsewhere = true;
+        if (data_ask(engine, holders[i].address, &request, &reply, NULL) == ESP_OK &&
+            reply.data_reply.n > 0 && datum_mode_sticks((enum datum_mode)reply.data_reply.items[0].mode))
+            *sticks = true;
+        message_clear(&reply);
+    }
+    return status;
+}
+
+enum esp_status grid_bring_transferred(struct grid_data *grid, struct engine *engine, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    const char *server = grid_only_server(grid);
+    bool elsewhere, sticks;
+    if (!server || !holding_datum(grid->holding, datum) || is_input(grid, datum))
+        return bring_out(grid, engine, error);
+    enum esp_status status = look_elsewhere(engine, datum, server, &elsewhere, &sticks, error);
+    if (status != ESP_OK)
+        return status;
+    if (!elsewhere || sticks)
+        return bring_out(grid, engine, error);
+    enum datum_mode mode = DATUM_VOLATILE;
+    uint32_t flags = 0;
+    datum_of_grid_mode((enum datum_grid_mode)grid->outputs.items[0].mode, &mode, &flags);
+    return data_move_as(engine, datum, server, mode, flags, error);
+}
+
 enum esp_status grid_bring_result(struct grid_data *grid, struct engine *engine, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
     return grid_only_server(grid) && holding_datum(grid->holding, datum)
                ? bring_away(&grid->outputs.items[0], datum, engine, error)
-               : grid_bring_out(grid, engine, error);
+               : bring_out(grid, engine, error);
 }
 
 void *grid_only_memory(const struct grid_data *grid)

@@ -43,7 +43,7 @@ static void run(void *arg)
     if (status == ESP_OK)
         status = grid_keep(grid, transfer->engine, &error);
     if (status == ESP_OK)
-        status = grid_bring_out(grid, transfer->engine, &error);
+        status = grid_bring_transferred(grid, transfer->engine, &error);
     if (status == ESP_OK)
         holding_arrived(grid->holding, &transfer->due, holding_datum(grid->holding, datum) ? datum : "",
                         NULL);

@@ -50,7 +50,7 @@ static int make_on_a(grpc_data_t *data)
     MUST(array(data, NULL, NULL, GRPC_PERSISTENT));
     MUST(grpc_call(&mul, N, a, b, data));
     multiply(a, b, value);
-    return transfer(data, "server:B", NULL, GRPC_PERSISTENT);
+    return transfer(data, "server:A", "server:B", GRPC_PERSISTENT);
 }
 
 static int use_on_b(grpc_data_t *data)

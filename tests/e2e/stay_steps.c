@@ -288,7 +288,43 @@ static int twice(void)
     return 0;
 }
 
-/* What is to be on another server, too, comes there from the first one, and all of it goes. */
+/* A single server is to have it: it moves there from all others, a copy for a call included. */
+static int alone(void)
+{
+    grpc_function_handle_t mul;
+    grpc_data_t da;
+    const char *to_a[] = {"server:A", NULL}, *to_b[] = {"server:B", NULL};
+    const char *to_both[] = {"server:A", "server:B", NULL};
+    const grpc_data_mode_t lists[][3] = {{GRPC_VOLATILE, GRPC_VOLATILE, GRPC_END_LIST},
+                                         {GRPC_PERSISTENT, GRPC_PERSISTENT, GRPC_END_LIST}};
+    const int before = count();
+    fill(a, 5);
+    fill(b, 6);
+    multiply(a, b, expected);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(grpc_function_handle_init(&mul, (char *)"B", (char *)"product"));
+    for (int i = 0; i < 2; i++) {
+        const grpc_data_mode_t *modes = lists[i];
+        MUST(array(&da, "memory:a", NULL, modes[0]));
+        MUST(grpc_data_transfer(&da, NULL, to_a, modes));
+        HOLDS(wait_for(&da) == 0 && says(&da, GRPC_INFO_PLACES, "A"));
+        MUST(grpc_data_transfer(&da, NULL, to_b, modes));
+        HOLDS(wait_for(&da) == 0 && says(&da, GRPC_INFO_PLACES, "B"));
+        MUST(grpc_data_transfer(&da, NULL, to_both, modes));
+        HOLDS(wait_for(&da) == 0 && says(&da, GRPC_INFO_PLACES, "A B"));
+        MUST(grpc_data_transfer(&da, NULL, to_a, modes));
+        HOLDS(wait_for(&da) == 0 && says(&da, GRPC_INFO_PLACES, "A"));
+        MUST(grpc_call(&mul, N, &da, b, c));
+        HOLDS(near(c, expected));
+        MUST(grpc_data_transfer(&da, NULL, to_a, modes));
+        HOLDS(wait_for(&da) == 0 && says(&da, GRPC_INFO_PLACES, "A"));
+        MUST(grpc_data_free(&da, NULL));
+        HOLDS(becomes(before));
+    }
+    return 0;
+}
+
+/* What is to be sticky on another server, too, comes there from the first one, and all of it goes. */
 static int second(void)
 {
     grpc_data_t da;
@@ -701,6 +737,7 @@ int main(int argc, char **argv)
                  : strcmp(what, "together") == 0     ? together()
                  : strcmp(what, "twice") == 0        ? twice()
                  : strcmp(what, "second") == 0       ? second()
+                 : strcmp(what, "alone") == 0        ? alone()
                  : strcmp(what, "somewhere") == 0    ? somewhere()
                  : strcmp(what, "durable") == 0      ? durable()
                  : strcmp(what, "wrong") == 0        ? wrong()

@@ -15,6 +15,7 @@ check "what a server has dropped is sent again, if the program's memory has it s
 check "what goes in and comes out under one name does not wait for itself" timeout 20 "${steps%data_steps}stay_steps" both
 check "nor do calls of two threads that take what the other one makes" timeout 60 "${steps%data_steps}stay_steps" together
 check "what is sent to one server, and then to another, is one datum, and goes" "${steps%data_steps}stay_steps" second
+check "what a single server is to have is on that server alone" timeout 60 "${steps%data_steps}stay_steps" alone
 check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" somewhere
 check "wrong uses are told, and change nothing" timeout 60 "${steps%data_steps}stay_steps" wrong
 check "so is memory that is not there" "${steps%data_steps}stay_steps" shorter
