@@ -9,6 +9,8 @@
 #include "core/problem/texts.h"
 
 #include <inttypes.h>
+#include <link.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,16 +165,89 @@ static bool pack_characters(int fd, const struct ring_texts *texts, const char *
     return good;
 }
 
-/* Texts of its own the routine has allocated; those that came, and null, are not its own. */
-static void free_texts(const struct ring_texts *texts, char **pointers, const char *value)
+/* ---- whose memory a text is ---- */
+
+#define MOST_IMAGES 1024
+
+/* Addresses that malloc() never hands out. */
+struct foreign_ranges {
+    size_t n;
+    struct {
+        const char *from, *end;
+    } items[MOST_IMAGES + AREAS_MAX + 1];
+};
+
+static void add_range(struct foreign_ranges *ranges, const void *from, size_t bytes)
 {
+    if (ranges->n == sizeof ranges->items / sizeof *ranges->items)
+        return;
+    ranges->items[ranges->n].from = from;
+    ranges->items[ranges->n++].end = (const char *)from + bytes;
+}
+
+/* Constants and static variables of a library. */
+static int add_image(struct dl_phdr_info *image, size_t size, void *arg)
+{
+    struct foreign_ranges *ranges = arg;
+    (void)size;
+    for (unsigned i = 0; i < image->dlpi_phnum && ranges->n < MOST_IMAGES; i++)
+        if (image->dlpi_phdr[i].p_type == PT_LOAD)
+            add_range(ranges, (const char *)(image->dlpi_addr + image->dlpi_phdr[i].p_vaddr),
+                      image->dlpi_phdr[i].p_memsz);
+    return 0;
+}
+
+/* Arguments of the call, whichever of them, and what libraries have. */
+static void find_foreign(const struct ring *ring, const struct areas *areas, struct foreign_ranges *ranges)
+{
+    ranges->n = 0;
+    dl_iterate_phdr(add_image, ranges);
+    add_range(ranges, ring, offsetof(struct ring, arena) + RING_REACH + RING_GUARD_BYTES);
+    for (uint32_t i = 0; i < areas->n; i++)
+        if (areas->items[i].pages)
+            add_range(ranges, areas->items[i].pages, areas->items[i].page_bytes);
+}
+
+/* An address between two of those that malloc() aligns its blocks to is inside a block. */
+static bool may_be_allocated(const struct foreign_ranges *ranges, const char *text)
+{
+    if ((uintptr_t)text % _Alignof(max_align_t) != 0)
+        return false;
+    for (size_t i = 0; i < ranges->n; i++)
+        if (text >= ranges->items[i].from && text < ranges->items[i].end)
+            return false;
+    return true;
+}
+
+static int by_address(const void *one, const void *other)
+{
+    const uintptr_t a = *(const uintptr_t *)one, b = *(const uintptr_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Frees the texts that the routine has allocated, each of them once. Where a text lies tells whether the
+ * routine has allocated that text: what came in with any argument, and constants, belong to others. */
+static void free_texts(const struct ring *ring, const struct areas *areas, const struct ring_texts *texts,
+                       char *const *pointers)
+{
+    struct foreign_ranges ranges;
     if (texts->width)
         return;
-    faults_enter_call();
+    uintptr_t *own = malloc(texts->n * sizeof *own);
+    uint64_t n = 0;
+    if (!own)
+        return; /* the worker keeps more than it may then, and is replaced */
+    find_foreign(ring, areas, &ranges);
     for (uint64_t i = 0; i < texts->n; i++)
-        if (!value || pointers[i] < value || pointers[i] >= value + texts->bytes)
-            free(pointers[i]);
+        if (pointers[i] && may_be_allocated(&ranges, pointers[i]))
+            own[n++] = (uintptr_t)pointers[i];
+    qsort(own, n, sizeof *own, by_address);
+    faults_enter_call();
+    for (uint64_t i = 0; i < n; i++)
+        if (i == 0 || own[i] != own[i - 1])
+            free((void *)own[i]);
     faults_leave_call();
+    free(own);
 }
 
 static bool end_one(struct ring *ring, const struct areas *areas, const struct ring_texts *texts, int socket,
@@ -189,7 +264,7 @@ static bool end_one(struct ring *ring, const struct areas *areas, const struct r
     if (fd >= 0)
         close(fd);
     if (good)
-        free_texts(texts, pointers, texts->goes_in ? value_of(ring, areas, texts) : NULL);
+        free_texts(ring, areas, texts, pointers);
     else if (wrong)
         snprintf(ring->answer.trouble, sizeof ring->answer.trouble,
                  "element %" PRIu64

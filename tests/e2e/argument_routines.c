@@ -59,6 +59,17 @@ SHOWN void swap_texts(int n, char **texts)
     texts[1] = strdup("new");
 }
 
+/* Results that are a text that came in, a part of one, a constant, and one text of its own twice. */
+SHOWN void borrow_texts(int n, const char **texts, char **borrowed)
+{
+    static char kept[] = "static";
+    char *own = strdup("own text");
+    char *const results[] = {
+        (char *)texts[0], (char *)texts[0] + 1, (char *)"constant", kept, own, own, own + 4, NULL};
+    for (int i = 0; i < n; i++)
+        borrowed[i] = results[i % 8];
+}
+
 SHOWN void wrong_texts(int n, char **texts)
 {
     texts[n - 1] = (char *)8;

@@ -224,6 +224,13 @@ problem swapped "The first and the last change places"
 implementation c
     c       swap_texts(n, texts) in LIBRARY
 
+problem borrowed "Texts of others"
+    in      int n
+    in      string texts[n]
+    out     string borrowed[n]
+implementation c
+    c       borrow_texts(n, texts, borrowed) in LIBRARY
+
 problem wrong_texts "An address that leads nowhere"
     in      int n
     out     string texts[n]
@@ -408,6 +415,11 @@ check_fails 2 "numbers for strings" espalier call numbered texts='[1,2]'
 check_says "are refused" 'texts: expected strings as \["one", "two"\] or @FILE'
 check "strings that are changed" espalier call swapped texts='["a","b","c"]'
 check_says "come back" '^  c$' '^  new$' '^  a$'
+eight='["one","","","","","","",""]'
+for turn in 1 2 3; do # memory that was freed twice, or was not to be freed, ends the worker at the latest then
+    check "strings that belong to others, $turn" espalier call borrowed texts="$eight"
+    check_says "come back" '^  one$' '^  ne$' '^  constant$' '^  static$' '^  own text$' '^  text$'
+done
 check_fails 1 "a routine that gives back a wrong address" espalier call wrong_texts n=2
 check_says "is told so" "wrong_texts gave back 'texts': element 2 is not the address of a text"
 awk 'BEGIN { for (i = 0; i < 5000; i++) print i }' >words.txt
