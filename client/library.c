@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/data/buffer.h"
 #include "client/data/distant.h"
+#include "client/data/grid_data.h"
 #include "client/data/grid_transfer.h"
 #include "client/library.h"
 #include "client/arguments/callback.h"
+#include "client/session/acquainted.h"
 #include "services/nws/window_habit.h"
 #include "util/clock.h"
+#include "util/fork_lock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -67,8 +71,8 @@ static enum esp_status outside(int found, struct esp_error *error)
 {
     if (found == STATE_FORKED)
         return error_set(error, ESP_REFUSED,
-                         "this process was forked after grpc_initialize(): only its parent can use the "
-                         "library; fork before grpc_initialize()");
+                         "this process was forked after grpc_initialize(): call grpc_initialize() again, "
+                         "which begins anew without the handles and sessions of the parent");
     return error_set(error, ESP_INVALID, "grpc_initialize() has not been called, or grpc_finalize() has");
 }
 
@@ -207,16 +211,40 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
     return status;
 }
 
+/* In a forked child: leaves what the parent had to the parent. The memory is not freed, as the parent's
+ * threads may have been using any of it. */
+static enum esp_status forget_parent(struct esp_error *error)
+{
+    left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    const bool whole = fork_lock_was_free(&gate) && acquainted_after_fork() && holding_after_fork() &&
+                       buffer_after_fork() && distant_after_fork() && grid_transfers_after_fork() &&
+                       grid_after_fork();
+    if (!whole)
+        return error_set(error, ESP_REFUSED,
+                         "this process was forked while another thread was inside the library: fork when no "
+                         "call begins or ends, or before grpc_initialize()");
+    memset(&library, 0, sizeof library);
+    atomic_store(&users, 0);
+    return ESP_OK;
+}
+
 enum esp_status library_start(const struct esp_options *options, bool *again, struct esp_error *error)
 {
     int expected = STATE_DOWN;
     *again = false;
     pthread_once(&once, set_up);
+    if (atomic_load(&state) == STATE_FORKED && depth == 0)
+        expected = STATE_FORKED;
+    const bool forked = expected == STATE_FORKED;
     if (!atomic_compare_exchange_strong(&state, &expected, STATE_CHANGING)) {
         if (expected == STATE_FORKED)
             return outside(expected, error);
         *again = true;
         return error_set(error, ESP_INVALID, "the library is initialized already");
+    }
+    if (forked && forget_parent(error) != ESP_OK) {
+        atomic_store(&state, STATE_FORKED);
+        return error->status;
     }
     enum esp_status status = load(options, error);
     if (status == ESP_OK)

@@ -11,7 +11,7 @@
 
 enum esp_status state_folder(const char *name, char *path, size_t size, struct esp_error *error)
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
     int length = -1;
     if (state && *state == '/')
         length = snprintf(path, size, "%s/espalier/%s", state, name);
@@ -28,7 +28,7 @@ enum esp_status state_folder(const char *name, char *path, size_t size, struct e
 
 enum esp_status state_folder_make(char *path, struct esp_error *error)
 {
-    const char *home = getenv("HOME");
+    const char *home = secure_getenv("HOME");
     const size_t length = home ? strlen(home) : 0;
     const bool below_home = length > 0 && strncmp(path, home, length) == 0 && path[length] == '/';
     for (char *at = path + (below_home ? length : 0) + 1;; at++) {

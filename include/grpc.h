@@ -33,8 +33,11 @@
  * signals (but for sequences, espalier.h) or the locale. A process that makes only blocking calls with
  * arguments below 8 MB gets no threads from this library beyond those of the ORB.
  *
- * fork(): a child of a process that is between grpc_initialize() and grpc_finalize() can use no function of
- * this library: each fails with GRPC_OTHER_ERROR_CODE. It may exec. Fork before grpc_initialize() instead.
+ * fork(): in a child of a process that is between grpc_initialize() and grpc_finalize() every function fails
+ * with GRPC_OTHER_ERROR_CODE until the child calls grpc_initialize() again, which begins anew: without the
+ * handles, sessions and data of the parent, and on connections of its own. That fails, too, when another
+ * thread was in the middle of a call at the fork. Sequences (espalier.h) are for processes that were not
+ * forked after the first one of their parent.
  *
  * Every function returns GRPC_NO_ERROR or one of the codes named with it; any function but grpc_initialize()
  * and grpc_error_string() returns GRPC_NOT_INITIALIZED outside grpc_initialize() .. grpc_finalize().

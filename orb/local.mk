@@ -28,4 +28,12 @@ orb_test_contract_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/idl $(OMNIORB_CFLA
 orb_test_contract_CXXFLAGS = -std=c++17 -pthread -Wall -Wno-unused-variable
 orb_test_contract_LDADD = orb/liborb.la core/libcore.la util/libutil.la $(OMNIORB_LIBS)
 orb/test_contract-test_contract.$(OBJEXT): idl/espalier.hh
+
+# The client library in a program with an ORB of its own.
+check_PROGRAMS += orb/test_guest
+TESTS += orb/test_guest
+orb_test_guest_SOURCES = orb/test_guest.cc
+orb_test_guest_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS)
+orb_test_guest_CXXFLAGS = -std=c++17 -pthread -Wall
+orb_test_guest_LDADD = client/libespalier.la $(OMNIORB_LIBS)
 endif

@@ -14,11 +14,19 @@
 #include "orb/tls.h"
 
 #include <atomic>
+#include <fcntl.h>
+#include <omniORB4/internal/corbaOrb.h>
+#include <omniORB4/internal/giopStrand.h>
+#include <omniORB4/internal/orbParameters.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 static std::atomic<bool> open_now{false};
+static pid_t opened_by;               /* the process that opened the transport that is open */
+static std::string standing_security; /* of the ORB that this library has started and not destroyed */
+static bool standing_is_ours;         /* there is such an ORB */
 
 std::shared_ptr<Endpoint> OrbTransport::find(unsigned port)
 {
@@ -152,6 +160,87 @@ static void orb_set_help(struct call *base, bool (*help)(void *arg, int64_t unti
     call->changed.notify_one();
 }
 
+/* ---- an ORB that others use, too ---- */
+
+/* omniORB has one ORB in a process. It may belong to the program, which has started it before or has asked
+ * for it since, or be what a forked child has of its parent's. */
+
+/* The ORB counts its references and tells nobody: this is how C++ lets one look. */
+static int references_of(const omniOrbORB &orb);
+template <int omniOrbORB::*Count>
+struct Counted {
+    friend int references_of(const omniOrbORB &orb)
+    {
+        return orb.*Count;
+    }
+};
+template struct Counted<&omniOrbORB::pd_refCount>;
+
+static int references(const CORBA::ORB_var &orb)
+{
+    const omniOrbORB *const counted = dynamic_cast<const omniOrbORB *>(orb.in());
+    return counted ? references_of(*counted) : 0;
+}
+
+static std::string security_of(const struct orb_options *options)
+{
+    return options->tls_ca
+               ? std::string(options->tls_ca) + "\n" + options->tls_certificate + "\n" + options->tls_key
+               : "";
+}
+
+/* In a forked child: connections stay the parent's. The child lets go of their sockets, so that the other
+ * ends see when the parent closes them. False: another thread was inside the ORB at the fork. */
+static bool let_go_of_connections()
+{
+    omni_tracedmutex *const locks[] = {omni::internalLock, omni::objref_rc_lock, omni::omniTransportLock};
+    for (omni_tracedmutex *lock : locks) {
+        if (!lock)
+            continue;
+        if (!lock->trylock())
+            return false;
+        lock->unlock();
+    }
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nowhere < 0)
+        return false;
+    {
+        omni_tracedmutex_lock lock(*omni::omniTransportLock);
+        for (omni::StrandList *p = omni::giopStrand::active.next; p != &omni::giopStrand::active;
+             p = p->next) {
+            omni::giopStrand *const strand = static_cast<omni::giopStrand *>(p);
+            if (!strand->connection)
+                continue;
+            strand->state(omni::giopStrand::DYING); /* no call takes the connection any more */
+            dup3(nowhere, connection_descriptor(strand->connection), O_CLOEXEC);
+        }
+    }
+    close(nowhere);
+    return true;
+}
+
+/* Takes the ORB that there is. The program's own settings stay, except that messages and connections of this
+ * library must have room. */
+static enum esp_status adopt(OrbTransport &self, const struct orb_options *options, struct esp_error *error)
+{
+    const std::string has = standing_is_ours ? standing_security : "";
+    if (!options->client_only)
+        return error_set(error, ESP_INVALID, "omniORB runs in this process already");
+    if (security_of(options) != has)
+        return error_set(error, ESP_CONFIG,
+                         "omniORB runs in this process already, with %s certificates than the client's "
+                         "configuration names: call grpc_initialize() before CORBA::ORB_init()",
+                         has.empty() ? "fewer" : "other");
+    int argc = 0;
+    self.orb = CORBA::ORB_init(argc, nullptr, "omniORB4");
+    const CORBA::ULong bytes = (CORBA::ULong)(self.message_bytes + 65536);
+    if (omni::orbParameters::giopMaxMsgSize < bytes)
+        omni::orbParameters::giopMaxMsgSize = bytes;
+    if (omni::orbParameters::maxGIOPConnectionPerServer < CONNECTIONS_PER_SERVER)
+        omni::orbParameters::maxGIOPConnectionPerServer = CONNECTIONS_PER_SERVER;
+    return ESP_OK;
+}
+
 /* ---- the ORB ---- */
 
 static void orb_destroy(struct transport *transport)
@@ -166,11 +255,16 @@ static void orb_destroy(struct transport *transport)
         self->peers->clear();
         self->posts->clear();
         peers_stop();
-        contract_stop();
-        limits_stop();
+        if (!self->client_only) {
+            contract_stop();
+            limits_stop();
+        }
         if (self->entry_active)
             entry_deactivate();
-        self->orb->destroy();
+        if (self->references > 0 && references(self->orb) <= self->references) {
+            self->orb->destroy();
+            standing_is_ours = false;
+        }
     } catch (...) {
         orb_failure("close", nullptr, nullptr);
     }
@@ -228,8 +322,21 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
     };
 }
 
-static void start(OrbTransport &self, const struct orb_options *options, std::vector<std::string> &arguments)
+/* What the environment says is for programs that act for the user who runs them. */
+static void ignore_environment()
 {
+    std::vector<std::string> names;
+    for (char **variable = environ; *variable; variable++)
+        if (strncmp(*variable, "ORB", 3) == 0 || strncmp(*variable, "OMNIORB_", 8) == 0)
+            names.emplace_back(*variable, strcspn(*variable, "="));
+    for (const std::string &name : names)
+        unsetenv(name.c_str());
+}
+
+static void init(OrbTransport &self, const struct orb_options *options, std::vector<std::string> &arguments)
+{
+    if (getauxval(AT_SECURE))
+        ignore_environment();
     std::vector<char *> argv;
     for (std::string &argument : arguments)
         argv.push_back(&argument[0]);
@@ -240,7 +347,16 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     self.orb = CORBA::ORB_init(argc, argv.data(), "omniORB4");
     if (options->client_only)
         sigaction(SIGPIPE, &sigpipe, nullptr); /* the ORB has ignored it */
-    bool guard = options->client_only && sigpipe.sa_handler != SIG_IGN;
+    self.references = references(self.orb);
+    standing_is_ours = true;
+    standing_security = security_of(options);
+}
+
+static void start(OrbTransport &self, const struct orb_options *options)
+{
+    struct sigaction sigpipe;
+    sigaction(SIGPIPE, nullptr, &sigpipe);
+    const bool guard = options->client_only && sigpipe.sa_handler != SIG_IGN;
     const int64_t connect_ns =
         (options->connect_timeout_ms > 0 ? options->connect_timeout_ms : 2000) * NS_PER_MS;
     self.peers =
@@ -248,10 +364,11 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     self.posts =
         std::make_unique<Peers>(self.orb, &self.watchdog, connect_ns, self.tls, self.local, true, guard);
     peers_start();
+    if (options->client_only)
+        return; /* what follows is asked of all servers in the process, which are the program's */
     struct limits limits;
     limits.connections = options->connections ? options->connections : 1000;
-    if (!options->client_only)
-        limits.connections = limits_places(limits.connections);
+    limits.connections = limits_places(limits.connections);
     limits.per_peer = options->connections_per_peer ? options->connections_per_peer : 200;
     limits.first_message_ms = options->first_message_ms > 0 ? options->first_message_ms : 10000;
     limits.stalled_ms = stalled_ms(options);
@@ -271,6 +388,15 @@ static enum esp_status open_transport(const struct orb_options *options, struct 
     self->insecure = options->insecure;
     self->client_only = options->client_only;
     std::vector<std::string> arguments = orb_arguments(options, self->message_bytes);
+    if (!omniOrbORB::all_destroyed()) {
+        enum esp_status status = adopt(*self, options, error);
+        if (status != ESP_OK)
+            return status;
+        refusals_start(false, self->tls);
+        start(*self, options);
+        *transport = self.release();
+        return ESP_OK;
+    }
     if (self->tls) {
         enum esp_status status = tls_prepare(options, arguments, error);
         if (status != ESP_OK)
@@ -279,7 +405,8 @@ static enum esp_status open_transport(const struct orb_options *options, struct 
         tls_leave(arguments);
     }
     refusals_start(!options->client_only, self->tls);
-    start(*self, options, arguments);
+    init(*self, options, arguments);
+    start(*self, options);
     *transport = self.release();
     return ESP_OK;
 }
@@ -290,8 +417,17 @@ enum esp_status orb_open(const struct orb_options *options, struct transport **t
     unsigned files = !!options->tls_ca + !!options->tls_certificate + !!options->tls_key;
     if (files != 0 && files != 3)
         return error_set(error, ESP_CONFIG, "TLS needs all three of CA, certificate and key");
+    if (open_now && opened_by != getpid()) {
+        if (!let_go_of_connections())
+            return error_set(error, ESP_REFUSED,
+                             "this process was forked in the middle of a call: fork when no call is under "
+                             "way, or before grpc_initialize()");
+        peers_stop();
+        open_now = false;
+    }
     if (open_now.exchange(true))
         return error_set(error, ESP_INVALID, "one transport over the ORB per process at a time");
+    opened_by = getpid();
     enum esp_status status;
     try {
         status = open_transport(options, transport, error);

@@ -331,7 +331,8 @@ void refusals_start(bool logs, bool tls)
 
 void refusals_stop()
 {
-    omniORB::traceLevel = 0; /* what it may say yet is for nobody */
+    if (state.logs)
+        omniORB::traceLevel = 0; /* what it may say yet is for nobody */
     state.logs = false;
     state.context = nullptr;
 }

@@ -50,6 +50,7 @@ struct OrbTransport : ::transport {
     CORBA::ORB_var orb;
     size_t message_bytes = 0;
     bool tls = false, local = false, insecure = false, client_only = false;
+    int references = 0; /* to the ORB when this transport had started it; 0: the ORB is others' */
     Watchdog watchdog;
     std::unique_ptr<Peers> peers; /* for asking */
     std::unique_ptr<Peers> posts; /* on connections of their own, so that nothing overtakes a post */

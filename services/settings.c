@@ -538,17 +538,18 @@ enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, 
 
 void settings_client_path(char *path, size_t size)
 {
-    const char *named = getenv("ESPALIER_CONFIG"), *folder = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
+    const char *named = secure_getenv("ESPALIER_CONFIG"), *folder = secure_getenv("XDG_CONFIG_HOME");
+    const char *home = secure_getenv("HOME");
     if (named && *named) {
         snprintf(path, size, "%s", named);
         return;
     }
+    *path = 0;
     if (folder && *folder)
         snprintf(path, size, "%s/espalier/client.conf", folder);
-    else
-        snprintf(path, size, "%s/.config/espalier/client.conf", home ? home : "");
-    if (access(path, F_OK) != 0)
+    else if (home && *home)
+        snprintf(path, size, "%s/.config/espalier/client.conf", home);
+    if (!*path || access(path, F_OK) != 0)
         snprintf(path, size, "%s/client.conf", ESP_SYSCONFDIR);
 }
 

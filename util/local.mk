@@ -28,6 +28,7 @@ util_libutil_la_SOURCES = \
 	util/escape.h \
 	util/fingerprint.c \
 	util/fingerprint.h \
+	util/fork_lock.h \
 	util/hash.h \
 	util/log.c \
 	util/log.h \

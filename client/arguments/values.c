@@ -174,7 +174,7 @@ bool values_is_left(const struct values *values, size_t index)
 static enum esp_status make_spool(struct value_slot *slot, struct esp_error *error)
 {
     static const char name[] = "/espalier.XXXXXX";
-    const char *folder = getenv("TMPDIR");
+    const char *folder = secure_getenv("TMPDIR");
     folder = folder && *folder ? folder : "/tmp";
     size_t size = strlen(folder) + sizeof name;
     char *path = malloc(size);

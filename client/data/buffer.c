@@ -3,6 +3,7 @@
 #include "client/data/guard.h"
 #include "espalier.h"
 #include "util/segment.h"
+#include "util/fork_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -180,4 +181,9 @@ void buffer_return(const void *memory, bool well)
     if (buffer)
         buffer->written = false;
     pthread_mutex_unlock(&lock);
+}
+
+bool buffer_after_fork(void)
+{
+    return fork_lock_was_free(&lock);
 }

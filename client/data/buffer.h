@@ -30,4 +30,8 @@ bool buffer_put(void *memory, const void *from, uint64_t bytes);
  * program keeps its address and the contents as they are now, in another file. */
 void buffer_return(const void *memory, bool well);
 
+/* Before a new life of the library in a forked child. False: another thread of the parent was in the middle
+ * of a change at the fork. */
+bool buffer_after_fork(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include "services/data/transfer.h"
 #include "util/clock.h"
 #include "util/fingerprint.h"
+#include "util/fork_lock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -293,4 +294,12 @@ bool distant_outlive(struct distant *distant)
     const bool outlives = distant->outlives;
     pthread_mutex_unlock(&lock);
     return outlives;
+}
+
+bool distant_after_fork(void)
+{
+    deleted = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    deletions = 0;
+    reachable = true;
+    return fork_lock_was_free(&lock) && guard_after_fork();
 }

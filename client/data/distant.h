@@ -63,4 +63,8 @@ void distant_stop(struct engine *engine);
 /* Has servers delete what the holding has there, behind the caller's back. */
 void distant_delete(struct engine *engine, struct holding *holding);
 
+/* Forgets the threads of the parent, before a new life of the library in a forked child. False: another
+ * thread of the parent was in the middle of a change at the fork. */
+bool distant_after_fork(void);
+
 #endif

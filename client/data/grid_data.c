@@ -5,6 +5,7 @@
 #include "client/data/grid_data.h"
 #include "util/fingerprint.h"
 #include "util/random.h"
+#include "util/fork_lock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -439,4 +440,12 @@ void grid_clear(void)
     unmap(mapping);
     atomic_store(&any, false);
     pthread_mutex_unlock(&lock);
+}
+
+bool grid_after_fork(void)
+{
+    if (!fork_lock_was_free(&lock))
+        return false;
+    grid_clear();
+    return true;
 }

@@ -108,4 +108,8 @@ enum esp_status grid_bring_transferred(struct grid_data *grid, struct engine *en
 /* The memory that a result may go to straight away; NULL: it stays on its server first. */
 void *grid_only_memory(const struct grid_data *grid);
 
+/* Forgets the data of the parent, before a new life of the library in a forked child. False: another thread
+ * of the parent was in the middle of a change at the fork. */
+bool grid_after_fork(void);
+
 #endif

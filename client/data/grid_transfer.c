@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/grid_transfer.h"
 #include "client/data/data.h"
+#include "util/fork_lock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,4 +101,11 @@ void grid_drop_old(struct grid_data *grid, struct engine *engine, bool even_read
         if (!thread_pool_submit(engine->runners, &deletion->job))
             drop(deletion);
     }
+}
+
+bool grid_transfers_after_fork(void)
+{
+    ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    under_way = 0;
+    return fork_lock_was_free(&lock);
 }

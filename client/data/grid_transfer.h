@@ -18,4 +18,8 @@ void grid_drop_old(struct grid_data *grid, struct engine *engine, bool even_read
 /* Returns when none is under way in this process. */
 void grid_transfers_end(void);
 
+/* Forgets the transfers of the parent, before a new life of the library in a forked child. False: another
+ * thread of the parent was in the middle of a change at the fork. */
+bool grid_transfers_after_fork(void);
+
 #endif

@@ -2,6 +2,7 @@
 #include "client/data/guard.h"
 #include "client/data/guard_fault.h"
 #include "client/data/guard_pages.h"
+#include "util/fork_lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -390,4 +391,11 @@ void guard_forget(const void *memory, uint64_t bytes)
     if (guard_places_cut(from, to))
         guard_pages_open(from, to, NULL);
     pthread_mutex_unlock(&lock);
+}
+
+bool guard_after_fork(void)
+{
+    brought = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    serving = stopping = false;
+    return fork_lock_was_free(&lock);
 }

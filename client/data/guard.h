@@ -56,4 +56,8 @@ void guard_forget(const void *memory, uint64_t bytes);
 /* Nothing can be brought any more: a look at what is still guarded then ends the process with a message. */
 void guard_stop(void);
 
+/* Forgets the threads of the parent, before a new life of the library in a forked child. False: another
+ * thread of the parent was in the middle of a change at the fork. */
+bool guard_after_fork(void);
+
 #endif

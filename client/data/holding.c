@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/holding.h"
 #include "util/clock.h"
+#include "util/fork_lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -288,4 +289,10 @@ bool holding_is_settled(struct holding *holding)
     bool settled = !holding->due;
     pthread_mutex_unlock(&lock);
     return settled;
+}
+
+bool holding_after_fork(void)
+{
+    changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    return fork_lock_was_free(&lock);
 }

@@ -91,4 +91,8 @@ size_t holding_wait_any(struct holding *const *holdings, const size_t *ends, siz
 /* Whether none is (now). */
 bool holding_is_settled(struct holding *holding);
 
+/* Before a new life of the library in a forked child. False: another thread of the parent was in the middle
+ * of a change at the fork. */
+bool holding_after_fork(void);
+
 #endif

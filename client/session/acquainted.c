@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/acquainted.h"
 #include "core/message/message_basic.h"
+#include "util/fork_lock.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -37,4 +38,9 @@ bool acquainted_has(const char *address)
     const bool known_one = *address && has(address);
     pthread_mutex_unlock(&lock);
     return known_one;
+}
+
+bool acquainted_after_fork(void)
+{
+    return fork_lock_was_free(&lock);
 }

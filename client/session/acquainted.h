@@ -15,5 +15,8 @@
 void acquainted_note(const char *address);
 /* Whether it ever did. Any thread. */
 bool acquainted_has(const char *address);
+/* Before a new life of the library in a forked child. False: another thread of the parent was in the middle
+ * of a change at the fork. */
+bool acquainted_after_fork(void);
 
 #endif

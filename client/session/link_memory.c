@@ -24,7 +24,7 @@
 
 void link_memory_path(char *path, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int n = 0;
     *path = 0;
     if (cache && *cache == '/')
