@@ -5,6 +5,7 @@
 #include "client/abstract/abstract.h"
 #include "client/arguments/invocation_data.h"
 #include "client/library.h"
+#include "client/room.h"
 #include "client/session/package.h"
 #include "client/session/past.h"
 #include "client/session/start.h"
@@ -135,10 +136,11 @@ static enum esp_status gather(struct library *library, grpc_function_handle_t *h
         return error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
     if (!arguments && n_arguments > 0)
         return error_set(error, ESP_INVALID, "expected %zu arguments, found NULL", n_arguments);
+    const struct room room = {library->engine, (*used)->server};
     enum esp_status status =
-        invocation_from_vector(invocation, (*used)->function, arguments, n_arguments, error);
+        invocation_from_vector(invocation, (*used)->function, &room, arguments, n_arguments, error);
     if (status != ESP_OK)
-        return status;
+        return function_tell_signatures((*used)->function, error);
     status =
         invocation_find_data(invocation, library->engine, start_until_ns(library, *used, options), error);
     if (status != ESP_OK)

@@ -106,35 +106,13 @@ static enum esp_status check_given(const struct problem *problem, const void *co
                      first, list);
 }
 
-/* Everything the agents are told of a call, without a call. The shapes are told too. */
-static enum esp_status make_request(const struct function *function, const struct fast_call *call,
-                                    const struct number *fills, struct arena *arena, struct request *request,
-                                    struct esp_error *error)
+enum esp_status forecast_request(const struct function *function, const struct number *scope,
+                                 const struct shape *shapes, struct arena *arena, struct request *request,
+                                 struct esp_error *error)
 {
     const struct problem *problem = function->problem;
-    unsigned char raw[PROBLEM_MAX_ARGUMENTS][16] = {{0}};
-    const void *inputs[PROBLEM_MAX_ARGUMENTS] = {NULL};
-    struct number scope[PROBLEM_MAX_ARGUMENTS];
-    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
     uint64_t extra = 0;
-    enum esp_status status = ESP_OK;
-    if (problem->abstract)
-        return error_set(error, ESP_INVALID, "%s is abstract: ask for the problems that it leads to",
-                         problem->name);
-    for (uint32_t i = 0; i < problem->n_arguments; i++)
-        if (problem->arguments[i].type == TYPE_STATE)
-            inputs[i] = raw[i]; /* no size depends on which one it is */
-    for (size_t i = 0; status == ESP_OK && i < call->n_values; i++)
-        status = store_value(problem, &call->values[i], raw, inputs, error);
-    if (status == ESP_OK)
-        status = check_given(problem, inputs, error);
-    if (status == ESP_OK)
-        status = problem_bind(problem, inputs, scope, shapes, error);
-    for (uint32_t i = 0; status == ESP_OK && fills && i < problem->n_arguments; i++)
-        if (fills[i].kind != NUMBER_UNKNOWN)
-            scope[i] = fills[i];
-    if (status == ESP_OK)
-        status = problem_work(problem, scope, &request->work_flop, error);
+    enum esp_status status = problem_work(problem, scope, &request->work_flop, error);
     if (status == ESP_OK)
         status = problem_memory(problem, scope, &extra, error);
     if (status != ESP_OK)
@@ -165,6 +143,35 @@ static enum esp_status make_request(const struct function *function, const struc
                                       .real = scope[i].real};
     }
     return ESP_OK;
+}
+
+/* Everything the agents are told of a call, without a call. */
+static enum esp_status make_request(const struct function *function, const struct fast_call *call,
+                                    const struct number *fills, struct arena *arena, struct request *request,
+                                    struct esp_error *error)
+{
+    const struct problem *problem = function->problem;
+    unsigned char raw[PROBLEM_MAX_ARGUMENTS][16] = {{0}};
+    const void *inputs[PROBLEM_MAX_ARGUMENTS] = {NULL};
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    enum esp_status status = ESP_OK;
+    if (problem->abstract)
+        return error_set(error, ESP_INVALID, "%s is abstract: ask for the problems that it leads to",
+                         problem->name);
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].type == TYPE_STATE)
+            inputs[i] = raw[i]; /* no size depends on which one it is */
+    for (size_t i = 0; status == ESP_OK && i < call->n_values; i++)
+        status = store_value(problem, &call->values[i], raw, inputs, error);
+    if (status == ESP_OK)
+        status = check_given(problem, inputs, error);
+    if (status == ESP_OK)
+        status = problem_bind(problem, inputs, scope, shapes, error);
+    for (uint32_t i = 0; status == ESP_OK && fills && i < problem->n_arguments; i++)
+        if (fills[i].kind != NUMBER_UNKNOWN)
+            scope[i] = fills[i];
+    return status == ESP_OK ? forecast_request(function, scope, shapes, arena, request, error) : status;
 }
 
 static enum esp_status check_call(const struct fast_call *call, struct esp_error *error)
@@ -260,7 +267,7 @@ static enum esp_status bind_arguments(struct library *library, const char *probl
         status =
             error_set(error, ESP_INVALID, "%s is abstract: ask for the problems that it leads to", problem);
     if (status == ESP_OK)
-        status = invocation_from_vector(invocation, *function, arguments, n_arguments, error);
+        status = invocation_from_vector(invocation, *function, NULL, arguments, n_arguments, error);
     if (status != ESP_OK)
         return status;
     status = invocation_find_data(invocation, library->engine, CLOCK_NEVER, error);

@@ -6,10 +6,12 @@
 #define CLIENT_FORECAST_H
 
 #include "core/message/message.h"
+#include "core/problem/problem.h"
 #include "fast.h"
 
+struct arena;
 struct engine;
-struct number;
+struct function;
 struct problem;
 
 enum forecast_reach {
@@ -28,6 +30,11 @@ enum esp_status forecast_of_arguments(const char *problem, const struct esp_argu
                                       size_t n_arguments, const struct esp_call_options *options,
                                       enum forecast_reach reach, struct fast_server **servers, size_t *n,
                                       struct esp_error *error);
+
+/* What agents are told of a call with these scalars and shapes, by the description's index. */
+enum esp_status forecast_request(const struct function *function, const struct number *scope,
+                                 const struct shape *shapes, struct arena *arena, struct request *request,
+                                 struct esp_error *error);
 
 /* Which argument that value is of. ESP_INVALID: of no scalar input of the problem; which ones there are, and
  * the nearest. */

@@ -6,6 +6,7 @@
 #include "client/abstract/abstract.h"
 #include "client/arguments/invocation_data.h"
 #include "client/library.h"
+#include "client/room.h"
 #include "client/session/outcome.h"
 #include "client/session/start.h"
 
@@ -159,8 +160,11 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
     struct invocation invocation;
     va_list list;
     va_start(list, handle);
-    enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
+    const struct room room = {library->engine, used->server};
+    enum esp_status status = invocation_from_list(&invocation, used->function, &room, list, library_error());
     va_end(list);
+    if (status != ESP_OK)
+        function_tell_signatures(used->function, library_error());
     if (status == ESP_OK &&
         (status = invocation_find_data(&invocation, library->engine, start_until_ns(library, used, NULL),
                                        library_error())) != ESP_OK)
@@ -190,8 +194,11 @@ grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *s
     struct invocation invocation;
     va_list list;
     va_start(list, sessionID);
-    enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
+    const struct room room = {library->engine, used->server};
+    enum esp_status status = invocation_from_list(&invocation, used->function, &room, list, library_error());
     va_end(list);
+    if (status != ESP_OK)
+        function_tell_signatures(used->function, library_error());
     if (status == ESP_OK &&
         (status = invocation_find_data(&invocation, library->engine, start_until_ns(library, used, NULL),
                                        library_error())) != ESP_OK)

@@ -175,6 +175,8 @@ client_libclient_la_SOURCES = \
 	client/fast_rules.c \
 	client/fast_servers.c \
 	client/forecast.h \
+	client/room.c \
+	client/room.h \
 	client/grpc.c \
 	client/hierarchy.c \
 	client/library.c \

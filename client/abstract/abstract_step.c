@@ -326,7 +326,7 @@ static enum esp_status call_inside(struct abstract_run *run, const struct rule *
     } else if (*wanted) {
         options.server = wanted;
     }
-    enum esp_status status = invocation_from_vector(&invocation, handle->function, values->arguments,
+    enum esp_status status = invocation_from_vector(&invocation, handle->function, NULL, values->arguments,
                                                     values->problem->n_arguments, &why);
     if (status == ESP_OK) {
         abstract_say_kept(run, rule, step, &invocation);

@@ -156,7 +156,7 @@ enum esp_status invocation_place(struct value *value, const struct argument *arg
 /* ---- checking ---- */
 
 enum esp_status invocation_from_list(struct invocation *invocation, struct function *function,
-                                     va_list arguments, struct esp_error *error)
+                                     const struct room *room, va_list arguments, struct esp_error *error)
 {
     struct binding binding;
     va_list list;
@@ -176,8 +176,10 @@ enum esp_status invocation_from_list(struct invocation *invocation, struct funct
     va_end(list);
     if (status == ESP_OK) {
         hold_enter(invocation);
-        status = invocation_bind(invocation, &binding, error);
+        status = invocation_measure(invocation, &binding, error);
     }
+    if (status == ESP_OK)
+        status = invocation_bind(invocation, &binding, room, error);
     if (status != ESP_OK)
         invocation_release(invocation);
     return status;

@@ -13,6 +13,8 @@
 #include "core/problem/section.h"
 #include <stdarg.h>
 
+struct room; /* client/room.h */
+
 /* How a value lies in the caller's memory. */
 enum value_form {
     VALUE_MEMORY,   /* elements: scalars by address, arrays */
@@ -86,14 +88,16 @@ struct invocation {
 };
 
 /* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.
- * ESP_INVALID names the argument and what is wrong with it. The invocation is then empty. */
+ * Contents of arrays are read only after all extents were compared and, with `room` (NULL: without),
+ * room_check() has said that a server can hold them. ESP_INVALID names the argument and what is wrong with
+ * it; else as room_check(). The invocation is then empty. */
 enum esp_status invocation_from_list(struct invocation *invocation, struct function *function,
-                                     va_list arguments, struct esp_error *error);
+                                     const struct room *room, va_list arguments, struct esp_error *error);
 
 /* The same from a vector with one entry for each passed argument. */
 enum esp_status invocation_from_vector(struct invocation *invocation, struct function *function,
-                                       const struct esp_argument *arguments, size_t n_arguments,
-                                       struct esp_error *error);
+                                       const struct room *room, const struct esp_argument *arguments,
+                                       size_t n_arguments, struct esp_error *error);
 
 /* What problem_bind() wants of a call that was made before, of whose inputs only plain scalars are known:
  * texts and files were there, and no expression looks into them. Both have PROBLEM_MAX_ARGUMENTS. */

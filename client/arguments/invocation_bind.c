@@ -6,6 +6,7 @@
 #include "client/arguments/contents.h"
 #include "client/arguments/invocation_fill.h"
 #include "client/arguments/invocation_hold.h"
+#include "client/room.h"
 #include "core/problem/texts.h"
 
 #include <stdlib.h>
@@ -161,11 +162,18 @@ static enum esp_status take_home(struct invocation *invocation, const struct val
     return ESP_OK;
 }
 
+enum esp_status invocation_measure(struct invocation *invocation, struct binding *binding,
+                                   struct esp_error *error)
+{
+    return problem_bind(invocation->function->problem, binding->inputs, binding->scope, binding->shapes,
+                        error);
+}
+
 enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
-                                struct esp_error *error)
+                                const struct room *room, struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;
-    enum esp_status status = problem_bind(problem, binding->inputs, binding->scope, binding->shapes, error);
+    enum esp_status status = room_check(room, invocation->function, binding->scope, binding->shapes, error);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
         if (is_array_or_number(value))

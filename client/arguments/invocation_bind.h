@@ -32,9 +32,12 @@ enum esp_status invocation_place(struct value *value, const struct argument *arg
 
 /* ---- client/arguments/invocation_bind.c ---- */
 
-/* With the scalar inputs known: sizes, preconditions, cost. */
+/* With the scalar inputs known: sizes and preconditions, without a look at any array. */
+enum esp_status invocation_measure(struct invocation *invocation, struct binding *binding,
+                                   struct esp_error *error);
+/* After that: contents, cost. As room_check() first. */
 enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
-                                struct esp_error *error);
+                                const struct room *room, struct esp_error *error);
 bool invocation_is_plain_scalar(const struct argument *argument);
 
 #endif

@@ -107,8 +107,8 @@ static enum esp_status explain_extents(const struct problem *problem, const stru
 }
 
 enum esp_status invocation_from_vector(struct invocation *invocation, struct function *function,
-                                       const struct esp_argument *arguments, size_t n_arguments,
-                                       struct esp_error *error)
+                                       const struct room *room, const struct esp_argument *arguments,
+                                       size_t n_arguments, struct esp_error *error)
 {
     struct binding binding;
     struct esp_argument completed[ESP_MAX_ARGUMENTS];
@@ -144,14 +144,16 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
     }
     if (status == ESP_OK) {
         hold_enter(invocation);
-        status = invocation_bind(invocation, &binding, error);
+        status = invocation_measure(invocation, &binding, error);
     }
-    const bool bound = status == ESP_OK;
+    const bool measured = status == ESP_OK;
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++)
         status = check_extents(invocation_argument(invocation, &invocation->values[i]),
                                &binding.shapes[invocation->values[i].index], &arguments[i], error);
-    if (status == ESP_INVALID && bound)
+    if (status == ESP_INVALID && measured)
         status = explain_extents(function->problem, binding.scope, arguments, error);
+    if (status == ESP_OK)
+        status = invocation_bind(invocation, &binding, room, error);
     if (status != ESP_OK)
         invocation_release(invocation);
     return status;

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "client/arguments/values_random.h"
+#include "client/room.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 #include "util/random.h"
@@ -250,6 +251,35 @@ static enum esp_status make_elements(struct values *values, size_t index, struct
     return status;
 }
 
+/* A large array is made only when some server can hold the call that it is for. */
+static enum esp_status check_room(const struct values *values, size_t index, struct esp_error *error)
+{
+    const struct problem *problem = values->described->problems[0];
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const int64_t *known[PROBLEM_MAX_ARGUMENTS] = {NULL};
+    uint32_t n_known[PROBLEM_MAX_ARGUMENTS] = {0};
+    struct number numbers[PROBLEM_MAX_ARGUMENTS];
+    int64_t dims[ESP_MAX_DIMS];
+    struct asked asked;
+    struct esp_error unimportant;
+    double bytes = (double)esp_type_size(formal->type);
+    enum esp_status status = read_asked(formal, values->slots[index].random, &asked, error);
+    if (status == ESP_OK)
+        status = find_extents(values, index, &asked, dims, error);
+    if (status != ESP_OK)
+        return status;
+    for (unsigned d = 0; d < formal->n_dims; d++)
+        bytes *= (double)dims[d];
+    if (bytes < (double)ROOM_LARGE_BYTES)
+        return ESP_OK;
+    known_scalars(values, numbers);
+    known[values_described_index(values, index)] = dims;
+    n_known[values_described_index(values, index)] = formal->n_dims;
+    if (problem_infer(problem, known, n_known, numbers, &unimportant) != ESP_OK)
+        return ESP_OK; /* what is wrong is told when everything is given */
+    return room_check_scalars(problem->name, numbers, error);
+}
+
 enum esp_status values_make_random(struct values *values, bool sizes_are_known, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
@@ -258,6 +288,10 @@ enum esp_status values_make_random(struct values *values, bool sizes_are_known, 
         if (!slot->random || slot->memory)
             continue;
         bool has_extents = slot->random[strlen(WORD)] == '(';
+        if (has_extents || sizes_are_known)
+            status = check_room(values, i, error);
+        if (status != ESP_OK)
+            return status;
         if (has_extents)
             status = make_matrix(values, i, error);
         else if (sizes_are_known)

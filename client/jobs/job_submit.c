@@ -9,6 +9,7 @@
 #include "client/jobs/job.h"
 #include "client/jobs/job_call.h"
 #include "client/library.h"
+#include "client/room.h"
 #include "client/session/start.h"
 #include "core/problem/problem_callback.h"
 
@@ -80,11 +81,12 @@ static enum esp_status submit(struct library *library, struct handle *handle,
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);
     bool was_paused = sequence_pause(); /* it goes on when the sequence is over */
+    const struct room room = {library->engine, handle->server};
     enum esp_status status =
-        invocation_from_vector(&invocation, handle->function, arguments, n_arguments, error);
+        invocation_from_vector(&invocation, handle->function, &room, arguments, n_arguments, error);
     sequence_resume(was_paused);
     if (status != ESP_OK)
-        return status;
+        return function_tell_signatures(handle->function, error);
     status = hold_for_job(&invocation, error);
     if (status == ESP_OK)
         status = invocation_find_data(&invocation, library->engine, start_until_ns(library, handle, options),

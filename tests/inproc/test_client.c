@@ -69,7 +69,7 @@ static struct session *call_copy(struct bench *bench, int n, const double *x, do
     struct session *session;
     const struct target target = {.server = "S", .address = bench->address};
     struct esp_argument arguments[3] = {{.data = &n}, {.data = (void *)x}, {.data = y}};
-    assert_int_equal(invocation_from_vector(&invocation, bench->copy, arguments, 3, &error), ESP_OK);
+    assert_int_equal(invocation_from_vector(&invocation, bench->copy, NULL, arguments, 3, &error), ESP_OK);
     assert_int_equal(session_begin(bench->engine, &invocation, &target, deadline_s, &session, &error),
                      ESP_OK);
     session_call(session);

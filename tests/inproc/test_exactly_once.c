@@ -229,7 +229,7 @@ static enum esp_status call_copy(struct world *w, int number, int n, const char 
         x[i] = number + 1000.0 * i;
         y[i] = -1;
     }
-    assert_int_equal(invocation_from_vector(&invocation, w->copy, arguments, 3, &error), ESP_OK);
+    assert_int_equal(invocation_from_vector(&invocation, w->copy, NULL, arguments, 3, &error), ESP_OK);
     assert_int_equal(session_begin(w->engine, &invocation, &target, 300, &session, &error), ESP_OK);
     session_call(session);
     const enum esp_status status = session->error.status;

@@ -328,7 +328,7 @@ static void begin_session(struct session *session, struct function *function)
     struct esp_error error;
     memset(session, 0, sizeof *session);
     session->deadline_ns = INT64_C(5000000000);
-    if (invocation_from_vector(&session->invocation, function, arguments, 5, &error) != ESP_OK)
+    if (invocation_from_vector(&session->invocation, function, NULL, arguments, 5, &error) != ESP_OK)
         fail_msg("%s", error.text);
 }
 
