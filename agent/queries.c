@@ -7,6 +7,7 @@
 #include "core/forecast/told_links.h"
 #include "util/escape.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,14 +59,51 @@ static struct message *unknown_problem(struct agent *agent, const char *problem)
                            closest ? closest : "", closest ? "?" : "");
 }
 
-static struct message *description(const struct variant *variant)
+#define SIGNATURES_BYTES 600 /* of names of servers */
+
+/* Adds ", NAME" or "NAME" for each server that has the variant, or (`others`) another variant of its name. */
+static size_t name_servers(const struct agent *agent, const struct variant *variant, bool others, char *text,
+                           size_t size)
+{
+    size_t used = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        bool has = !others && submit_knows(node, variant);
+        for (const struct variant *v = variant->name->variants; others && v; v = v->next)
+            has |= v != variant && submit_knows(node, v);
+        if (node->role != ROLE_SERVER || !has)
+            continue;
+        if (used + CAP_NAME + 8 > size)
+            return used + (size_t)snprintf(text + used, size - used, ", ...");
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", node->name);
+    }
+    return used;
+}
+
+/* Where servers have different signatures of one name, a last line of the description, a comment, tells which
+ * have which. */
+static const char *text_of(const struct agent *agent, const struct variant *variant, struct arena *arena)
+{
+    char same[SIGNATURES_BYTES] = "", others[SIGNATURES_BYTES] = "";
+    if (!variant->name || name_servers(agent, variant, true, others, sizeof others) == 0 ||
+        name_servers(agent, variant, false, same, sizeof same) == 0)
+        return arena_strdup(arena, variant->text);
+    const size_t size = strlen(variant->text) + 2 * SIGNATURES_BYTES + 100;
+    char *text = arena_alloc(arena, size);
+    if (text)
+        snprintf(text, size,
+                 "%s\n" DESCRIBE_SIGNATURES "this signature is that of %s; another one is that of %s\n",
+                 variant->text, same, others);
+    return text;
+}
+
+static struct message *description(const struct agent *agent, const struct variant *variant)
 {
     struct message *message = message_create(MESSAGE_DESCRIBE_REPLY);
     if (!message)
         return NULL;
     struct describe_reply *reply = &message->describe_reply;
     reply->digest = variant->digest;
-    reply->text = arena_strdup(&message->arena, variant->text);
+    reply->text = text_of(agent, variant, &message->arena);
     reply->servers = variant_servers(variant);
     return message;
 }
@@ -78,7 +116,7 @@ static bool describe(struct agent *agent, struct call *call, const struct descri
         return false;
     const struct message request = {.kind = MESSAGE_DESCRIBE, .describe = *asked};
     peers_reply(agent, call, &request,
-                variant ? description(variant) : unknown_problem(agent, asked->problem));
+                variant ? description(agent, variant) : unknown_problem(agent, asked->problem));
     return true;
 }
 

@@ -204,3 +204,9 @@ enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct
     const struct description *description = (const struct description *)problem;
     return invocation_complete(description->function->problem, arguments, n_arguments, error);
 }
+
+const char *describe_signatures(const struct esp_problem *problem)
+{
+    const struct description *description = (const struct description *)(const void *)problem;
+    return description->function->signatures;
+}

@@ -11,6 +11,10 @@
 enum esp_status describe_function(struct function *function, struct esp_problem **problem,
                                   struct esp_error *error);
 
+/* Which servers have this signature, and which another one of that name; NULL: all have this one. Lives as
+ * long as the problem. */
+const char *describe_signatures(const struct esp_problem *problem);
+
 /* As esp_problem_describe(), but who may know the problem and cannot be reached is not waited for: for one of
  * several ways to a result. */
 enum esp_status problem_describe_soon(const char *name, struct esp_problem **problem);

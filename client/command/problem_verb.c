@@ -3,6 +3,7 @@
 
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
+#include "client/describe.h"
 #include "client/arguments/signature.h"
 
 #include <stdio.h>
@@ -62,6 +63,8 @@ enum exit_code problem_fail(const struct command_line *command, const struct esp
     if (error->status == ESP_INVALID) {
         fputs("The problem is ", stderr);
         signature_print(problem, stderr);
+        if (describe_signatures(problem) && !strstr(error->text, describe_signatures(problem)))
+            fprintf(stderr, "Servers differ: %s.\n", describe_signatures(problem));
     }
     return code;
 }

@@ -2,6 +2,7 @@
 #include "client/session/function.h"
 #include "client/session/deadline.h"
 #include "client/session/engine.h"
+#include "core/hierarchy/catalog.h"
 #include "util/clock.h"
 
 #include <pthread.h>
@@ -77,7 +78,17 @@ void function_release(struct function *function)
     if (!function || atomic_fetch_sub_explicit(&function->users, 1, memory_order_acq_rel) != 1)
         return;
     problem_set_destroy(function->set);
+    free(function->signatures);
     free(function);
+}
+
+enum esp_status function_tell_signatures(const struct function *function, struct esp_error *error)
+{
+    const size_t length = strlen(error->text);
+    if (error->status == ESP_INVALID && function->signatures)
+        snprintf(error->text + length, sizeof error->text - length, " (%s has several signatures: %s)",
+                 function->problem->name, function->signatures);
+    return error->status;
 }
 
 #define FIRST_WAIT_MS   50
@@ -152,6 +163,11 @@ enum esp_status function_create(const char *name, const struct describe_reply *d
     if (status != ESP_OK) {
         free(function);
         return status;
+    }
+    const char *signatures = strstr(described->text, "\n" DESCRIBE_SIGNATURES);
+    if (signatures) {
+        signatures += 1 + strlen(DESCRIBE_SIGNATURES);
+        function->signatures = strndup(signatures, strcspn(signatures, "\n")); /* without it: not told */
     }
     function->digest = described->digest;
     function->servers = described->servers;

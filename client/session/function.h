@@ -16,6 +16,7 @@ struct function {
     const struct problem *problem; /* in the set */
     uint64_t digest;               /* as the hierarchy names the signature */
     uint32_t servers;              /* that had it when it was asked for; 0: not told */
+    char *signatures; /* which servers have this signature, and which another one; NULL: all have this one */
     atomic_uint users;
 };
 
@@ -48,6 +49,10 @@ void functions_forget(struct functions *functions, const struct function *functi
  * of that problem. */
 enum esp_status function_create(const char *name, const struct describe_reply *described,
                                 struct function **function, struct esp_error *error);
+
+/* Adds to an error about the arguments of a call which servers have another signature of that name. Returns
+ * error->status. */
+enum esp_status function_tell_signatures(const struct function *function, struct esp_error *error);
 
 struct function *function_use(struct function *function);
 void function_release(struct function *function); /* NULL is nothing to do */

@@ -13,6 +13,9 @@
 #include "util/hash.h"
 
 /* One signature of one problem. */
+/* Begins the comment in a description that says which servers have which signature of one name. */
+#define DESCRIBE_SIGNATURES "# signatures: "
+
 struct variant {
     char *problem;
     uint64_t digest;
