@@ -561,6 +561,10 @@ tests_e2e_attach_steps_SOURCES = tests/e2e/attach_steps.c tests/e2e/must.h
 tests_e2e_attach_steps_LDADD = client/libespalier.la -lm
 tests_e2e_follow_steps_SOURCES = tests/e2e/follow_steps.c
 tests_e2e_follow_steps_LDADD = client/libespalier.la -lm
+check_PROGRAMS += tests/e2e/guest_steps
+tests_e2e_guest_steps_SOURCES = tests/e2e/guest_steps.c tests/e2e/steps.h
+tests_e2e_guest_steps_LDADD = client/libespalier.la
+e2e_tests += tests/e2e/t0730-programs-from-elsewhere.t
 tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c tests/e2e/steps.h
 tests_e2e_client_steps_LDADD = client/libespalier.la -lm
 endif

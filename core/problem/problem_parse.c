@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/problem/problem_parser.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,32 @@ static bool is_family_without_members(const struct lexer *lexer)
     return lexer_at_symbol(lexer, '?') || lexer_at_symbol(lexer, '{');
 }
 
+/* MODULE/ENTRY, as clients of Ninf-G name problems. The lexer stands behind the first part. */
+static bool read_entry(struct parser *parser, const char **name)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (!lexer_at_symbol(lexer, '/'))
+        return true;
+    if (!lexer_advance(lexer))
+        return false;
+    if (lexer->token.kind != TOKEN_NAME)
+        return lexer_expected(lexer, "the name of the entry, as in: problem module/entry", NULL);
+    const uint32_t offset = lexer->token.offset;
+    const char *entry = lexer_token_text(lexer, parser->arena);
+    if (!entry)
+        return false;
+    const size_t length = strlen(*name) + 1 + strlen(entry);
+    if (length > PROBLEM_MAX_NAME)
+        return lexer_fail(lexer, offset, "a name has at most %d characters, this one has %zu",
+                          PROBLEM_MAX_NAME, length);
+    char *whole = arena_alloc(parser->arena, length + 1);
+    if (!whole)
+        return lexer_no_memory(lexer);
+    sprintf(whole, "%s/%s", *name, entry);
+    *name = whole;
+    return lexer_advance(lexer);
+}
+
 static bool read_problem_name(struct parser *parser)
 {
     static const char hint[] = "a family names its members: problem ?gesv for s, d, c, z";
@@ -40,7 +67,8 @@ static bool read_problem_name(struct parser *parser)
     parser->problem->column = lexer_column(lexer, lexer->token.offset);
     if (is_family_without_members(lexer))
         return lexer_expected(lexer, "the name of the problem", hint);
-    if (!parser_name(parser, "the name of the problem", &parser->problem->name))
+    if (!parser_name(parser, "the name of the problem", &parser->problem->name) ||
+        !read_entry(parser, &parser->problem->name))
         return false;
     if (is_family_without_members(lexer))
         return lexer_expected(lexer, "the title of the problem in quotes", hint);

@@ -366,6 +366,8 @@ static enum esp_status begin_class(struct class_run *run, struct esp_error *erro
                                           options->threads, &run->arena, &run->model, error);
     snprintf(run->path, sizeof run->path, "%s/%s-%s-%" PRIu32 "-%" PRIu32 COST_SUFFIX, options->folder,
              problem->name, implementation->name, options->threads, run->class_index);
+    for (char *at = run->path + strlen(options->folder) + 1; (at = strchr(at, '/'));)
+        *at = '+'; /* of module/entry: no other name has a '+' in it */
     snprintf(run->journal, sizeof run->journal, "%s.points", run->path);
     run->model.measurements = run->measurements;
     run->limits = (struct design_limits){.least_s = LEAST_S,
