@@ -398,6 +398,10 @@ bool service_health(void *self, char *text, size_t size)
         snprintf(text + n, size - n, "; %zu of its problems cannot be called on this machine",
                  (size_t)service->n_uncallable);
     n = strlen(text);
+    char why[240];
+    if (n < size && processes_lack(service->processes, why, sizeof why))
+        snprintf(text + n, size - n, "; %s", why);
+    n = strlen(text);
     if (service->directory)
         directory_watch_health(service->directory, text + n, size - n);
     return good;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/daemon_internal.h"
+#include "services/environment.h"
 #include "services/notify.h"
 #include "util/clock.h"
 #include "util/random.h"
@@ -108,6 +109,13 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void clean_environment(void)
+{
+    char names[400];
+    if (environment_clean(names, sizeof names) > 0)
+        log_notice("the environment's %s: dropped, as it would harm this daemon or what it starts", names);
+}
+
 enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
                              struct daemon **daemon, struct esp_error *error)
 {
@@ -135,9 +143,11 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
         free(new);
         return status;
     }
+    clean_environment();
     daemon_note_begun(new);
     pthread_sigmask(SIG_BLOCK, &new->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond "ulimit -f" is an error of write(2), as on a full disk */
     raise_descriptor_limit();
     /* Few arenas share what is free; see return_memory(). */
     mallopt(M_ARENA_MAX, 4);

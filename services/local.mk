@@ -73,6 +73,8 @@ services_libdaemon_la_SOURCES = \
 	services/daemon_reload.c \
 	services/http.c \
 	services/http.h \
+	services/environment.c \
+	services/environment.h \
 	services/notify.c \
 	services/notify.h \
 	services/process_metrics.c \

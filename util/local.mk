@@ -29,6 +29,7 @@ util_libutil_la_SOURCES = \
 	util/fingerprint.c \
 	util/fingerprint.h \
 	util/fork_lock.h \
+	util/c_numbers.h \
 	util/hash.h \
 	util/log.c \
 	util/log.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/link_memory.h"
 
+#include "util/c_numbers.h"
 #include "util/crc32c.h"
 #include "util/regular_file.h"
 
@@ -206,6 +207,7 @@ void link_memory_load(struct link_memory *memory, const char *path, int64_t now_
         if (snprintf(aside, sizeof aside, "%s" LINK_MEMORY_SUFFIX, path) < (int)sizeof aside)
             rename(path, aside);
     }
+    const locale_t before = c_numbers_begin();
     while (line && *line) {
         char *next = strchr(line, '\n');
         if (next)
@@ -216,6 +218,7 @@ void link_memory_load(struct link_memory *memory, const char *path, int64_t now_
             take_line(memory, line, now_s);
         line = next;
     }
+    c_numbers_end(before);
     free(text);
 }
 
@@ -267,11 +270,13 @@ static char *text_of(const struct link_memory *memory, size_t *length)
     FILE *file = open_memstream(&text, length);
     if (!file)
         return NULL;
+    const locale_t before = c_numbers_begin();
     fputs(HEADING, file);
     for (size_t i = 0; i < memory->n; i++) {
         put_line(file, &memory->links[i]);
         put_sizes(file, &memory->links[i]);
     }
+    c_numbers_end(before);
     fflush(file);
     fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
     if (fclose(file) == 0)

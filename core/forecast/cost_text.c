@@ -4,6 +4,7 @@
  * before it, so that a file that was cut or touched by something else is noticed.
  */
 #include "core/forecast/cost_model.h"
+#include "util/c_numbers.h"
 #include "util/crc32c.h"
 #include "util/regular_file.h"
 
@@ -120,7 +121,9 @@ char *cost_text(const struct cost_model *model, size_t *length)
     FILE *file = open_memstream(&text, length);
     if (!file)
         return NULL;
+    const locale_t before = c_numbers_begin();
     write_model(file, model);
+    c_numbers_end(before);
     fflush(file);
     fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
     if (fclose(file) == 0)
@@ -458,6 +461,15 @@ static enum esp_status parse(char *text, size_t length, const char *path, struct
     return status;
 }
 
+static enum esp_status parse_numbers(char *text, size_t length, const char *path, struct arena *arena,
+                                     struct cost_model *model, struct esp_error *error)
+{
+    const locale_t before = c_numbers_begin();
+    const enum esp_status status = parse(text, length, path, arena, model, error);
+    c_numbers_end(before);
+    return status;
+}
+
 enum esp_status cost_parse(const char *text, size_t length, const char *path, struct arena *arena,
                            struct cost_model *model, struct esp_error *error)
 {
@@ -468,7 +480,7 @@ enum esp_status cost_parse(const char *text, size_t length, const char *path, st
         return error_no_memory(error, "a cost model's text");
     memcpy(copy, text, length);
     copy[length] = 0;
-    enum esp_status status = parse(copy, length, path, arena, model, error);
+    enum esp_status status = parse_numbers(copy, length, path, arena, model, error);
     free(copy);
     return status;
 }
@@ -491,7 +503,7 @@ enum esp_status cost_load(const char *path, struct arena *arena, struct cost_mod
     enum esp_status status =
         failed ? error_set(error, ESP_SYSTEM, "%s cannot be read", path)
         : more ? error_set(error, ESP_INVALID, "%s: expected at most %d bytes", path, MOST_FILE)
-               : parse(text, length, path, arena, model, error);
+               : parse_numbers(text, length, path, arena, model, error);
     free(text);
     return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/forecast/outlook.h"
 
+#include "util/c_numbers.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,11 +55,13 @@ static bool is_name(const char *name)
 /* 0: there is no room. */
 static size_t write_line(const struct outlook *outlook, char *line, size_t size)
 {
+    const locale_t before = c_numbers_begin();
     int n = snprintf(line, size, "%s\t%s\t%s\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t", outlook->resource,
                      outlook->from, outlook->to, outlook->now, outlook->forecast, outlook->error,
                      outlook->age_s, outlook->step_s);
     for (unsigned i = 0; i < outlook->n && n > 0 && (size_t)n < size; i++)
         n += snprintf(line + n, size - (size_t)n, "%s%.4g", i ? "," : "", outlook->recent[i]);
+    c_numbers_end(before);
     if (n > 0 && (size_t)n < size)
         n += snprintf(line + n, size - (size_t)n, "\n");
     return n > 0 && (size_t)n < size ? (size_t)n : 0;
@@ -94,7 +98,9 @@ const char *outlook_page_end(struct outlook_page *page)
 static bool read_number(const char *text, double *value)
 {
     char *end;
+    const locale_t before = c_numbers_begin();
     *value = strtod(text, &end);
+    c_numbers_end(before);
     return end != text && !*end && isfinite(*value) && *value >= 0;
 }
 

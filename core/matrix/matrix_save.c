@@ -5,10 +5,10 @@
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
+#include "util/c_numbers.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +54,9 @@ static enum esp_status write_to(int fd, const struct order *order, struct esp_er
             close(fd);
         return error_errno(error, "cannot write %s", order->path);
     }
-    /* The decimal point must be a point, whatever locale the program has chosen. */
-    locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    const locale_t before = c_numbers_begin();
     enum esp_status status = order->format->write(stream, order->file, error);
-    uselocale(before);
+    c_numbers_end(before);
     bool failed = fflush(stream) != 0 || ferror(stream);
     int reason = errno;
     bool closed = fclose(stream) == 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/problem/abstract.h"
+#include "util/c_numbers.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -116,6 +117,13 @@ const char *trait_name(unsigned bit)
     return bit < sizeof words / sizeof *words ? words[bit] : NULL;
 }
 
+static void write_number(struct text *text, double value)
+{
+    const locale_t before = c_numbers_begin();
+    text_printf(text, "%.17g", value);
+    c_numbers_end(before);
+}
+
 static void write_pairs(struct text *text, const struct pair *pairs, uint32_t n, bool inner_first)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -127,7 +135,7 @@ static void write_pairs(struct text *text, const struct pair *pairs, uint32_t n,
         else if (pairs[i].is_character)
             text_printf(text, "'%c'", (char)pairs[i].value);
         else
-            text_printf(text, "%.17g", pairs[i].value);
+            write_number(text, pairs[i].value);
     }
 }
 

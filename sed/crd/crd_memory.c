@@ -140,7 +140,15 @@ void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
+void __libc_free(void *memory);
+
 #define OVERRIDE __attribute__((visibility("default")))
+
+/* A preloaded allocator has a free() of its own, which would not know memory of the functions below. */
+OVERRIDE void free(void *memory)
+{
+    __libc_free(memory);
+}
 
 OVERRIDE void *malloc(size_t bytes)
 {
@@ -160,6 +168,11 @@ OVERRIDE void *realloc(void *memory, size_t bytes)
 OVERRIDE void *memalign(size_t alignment, size_t bytes)
 {
     return note(__libc_memalign(alignment, bytes), bytes);
+}
+
+OVERRIDE void *valloc(size_t bytes)
+{
+    return memalign((size_t)sysconf(_SC_PAGESIZE), bytes);
 }
 
 OVERRIDE void *aligned_alloc(size_t alignment, size_t bytes)

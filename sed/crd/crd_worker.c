@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <locale.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -289,11 +290,22 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     }
 }
 
+/* Somebody has removed the private folder, as programs do that clean /tmp: files could not be made there. */
+static bool lost_its_folder(const struct worker *worker)
+{
+    struct stat is;
+    return !worker->state && fstat(FD_FOLDER, &is) == 0 && is.st_nlink == 0;
+}
+
 static void serve(struct worker *worker)
 {
     struct esp_error error;
     void *operands[SIGNATURE_MAX_PARAMETERS];
     struct invocation *invocation = NULL;
+    if (lost_its_folder(worker)) { /* the call was not begun: another worker, with a fresh folder, makes it */
+        atomic_store(&worker->ring->taken, 0);
+        _exit(0);
+    }
     memory_begin_call();
     /* The segment first: its descriptor is on the way in any case and must not meet the next job. */
     bool mapped = map_segment(worker, &error) == ESP_OK;
@@ -382,7 +394,9 @@ static void tidy_up(struct worker *worker)
     faults_renew();
     fesetenv(FE_DFL_ENV);
     umask(077);
-    __fpurge(stdout); /* what a full pipe did not take is not the next routine's */
+    uselocale(LC_GLOBAL_LOCALE);
+    setlocale(LC_ALL, "C"); /* numbers on command lines have a decimal point */
+    __fpurge(stdout);       /* what a full pipe did not take is not the next routine's */
     clearerr(stdout);
     if (has_children() || !descriptors_are_whole(worker) || fchdir(FD_FOLDER) != 0)
         _exit(0);

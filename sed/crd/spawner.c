@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -139,6 +140,34 @@ static void become_worker(const struct spawner *spawner, uint32_t id, const int 
                &spawner->setup);
 }
 
+static void folder_above(const struct spawner *spawner, char *path, size_t size)
+{
+    snprintf(path, size, "%s", spawner->setup.folder);
+    char *end = strrchr(path, '/');
+    if (end)
+        *end = '\0';
+}
+
+/* False: somebody else has something there. */
+static bool make_own(const char *path)
+{
+    struct stat is;
+    return mkdir(path, 0700) == 0 || (errno == EEXIST && lstat(path, &is) == 0 && S_ISDIR(is.st_mode) &&
+                                      is.st_uid == geteuid() && (is.st_mode & 077) == 0);
+}
+
+/* A worker's private folder; those above it, too, where somebody has removed them. */
+static bool make_folder(const struct spawner *spawner, const char *path)
+{
+    char above[SIGNATURE_MAX_PATH];
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return true;
+    if (errno != ENOENT)
+        return false;
+    folder_above(spawner, above, sizeof above);
+    return make_own(above) && make_own(spawner->setup.folder) && mkdir(path, 0700) == 0;
+}
+
 static int fork_worker(struct spawner *spawner, uint32_t id, const int *descriptors)
 {
     struct child *child = calloc(1, sizeof *child);
@@ -146,7 +175,7 @@ static int fork_worker(struct spawner *spawner, uint32_t id, const int *descript
         return ENOMEM;
     char path[SIGNATURE_MAX_PATH + 16];
     worker_folder(spawner, id, path, sizeof path);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+    if (!make_folder(spawner, path)) {
         int why = errno;
         free(child);
         return why;
@@ -341,6 +370,12 @@ static void set_up(struct spawner *spawner, const struct spawner_setup *setup)
 {
     spawner->setup = *setup;
     spawner->setup.folder[sizeof spawner->setup.folder - 1] = 0;
+    /* systemd-tmpfiles leaves locked folders alone. The lock goes with this process. */
+    char above[SIGNATURE_MAX_PATH];
+    folder_above(spawner, above, sizeof above);
+    const int folder = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        flock(folder, LOCK_SH | LOCK_NB);
 }
 
 static void obey(struct spawner *spawner, const struct spawner_message *message, const int *descriptors,

@@ -377,6 +377,16 @@ static void note_growth(struct pool *pool, const struct worker *worker)
                (unsigned long long)pool->options.keep >> 20);
 }
 
+void pool_cannot(struct pool *pool, const char *why)
+{
+    snprintf(pool->unborn, sizeof pool->unborn, "workers cannot be started: %.100s%s", why,
+             strstr(why, strerror(EAGAIN))
+                 ? " (too many processes: \"ulimit -u\", or pids.max of the control group)"
+                 : "");
+    if (log_quota_take(&pool->unborn_lines, pool_now_ns()))
+        log_warning("%s", pool->unborn);
+}
+
 void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why,
                  const char *last_words)
 {
@@ -387,6 +397,8 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     worker->wait_status = wait_status;
     pool->died += worker->pid != 0;
     note_growth(pool, worker);
+    if (why && worker->pid == 0 && worker->link->socket >= 0)
+        pool_cannot(pool, why);
     if (worker->state == WORKER_IDLE && !atomic_load(&worker->ring->ready)) /* at birth: not at once again */
         pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
     uint64_t job_id = worker->job_id, lost = 0;

@@ -61,6 +61,9 @@ struct processes_counts {
 };
 void processes_count(struct workers *workers, struct processes_counts *counts);
 
+/* Whether workers are lacking that cannot be made now; then `why`. */
+bool processes_lack(struct workers *workers, char *why, size_t size);
+
 /* The process id of the worker that has the job, 0 when it is not known (yet). */
 int32_t processes_pid(struct workers *workers, uint64_t job_id);
 

@@ -7,6 +7,7 @@
 #include "util/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <utlist.h>
@@ -105,6 +106,16 @@ void processes_count(struct workers *workers, struct processes_counts *counts)
         counts->ready += atomic_load(&worker->ring->ready) != 0;
     }
     pthread_mutex_unlock(&pool->lock);
+}
+
+bool processes_lack(struct workers *workers, char *why, size_t size)
+{
+    struct pool *pool = (struct pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    const bool lacks = pool->unborn[0] != 0;
+    snprintf(why, size, "%s", pool->unborn);
+    pthread_mutex_unlock(&pool->lock);
+    return lacks;
 }
 
 int32_t processes_pid(struct workers *workers, uint64_t job_id)

@@ -134,6 +134,7 @@ enum esp_status processes_create(const struct processes_options *options, struct
     pool->workers.ops = &pool_ops;
     pool->epoll = pool->bell = pool->wake = pool->folder_lock = -1;
     init_locks(pool);
+    pool->unborn_lines = (struct log_quota){.most = 1, .what = "workers that could not be made"};
     pool->grown_lines = (struct log_quota){.most = 2, .what = "workers that kept too much memory replaced"};
     status = take_options(pool, options, error);
     if (status == ESP_OK)

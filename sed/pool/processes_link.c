@@ -418,15 +418,27 @@ static enum esp_status preload(struct pool *pool, struct esp_error *error)
     return status;
 }
 
-/* Each has a folder of its own, which it removes at its end. */
-static enum esp_status make_folder(const struct pool *pool, struct link *link, struct esp_error *error)
+/* Each spawner has a folder of its own, which it removes at its end. Where somebody has removed the pool's
+ * folder, the pool gets another one. */
+static enum esp_status make_folder(struct pool *pool, struct link *link, struct esp_error *error)
 {
-    if (snprintf(link->folder, sizeof link->folder, "%s/%u", pool->folder, link->number) >=
-        (int)sizeof link->folder)
-        return error_set(error, ESP_INVALID, "the folder for workers' files has too long a name");
-    if (mkdir(link->folder, 0700) != 0)
-        return error_errno(error, "cannot make a folder for workers' files (%s)", link->folder);
-    return ESP_OK;
+    for (int tries = 0; tries < 2; tries++) {
+        if (snprintf(link->folder, sizeof link->folder, "%s/%u", pool->folder, link->number) >=
+            (int)sizeof link->folder)
+            return error_set(error, ESP_INVALID, "the folder for workers' files has too long a name");
+        if (mkdir(link->folder, 0700) == 0)
+            return ESP_OK;
+        if (errno != ENOENT || tries > 0)
+            break;
+        log_warning("the folder of workers, %s, was removed by another program: it is made anew",
+                    pool->folder);
+        close(pool->folder_lock);
+        enum esp_status status = folder_make(pool->options.folder, "crd", pool->folder, sizeof pool->folder,
+                                             &pool->folder_lock, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return error_errno(error, "cannot make a folder for workers' files (%s)", link->folder);
 }
 
 static enum esp_status connect_spawner(struct pool *pool, struct link *link, struct esp_error *error)

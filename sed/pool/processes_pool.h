@@ -124,7 +124,8 @@ struct pool {
     uint32_t alive;                                /* not doomed */
     uint32_t next_id;
     uint64_t n_started, born, died, grown;
-    struct log_quota grown_lines;
+    struct log_quota grown_lines, unborn_lines;
+    char unborn[240]; /* why the last worker could not be made; "": it could */
     struct oom_watch oom;
     struct check check;
     bool checking;
@@ -171,6 +172,8 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
 void pool_born(struct pool *pool, uint32_t id, int32_t pid);
 /* Makes the workers that are missing; when that failed a moment ago only if it is urgent. With the lock. */
 void pool_refill(struct pool *pool, bool urgent);
+/* Logs why workers cannot be made, for which calls wait, and keeps it for processes_lack(). With the lock. */
+void pool_cannot(struct pool *pool, const char *why);
 /* Lets go of a worker that was used without the lock. With the lock. */
 void pool_release(struct pool *pool, struct worker *worker);
 /* No job any more: its death is awaited, another takes its place. The caller has taken it off the lists of

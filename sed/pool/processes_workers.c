@@ -102,12 +102,15 @@ void pool_refill(struct pool *pool, bool urgent)
 {
     if (atomic_load(&pool->stopping) || (pool_now_ns() < pool->retry_ns && !urgent))
         return;
-    bool fine = pool->link || link_start(pool, NULL) == ESP_OK;
+    struct esp_error error = {0};
+    bool fine = pool->link || link_start(pool, &error) == ESP_OK;
     /* A spawner that has not read what it was sent is asked for more when it has. */
     while (fine && pool->alive < pool->options.slots + pool->options.spares && !link_is_full(pool->link))
-        fine = make_worker(pool, NULL) == ESP_OK;
-    if (!fine)
-        pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
+        fine = make_worker(pool, &error) == ESP_OK;
+    if (fine)
+        return;
+    pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
+    pool_cannot(pool, error.text);
 }
 
 void pool_doom(struct pool *pool, struct worker *worker)
@@ -139,6 +142,7 @@ void pool_born(struct pool *pool, uint32_t id, int32_t pid)
     if (worker) {
         worker->pid = pid;
         pool->born++;
+        pool->unborn[0] = 0;
     }
     pthread_mutex_unlock(&pool->lock);
 }
