@@ -5,6 +5,7 @@ core_libcore_la_SOURCES = \
 	core/reply.c \
 	core/reply.h \
 	core/transport.c \
+	core/host_name.h \
 	core/transport.h
 include core/choice/local.mk
 include core/data/local.mk

@@ -6,7 +6,6 @@
 #include "orb/failure.h"
 #include "orb/peer.h"
 #include "orb/reach.h"
-#include "orb/host_names.h"
 #include "orb/refusal.h"
 #include "orb/stream.h"
 #include "orb/transport.h"
@@ -160,17 +159,21 @@ static enum esp_status check_request(const char *address, const struct message *
     return body.memory.wire.error.status;
 }
 
-/* Performs it; *reply is empty after a failure. */
-static enum esp_status perform(OrbTransport *self, const char *address, Asking &asking, struct message *reply,
-                               struct esp_error *error)
+/* Performs it; *reply is empty after a failure. `peer`: NULL when the host's name is not known. */
+static enum esp_status perform_once(OrbTransport *self, const char *address, Asking &asking,
+                                    struct message *reply, std::shared_ptr<Peer> &peer,
+                                    struct esp_error *error)
 {
-    std::shared_ptr<Peer> peer;
+    std::string unknown;
     enum esp_status status;
-    const int64_t since_ns = clock_now_ns(&clock_system);
     try {
-        peer = self->peers->find(address);
-        asking.perform(*self->peers, *peer);
-        return ESP_OK;
+        peer = self->peers->find(address, asking.deadline(), &unknown);
+        if (peer) {
+            asking.perform(*self->peers, *peer);
+            return ESP_OK;
+        }
+        refusal_log(address, unknown.c_str());
+        status = error_set(error, ESP_UNREACHABLE, "%s: %s: %s", address, asking.op(), unknown.c_str());
     } catch (...) {
         status = orb_failure(asking.op(), address, error);
     }
@@ -179,12 +182,25 @@ static enum esp_status perform(OrbTransport *self, const char *address, Asking &
     if (peer && (status == ESP_UNREACHABLE || status == ESP_MAYBE)) {
         self->peers->forget(peer);
         status = refusal_explain(address, asking.op(), status, error);
-        status = host_name_explain(address, asking.op(), status, since_ns, error);
     }
     enum message_kind kind = reply->kind;
     message_clear(reply);
     reply->kind = kind;
     return status;
+}
+
+/* When nothing was executed at one address of the host, the next one is tried. (The ORB does so by itself
+ * only when a connection is refused, and not when an address is silent.) */
+static enum esp_status perform(OrbTransport *self, const char *address, Asking &asking, struct message *reply,
+                               struct esp_error *error)
+{
+    for (unsigned tries = 1;; tries++) {
+        std::shared_ptr<Peer> peer;
+        const enum esp_status status = perform_once(self, address, asking, reply, peer, error);
+        if (status != ESP_UNREACHABLE || !peer || tries >= peer->alternatives ||
+            clock_now_ns(&clock_system) >= asking.deadline())
+            return status;
+    }
 }
 
 enum esp_status orb_call(struct transport *transport, const char *address, const struct message *request,

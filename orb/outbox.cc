@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/outbox.h"
 #include "orb/failure.h"
-#include "orb/host_names.h"
 #include "orb/refusal.h"
 #include "orb/transport.h"
 
@@ -173,11 +172,15 @@ enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool
 {
     Peers &peers = *endpoint.transport.posts;
     std::shared_ptr<Peer> peer;
-    const int64_t since_ns = clock_now_ns(&clock_system);
+    std::string unknown;
     try {
         int64_t patience = oneway ? SEND_INLINE_NS : batch.count ? SEND_NS : CONFIRM_PATIENCE_NS;
-        peer = peers.find(target.address.c_str());
         Posting posting(batch, oneway, clock_now_ns(&clock_system) + patience);
+        peer = peers.find(target.address.c_str(), posting.deadline(), &unknown);
+        if (!peer) {
+            refusal_log(target.address.c_str(), unknown.c_str());
+            return error_set(why, ESP_UNREACHABLE, "%s: post: %s", target.address.c_str(), unknown.c_str());
+        }
         posting.perform(peers, *peer);
         return ESP_OK;
     } catch (...) {
@@ -185,7 +188,6 @@ enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool
         if (peer) {
             peers.forget(peer);
             status = refusal_explain(target.address.c_str(), "post", status, why);
-            status = host_name_explain(target.address.c_str(), "post", status, since_ns, why);
         }
         return status;
     }

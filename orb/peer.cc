@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/peer.h"
+#include "orb/call.h"
+#include "orb/host_names.h"
 #include "orb/local.h"
 #include "orb/refusal.h"
 #include "orb/sigpipe.h"
@@ -13,11 +15,17 @@
 
 #include <omniORB4/internal/GIOP_C.h>
 #include <omniORB4/omniInterceptors.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 /* References cost a few hundred bytes: a process that has spoken to more addresses than this forgets them. */
 static const size_t MOST_PEERS = 16384;
+
+/* An address of a host that failed is tried behind the others for so long. */
+static const int64_t FAILED_NS = 60 * NS_PER_S;
 
 bool address_is_loopback(const char *address)
 {
@@ -25,15 +33,24 @@ bool address_is_loopback(const char *address)
            !strncmp(address, "[::1]:", 6);
 }
 
-/* The ORB keeps connections per list of addresses: naming the address twice makes another list of it. */
-Peer::Peer(CORBA::ORB_ptr orb, const std::string &at, bool tls, bool local, bool own_connection) : address(at)
+/* The kernel gives a connection up when nothing that was sent on it has been acknowledged for so long, as on
+ * a path that swallows large packets. It is longer than the time for which a machine may be cut off and come
+ * back without its calls noticing (half a minute). */
+static const unsigned UNACKNOWLEDGED_MS = 60000;
+
+/* The ORB keeps connections per list of addresses: naming the addresses twice makes another list of it. */
+Peer::Peer(CORBA::ORB_ptr orb, const std::string &at, const std::vector<std::string> &places, bool tls,
+           bool local, bool own_connection)
+    : address(at), place(places.front()), alternatives((unsigned)places.size())
 {
-    std::string place = std::string(tls ? "ssliop:" : "iiop:") + "1.2@" + at;
+    std::string all;
+    for (const std::string &one : places)
+        all += (all.empty() ? "" : ",") + std::string(tls ? "ssliop:" : "iiop:") + "1.2@" + one;
     const std::string path = local ? local_asking_path(at) : "";
     near = !path.empty();
     if (near)
-        place = "omniunix:" + path + ":," + place;
-    std::string uri = "corbaloc:" + place + (own_connection ? "," + place : "") + "/" ENTRY_KEY;
+        all = "omniunix:" + path + ":," + all;
+    std::string uri = "corbaloc:" + all + (own_connection ? "," + all : "") + "/" ENTRY_KEY;
     object = orb->string_to_object(uri.c_str());
 }
 
@@ -64,15 +81,29 @@ Peers::Peers(CORBA::ORB_ptr from, Watchdog *dog, int64_t connect, bool with_tls,
 {
 }
 
-std::shared_ptr<Peer> Peers::find(const char *address)
+std::shared_ptr<Peer> Peers::find(const char *address, int64_t deadline_ns, std::string *why)
 {
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        auto known = peers.find(address);
+        if (known != peers.end())
+            return known->second;
+    }
+    std::vector<std::string> places = host_addresses(address, deadline_ns, why);
+    if (places.empty())
+        return nullptr;
     std::lock_guard<std::mutex> lock(mutex);
     auto known = peers.find(address);
     if (known != peers.end())
         return known->second;
+    const int64_t now_ns = clock_now_ns(&clock_system);
+    std::stable_partition(places.begin(), places.end(), [&](const std::string &place) {
+        auto at = failed.find(place);
+        return at == failed.end() || now_ns - at->second > FAILED_NS;
+    });
     if (peers.size() >= MOST_PEERS)
         peers.clear();
-    auto peer = std::make_shared<Peer>(orb, address, tls, local, own_connections);
+    auto peer = std::make_shared<Peer>(orb, address, places, tls, local, own_connections);
     peers.emplace(address, peer);
     return peer;
 }
@@ -80,6 +111,11 @@ std::shared_ptr<Peer> Peers::find(const char *address)
 void Peers::forget(const std::shared_ptr<Peer> &peer)
 {
     std::lock_guard<std::mutex> lock(mutex);
+    if (peer->alternatives > 1) {
+        if (failed.size() >= MOST_PEERS)
+            failed.clear();
+        failed[peer->place] = clock_now_ns(&clock_system);
+    }
     auto known = peers.find(peer->address);
     if (known != peers.end() && known->second == peer)
         peers.erase(known);
@@ -179,16 +215,25 @@ void Invocation::initialiseCall(cdrStream &stream)
     if (watched)
         watchdog->remove(watch);
     watched = false;
+    /* The ORB takes a connection that the watchdog has shut down for a broken one, and would begin anew. */
+    if (watch.fired)
+        throw CORBA::TIMEOUT(0, CORBA::COMPLETED_MAYBE);
     if (!giop)
         return;
-    if (giop->strand().connection)
+    if (giop->strand().connection) {
         connected(*giop);
-    else
-        limit(*giop, connect_ns);
+        return;
+    }
+    /* Each address of the host has its share of the time. */
+    const int64_t left = deadline_ns - clock_now_ns(&clock_system);
+    const unsigned untried = attempts <= alternatives ? alternatives - attempts + 1 : 1;
+    limit(*giop, std::min(connect_ns, left / untried));
 }
 
 static CORBA::Boolean open_connection(omni::omniInterceptors::clientOpenConnection_T::info_T &info)
 {
+    setsockopt(connection_descriptor(info.giop_c.strand().connection), IPPROTO_TCP, TCP_USER_TIMEOUT,
+               &UNACKNOWLEDGED_MS, sizeof UNACKNOWLEDGED_MS);
     if (connecting)
         connecting->connected(info.giop_c);
     return true;
@@ -226,6 +271,7 @@ void Invocation::perform(const Peers &peers, Peer &peer)
     SigpipeGuard guard(peers.guard_sigpipe);
     watchdog = peers.watchdog;
     connect_ns = peers.connect_ns;
+    alternatives = peer.alternatives;
     refusal_forget();
     try {
         Connecting here(this);

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace omni
 {
@@ -27,9 +28,13 @@ constexpr unsigned CONNECTIONS_PER_SERVER = 64;
 class Peer
 {
   public:
-    Peer(CORBA::ORB_ptr orb, const std::string &address, bool tls, bool local, bool own_connection);
+    /* `places`: where the address leads to (host_addresses()). */
+    Peer(CORBA::ORB_ptr orb, const std::string &address, const std::vector<std::string> &places, bool tls,
+         bool local, bool own_connection);
 
     const std::string address;
+    const std::string place;           /* the first one, with the host as a number */
+    const unsigned alternatives;       /* how many the ORB may try one after the other */
     std::atomic<bool> answered{false}; /* something, once: it speaks as this side does */
     std::atomic<bool> near{false};     /* it may be able to reach into this process's memory (orb/reach.h) */
     omniObjRef *reference() const
@@ -56,8 +61,11 @@ class Peers
     Peers(CORBA::ORB_ptr orb, Watchdog *watchdog, int64_t connect_ns, bool tls, bool local,
           bool own_connections, bool guard_sigpipe);
 
-    std::shared_ptr<Peer> find(const char *address);
-    /* Forgets a peer that failed: the next one to ask looks its name up again. */
+    /* Looks the host's name up when the peer is new. NULL: its address is not known by `deadline_ns`, and
+     * *why says so. */
+    std::shared_ptr<Peer> find(const char *address, int64_t deadline_ns, std::string *why);
+    /* Forgets a peer that failed: the next one to ask looks its name up again, and tries the host's other
+     * addresses first. */
     void forget(const std::shared_ptr<Peer> &peer);
     void clear();
 
@@ -72,6 +80,7 @@ class Peers
     CORBA::ORB_ptr orb; /* borrowed */
     std::mutex mutex;
     std::unordered_map<std::string, std::shared_ptr<Peer>> peers;
+    std::unordered_map<std::string, int64_t> failed; /* places, and when */
 };
 
 /* An operation on its way: derived classes put the arguments and get the results. */
@@ -85,6 +94,10 @@ class Invocation : public omniCallDescriptor
 
     /* Throws what the ORB throws; CORBA::TIMEOUT also when no connection became free. */
     void perform(const Peers &peers, Peer &peer);
+    int64_t deadline() const
+    {
+        return deadline_ns;
+    }
 
     void initialiseCall(cdrStream &stream) override;
     /* The connection that it has been waiting for stands. */
@@ -98,6 +111,7 @@ class Invocation : public omniCallDescriptor
     const int64_t silence_ns;
     Watchdog *watchdog = nullptr;
     int64_t connect_ns = 0;
+    unsigned alternatives = 1;
     Watch watch;
     bool watched = false; /* the watchdog has it */
     unsigned attempts = 0;

@@ -3,21 +3,29 @@
 
 extern "C" {
 #include "core/reply.h"
+#include "util/clock.h"
 #include "util/pages.h"
 }
 
+#include <algorithm>
 #include <string.h>
 #include <unistd.h>
 
+/* A host whose name takes longer to look up is not this one. */
+static const int64_t NAME_MS = 1000;
+
 /* ---- the asker ---- */
 
-static std::shared_ptr<Peer> near_peer(OrbTransport *self, const char *address, NearProof &proof)
+static std::shared_ptr<Peer> near_peer(OrbTransport *self, const char *address, int64_t timeout_ms,
+                                       NearProof &proof)
 {
     if (!self->local)
         return nullptr;
     try {
-        std::shared_ptr<Peer> peer = self->peers->find(address);
-        return peer->near && near_proof(proof) ? peer : nullptr;
+        std::string unread;
+        const int64_t deadline_ns = clock_now_ns(&clock_system) + std::min(timeout_ms, NAME_MS) * NS_PER_MS;
+        std::shared_ptr<Peer> peer = self->peers->find(address, deadline_ns, &unread);
+        return peer && peer->near && near_proof(proof) ? peer : nullptr;
     } catch (...) {
         return nullptr; /* whoever asks the ordinary way hears why */
     }
@@ -39,7 +47,7 @@ static bool ask(OrbTransport *self, const char *address, struct reach_request re
                 uint64_t *moved, enum esp_status *status, struct esp_error *error)
 {
     NearProof proof;
-    const std::shared_ptr<Peer> peer = near_peer(self, address, proof);
+    const std::shared_ptr<Peer> peer = near_peer(self, address, timeout_ms, proof);
     if (!peer)
         return false;
     struct message request = {}, reply;

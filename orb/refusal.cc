@@ -247,6 +247,7 @@ static int dial(const std::string &address)
         host = host.substr(1, host.size() - 2);
     struct addrinfo hints = {}, *at;
     hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICHOST;
     if (getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &at) != 0)
         return -1;
     const struct timeval patience = {1, 0};
@@ -292,7 +293,7 @@ void refusal_ask(const Peers &peers, const Peer &peer)
 {
     if (peer.answered || last.text[0] || (peers.tls && !(last.shaken && state.context)))
         return;
-    const int s = dial(peer.address);
+    const int s = dial(peer.place);
     if (s < 0)
         return;
     if (peers.tls)

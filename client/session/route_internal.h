@@ -94,8 +94,8 @@ void route_note_told(struct route *route, const char *address, const struct mess
  * first. All masters are asked at the same time, unless the choice for these data is known. */
 void route_data_first(struct route *route, const struct message *request, int64_t until_ns,
                       struct masters *masters);
-/* What a master agent said to the request; NULL: it did not answer, or could not help. A choice that turns
- * out wrong is forgotten. */
+/* Forgets a choice that turns out wrong. `reply`: the master agent's, or NULL when it did not answer or could
+ * not help. */
 void route_note_data(struct route *route, const char *address, const struct message *request,
                      const struct submit_reply *reply);
 
@@ -111,7 +111,7 @@ struct route_question {
     struct esp_error why;
 
     struct route *route;
-    bool hurry; /* others are asked too: who is silent is not waited for until the end */
+    bool hurry; /* others are asked too: a silent master is not waited for until the end */
     struct thread_job job;
 };
 

@@ -6,6 +6,7 @@
 #include "client/session/deadline.h"
 #include "client/session/route_internal.h"
 #include "core/hierarchy/absent.h"
+#include "core/host_name.h"
 
 #include <string.h>
 
@@ -47,6 +48,12 @@ enum esp_status route_known(struct route *route, struct message *reply, struct e
         return ESP_OK;
     message_clear(reply);
     return error_no_memory(error, "the list of agents");
+}
+
+/* The node, or the name server that knows its address, is only slow perhaps: it may be asked again. */
+static bool is_silence(enum esp_status status, const struct esp_error *error)
+{
+    return status == ESP_TIMEOUT || (status != ESP_OK && host_name_is_late(error));
 }
 
 /* The first question to that address came to nothing: whatever it was, it executed nothing. */
@@ -91,7 +98,7 @@ enum esp_status route_greet_within(struct route *route, const char *who, const c
         error = &unread;
     enum esp_status status = transport_call(route->transport, address, &request, patience_ms, &reply, error);
     if (silent)
-        *silent = status == ESP_TIMEOUT;
+        *silent = is_silence(status, error);
     if (status == ESP_OK && role)
         *role = (enum node_role)reply.greet_reply.role;
     message_clear(&reply);
@@ -113,7 +120,7 @@ static enum esp_status ask_redirector(struct route *route, const char *address, 
     }
     message_clear(reply);
     enum esp_status status = deadline_call(route->transport, address, &request, timeout_ms, reply, error);
-    *silent = status == ESP_TIMEOUT;
+    *silent = is_silence(status, error);
     if (status != ESP_OK)
         return nobody_there("redirector", address, timeout_ms, error);
     acquainted_note(address);
