@@ -396,6 +396,7 @@ static enum esp_status ask_masters(struct engine *engine, const struct message *
                                    struct message *reply, struct esp_error *error)
 {
     struct patience patience = patience_begin(engine->agent_patience_ms, 0, clock_now_ns(engine->clock));
+    const int64_t begun_ns = clock_now_ns(engine->clock);
     int64_t gone_ns = 0;
     for (;;) {
         const enum esp_status status =
@@ -404,8 +405,11 @@ static enum esp_status ask_masters(struct engine *engine, const struct message *
         gone_ns = gone_ns ? gone_ns : now_ns;
         if (status == ESP_OK || !may_be_told(engine, status, now_ns - gone_ns) ||
             !patience_lasts(&patience, false, now_ns) || atomic_load(&engine->closing) ||
-            deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
+            deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS) {
+            if (status != ESP_OK)
+                patience_tell("a master agent that knows the datum", begun_ns, now_ns, error);
             return status;
+        }
         message_clear(reply);
         engine_pause(&engine->closing, AGAIN_MS);
     }

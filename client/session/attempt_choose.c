@@ -157,6 +157,7 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
         return ESP_OK;
     }
     struct patience patience = engine_patience(engine);
+    const int64_t begun_ns = clock_now_ns(engine->clock);
     int64_t wait_ms = FIRST_WAIT_MS;
     for (;;) {
         struct route_hope hope;
@@ -173,8 +174,9 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
             session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
             if (status == ESP_UNKNOWN_PROBLEM) {
                 error_prefix(error, "%s was known before", session->problem);
-                return error->status = ESP_NO_SERVER;
+                error->status = status = ESP_NO_SERVER;
             }
+            patience_tell("a master agent that finds a server", begun_ns, clock_now_ns(engine->clock), error);
             return error->status = status == ESP_MAYBE ? ESP_UNREACHABLE : status;
         }
         engine_pause(&engine->closing, wait_ms);

@@ -117,6 +117,7 @@ static enum esp_status ask_agents(struct functions *functions, const struct mess
     struct patience patience =
         patience_begin(functions->agent_patience_ms, functions->silence_patience_ms, clock_now_ns(clock));
     int64_t wait_ms = FIRST_WAIT_MS, gone_ns = 0;
+    const int64_t begun_ns = clock_now_ns(clock);
     for (;;) {
         struct route_hope hope;
         const enum esp_status status =
@@ -125,8 +126,11 @@ static enum esp_status ask_agents(struct functions *functions, const struct mess
         gone_ns = gone_ns ? gone_ns : now_ns; /* who dies while it is asked has not been gone before */
         if (!may_be_told(functions, status, now_ns - gone_ns, patient, &hope) ||
             !patience_lasts(&patience, patient && hope.silent, now_ns) || atomic_load(functions->closing) ||
-            deadline_left_ms(clock, wait_ms) < wait_ms)
+            deadline_left_ms(clock, wait_ms) < wait_ms) {
+            if (status != ESP_OK)
+                patience_tell("a master agent that knows the problem", begun_ns, now_ns, error);
             return status;
+        }
         message_clear(reply);
         engine_pause(functions->closing, wait_ms);
         wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;

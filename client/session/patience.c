@@ -18,3 +18,9 @@ bool patience_lasts(struct patience *patience, bool silent, int64_t now_ns)
     }
     return now_ns - patience->silence_ns < patience->gone_ns;
 }
+
+void patience_tell(const char *whom, int64_t since_ns, int64_t now_ns, struct esp_error *error)
+{
+    if (now_ns - since_ns >= NS_PER_S)
+        error_prefix(error, "waited %.3g s for %s", (double)(now_ns - since_ns) / NS_PER_S, whom);
+}

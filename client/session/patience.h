@@ -7,6 +7,8 @@
 #ifndef CLIENT_PATIENCE_H
 #define CLIENT_PATIENCE_H
 
+#include "util/error.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,5 +28,9 @@ struct patience patience_begin(int64_t gone_ms, int64_t silent_ms, int64_t now_n
 /* Whether to try again, after a try in which somebody that could have helped was `silent`, or all were gone.
  * Who falls silent and then dies is waited for as one that has just gone. */
 bool patience_lasts(struct patience *patience, bool silent, int64_t now_ns);
+
+/* Puts before the error's text for whom the caller has waited since `since_ns`, and how long, if that was a
+ * second or more. */
+void patience_tell(const char *whom, int64_t since_ns, int64_t now_ns, struct esp_error *error);
 
 #endif

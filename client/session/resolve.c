@@ -126,6 +126,7 @@ static enum esp_status await_server(struct engine *engine, const char *server, i
 {
     struct patience patience =
         patience_begin(engine->agent_patience_ms, silence_ms, clock_now_ns(engine->clock));
+    const int64_t begun_ns = clock_now_ns(engine->clock);
     int64_t gone_ns = 0;
     for (;;) {
         struct route_hope hope;
@@ -138,8 +139,10 @@ static enum esp_status await_server(struct engine *engine, const char *server, i
             patience = patience_begin(engine->agent_patience_ms, silence_ms, now_ns);
         if (!may_come(engine, server, status, hope.silent, now_ns - gone_ns) ||
             !patience_lasts(&patience, hope.silent, now_ns) || atomic_load(&engine->closing) ||
-            deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS)
+            deadline_left_ms(engine->clock, AGAIN_MS) < AGAIN_MS) {
+            patience_tell("that server", begun_ns, now_ns, error);
             return status;
+        }
         engine_pause(&engine->closing, AGAIN_MS);
     }
 }

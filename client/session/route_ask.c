@@ -312,9 +312,9 @@ static enum esp_status nobody_in_time(int64_t asked_ms, struct esp_error *error)
 {
     return error_set(
         error, ESP_TIMEOUT,
-        "no master agent answered within %lld ms: none is reached, or they wait for servers that "
-        "are silent ('espalier tree' shows which)",
-        (long long)asked_ms);
+        "no master agent answered the last question within %.3g s: none is reached, or they wait for servers "
+        "that are silent ('espalier tree' shows which)",
+        (double)asked_ms / 1e3);
 }
 
 static enum esp_status ask(struct route *route, const struct message *request, int64_t timeout_ms, bool heeds,
