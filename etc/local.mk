@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-nobase_dist_pkgdata_DATA += etc/client.conf etc/redirector.conf etc/master.conf etc/leader.conf etc/sed.conf etc/platform.conf etc/espalier.ldif
+nobase_dist_pkgdata_DATA += etc/client.conf etc/redirector.conf etc/master.conf etc/leader.conf etc/sed.conf etc/platform.conf etc/espalier.ldif etc/espalier.logrotate
 # Where the shells look for completions of programs.
 bash_completiondir = $(datadir)/bash-completion/completions
 zsh_completiondir = $(datadir)/zsh/site-functions

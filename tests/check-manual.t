@@ -163,6 +163,21 @@ pages_are_well_formed() {
     [ ! -s warnings ]
 }
 
+# In the table a name may lack what it has in common with the first one of its row: "..._slots".
+metrics_are_described() {
+    grep -rhoE '"espalier_(node|healthy|agent|server|redirector)[a-z_]*"' "$top_srcdir/agent" "$top_srcdir/sed" \
+        "$top_srcdir/services" "$top_srcdir/redirector" --include='*.c' | tr -d '"' | sort -u >metrics
+    [ "$(wc -l <metrics)" -gt 50 ] || return 1
+    bad=0
+    while read -r metric; do
+        rest=$(echo "$metric" | sed -E 's/^espalier_(server|agent|redirector)//')
+        grep -qE "\`($metric|\.\.\.$rest)[\`{]" "$top_srcdir/doc/administration.md" ||
+            { echo "$metric is not in the table of metrics"; bad=1; }
+    done <metrics
+    return $bad
+}
+
+check "every metric is in the manual" metrics_are_described
 check "every public header has a page" every_header_has_a_page
 check "every program has a page" every_program_has_a_page
 for header in "$top_srcdir"/include/*.h; do
