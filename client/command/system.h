@@ -22,6 +22,7 @@ struct system {
     char problem[300];           /* that solved it: "dcholmod", or several in their order */
     char title[256];
     struct esp_session_info *info; /* of the last call, or NULL */
+    bool is_single;                /* the problem computes with 32 bits */
     double backward_error;
 };
 

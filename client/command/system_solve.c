@@ -47,6 +47,8 @@ static enum esp_status call_with(const struct command_line *command, const struc
     session_called(begun_ns);
     grpc_function_handle_destruct(&handle);
     int b = signature_find(problem, "B");
+    system->is_single = b >= 0 && (problem->arguments[b].type == ESP_TYPE_FLOAT ||
+                                   problem->arguments[b].type == ESP_TYPE_COMPLEX);
     return status == ESP_OK ? values_matrix(values, (size_t)b, &system->x, error) : status;
 }
 

@@ -92,12 +92,25 @@ static enum esp_status save_solution(const struct command_line *command, const s
     return status == ESP_OK ? matrix_save(path, &file, format, error) : status;
 }
 
+/* ESP_FAILED: X does not solve the system. NaN is larger than what is expected, too. */
+static enum esp_status check_solution(struct system *system, struct esp_error *error)
+{
+    const double n = (double)system->x.rows;
+    const double most = system->is_single ? 1e-4 + 4 * n * (double)FLT_EPSILON : 1e-10 + 4 * n * DBL_EPSILON;
+    enum esp_status status =
+        matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error, error);
+    if (status != ESP_OK || system->backward_error <= most)
+        return status;
+    return error_set(error, ESP_FAILED,
+                     "%s: X does not solve the system: its backward error is %.2g, expected at most %.2g",
+                     system->problem, system->backward_error, most);
+}
+
 static enum exit_code report(const struct command_line *command, struct system *system)
 {
     struct esp_error error = {0};
     const char *output = command_option_value(command, "output");
-    if (matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
-                              &error) != ESP_OK)
+    if (check_solution(system, &error) != ESP_OK)
         return command_fail(command, &error);
     if (output && save_solution(command, system, output, &error) != ESP_OK)
         return command_fail(command, &error);

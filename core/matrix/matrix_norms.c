@@ -130,18 +130,51 @@ static double column_norm(const struct matrix *matrix, int64_t col)
     return norm;
 }
 
-/* residual -= column * factor */
-static void subtract_column(double *residual, const struct matrix *a, int64_t col, const double *factor)
+/* residual -= column * factor, in the range of long doubles: products of doubles do not overflow there. */
+static void subtract_column(long double *residual, const struct matrix *a, int64_t col, const double *factor)
 {
     for (int64_t k = column_begin(a, col); k < column_begin(a, col + 1); k++) {
-        int64_t i = entry_row(a, col, k);
+        const int64_t i = entry_row(a, col, k);
         if (!a->is_complex) {
-            residual[i] -= a->values[k] * factor[0];
+            residual[i] -= (long double)a->values[k] * (long double)factor[0];
             continue;
         }
-        residual[2 * i] -= a->values[2 * k] * factor[0] - a->values[2 * k + 1] * factor[1];
-        residual[2 * i + 1] -= a->values[2 * k] * factor[1] + a->values[2 * k + 1] * factor[0];
+        const long double re = (long double)a->values[2 * k], im = (long double)a->values[2 * k + 1];
+        const long double by_re = (long double)factor[0], by_im = (long double)factor[1];
+        residual[2 * i] -= re * by_re - im * by_im;
+        residual[2 * i + 1] -= re * by_im + im * by_re;
     }
+}
+
+static long double larger_long(long double a, long double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+
+static long double long_norm(const long double *column, int64_t rows, bool is_complex)
+{
+    long double norm = 0;
+    for (int64_t i = 0; i < rows; i++)
+        norm = larger_long(norm, is_complex ? hypotl(column[2 * i], column[2 * i + 1]) : fabsl(column[i]));
+    return norm;
+}
+
+/* The largest sum of a row; matrix_norm_inf() may overflow. */
+static bool long_norm_inf(const struct matrix *matrix, long double *norm)
+{
+    long double *sums = calloc((size_t)matrix->rows + 1, sizeof *sums);
+    *norm = 0;
+    for (int64_t j = 0; sums && j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
+            double re, im;
+            stored_value(matrix, k, &re, &im);
+            sums[entry_row(matrix, j, k)] +=
+                im == 0 ? fabsl((long double)re) : hypotl((long double)re, (long double)im);
+        }
+    for (int64_t i = 0; sums && i < matrix->rows; i++)
+        *norm = larger_long(*norm, sums[i]);
+    free(sums);
+    return sums != NULL;
 }
 
 enum esp_status matrix_backward_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
@@ -153,23 +186,25 @@ enum esp_status matrix_backward_error(const struct matrix *a, const struct matri
                          "A X = B with A %lld x %lld, X %lld x %lld, B %lld x %lld: expected matching shapes",
                          (long long)a->rows, (long long)a->cols, (long long)x->rows, (long long)x->cols,
                          (long long)b->rows, (long long)b->cols);
-    size_t part = a->is_complex ? 2 : 1;
-    struct matrix residual;
-    enum esp_status status = matrix_init(&residual, a->rows, 1, a->is_complex, 0, error);
-    if (status != ESP_OK)
-        return status;
-    double a_norm = matrix_norm_inf(a), worst = 0;
-    for (int64_t j = 0; j < b->cols; j++) {
-        const double *b_column = b->values + (size_t)(j * b->rows) * part;
-        const double *x_column = x->values + (size_t)(j * x->rows) * part;
-        memcpy(residual.values, b_column, matrix_bytes(&residual));
-        for (int64_t k = 0; k < a->cols; k++)
-            subtract_column(residual.values, a, k, x_column + (size_t)k * part);
-        double norm = column_norm(&residual, 0);
-        double scale = a_norm * column_norm(x, j) + column_norm(b, j);
-        worst = larger(worst, norm == 0 ? 0 : norm / scale);
+    const size_t part = a->is_complex ? 2 : 1, n = (size_t)a->rows * part;
+    long double a_norm, worst = 0;
+    long double *residual = calloc(n + 1, sizeof *residual);
+    if (!residual || !long_norm_inf(a, &a_norm)) {
+        free(residual);
+        return error_no_memory(error, "a residual");
     }
-    matrix_clear(&residual);
-    *result = worst;
+    for (int64_t j = 0; j < b->cols; j++) {
+        const double *b_column = b->values + (size_t)j * n;
+        const double *x_column = x->values + (size_t)(j * x->rows) * part;
+        for (size_t i = 0; i < n; i++)
+            residual[i] = (long double)b_column[i];
+        for (int64_t k = 0; k < a->cols; k++)
+            subtract_column(residual, a, k, x_column + (size_t)k * part);
+        const long double norm = long_norm(residual, a->rows, a->is_complex);
+        const long double scale = a_norm * (long double)column_norm(x, j) + (long double)column_norm(b, j);
+        worst = larger_long(worst, norm == 0 ? 0 : norm / scale);
+    }
+    free(residual);
+    *result = (double)worst;
     return ESP_OK;
 }

@@ -424,6 +424,30 @@ static void the_locale_changes_nothing(void **state)
     matrix_file_clear(&file);
 }
 
+static void norms_that_overflow_hide_no_residual(void **state)
+{
+    struct matrix a, x, b;
+    struct esp_error error;
+    double result;
+    (void)state;
+    assert_int_equal(matrix_init(&a, 2, 2, false, 0, &error), ESP_OK);
+    assert_int_equal(matrix_init(&x, 2, 1, false, 0, &error), ESP_OK);
+    assert_int_equal(matrix_init(&b, 2, 1, false, 0, &error), ESP_OK);
+    a.values[0] = a.values[1] = a.values[2] = 1.5e308;
+    a.values[3] = -1.5e308;
+    b.values[0] = b.values[1] = 1.5e308;
+    x.values[1] = 1;
+    assert_int_equal(matrix_backward_error(&a, &x, &b, &result, &error), ESP_OK);
+    assert_true(result > 0.5 && result < 1);
+    x.values[0] = 1;
+    x.values[1] = 0;
+    assert_int_equal(matrix_backward_error(&a, &x, &b, &result, &error), ESP_OK);
+    assert_true(result == 0);
+    matrix_clear(&a);
+    matrix_clear(&x);
+    matrix_clear(&b);
+}
+
 static void backward_error_is_the_one_of_the_books(void **state)
 {
     (void)state;
@@ -539,6 +563,7 @@ int main(void)
         cmocka_unit_test(no_truncated_file_crashes_or_passes_for_whole),
         cmocka_unit_test(what_is_written_reads_back_bit_by_bit),
         cmocka_unit_test(the_locale_changes_nothing),
+        cmocka_unit_test(norms_that_overflow_hide_no_residual),
         cmocka_unit_test(backward_error_is_the_one_of_the_books),
         cmocka_unit_test(what_is_not_finite_is_found),
         cmocka_unit_test(symmetry_may_be_up_to_rounding),
