@@ -57,7 +57,9 @@ static enum esp_status read_file(const char *path, char **text, struct esp_error
     else if (length > CONFIG_MAX_BYTES)
         status = error_set(error, ESP_LIMIT, "%s: expected at most %d bytes of configuration, found more",
                            path, CONFIG_MAX_BYTES);
-    else if (strlen(*text) < length)
+    else if (length >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0)
+        memcpy(*text, "   ", 3); /* the byte order mark that some editors put before UTF-8 */
+    if (status == ESP_OK && strlen(*text) < length)
         status = error_set(error, ESP_CONFIG, "%s: expected text, found a NUL byte at offset %zu", path,
                            strlen(*text));
 done:

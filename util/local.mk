@@ -51,6 +51,8 @@ util_libutil_la_SOURCES = \
 	util/search_path.h \
 	util/segment.c \
 	util/segment.h \
+	util/standard_files.c \
+	util/standard_files.h \
 	util/svg.c \
 	util/svg.h \
 	util/text.c \

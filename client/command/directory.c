@@ -13,6 +13,7 @@
 #include "services/directory/schema.h"
 #include "util/clock.h"
 #include "util/regular_file.h"
+#include "util/standard_files.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -340,6 +341,7 @@ static int run_client(struct directory_command *command)
 int main(int argc, char **argv)
 {
     struct directory_command command = {.verb = "", .directory.timeout_ms = 5000};
+    standard_files_hold();
     int code = parse(argc, argv, &command);
     if (code == EXIT_DONE) {
         optind += optind < argc; /* the verb */

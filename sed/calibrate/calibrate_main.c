@@ -8,6 +8,7 @@
 #include "sed/kept_problems.h"
 #include "sed/pool/processes.h"
 #include "util/names.h"
+#include "util/standard_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -316,6 +317,7 @@ int main(int argc, char **argv)
     struct calibrating command = {.config = ESP_SYSCONFDIR "/sed.conf", .budget_s = 30, .longest_s = 1};
     struct calibration *calibration = NULL;
     struct esp_error error = {0};
+    standard_files_hold();
     int code = calibrate_parse(argc, argv, &command);
     if (code != EXIT_DONE)
         return code;
