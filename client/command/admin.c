@@ -151,8 +151,8 @@ void orders_done(struct orders *orders, const char *node, const char *what, cons
 {
     orders->told++;
     if (orders->command->json)
-        json_array_append_new(orders->list,
-                              json_pack("{s:s, s:s, s:s}", "node", node, "done", what, "remark", remark));
+        json_array_append_new(orders->list, json_pack("{s:s, s:s, s:o}", "node", node, "done", what, "remark",
+                                                      command_json_text(remark)));
     else
         printf("%s: %s%s%s\n", node, what, *remark ? ", " : "", remark);
 }

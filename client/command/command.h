@@ -93,6 +93,9 @@ enum exit_code command_usage(const struct command_line *command, const char *for
 
 /* A number; JSON has neither NaN nor infinity: "NaN", "Infinity" and "-Infinity" are texts. */
 json_t *command_json_real(double value);
+/* A text that may have any bytes, such as a file's name or what a routine gave: those that are no UTF-8
+ * become \x1b. NULL becomes null. Returns NULL without memory. */
+json_t *command_json_text(const char *text);
 /* Prints the value as JSON, and lets go of it. EXIT_FAILED when standard output takes it not. */
 enum exit_code command_json(json_t *value);
 

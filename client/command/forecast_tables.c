@@ -254,8 +254,8 @@ static enum exit_code print_steps_json(const struct fast_step *steps, size_t n)
         json_t *step =
             steps[i].why ? json_pack("{s:s}", "unknown", steps[i].why) : server_json(&steps[i].best);
         json_object_set_new(step, "rule", json_integer(steps[i].rule + 1));
-        json_object_set_new(step, "problem", json_string(steps[i].problem));
-        json_object_set_new(step, "text", json_string(steps[i].text));
+        json_object_set_new(step, "problem", command_json_text(steps[i].problem));
+        json_object_set_new(step, "text", command_json_text(steps[i].text));
         json_array_append_new(list, step);
     }
     return command_json(list);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "client/command/implementations.h"
+#include "client/command/command.h"
 #include "client/command/table.h"
 #include "espalier.h"
 #include "util/clock.h"
@@ -30,7 +31,7 @@ static void note(json_t *list, const char *const fields[4], const char *server)
     size_t i;
     json_array_foreach(list, i, object) if (is_same(object, fields))
     {
-        json_array_append_new(json_object_get(object, "servers"), json_string(server));
+        json_array_append_new(json_object_get(object, "servers"), command_json_text(server));
         return;
     }
     json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:[s]}", "name", fields[0], "way", fields[1],
@@ -58,7 +59,7 @@ static int by_name(const void *a, const void *b)
 
 static void untold_by(json_t *untold, const char *server, const char *why)
 {
-    json_array_append_new(untold, json_pack("{s:s, s:s}", "server", server, "why", why));
+    json_array_append_new(untold, json_pack("{s:s, s:o}", "server", server, "why", command_json_text(why)));
 }
 
 static void ask(json_t *list, json_t *untold, const struct esp_node *node, const char *problem)

@@ -19,7 +19,8 @@ void missing_add(struct missing *missing, const char *node, enum esp_status stat
     struct esp_error text;
     error_set(&text, status, "%s: %s", node, why);
     command_complain(missing->command->verb->name, text.text);
-    json_array_append_new(missing->list, json_pack("{s:s, s:s}", "node", node, "missing", why));
+    json_array_append_new(missing->list,
+                          json_pack("{s:s, s:o}", "node", node, "missing", command_json_text(why)));
     if (missing->code == EXIT_DONE)
         missing->code = code_of(status);
 }

@@ -78,7 +78,7 @@ json_t *status_json(enum esp_status status)
 void command_error_json(enum esp_status status, const char *text)
 {
     json_t *error = status_json(status);
-    json_object_set_new(error, "text", json_string(text));
+    json_object_set_new(error, "text", command_json_text(text));
     command_json(json_pack("{s:o}", "error", error));
 }
 
@@ -159,23 +159,61 @@ json_t *command_json_real(double value)
     return json_string(isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
 }
 
+/* Bytes of the well-formed character of UTF-8 at the beginning of the text, or 0. */
+static size_t utf8_length(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    const size_t n = at[0] < 0x80 ? 1 : at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    char one[5] = "";
+    for (size_t i = 1; i < n; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    memcpy(one, text, n);
+    json_t *string = json_string(one); /* knows which are well-formed */
+    json_decref(string);
+    return string ? n : 0;
+}
+
+json_t *command_json_text(const char *text)
+{
+    json_t *string = text ? json_string(text) : json_null();
+    char *shown = string ? NULL : malloc(4 * strlen(text) + 1), *to = shown;
+    if (!shown)
+        return string;
+    while (*text) {
+        size_t n = utf8_length(text);
+        if (n)
+            memcpy(to, text, n);
+        else
+            sprintf(to, "\\x%02x", (unsigned char)*text);
+        to += n ? n : 4;
+        text += n ? n : 1;
+    }
+    *to = 0;
+    string = json_string(shown);
+    free(shown);
+    return string;
+}
+
 enum exit_code command_json(json_t *value)
 {
-    if (!value || json_dumpf(value, stdout, JSON_REAL_PRECISION(17)) != 0) {
+    const bool is_dumped = value && json_dumpf(value, stdout, JSON_REAL_PRECISION(17)) == 0;
+    json_decref(value);
+    if (!is_dumped && !ferror(stdout)) {
         fputs("espalier: the result cannot be written as JSON\n", stderr);
-        json_decref(value);
         return EXIT_FAILED;
     }
-    json_decref(value);
     fputc('\n', stdout);
     return command_flush();
 }
 
 enum exit_code command_flush(void)
 {
+    const int before = errno; /* of an earlier write */
+    errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_DONE;
-    fprintf(stderr, "espalier: cannot write the result: %s\n", strerror(errno));
+    fprintf(stderr, "espalier: cannot write the result: %s\n", strerror(errno ? errno : before));
     return EXIT_FAILED;
 }
 

@@ -6,6 +6,8 @@
 #include "config.h"
 
 #include "client/command/texts_out.h"
+
+#include "client/command/command.h"
 #include "client/arguments/values_storage.h"
 
 #include <stdio.h>
@@ -31,7 +33,7 @@ json_t *values_json_texts(const struct values *values, size_t index)
     const struct value_slot *slot = &values->slots[index];
     json_t *list = json_array();
     for (uint64_t i = 0; i < slot->n_texts; i++)
-        json_array_append_new(list, json_string(text_at(slot, i)));
+        json_array_append_new(list, command_json_text(text_at(slot, i)));
     return list;
 }
 

@@ -137,7 +137,7 @@ static void show_figures(struct table *table, json_t *list, const char *server, 
                                "sessions", (json_int_t)n, "mean_error", f->mean, "median_error", f->median,
                                "ninth_decile", f->ninth, "bias", f->bias);
     if (server)
-        json_object_set_new(object, "server", json_string(server));
+        json_object_set_new(object, "server", command_json_text(server));
     json_array_append_new(list, object);
     if (server)
         table_text_cell(table, server);

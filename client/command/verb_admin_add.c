@@ -159,9 +159,10 @@ static enum exit_code tell(const struct addition *addition, const char *remark)
 {
     const struct launch *launch = &addition->launch;
     if (addition->command->json)
-        return command_json(json_pack("{s:s, s:s, s:s, s:I, s:s, s:s}", "name", launch->name, "kind",
+        return command_json(json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "name", launch->name, "kind",
                                       launch->kind, "address", launch->address, "pid",
-                                      (json_int_t)launch->pid, "log", launch->log, "remark", remark));
+                                      (json_int_t)launch->pid, "log", command_json_text(launch->log),
+                                      "remark", command_json_text(remark)));
     printf("%s: %s at %s%s%s\n", launch->name, launch->kind, launch->address, *remark ? ", " : "", remark);
     return command_flush();
 }

@@ -67,8 +67,8 @@ static enum esp_status check(const struct command_line *command, const char *pat
 static json_t *bad_file_json(const char *path, const struct esp_error *error)
 {
     json_t *why = status_json(error->status);
-    json_object_set_new(why, "text", json_string(error->text));
-    return json_pack("{s:s, s:b, s:o}", "file", path, "good", 0, "error", why);
+    json_object_set_new(why, "text", command_json_text(error->text));
+    return json_pack("{s:o, s:b, s:o}", "file", command_json_text(path), "good", 0, "error", why);
 }
 
 enum exit_code verb_config_check(const struct command_line *command)
@@ -85,8 +85,8 @@ enum exit_code verb_config_check(const struct command_line *command)
         worst = code > worst ? code : worst;
         if (list)
             json_array_append_new(list, status == ESP_OK
-                                            ? json_pack("{s:s, s:b, s:s}", "file", path, "good", 1, "kind",
-                                                        settings_kind_name(reading.kind))
+                                            ? json_pack("{s:o, s:b, s:s}", "file", command_json_text(path),
+                                                        "good", 1, "kind", settings_kind_name(reading.kind))
                                             : bad_file_json(path, &error));
         else if (status == ESP_OK)
             printf("%s: a good %s file%s%s%s\n", path, settings_kind_title(reading.kind),

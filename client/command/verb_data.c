@@ -53,7 +53,7 @@ static void storage_json(const struct esp_data_info *info, json_t *json)
 {
     static const char *const names[] = {"full", "packed (U)", "packed (L)", "banded"};
     json_object_set_new(json, "storage",
-                        json_string(info->layout.rows > 0 ? "pieces" : names[info->storage]));
+                        command_json_text(info->layout.rows > 0 ? "pieces" : names[info->storage]));
     json_object_set_new(json, "by_rows", json_boolean(info->by_rows));
     if (info->storage == ESP_DATA_BANDED)
         json_object_set_new(json, "band",
@@ -235,7 +235,7 @@ static enum exit_code info_of(const struct command_line *command, const struct m
         }
         json_t *json = data_info_json(&infos[i]);
         if (*missing)
-            json_object_set_new(json, "original_unreached", json_string(missing));
+            json_object_set_new(json, "original_unreached", command_json_text(missing));
         json_array_append_new(all, json);
     }
     if (*missing && !command->json)

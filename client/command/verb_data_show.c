@@ -219,7 +219,7 @@ static json_t *servers_json(const struct esp_data_info *infos, size_t n)
 {
     json_t *servers = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(servers, json_string(infos[i].server));
+        json_array_append_new(servers, command_json_text(infos[i].server));
     return servers;
 }
 

@@ -80,7 +80,7 @@ static json_t *listed_json(const struct listed *listed)
                              "state", state_of(listed));
     if (listed->error.status != ESP_OK) {
         json_t *error = status_json(listed->error.status);
-        json_object_set_new(error, "text", json_string(listed->error.text));
+        json_object_set_new(error, "text", command_json_text(listed->error.text));
         json_object_set_new(json, "error", error);
         return json;
     }
@@ -94,7 +94,7 @@ static json_t *listed_json(const struct listed *listed)
     json_object_set_new(json, "kept_s", json_real(state->kept_s));
     if (job_has_ended(state) && state->error.status != ESP_OK) {
         json_t *error = status_json(state->error.status);
-        json_object_set_new(error, "text", json_string(state->error.text));
+        json_object_set_new(error, "text", command_json_text(state->error.text));
         json_object_set_new(json, "error", error);
     }
     return json;

@@ -145,7 +145,7 @@ static json_t *rules_json(const struct esp_problem *problem)
         list = json_array();
     for (uint32_t i = 0; list && i < described->abstract->n_rules; i++) {
         abstract_rule_text(described, i, text, sizeof text);
-        json_array_append_new(list, json_string(text));
+        json_array_append_new(list, command_json_text(text));
     }
     problem_set_destroy(set);
     return list;
@@ -188,7 +188,7 @@ static void print_problem(const struct command_line *command, const struct esp_p
 
 static json_t *text_or_null(const char *text)
 {
-    return text ? json_string(text) : json_null();
+    return text ? command_json_text(text) : json_null();
 }
 
 static json_t *argument_json(const struct esp_problem_argument *argument)
@@ -196,7 +196,7 @@ static json_t *argument_json(const struct esp_problem_argument *argument)
     char properties[128];
     json_t *dims = json_array();
     for (unsigned k = 0; k < argument->n_dims; k++)
-        json_array_append_new(dims, json_string(argument->dims[k]));
+        json_array_append_new(dims, command_json_text(argument->dims[k]));
     property_words(argument->properties, properties, sizeof properties);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "name", argument->name,
                      "text", argument->text, "mode", mode_name(argument->mode), "type",
@@ -225,7 +225,7 @@ static json_t *problem_json(const struct esp_problem *problem)
     for (size_t i = 0; i < problem->n_arguments; i++)
         json_array_append_new(arguments, argument_json(&problem->arguments[i]));
     for (size_t i = 0; i < problem->n_preconditions; i++)
-        json_array_append_new(preconditions, json_string(problem->preconditions[i]));
+        json_array_append_new(preconditions, command_json_text(problem->preconditions[i]));
     char prototype[8192];
     json_t *untold, *rules = rules_json(problem),
                     *implementations = implementations_find(problem->name, &untold);

@@ -28,7 +28,7 @@ static void tell(struct findings *findings, const char *text)
 {
     findings->n++;
     if (findings->list)
-        json_array_append_new(findings->list, json_string(text));
+        json_array_append_new(findings->list, command_json_text(text));
     else
         fprintf(stderr, "%s\n", text);
 }
@@ -69,7 +69,7 @@ static void hint_at_work(const struct problem *problem, struct findings *finding
                  "cannot, and choose as if it took no time",
                  problem->file, problem->line, problem->name, implementation->symbol);
         if (findings->hints)
-            json_array_append_new(findings->hints, json_string(text));
+            json_array_append_new(findings->hints, command_json_text(text));
         else
             fprintf(stderr, "%s\n", text);
         return;
@@ -126,11 +126,12 @@ static json_t *set_json(const struct problem_set *set)
     char text[400];
     for (size_t i = 0; i < set->n_problems; i++) {
         const struct problem *problem = set->problems[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "name", problem->name,
-                                              "title", problem->title, "gams", problem->gams, "file",
-                                              problem->file, "line", (int)problem->line, "implementations",
-                                              implementations_text(problem, text, sizeof text), "source",
-                                              problem->source));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:o, s:i, s:s, s:o}", "name", problem->name, "title",
+                                        problem->title, "gams", problem->gams, "file",
+                                        command_json_text(problem->file), "line", (int)problem->line,
+                                        "implementations", implementations_text(problem, text, sizeof text),
+                                        "source", command_json_text(problem->source)));
     }
     return list;
 }

@@ -500,14 +500,16 @@ static enum exit_code report(const struct up *up, const char *client_file)
     for (size_t i = 0; i < up->n_started; i++) {
         const struct launch *launch = &up->launches[i];
         char quota[128] = "";
-        json_array_append_new(
-            daemons, json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:s}", "kind", launch->kind, "name",
-                               launch->name, "pid", (json_int_t)launch->pid, "address", launch->address,
-                               "log", launch->log, "config", launch->config, "slowed",
-                               quota_text(&launch->quota, launch->cpu_quota, quota, sizeof quota)));
+        json_array_append_new(daemons,
+                              json_pack("{s:s, s:s, s:I, s:s, s:o, s:o, s:s}", "kind", launch->kind, "name",
+                                        launch->name, "pid", (json_int_t)launch->pid, "address",
+                                        launch->address, "log", command_json_text(launch->log), "config",
+                                        command_json_text(launch->config), "slowed",
+                                        quota_text(&launch->quota, launch->cpu_quota, quota, sizeof quota)));
     }
-    return command_json(json_pack("{s:s, s:s, s:s, s:o}", "platform", up->deploy.state.name, "folder",
-                                  up->deploy.files, "client_config", client_file, "daemons", daemons));
+    return command_json(json_pack("{s:s, s:o, s:o, s:o}", "platform", up->deploy.state.name, "folder",
+                                  command_json_text(up->deploy.files), "client_config",
+                                  command_json_text(client_file), "daemons", daemons));
 }
 
 /* Nobody may be left of an earlier platform of this name. */

@@ -114,7 +114,7 @@ static json_t *row_json(const struct outlook *row)
                                "now", row->now, "forecast", forecast, "error", error, "age_s", row->age_s,
                                "step_s", row->step_s, "history", recent);
     if (*row->to)
-        json_object_set_new(object, "to", json_string(row->to));
+        json_object_set_new(object, "to", command_json_text(row->to));
     return object;
 }
 
