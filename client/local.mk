@@ -68,6 +68,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/values.h \
 	client/command/values_job.c \
 	client/command/values_out.c \
+	client/command/values_reading.c \
 	client/command/verb_calibrate.c \
 	client/command/verb_call.c \
 	client/command/plot.c \

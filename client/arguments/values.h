@@ -39,7 +39,7 @@ struct values {
         bool comes;                      /* and comes besides, by its mode */
         bool is_whole;                   /* it was to stay in pieces, and does not (values_look_at_kept()) */
     } * slots;
-    uint64_t max_input;                 /* bytes that a file or an array in it has at most; 0: the default */
+    struct matrix_reading reading;      /* how matrix files are read; its limit holds for other files too */
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
     int64_t look_ns;                    /* what is left for looking up data; 0: no limit */
     bool as_json;                       /* what goes to "-" is part of the JSON value */

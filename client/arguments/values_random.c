@@ -181,7 +181,7 @@ enum esp_status values_random_matrix(const struct values *values, size_t index, 
             status = error_set(error, ESP_LIMIT, "%s: rand: too many elements", formal->name);
     bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
     if (status == ESP_OK &&
-        (status = matrix_init(matrix, dims[0], cols, is_complex, values->max_input, error)) != ESP_OK)
+        (status = matrix_init(matrix, dims[0], cols, is_complex, values->reading.max_bytes, error)) != ESP_OK)
         error_prefix(error, "%s", formal->name);
     if (status != ESP_OK)
         return values_too_large(status, error);

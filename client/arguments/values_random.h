@@ -16,7 +16,7 @@ enum esp_status values_take_random(struct values *values, size_t index, const ch
                                    struct esp_error *error);
 
 /* Makes those that can be made: before sizes are known those that tell their extents, afterwards all.
- * ESP_INVALID: an extent is not known or the array is compressed; ESP_LIMIT: more than max_input. */
+ * ESP_INVALID: an extent is not known or the array is compressed; ESP_LIMIT: more than the limit. */
 enum esp_status values_make_random(struct values *values, bool sizes_are_known, struct esp_error *error);
 
 /* One as a matrix (matrix_clear() frees), when its extents follow from the scalars and arrays that are given:

@@ -155,10 +155,10 @@ static enum esp_status take_matrix_file(struct values *values, size_t index, con
     struct matrix_file file;
     enum storage storage = values_argument(values, index)->storage;
     bool keeps_sparse = storage != STORAGE_FULL;
-    enum esp_status status = keeps_sparse ? matrix_load(path, values->max_input, &file, error)
-                                          : matrix_load_array(path, values->max_input, &file, error);
+    enum esp_status status = keeps_sparse ? matrix_load(path, &values->reading, &file, error)
+                                          : matrix_load_array(path, &values->reading, &file, error);
     if (status == ESP_OK && !keeps_sparse &&
-        (status = matrix_make_dense(&file.matrix, values->max_input, error)) != ESP_OK) {
+        (status = matrix_make_dense(&file.matrix, values->reading.max_bytes, error)) != ESP_OK) {
         error_prefix(error, "%s", path);
         matrix_file_clear(&file);
     }
@@ -302,7 +302,7 @@ static enum esp_status take_file(struct values *values, size_t index, const char
                                  struct esp_error *error)
 {
     const char *path = *text == '@' ? text + 1 : text;
-    uint64_t most = values->max_input ? values->max_input : MATRIX_DEFAULT_MAX_BYTES;
+    uint64_t most = values->reading.max_bytes ? values->reading.max_bytes : MATRIX_DEFAULT_MAX_BYTES;
     struct stat is;
     if (stat(path, &is) == 0 && (uint64_t)is.st_size > most) {
         error_set(error, ESP_LIMIT, "%s: %s: expected at most %.3g GB, found %.3g GB",

@@ -29,7 +29,7 @@ static enum esp_status read_matrix(const struct values *values, size_t index, co
                          "%s: expected a matrix as [1, 2; 3, 4], @FILE or rand(ROWS, COLUMNS), found '%.80s'",
                          name, text);
     session_reading(true);
-    enum esp_status status = matrix_load(text + 1, values->max_input, &file, error);
+    enum esp_status status = matrix_load(text + 1, &values->reading, &file, error);
     session_reading(false);
     if (status != ESP_OK)
         return values_too_large(status, error);

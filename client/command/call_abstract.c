@@ -224,7 +224,7 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     bool too_real = false;
     enum esp_status status = values_init(&arguments.values, problem, &error);
     if (status == ESP_OK)
-        status = values_max_input(command, &arguments.values.max_input, &error);
+        status = values_reading(command, &arguments.values.reading, &error);
     if (status == ESP_OK)
         status = abstract_open(&arguments.run, arguments.values.described->problems[0], &error);
     if (status == ESP_OK)

@@ -42,11 +42,11 @@ static enum esp_status check_finite(const char *path, const struct matrix *matri
                      path, (long long)row + 1, (long long)col + 1);
 }
 
-static enum esp_status load_a(const char *path, bool dense, uint64_t most, struct system *system,
-                              struct esp_error *error)
+static enum esp_status load_a(const char *path, bool dense, const struct matrix_reading *reading,
+                              struct system *system, struct esp_error *error)
 {
-    enum esp_status status = dense ? matrix_load_dense(path, most, &system->file, error)
-                                   : matrix_load(path, most, &system->file, error);
+    enum esp_status status = dense ? matrix_load_dense(path, reading, &system->file, error)
+                                   : matrix_load(path, reading, &system->file, error);
     if (status != ESP_OK)
         return values_too_large(status, error);
     const struct matrix *a = &system->file.matrix;
@@ -67,8 +67,8 @@ static enum esp_status make_ones(struct system *system, struct esp_error *error)
     return status;
 }
 
-static enum esp_status load_b(const struct command_line *command, uint64_t most, struct system *system,
-                              struct esp_error *error)
+static enum esp_status load_b(const struct command_line *command, const struct matrix_reading *reading,
+                              struct system *system, struct esp_error *error)
 {
     bool own = command_option_value(command, "own-rhs");
     const char *path = command->n_operands > 1 ? command->operands[1] : NULL;
@@ -84,7 +84,7 @@ static enum esp_status load_b(const struct command_line *command, uint64_t most,
         system->rhs = RHS_OWN;
     } else if (path) {
         struct matrix_file file;
-        status = matrix_load_dense(path, most, &file, error);
+        status = matrix_load_dense(path, reading, &file, error);
         if (status != ESP_OK)
             return values_too_large(status, error);
         system->b = file.matrix;
@@ -111,18 +111,18 @@ enum esp_status system_load(const struct command_line *command, struct system *s
                             struct esp_error *error)
 {
     const bool dense = command_option_value(command, "problem") != NULL; /* it takes A with all its zeros */
-    uint64_t most;
-    enum esp_status status = values_max_input(command, &most, error);
+    struct matrix_reading reading;
+    enum esp_status status = values_reading(command, &reading, error);
     if (status != ESP_OK)
         return status;
     waiting_begin(command->verb->name, command->operands[0]);
-    status = load_a(command->operands[0], dense, most, system, error);
+    status = load_a(command->operands[0], dense, &reading, system, error);
     waiting_end();
     if (status != ESP_OK)
         return status;
     if (command->n_operands > 1)
         waiting_begin(command->verb->name, command->operands[1]);
-    status = load_b(command, most, system, error);
+    status = load_b(command, &reading, system, error);
     waiting_end();
     return status;
 }

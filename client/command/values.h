@@ -22,9 +22,14 @@ void values_warn(const struct values *values, FILE *stream);
 void values_print(const struct values *values);
 json_t *values_json(const struct values *values);
 
-/* What --max-input says, 0 without it. ESP_INVALID: it is no size. */
-enum esp_status values_max_input(const struct command_line *command, uint64_t *bytes,
-                                 struct esp_error *error);
+/* Whether a file among the operands is so large that the platform is asked what it can take. */
+bool values_have_large_file(const struct command_line *command);
+/* What --max-input and --sum-duplicates say. Without the first one, a large file is bounded by the memory of
+ * the largest server, for which the library must be initialised. Notes about files go to standard error.
+ * ESP_INVALID:
+ * --max-input is no size. */
+enum esp_status values_reading(const struct command_line *command, struct matrix_reading *reading,
+                               struct esp_error *error);
 /* The format that --format names, NULL without it. ESP_INVALID with those that there are. */
 enum esp_status values_format(const struct command_line *command, const struct matrix_format **format,
                               struct esp_error *error);

@@ -9,7 +9,6 @@
 #include "client/command/values.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
-#include "util/config.h"
 
 #include <errno.h>
 #include <math.h>
@@ -109,18 +108,6 @@ enum esp_status values_format(const struct command_line *command, const struct m
                  matrix_format_word(matrix_format_at(i)));
     }
     return error_set(error, ESP_INVALID, "--format: expected one of %s, found '%.40s'", list, word);
-}
-
-enum esp_status values_max_input(const struct command_line *command, uint64_t *bytes, struct esp_error *error)
-{
-    const char *word = command_option_value(command, "max-input");
-    *bytes = 0;
-    if (!word)
-        return ESP_OK;
-    if (config_read_size(word, bytes, error) != ESP_OK || *bytes == 0)
-        return error_set(error, ESP_INVALID, "--max-input: expected a size such as '16 GiB', found '%.40s'",
-                         word);
-    return ESP_OK;
 }
 
 static bool goes_into_json(const struct values *values, size_t index)
@@ -358,10 +345,10 @@ static json_t *fetched_json(const struct values *values, size_t index)
     if (is_texts(formal))
         return values_json_texts(values, index);
     if (is_text(formal->type))
-        return json_string(slot->text ? slot->text : "");
+        return command_json_text(slot->text ? slot->text : "");
     char letter[2];
     if (formal->n_dims == 0 && is_letter(values, index, letter))
-        return json_string(letter);
+        return command_json_text(letter);
     if (formal->n_dims == 0 && is_integer(formal->type))
         return json_integer(integer_value(formal->type, slot->memory));
     if (formal->n_dims == 0) {

@@ -36,7 +36,7 @@ static enum esp_status read_arguments(const struct command_line *command, struct
     if (status == ESP_OK)
         status = session_look_begin(command, &values->look_ns, error);
     if (status == ESP_OK)
-        status = values_max_input(command, &values->max_input, error);
+        status = values_reading(command, &values->reading, error);
     session_reading(true);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++) {
         waiting_begin_argument(command->verb->name, command->operands[i]);

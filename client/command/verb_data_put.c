@@ -88,12 +88,15 @@ static enum esp_status load(const struct command_line *command, struct matrix_fi
                             struct esp_error *error)
 {
     const char *path = command->operands[0];
-    enum esp_status status = matrix_load_array(path, 0, file, error);
+    struct matrix_reading reading;
+    enum esp_status status = values_reading(command, &reading, error);
+    if (status == ESP_OK)
+        status = matrix_load_array(path, &reading, file, error);
     if (status != ESP_OK)
         return status;
     status = check_file(command, file, type, error);
     if (status == ESP_OK)
-        status = matrix_make_dense(&file->matrix, 0, error);
+        status = matrix_make_dense(&file->matrix, reading.max_bytes, error);
     if (status == ESP_OK && file->field == FIELD_INTEGER && *type != ESP_TYPE_INT64 &&
         *type != ESP_TYPE_LONG && (status = matrix_check_doubles(&file->matrix, error)) != ESP_OK)
         error_prefix(error, "%s", path);

@@ -120,7 +120,7 @@ static enum exit_code forecast_plain(const struct command_line *command, const s
     struct constraint_words words;
     struct fast_server *servers = NULL;
     size_t n = 0;
-    enum esp_status status = values_max_input(command, &values->max_input, &error);
+    enum esp_status status = values_reading(command, &values->reading, &error);
     if (status == ESP_OK)
         status = constraints_read(command, &words, &options, &error);
     options.server = command_option_value(command, "server");

@@ -30,15 +30,16 @@ static void examine(const struct matrix *matrix, struct findings *findings)
 
 static json_t *as_json(const char *path, const struct matrix_file *file, const struct findings *findings)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o}",
-                     "file", path, "format", matrix_format_name(file->format), "title", file->title, "sparse",
-                     (int)file->is_sparse, "field", matrix_field_name(file->field), "symmetry",
-                     matrix_symmetry_name(file->symmetry), "key", file->key, "rows",
+    return json_pack("{s:o, s:s, s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o}",
+                     "file", command_json_text(path), "format", matrix_format_name(file->format), "title",
+                     file->title, "sparse", (int)file->is_sparse, "field", matrix_field_name(file->field),
+                     "symmetry", matrix_symmetry_name(file->symmetry), "key", file->key, "rows",
                      (json_int_t)file->matrix.rows, "columns", (json_int_t)file->matrix.cols, "entries",
                      (json_int_t)file->entries, "nonzeros", (json_int_t)findings->nonzeros,
                      "right_hand_sides", (json_int_t)file->rhs.cols, "symmetric", (int)findings->is_symmetric,
                      "positive_diagonal", (int)findings->positive_diagonal, "finite",
-                     (int)findings->is_finite, "norm_inf", command_json_real(findings->norm));
+                     (int)findings->is_finite, "norm_inf", command_json_real(findings->norm), "note",
+                     command_json_text(file->note));
 }
 
 static void print(const char *path, const struct matrix_file *file, const struct findings *findings)
@@ -70,8 +71,10 @@ enum exit_code verb_matrix_info(const struct command_line *command)
 {
     struct esp_error error = {0};
     struct matrix_file file;
+    struct matrix_reading reading;
     const char *path = command->operands[0];
-    if (matrix_file_fault(matrix_load(path, 0, &file, &error), &error) != ESP_OK)
+    if (values_reading(command, &reading, &error) != ESP_OK ||
+        matrix_file_fault(matrix_load(path, &reading, &file, &error), &error) != ESP_OK)
         return command_fail(command, &error);
     struct findings findings;
     examine(&file.matrix, &findings);
@@ -103,19 +106,22 @@ enum exit_code verb_matrix_convert(const struct command_line *command)
     struct esp_error error = {0};
     struct matrix_file file = {0};
     const struct matrix_format *format;
+    struct matrix_reading reading;
     const char *from = command->operands[0], *to = command->operands[1];
     enum exit_code code = EXIT_DONE;
-    if (values_format(command, &format, &error) != ESP_OK)
+    if (values_format(command, &format, &error) != ESP_OK ||
+        values_reading(command, &reading, &error) != ESP_OK)
         return command_fail(command, &error);
     if (!format && !(format = matrix_format_of_path(to)))
         return command_usage(
-            command, "%s: expected an ending that names a format (.mtx, .npy, .csv, .hb, .rb), or --format",
+            command,
+            "%s: expected an ending that names a format (.mtx, .npy, .rb, .hb, .octave, .csv), or --format",
             to);
-    if (matrix_file_fault(matrix_load(from, 0, &file, &error), &error) != ESP_OK ||
+    if (matrix_file_fault(matrix_load(from, &reading, &file, &error), &error) != ESP_OK ||
         set_layout(command, &file, &error) != ESP_OK || matrix_save(to, &file, format, &error) != ESP_OK)
         code = command_fail(command, &error);
     else if (command->json)
-        code = command_json(json_pack("{s:s, s:s, s:I, s:I}", "file", to, "format",
+        code = command_json(json_pack("{s:o, s:s, s:I, s:I}", "file", command_json_text(to), "format",
                                       matrix_format_name(format), "rows", (json_int_t)file.matrix.rows,
                                       "columns", (json_int_t)file.matrix.cols));
     else if (strcmp(to, "-") != 0)

@@ -70,14 +70,15 @@ static json_t *solution_json(const struct command_line *command, const struct sy
                              const char *output)
 {
     json_t *value = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:s}", "A", command->operands[0], "B",
-        rhs_word(command, system), "n", (json_int_t)system->x.rows, "nrhs", (json_int_t)system->x.cols,
-        "problem", system->problem, "instead_of", *system->instead ? system->instead : NULL, "instead_why",
+        "{s:o, s:o, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:s}", "A", command_json_text(command->operands[0]),
+        "B", command_json_text(rhs_word(command, system)), "n", (json_int_t)system->x.rows, "nrhs",
+        (json_int_t)system->x.cols, "problem", system->problem, "instead_of",
+        *system->instead ? system->instead : NULL, "instead_why",
         *system->instead ? status_json(system->instead_why) : json_null(), "session",
         system->info ? session_json(system->info) : json_null(), "backward_error",
         command_json_real(system->backward_error), "warning", system->info ? session_note(system->info) : "");
     if (value && output)
-        json_object_set_new(value, "output", json_string(output));
+        json_object_set_new(value, "output", command_json_text(output));
     else if (value)
         json_object_set_new(value, "X", matrix_json(&system->x, false, false));
     return value;
@@ -143,9 +144,7 @@ static enum exit_code check_output(const struct command_line *command, struct sy
 static enum exit_code solve_and_report(const struct command_line *command, struct system *system)
 {
     struct esp_error error = {0};
-    enum exit_code code = session_open(command);
-    if (code != EXIT_DONE)
-        return code;
+    enum exit_code code = EXIT_DONE;
     if (!command->json)
         print_system(command, system);
     if (system_solve(command, system, &error) != ESP_OK)
@@ -153,13 +152,30 @@ static enum exit_code solve_and_report(const struct command_line *command, struc
                                              : command_fail(command, &error);
     else
         code = report(command, system);
-    grpc_finalize();
     return code;
+}
+
+/* Reads the files before the platform is looked for, except large ones, which are bounded by what it can
+ * take. */
+static enum exit_code load_and_open(const struct command_line *command, struct system *system)
+{
+    struct esp_error error = {0};
+    const bool early = values_have_large_file(command);
+    enum exit_code code = early ? session_open(command) : EXIT_DONE;
+    if (code != EXIT_DONE)
+        return code;
+    if (system_load(command, system, &error) != ESP_OK)
+        code = command_fail(command, &error);
+    if (code != EXIT_DONE && early)
+        grpc_finalize();
+    if (code != EXIT_DONE)
+        return code;
+    session_catch_signals();
+    return early ? EXIT_DONE : session_open(command);
 }
 
 enum exit_code verb_solve(const struct command_line *command)
 {
-    struct esp_error error = {0};
     struct system system = {0};
     enum exit_code code = check_output(command, &system);
     for (int i = 0; code == EXIT_DONE && i < command->n_operands; i++)
@@ -169,11 +185,11 @@ enum exit_code verb_solve(const struct command_line *command)
                               "expected a matrix file, found %s: with data the system is solved by 'espalier "
                               "call solve A=%s B=...'",
                               command->operands[i], i == 0 ? command->operands[i] : "...");
-    if (code == EXIT_DONE && system_load(command, &system, &error) != ESP_OK)
-        code = command_fail(command, &error);
+    if (code == EXIT_DONE)
+        code = load_and_open(command, &system);
     if (code == EXIT_DONE) {
-        session_catch_signals();
         code = solve_and_report(command, &system);
+        grpc_finalize();
     }
     system_clear(&system);
     session_end_by_signal();

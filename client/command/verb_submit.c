@@ -39,7 +39,7 @@ static enum exit_code submit(const struct command_line *command, const struct es
     if (status == ESP_OK)
         status = constraints_read(command, &words, &options, &error);
     if (status == ESP_OK)
-        status = values_max_input(command, &values->max_input, &error);
+        status = values_reading(command, &values->reading, &error);
     if (status == ESP_OK)
         status = session_look_begin(command, &values->look_ns, &error);
     session_reading(true);

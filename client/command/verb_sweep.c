@@ -59,7 +59,7 @@ struct sweeping {
     int64_t until_ns;              /* by --timeout; CLOCK_NEVER: not given */
     struct constraint_words words; /* of the options */
     const struct matrix_format *format;
-    uint64_t max_input;
+    struct matrix_reading reading;
     struct bar bar;
     FILE *csv;        /* takes rows as calls end; NULL: a table or JSON is printed at the end */
     size_t n_written; /* rows of points below this one are in it */
@@ -134,7 +134,7 @@ static enum esp_status prepare(struct sweeping *sweeping, struct lane *lane, str
 {
     enum esp_status status = values_init(&lane->values, sweeping->problem, error);
     lane->values.format = sweeping->format;
-    lane->values.max_input = sweeping->max_input;
+    lane->values.reading = sweeping->reading;
     if (sweeping->until_ns != CLOCK_NEVER) { /* the time is not over: set_deadline() */
         const int64_t left_ns = sweeping->until_ns - clock_now_ns(&clock_system);
         lane->values.look_ns = left_ns > 0 ? left_ns : 1;
@@ -240,7 +240,7 @@ static json_t *row_json(const struct sweeping *sweeping, size_t point)
     json_t *arguments = json_object();
     for (size_t i = 0; i < sweeping->sweep.n_axes; i++) {
         char *given = given_at(sweeping, point, i);
-        json_object_set_new(arguments, sweeping->sweep.axes[i].name, json_string(given));
+        json_object_set_new(arguments, sweeping->sweep.axes[i].name, command_json_text(given));
         free(given);
     }
     json_t *json = json_pack("{s:o, s:s, s:f, s:f}", "arguments", arguments, "server", row->server,
@@ -249,11 +249,11 @@ static json_t *row_json(const struct sweeping *sweeping, size_t point)
         json_object_set(json, "outputs", row->outputs);
     if (row->error) {
         json_t *error = status_json(row->error->status);
-        json_object_set_new(error, "text", json_string(row->error->text));
+        json_object_set_new(error, "text", command_json_text(row->error->text));
         json_object_set_new(json, "error", error);
     }
     if (row->note)
-        json_object_set_new(json, "note", json_string(row->note));
+        json_object_set_new(json, "note", command_json_text(row->note));
     return json;
 }
 
@@ -586,7 +586,7 @@ static enum esp_status read_options(struct sweeping *sweeping, struct esp_error 
     if (status == ESP_OK)
         status = values_format(command, &sweeping->format, error);
     if (status == ESP_OK)
-        status = values_max_input(command, &sweeping->max_input, error);
+        status = values_reading(command, &sweeping->reading, error);
     if (status == ESP_OK)
         status = sweep_read(&sweeping->sweep, sweeping->problem, command->operands + 1,
                             (size_t)command->n_operands - 1, error);

@@ -31,7 +31,8 @@ static const struct command_option call_options[] = {
      "save an output to a file ('-': standard output), or leave it on the server (data:, data:MODE, modes as "
      "of "
      "'data put'; with persistent-return and sticky-return it comes as well); may be repeated"},
-    {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'f', "format", "FORMAT",
+     "of the files that -o saves: mtx, npy, rb, hb, octave, csv (else: by their endings)"},
     {'l', "leave", "WHAT", "leave inputs, outputs or all on the server; with a mode: all:persistent"},
     {'F', "follow", NULL, "show on standard error what the routine prints, while it runs"},
     {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
@@ -75,7 +76,7 @@ static const struct command_option data_move_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_get_options[] = {
-    {'f', "format", "FORMAT", "of the file: mtx, npy, rb, hb, csv (else: by its ending)"},
+    {'f', "format", "FORMAT", "of the file: mtx, npy, rb, hb, octave, csv (else: by its ending)"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_ls_options[] = {
@@ -98,12 +99,15 @@ static const struct command_option jobs_options[] = {
     {0, NULL, NULL, NULL},
 };
 const struct command_option input_options[] = {
-    {0, "max-input", "SIZE", "what a file may have at most, or the array in it (default: 8 GiB)"},
+    {0, "max-input", "SIZE",
+     "what a file may have at most, or the array in it (else: 8 GiB, or what a server can take)"},
+    {0, "sum-duplicates", NULL, "add up entries that a matrix file gives for one place (else: an error)"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option fetch_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
-    {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'f', "format", "FORMAT",
+     "of the files that -o saves: mtx, npy, rb, hb, octave, csv (else: by their endings)"},
     {0, "wait", NULL, "wait for its end first"},
     {'i', "input", "NAME=@FILE", "a sparse input again, where the places of a sparse result are its own"},
     {'k', "keep", NULL, "leave the result on the server, so that it can be fetched again"},
@@ -119,7 +123,7 @@ static const struct command_option output_options[] = {
 };
 static const struct command_option sweep_options[] = {
     {'o', "output", "NAME=FILE", "save an output of each call; {n} in FILE is the value of n"},
-    {'f', "format", "FORMAT", "of these files: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'f', "format", "FORMAT", "of these files: mtx, npy, rb, hb, octave, csv (else: by their endings)"},
     {0, "parallel", "NUMBER", "calls at a time (8)"},
     {0, "csv", NULL, "a table for programs, in place of one for people, each row as soon as those before it"},
     {0, "resume", "FILE",
@@ -129,11 +133,10 @@ static const struct command_option sweep_options[] = {
 };
 static const struct command_option solve_options[] = {
     {'o', "output", "FILE", "write X to a file ('-': standard output)"},
-    {'f', "format", "FORMAT", "of that file: mtx, npy, rb, hb, csv (else: by its ending)"},
+    {'f', "format", "FORMAT", "of that file: mtx, npy, rb, hb, octave, csv (else: by its ending)"},
     {'s', "server", "NAME", "only on this server"},
     {'P', "problem", "NAME", "the problem to call (else: by the properties of A)"},
     {0, "own-rhs", NULL, "the right-hand side that A's own Harwell-Boeing file brings"},
-    {0, "max-input", "SIZE", "what a file may have at most, or the array in it (default: 8 GiB)"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option calibrate_options[] = {
@@ -240,7 +243,7 @@ static const struct command_option problems_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option convert_options[] = {
-    {'f', "format", "FORMAT", "of TO: mtx, npy, rb, hb, csv"},
+    {'f', "format", "FORMAT", "of TO: mtx, npy, rb, hb, octave, csv"},
     {0, "layout", "LAYOUT", "of a Matrix Market file: sparse or dense (else: as FROM is)"},
     {0, NULL, NULL, NULL},
 };
@@ -252,7 +255,7 @@ const struct verb command_verbs[] = {
      "it is picked as 'espalier call solve' does, by what A is: sparse, banded, triangular, symmetric,\n"
      "positive definite (complex: zsolve). The candidates with their forecasts, the server chosen, forecast\n"
      "and actual times and the normwise backward error are shown.",
-     solve_options, WITH_PLATFORM, 1, 2, verb_solve},
+     solve_options, WITH_INPUT | WITH_PLATFORM, 1, 2, verb_solve},
     {"call", "PROBLEM [NAME=VALUE]...", "Call any problem of the platform",
      "Values follow the problem's description ('espalier problems PROBLEM' shows it):\n"
      "  n=3  alpha=1.5  z=1+2i  uplo=U  numbers and letters\n"
@@ -450,7 +453,7 @@ const struct verb command_verbs[] = {
      "The identity that the datum gets is printed: 'espalier call PROBLEM A=data:ID' passes it, and whoever\n"
      "knows it may use it. A persistent datum is on the server's disk when the identity is printed.\n"
      "A put that was interrupted goes on when it is said again.",
-     data_put_options, WITH_PLATFORM, 1, 1, verb_data_put},
+     data_put_options, WITH_INPUT | WITH_PLATFORM, 1, 1, verb_data_put},
     {"data get", "ID FILE", "Save a datum as a matrix file ('-': standard output)",
      "It is read from a server that has it; another one is asked when the transfer breaks. Data of a "
      "session\n"
@@ -489,14 +492,18 @@ const struct verb command_verbs[] = {
      data_move_options, WITH_PLATFORM, 1, -1, verb_data_mv},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
-     "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, and CSV files, recognised by what is in\n"
-     "them, also when they are compressed by gzip.",
-     NULL, 0, 1, 1, verb_matrix_info},
+     "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, Octave's text, and CSV files, recognised "
+     "by\n"
+     "what is in them, also when they are compressed by gzip. A content that no format explains completely "
+     "is an\n"
+     "error.",
+     NULL, WITH_INPUT, 1, 1, verb_matrix_info},
     {"matrix convert", "FROM TO", "Write a matrix file in another format",
      "The ending of TO says which (or --format): .mtx Matrix Market, .npy NumPy, .csv CSV, .hb (and .rua, "
      ".rsa,\n"
-     "...) Harwell-Boeing, .rb Rutherford-Boeing; with .gz behind it, compressed. Matrix Market files stay\n"
+     "...) Harwell-Boeing, .rb Rutherford-Boeing, .octave Octave's text; with .gz behind it, compressed. "
+     "Matrix Market files stay\n"
      "sparse or dense as FROM is; field and symmetry stay where the format can say them.",
-     convert_options, 0, 2, 2, verb_matrix_convert},
+     convert_options, WITH_INPUT, 2, 2, verb_matrix_convert},
     {0},
 };

@@ -28,33 +28,106 @@ static bool take_char(struct span *span, const char *set, char *found)
     return true;
 }
 
-/* ( [kP[,]] [r] I|F|E|D|G w[.d[Ee]] ), blanks removed */
-static bool parse_format_text(struct span text, struct fortran_format *format)
+/* The rest of a format, and the column where the next field begins. */
+struct format_parser {
+    struct span text;
+    struct fortran_format *format;
+    unsigned column, depth;
+    int scale;
+    bool has_kind;
+};
+
+#define MOST_GROUPS 3 /* within each other */
+
+/* w[.d[Ee]], `repeat` times */
+static bool parse_fields(struct format_parser *parser, char kind, unsigned repeat)
+{
+    struct fortran_format *format = parser->format;
+    struct fortran_field field = {.scale = parser->scale};
+    unsigned ignored;
+    char c;
+    const bool is_integer = kind == 'i' || kind == 'I';
+    if (!is_integer && (kind == 'e' || kind == 'E'))
+        take_char(&parser->text, "nNsS", &c); /* ES and EN are read as E is */
+    if ((parser->has_kind && is_integer != format->is_integer) || !take_digits(&parser->text, &field.width) ||
+        (take_char(&parser->text, ".", &c) && !take_digits(&parser->text, &field.decimals)) ||
+        (take_char(&parser->text, "eE", &c) && !take_digits(&parser->text, &ignored)))
+        return false;
+    parser->has_kind = true;
+    format->is_integer = is_integer;
+    if (repeat < 1 || repeat > FORTRAN_MAX_FIELDS - format->n_fields || field.width < 1 ||
+        field.width > MATRIX_MAX_NUMBER)
+        return false;
+    for (unsigned i = 0; i < repeat; i++) {
+        field.column = parser->column;
+        parser->column += field.width;
+        format->fields[format->n_fields++] = field;
+    }
+    return true;
+}
+
+static bool parse_list(struct format_parser *parser);
+
+static bool parse_group(struct format_parser *parser, unsigned repeat)
+{
+    struct fortran_format *format = parser->format;
+    const struct span text = parser->text;
+    if (parser->depth == MOST_GROUPS || repeat < 1)
+        return false;
+    if (parser->depth == 1) { /* Fortran goes back to the last group that is in no other one */
+        format->again = format->n_fields;
+        format->again_column = parser->column;
+    }
+    for (unsigned i = 0; i < repeat; i++) {
+        const unsigned before = format->n_fields;
+        parser->text = text;
+        if (!parse_list(parser) || format->n_fields == before)
+            return false;
+    }
+    return true;
+}
+
+/* kP, nX, [r]Iw and so on, [r](...), with or without commas between them, up to the closing parenthesis */
+static bool parse_list(struct format_parser *parser)
 {
     char c;
-    unsigned number = 0, digits_of_exponent;
-    if (!take_char(&text, "(", &c))
-        return false;
-    bool negative = take_char(&text, "+-", &c) && c == '-';
-    bool counted = take_digits(&text, &number);
-    if (take_char(&text, "pP", &c)) {
-        if (!counted || number > 99)
+    parser->depth++;
+    while (!take_char(&parser->text, ")", &c)) {
+        unsigned number;
+        if (take_char(&parser->text, ",", &c))
+            continue;
+        bool is_signed = take_char(&parser->text, "+-", &c), negative = is_signed && c == '-';
+        bool counted = take_digits(&parser->text, &number), good = !is_signed;
+        number = counted ? number : 1;
+        if (take_char(&parser->text, "pP", &c)) {
+            good = counted && number < 100;
+            parser->scale = negative ? -(int)number : (int)number;
+        } else if (take_char(&parser->text, "xX", &c)) {
+            parser->column += number;
+        } else if (take_char(&parser->text, "(", &c)) {
+            good = good && parse_group(parser, number);
+        } else {
+            good = good && take_char(&parser->text, "iIfFeEdDgG", &c) && parse_fields(parser, c, number);
+        }
+        if (!good)
             return false;
-        format->scale = negative ? -(int)number : (int)number;
-        negative = false;
-        take_char(&text, ",", &c);
-        counted = take_digits(&text, &number);
     }
-    format->repeat = counted ? number : 1;
-    if (negative || !take_char(&text, "iIfFeEdDgG", &c) || !take_digits(&text, &format->width))
-        return false;
-    format->is_integer = c == 'i' || c == 'I';
-    if (take_char(&text, ".", &c) && !take_digits(&text, &format->decimals))
-        return false;
-    if (take_char(&text, "eE", &c) && !take_digits(&text, &digits_of_exponent))
-        return false;
-    return take_char(&text, ")", &c) && text.length == 0 && format->repeat >= 1 && format->width >= 1 &&
-           format->width <= MATRIX_MAX_NUMBER;
+    parser->depth--;
+    return true;
+}
+
+static bool parse_format_text(struct span text, struct fortran_format *format)
+{
+    struct format_parser parser = {.text = text, .format = format};
+    char c;
+    return take_char(&parser.text, "(", &c) && parse_list(&parser) && parser.text.length == 0 &&
+           format->n_fields > format->again;
+}
+
+int64_t fortran_format_lines(const struct fortran_format *format, int64_t count)
+{
+    const int64_t first = format->n_fields, more = first - format->again;
+    return count == 0 ? 0 : count <= first ? 1 : 1 + (count - first - 1) / more + 1;
 }
 
 enum esp_status fortran_format_parse(const struct lines *lines, struct span field, const char *what,
@@ -63,6 +136,7 @@ enum esp_status fortran_format_parse(const struct lines *lines, struct span fiel
 {
     char packed[21];
     size_t length = 0;
+    *format = (struct fortran_format){0};
     for (size_t i = 0; i < field.length && length < 20; i++)
         if (field.text[i] != ' ')
             packed[length++] = field.text[i];
@@ -73,46 +147,58 @@ enum esp_status fortran_format_parse(const struct lines *lines, struct span fiel
                           want_integer ? "(16I5)" : "(5E16.8)");
 }
 
+void field_new_record(struct field_reader *reader)
+{
+    reader->begun = false;
+}
+
 /* Whether the text ends within the field, not even with a line end: what is missing may be digits, and a
  * shorter number would be believed. A line that ends early was written without its blanks. */
-static bool is_cut(const struct field_reader *reader, unsigned place)
+static bool is_cut(const struct field_reader *reader, unsigned column, unsigned width)
 {
     const struct lines *lines = reader->lines;
     bool is_last = lines->at == lines->end && reader->line.text + reader->line.length == lines->end;
-    return is_last && reader->line.length < ((size_t)place + 1) * reader->format->width;
+    return is_last && reader->line.length < (size_t)column + width;
 }
 
-static enum esp_status next_field(struct field_reader *reader, struct span *field, struct esp_error *error)
+static enum esp_status next_field(struct field_reader *reader, const struct fortran_field **at,
+                                  struct span *field, struct esp_error *error)
 {
-    unsigned place = (unsigned)(reader->taken % reader->format->repeat);
-    if (place == 0 && !lines_next(reader->lines, &reader->line))
-        return lines_error(reader->lines, error, "expected %lld %s, found %lld and the end of the file",
-                           (long long)reader->total, reader->what, (long long)reader->taken);
-    *field =
-        span_trim(span_columns(reader->line, (size_t)place * reader->format->width, reader->format->width));
+    const struct fortran_format *format = reader->format;
+    if (!reader->begun || reader->place == format->n_fields) {
+        reader->place = reader->begun ? format->again : 0;
+        reader->shift = reader->begun ? format->again_column : 0;
+        reader->begun = true;
+        if (!lines_next(reader->lines, &reader->line))
+            return lines_error(reader->lines, error, "expected %lld %s, found %lld and the end of the file",
+                               (long long)reader->total, reader->what, (long long)reader->taken);
+    }
+    *at = &format->fields[reader->place];
+    const unsigned column = (*at)->column - reader->shift, width = (*at)->width;
+    *field = span_trim(span_columns(reader->line, column, width));
     if (field->length == 0)
         return lines_error(reader->lines, error,
                            "expected %s number %lld of %lld in columns %u to %u (format %s), "
                            "found blanks",
-                           reader->what, (long long)reader->taken + 1, (long long)reader->total,
-                           place * reader->format->width + 1, (place + 1) * reader->format->width,
-                           reader->format->text);
-    if (is_cut(reader, place))
+                           reader->what, (long long)reader->taken + 1, (long long)reader->total, column + 1,
+                           column + width, format->text);
+    if (is_cut(reader, column, width))
         return lines_error(
             reader->lines, error,
             "expected %s number %lld of %lld in columns %u to %u (format %s), found the end of "
             "the file in column %zu: it seems to be cut",
-            reader->what, (long long)reader->taken + 1, (long long)reader->total,
-            place * reader->format->width + 1, (place + 1) * reader->format->width, reader->format->text,
-            reader->line.length);
+            reader->what, (long long)reader->taken + 1, (long long)reader->total, column + 1, column + width,
+            format->text, reader->line.length);
     reader->taken++;
+    reader->place++;
     return ESP_OK;
 }
 
 enum esp_status field_integer(struct field_reader *reader, int64_t *value, struct esp_error *error)
 {
     struct span field;
-    enum esp_status status = next_field(reader, &field, error);
+    const struct fortran_field *at;
+    enum esp_status status = next_field(reader, &at, &field, error);
     if (status == ESP_OK && !span_integer(field, value))
         status = lines_expected(reader->lines, error, field, "an integer of the %s (format %s)", reader->what,
                                 reader->format->text);
@@ -124,7 +210,8 @@ enum esp_status field_integer(struct field_reader *reader, int64_t *value, struc
 enum esp_status field_real(struct field_reader *reader, double *value, struct esp_error *error)
 {
     struct span field;
-    enum esp_status status = next_field(reader, &field, error);
+    const struct fortran_field *at;
+    enum esp_status status = next_field(reader, &at, &field, error);
     if (status != ESP_OK)
         return status;
     char packed[MATRIX_MAX_NUMBER + 1];
@@ -141,7 +228,7 @@ enum esp_status field_real(struct field_reader *reader, double *value, struct es
         point = point || c == '.';
         packed[number.length++] = c;
     }
-    int shift = (point ? 0 : -(int)reader->format->decimals) - (exponent ? 0 : reader->format->scale);
+    int shift = (point ? 0 : -(int)at->decimals) - (exponent ? 0 : at->scale);
     switch (span_real(number, shift, value)) {
     case NUMBER_GOOD:
         return ESP_OK;

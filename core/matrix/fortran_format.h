@@ -7,30 +7,48 @@
 
 #include "core/matrix/matrix_text.h"
 
-/* A repeated edit descriptor: (1P,5E16.8) */
+#define FORTRAN_MAX_FIELDS 512 /* numbers on one line */
+
+/* Where a number stands on its line. */
+struct fortran_field {
+    unsigned column, width, decimals; /* the column from 0 */
+    int scale;                        /* of P: a number without an exponent is divided by 10^scale */
+};
+
+/* A format such as (1P,5E16.8), (1X,8I9) or (3(1P,E24.16)). */
 struct fortran_format {
     char text[21]; /* as written, for messages */
-    unsigned repeat, width, decimals;
-    int scale; /* of P: a number without an exponent is divided by 10^scale */
+    struct fortran_field fields[FORTRAN_MAX_FIELDS];
+    unsigned n_fields;
+    /* The second line and those behind it begin with the format's last group in parentheses: with this field,
+     * and without the columns in front of the group. */
+    unsigned again, again_column;
     bool is_integer;
 };
 
-/* Parses `field`, the format of the `what`: ( [kP[,]] [r] I|F|E|D|G w[.d[Ee]] ). ESP_SYNTAX otherwise. */
+/* Parses `field`, the format of the `what`: I, F, E, D and G descriptors, all of integers or all of reals,
+ * with repeat counts, X, P and groups. ESP_SYNTAX otherwise. */
 enum esp_status fortran_format_parse(const struct lines *lines, struct span field, const char *what,
                                      bool want_integer, struct fortran_format *format,
                                      struct esp_error *error);
+/* How many lines `count` numbers take. */
+int64_t fortran_format_lines(const struct fortran_format *format, int64_t count);
 
-/* Reads `total` numbers, `format->repeat` to a line. Starts with taken = 0. */
+/* Reads `total` numbers. All other members are zero at the beginning. */
 struct field_reader {
     struct lines *lines;
     const struct fortran_format *format;
     const char *what;
     int64_t total, taken;
     struct span line;
+    unsigned place, shift; /* of the next number: its field, and the columns that the line does not have */
+    bool begun;
 };
 
 /* The next number. A blank field is an error: Fortran would read 0, but nobody writes 0 that way. */
 enum esp_status field_integer(struct field_reader *reader, int64_t *value, struct esp_error *error);
 enum esp_status field_real(struct field_reader *reader, double *value, struct esp_error *error);
+/* Makes the next number the first one of a new line. */
+void field_new_record(struct field_reader *reader);
 
 #endif

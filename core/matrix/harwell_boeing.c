@@ -19,6 +19,7 @@ struct header {
     struct fortran_format pointers, indices, values, rhs;
     char rhs_type[4];
     int64_t n_rhs;
+    struct esp_error rhs_fault; /* why the right-hand sides cannot be read; ESP_OK: they can */
 };
 
 static bool is_matrix_type(struct span type)
@@ -42,17 +43,31 @@ static bool probe_header(const char *text, size_t length, struct span *counts, s
     return is_matrix_type(span_columns(line, 0, 3)) && (line.length == 3 || line.text[3] == ' ');
 }
 
+static bool is_rutherford(struct span counts, struct span type)
+{
+    return memchr("IQiq", type.text[0], 4) || span_trim(span_columns(counts, 56, 200)).length == 0;
+}
+
 bool harwell_boeing_probe(const char *text, size_t length)
 {
     struct span counts, type;
-    return probe_header(text, length, &counts, &type);
+    return probe_header(text, length, &counts, &type) && !is_rutherford(counts, type);
 }
 
 bool rutherford_boeing_probe(const char *text, size_t length)
 {
     struct span counts, type;
-    return probe_header(text, length, &counts, &type) &&
-           (memchr("IQiq", type.text[0], 4) || span_trim(span_columns(counts, 56, 200)).length == 0);
+    return probe_header(text, length, &counts, &type) && is_rutherford(counts, type);
+}
+
+bool harwell_boeing_is_near(const char *text, size_t length)
+{
+    struct lines lines = {.name = "", .at = text, .end = text + length};
+    struct span line = {text, 0};
+    for (int i = 0; i < 4; i++)
+        if (!lines_next(&lines, &line) || line.length > 256)
+            return false;
+    return span_trim(line).length && span_trim(line).text[0] == '(';
 }
 
 static enum esp_status header_line(struct lines *lines, struct span *line, const char *what,
@@ -160,14 +175,22 @@ static enum esp_status parse_header(struct lines *lines, struct header *header, 
         (status = fortran_format_parse(lines, span_columns(line, 32, 20), "values",
                                        file->field == FIELD_INTEGER, &header->values, error)) != ESP_OK)
         return status;
+    struct lines formats = *lines;
     if (header->rhs_lines == 0)
         return ESP_OK;
-    if ((status = fortran_format_parse(lines, span_columns(line, 52, 20), "right-hand sides", false,
-                                       &header->rhs, error)) != ESP_OK ||
-        (status = header_line(lines, &line, "the kind of the right-hand sides", error)) != ESP_OK)
+    struct span rhs_format = span_columns(line, 52, 20);
+    if ((status = header_line(lines, &line, "the kind of the right-hand sides", error)) != ESP_OK)
         return status;
+    /* The matrix is read whatever is wrong with them. */
     span_copy(header->rhs_type, sizeof header->rhs_type, span_columns(line, 0, 3));
-    return header_count(lines, line, 14, "right-hand sides", false, &header->n_rhs, error);
+    if ((header->rhs_type[0] & ~0x20) != 'F')
+        lines_error(lines, &header->rhs_fault, "right-hand sides of type \"%s\": expected full vectors (F..)",
+                    header->rhs_type);
+    else if (header_count(lines, line, 14, "right-hand sides", false, &header->n_rhs, &header->rhs_fault) ==
+             ESP_OK)
+        fortran_format_parse(&formats, rhs_format, "right-hand sides", false, &header->rhs,
+                             &header->rhs_fault);
+    return ESP_OK;
 }
 
 /* A header that lies about its lines would have us read numbers of the wrong part. */
@@ -175,9 +198,7 @@ static enum esp_status check_lines(const struct lines *lines, const char *what, 
                                    int64_t count, const struct fortran_format *format,
                                    struct esp_error *error)
 {
-    int64_t needed = (count - 1) / format->repeat + 1;
-    if (count == 0)
-        needed = 0;
+    const int64_t needed = fortran_format_lines(format, count);
     if (announced == needed)
         return ESP_OK;
     return lines_error(lines, error,
@@ -216,7 +237,8 @@ static enum esp_status check_counts(const struct lines *lines, const struct head
 static enum esp_status read_pointers(struct lines *lines, const struct header *header, int64_t *pointers,
                                      struct esp_error *error)
 {
-    struct field_reader reader = {lines, &header->pointers, "column pointers", header->cols + 1, 0, {0}};
+    struct field_reader reader = {
+        .lines = lines, .format = &header->pointers, .what = "column pointers", .total = header->cols + 1};
     for (int64_t j = 0; j <= header->cols; j++) {
         enum esp_status status = field_integer(&reader, &pointers[j], error);
         if (status != ESP_OK)
@@ -242,7 +264,8 @@ static enum esp_status read_pointers(struct lines *lines, const struct header *h
 static enum esp_status read_rows(struct lines *lines, const struct header *header, int64_t *rows,
                                  struct esp_error *error)
 {
-    struct field_reader reader = {lines, &header->indices, "row indices", header->entries, 0, {0}};
+    struct field_reader reader = {
+        .lines = lines, .format = &header->indices, .what = "row indices", .total = header->entries};
     for (int64_t k = 0; k < header->entries; k++) {
         enum esp_status status = field_integer(&reader, &rows[k], error);
         if (status != ESP_OK)
@@ -283,7 +306,8 @@ static enum esp_status read_entries(struct lines *lines, const struct header *he
 {
     enum matrix_field field = sink->file->field;
     int64_t parts = field == FIELD_COMPLEX ? 2 : 1;
-    struct field_reader reader = {lines, &header->values, "values", header->entries * parts, 0, {0}};
+    struct field_reader reader = {
+        .lines = lines, .format = &header->values, .what = "values", .total = header->entries * parts};
     enum esp_status status = ESP_OK;
     for (int64_t j = 0; j < header->cols && status == ESP_OK; j++)
         for (int64_t k = pointers[j] - 1; k < pointers[j + 1] - 1 && status == ESP_OK; k++) {
@@ -295,70 +319,107 @@ static enum esp_status read_entries(struct lines *lines, const struct header *he
     return status == ESP_OK ? entry_sink_finish(sink, error) : status;
 }
 
-/* Right-hand sides, and behind them starting guesses (G) and solutions (X), which are only passed over. */
+/* Right-hand sides, and behind them starting guesses (G) and solutions (X), which are only passed over. Each
+ * of these blocks begins a new line; in some files each vector does, in others no block. Which of these
+ * layouts it is tells the number of lines. */
 static enum esp_status read_rhs(struct lines *lines, const struct header *header, struct matrix_file *file,
                                 struct esp_error *error)
 {
-    if ((header->rhs_type[0] & ~0x20) != 'F')
-        return lines_error(lines, error, "right-hand sides of type \"%s\": expected full vectors (F..)",
-                           header->rhs_type);
-    bool is_complex = file->field == FIELD_COMPLEX;
-    int64_t blocks = 1 + ((header->rhs_type[1] & ~0x20) == 'G') + ((header->rhs_type[2] & ~0x20) == 'X');
-    int64_t per_block, total;
-    if (__builtin_mul_overflow(header->rows, header->n_rhs, &per_block) ||
-        __builtin_mul_overflow(per_block, blocks * (is_complex ? 2 : 1), &total))
+    const bool is_complex = file->field == FIELD_COMPLEX;
+    const int64_t blocks =
+        1 + ((header->rhs_type[1] & ~0x20) == 'G') + ((header->rhs_type[2] & ~0x20) == 'X');
+    int64_t per_vector, per_block, total;
+    if (__builtin_mul_overflow(header->rows, is_complex ? 2 : 1, &per_vector) ||
+        __builtin_mul_overflow(per_vector, header->n_rhs, &per_block) ||
+        __builtin_mul_overflow(per_block, blocks, &total))
         return lines_error(lines, error, "%lld right-hand sides are too many", (long long)header->n_rhs);
-    enum esp_status status =
-        check_lines(lines, "right-hand sides", header->rhs_lines, total, &header->rhs, error);
+    const int64_t vector_lines = fortran_format_lines(&header->rhs, per_vector);
+    const bool by_blocks = header->rhs_lines == blocks * fortran_format_lines(&header->rhs, per_block);
+    bool by_vectors = false;
+    enum esp_status status = ESP_OK;
+    if (!by_blocks) {
+        int64_t needed;
+        by_vectors = !__builtin_mul_overflow(vector_lines, header->n_rhs * blocks, &needed) &&
+                     header->rhs_lines == needed;
+        if (!by_vectors)
+            status = check_lines(lines, "right-hand sides", header->rhs_lines, total, &header->rhs, error);
+    }
     if (status == ESP_OK)
         status = lines_plausible(lines, (uint64_t)total, 1, "values of right-hand sides", error);
     if (status == ESP_OK)
         status = matrix_init(&file->rhs, header->rows, header->n_rhs, is_complex, lines->max_bytes, error);
-    struct field_reader reader = {lines, &header->rhs, "values of right-hand sides", total, 0, {0}};
-    int64_t kept = per_block * (is_complex ? 2 : 1);
+    struct field_reader reader = {
+        .lines = lines, .format = &header->rhs, .what = "values of right-hand sides", .total = total};
     for (int64_t k = 0; k < total && status == ESP_OK; k++) {
         double value;
+        if ((by_blocks && k % per_block == 0) || (by_vectors && k % per_vector == 0))
+            field_new_record(&reader);
         status = field_real(&reader, &value, error);
-        if (status == ESP_OK && k < kept)
+        if (status == ESP_OK && k < per_block)
             file->rhs.values[k] = value;
     }
     return status;
 }
 
-static enum esp_status read_body(struct lines *lines, const struct header *header, struct entry_sink *sink,
+static void take_rhs(struct lines *lines, struct header *header, struct matrix_file *file)
+{
+    struct esp_error *fault = &header->rhs_fault;
+    struct lines behind = *lines;
+    struct span line;
+    if (fault->status == ESP_OK && read_rhs(lines, header, file, fault) == ESP_OK)
+        return;
+    matrix_clear(&file->rhs);
+    snprintf(file->note, sizeof file->note, "%.230s: what stands behind the matrix is left out", fault->text);
+    for (int64_t k = 0; k < header->rhs_lines && lines_next(&behind, &line); k++)
+        ;
+    *lines = behind;
+}
+
+static enum esp_status read_body(struct lines *lines, struct header *header, struct entry_sink *sink,
                                  int64_t *pointers, int64_t *rows, struct esp_error *error)
 {
     enum esp_status status;
     struct span line;
     if ((status = read_pointers(lines, header, pointers, error)) != ESP_OK ||
         (status = read_rows(lines, header, rows, error)) != ESP_OK ||
-        (status = read_entries(lines, header, sink, pointers, rows, error)) != ESP_OK ||
-        (header->rhs_lines && (status = read_rhs(lines, header, sink->file, error)) != ESP_OK))
+        (status = read_entries(lines, header, sink, pointers, rows, error)) != ESP_OK)
         return status;
+    if (header->rhs_lines)
+        take_rhs(lines, header, sink->file);
     if (lines_next_content(lines, 0, &line))
         return lines_expected(lines, error, line, "the end of the file after what the header announces");
     return ESP_OK;
 }
 
-enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)
+static enum esp_status parse_with(struct header *header, struct lines *lines, struct matrix_file *file,
+                                  struct esp_error *error)
 {
-    struct header header = {0};
     struct entry_sink sink = {0};
     file->is_sparse = true;
-    enum esp_status status = parse_header(lines, &header, file, error);
+    enum esp_status status = parse_header(lines, header, file, error);
     if (status == ESP_OK)
-        status = check_counts(lines, &header, file, error);
+        status = check_counts(lines, header, file, error);
     if (status == ESP_OK)
-        status = entry_sink_init(&sink, lines, file, header.rows, header.cols, header.entries, error);
+        status = entry_sink_init(&sink, lines, file, header->rows, header->cols, header->entries, error);
     if (status == ESP_OK) {
-        file->entries = header.entries;
-        int64_t *pointers = calloc((size_t)header.cols + 1, sizeof *pointers);
-        int64_t *rows = calloc((size_t)header.entries + 1, sizeof *rows);
-        status = pointers && rows ? read_body(lines, &header, &sink, pointers, rows, error)
+        file->entries = header->entries;
+        int64_t *pointers = calloc((size_t)header->cols + 1, sizeof *pointers);
+        int64_t *rows = calloc((size_t)header->entries + 1, sizeof *rows);
+        status = pointers && rows ? read_body(lines, header, &sink, pointers, rows, error)
                                   : error_no_memory(error, "the indices of a matrix");
         free(pointers);
         free(rows);
     }
     entry_sink_clear(&sink);
+    return status;
+}
+
+enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)
+{
+    struct header *header = calloc(1, sizeof *header); /* its formats are large */
+    if (!header)
+        return error_no_memory(error, "the header of a matrix");
+    enum esp_status status = parse_with(header, lines, file, error);
+    free(header);
     return status;
 }

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REALS_PER_LINE 3 /* of 25 characters: 17 significant digits and an exponent of three */
-#define REAL_FORMAT    "(1P,3E25.16E3)"
+#define REALS_PER_LINE 3             /* of 25 characters: 17 significant digits and an exponent of three */
+#define REAL_FORMAT    "(3E25.16E3)" /* without 1P, which SciPy cannot read and a written point overrides */
 #define REAL_WIDTH     25
 
 /* Integers in columns as wide as the largest needs. */

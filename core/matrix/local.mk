@@ -18,6 +18,7 @@ core_libcore_la_SOURCES += \
 	core/matrix/matrix_npy.h \
 	core/matrix/matrix_npy_head.c \
 	core/matrix/matrix_npy_write.c \
+	core/matrix/matrix_octave.c \
 	core/matrix/matrix_peek.c \
 	core/matrix/matrix_peek.h \
 	core/matrix/matrix_save.c \

@@ -15,26 +15,9 @@
 
 /* A text file's numbers take more room than a double; beyond this a text is the wrong form. */
 #define MAX_FILE_BYTES (UINT64_C(64) << 30)
-#define TEXT_PER_BYTE  4 /* characters of a number and its place, over its bytes in memory */
-
-enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, bool is_complex,
-                            uint64_t max_bytes, struct esp_error *error)
-{
-    if (rows < 0 || cols < 0)
-        return error_set(error, ESP_INVALID, "a matrix of %lld x %lld elements: expected extents >= 0",
-                         (long long)rows, (long long)cols);
-    uint64_t bytes = 0, size = is_complex ? 16 : 8, limit = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
-    if (__builtin_mul_overflow((uint64_t)rows, (uint64_t)cols, &bytes) ||
-        __builtin_mul_overflow(bytes, size, &bytes) || bytes > limit)
-        return error_set(error, ESP_LIMIT,
-                         "a dense matrix of %lld x %lld elements needs more than the limit of %.2g GB",
-                         (long long)rows, (long long)cols, (double)limit / 1e9);
-    double *values = calloc(bytes ? bytes : 1, 1);
-    if (!values)
-        return error_no_memory(error, "a matrix");
-    *matrix = (struct matrix){rows, cols, is_complex, values, NULL, NULL, NULL};
-    return ESP_OK;
-}
+#define TEXT_PER_BYTE  4   /* characters of a number and its place, over its bytes in memory */
+#define TEXT_OF_ENTRY  256 /* characters of an entry and of comments at it; most take fewer than 60 */
+#define BLOCK          ((size_t)1 << 16) /* the beginning of a file, by which more of it is read or not */
 
 /* a + b * c, or false */
 static bool add_product(uint64_t *a, uint64_t b, uint64_t c)
@@ -42,20 +25,67 @@ static bool add_product(uint64_t *a, uint64_t b, uint64_t c)
     return !__builtin_mul_overflow(b, c, &b) && !__builtin_add_overflow(*a, b, a);
 }
 
-enum esp_status matrix_init_sparse(struct matrix *matrix, int64_t rows, int64_t cols, int64_t entries,
-                                   bool is_complex, uint64_t max_bytes, struct esp_error *error)
+static enum esp_status check_dense(int64_t rows, int64_t cols, bool is_complex, uint64_t limit,
+                                   struct esp_error *error)
 {
-    if (rows < 0 || cols < 0 || entries < 0)
+    uint64_t elements, bytes = 0;
+    if (rows < 0 || cols < 0)
+        return error_set(error, ESP_INVALID, "a matrix of %lld x %lld elements: expected extents >= 0",
+                         (long long)rows, (long long)cols);
+    if (!__builtin_mul_overflow((uint64_t)rows, (uint64_t)cols, &elements) &&
+        add_product(&bytes, elements, is_complex ? 16 : 8) && bytes <= limit)
+        return ESP_OK;
+    return error_set(error, ESP_LIMIT,
+                     "a dense matrix of %lld x %lld elements needs more than the limit of %.2g GB",
+                     (long long)rows, (long long)cols, (double)limit / 1e9);
+}
+
+static enum esp_status check_sparse(int64_t rows, int64_t cols, int64_t entries, bool is_complex,
+                                    uint64_t limit, struct esp_error *error)
+{
+    uint64_t bytes = 8;
+    if (rows < 0 || cols < 0)
         return error_set(error, ESP_INVALID,
                          "a sparse matrix of %lld x %lld with %lld entries: expected extents >= 0",
                          (long long)rows, (long long)cols, (long long)entries);
-    uint64_t bytes = 8, limit = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
-    if (!add_product(&bytes, (uint64_t)cols, 8) ||
-        !add_product(&bytes, (uint64_t)entries, is_complex ? 24 : 16) || bytes > limit)
-        return error_set(
-            error, ESP_LIMIT,
-            "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.2g GB",
-            (long long)rows, (long long)cols, (long long)entries, (double)limit / 1e9);
+    if (add_product(&bytes, (uint64_t)cols, 8) &&
+        add_product(&bytes, (uint64_t)entries, is_complex ? 24 : 16) && bytes <= limit)
+        return ESP_OK;
+    return error_set(error, ESP_LIMIT,
+                     "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.2g GB",
+                     (long long)rows, (long long)cols, (long long)entries, (double)limit / 1e9);
+}
+
+/* Whether a matrix with so many entries (< 0: a dense one) takes at most `max_bytes` (0: the default). */
+static enum esp_status check_size(int64_t rows, int64_t cols, int64_t entries, bool is_complex,
+                                  uint64_t max_bytes, struct esp_error *error)
+{
+    const uint64_t limit = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+    return entries < 0 ? check_dense(rows, cols, is_complex, limit, error)
+                       : check_sparse(rows, cols, entries, is_complex, limit, error);
+}
+
+enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, bool is_complex,
+                            uint64_t max_bytes, struct esp_error *error)
+{
+    enum esp_status status = check_size(rows, cols, -1, is_complex, max_bytes, error);
+    if (status != ESP_OK)
+        return status;
+    double *values = calloc((size_t)(rows * cols) + (rows * cols == 0), is_complex ? 16 : 8);
+    if (!values)
+        return error_no_memory(error, "a matrix");
+    *matrix = (struct matrix){rows, cols, is_complex, values, NULL, NULL, NULL};
+    return ESP_OK;
+}
+
+enum esp_status matrix_init_sparse(struct matrix *matrix, int64_t rows, int64_t cols, int64_t entries,
+                                   bool is_complex, uint64_t max_bytes, struct esp_error *error)
+{
+    if (entries < 0)
+        return error_set(error, ESP_INVALID, "a sparse matrix with %lld entries", (long long)entries);
+    enum esp_status status = check_size(rows, cols, entries, is_complex, max_bytes, error);
+    if (status != ESP_OK)
+        return status;
     struct matrix made = {rows, cols, is_complex, NULL, NULL, NULL, NULL};
     made.values = calloc((size_t)entries + 1, is_complex ? 16 : 8);
     made.starts = calloc((size_t)cols + 1, sizeof *made.starts);
@@ -234,7 +264,23 @@ struct matrix_file matrix_as_file(const struct matrix *matrix)
                                 .matrix = *matrix};
 }
 
-/* "expected a matrix: Matrix Market, NumPy, ... or CSV, found 'hello'" */
+/* Contents that are no matrix files, or that hold matrices in a way that is not read. */
+static const struct {
+    const char *start, *name;
+} others[] = {
+    {"\x89HDF", "HDF5"},
+    {"MATLAB 5.0 MAT-file", "MATLAB's binary format"},
+    {"Octave-1-", "Octave's binary format"},
+    {"PK\x03\x04", "a zip archive (such as .npz and .xlsx)"},
+    {"BZh", "bzip2"},
+    {"\xfd"
+     "7zXZ",
+     "xz"},
+    {"(\xb5/\xfd", "zstd"},
+    {"{", "JSON"},
+};
+
+/* "expected a matrix file (Matrix Market, ... or CSV), found 'hello'" */
 static enum esp_status not_a_matrix(struct lines *lines, struct esp_error *error)
 {
     char list[256] = "";
@@ -246,7 +292,13 @@ static enum esp_status not_a_matrix(struct lines *lines, struct esp_error *error
     }
     if (lines->at == lines->end)
         return error_set(error, ESP_SYNTAX, "%s: expected a matrix, found an empty file", lines->name);
-    lines_next(lines, &first);
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
+        size_t length = strlen(others[i].start);
+        if ((size_t)(lines->end - lines->at) >= length && memcmp(lines->at, others[i].start, length) == 0)
+            return error_set(error, ESP_SYNTAX, "%s: expected a matrix file (%s), found %s", lines->name,
+                             list, others[i].name);
+    }
+    lines_next_content(lines, 0, &first);
     return lines_expected(lines, error, first, "a matrix file (%s)", list);
 }
 
@@ -264,47 +316,144 @@ static enum esp_status pass_byte_order_mark(const char **text, size_t *length, c
     return ESP_OK;
 }
 
-static enum esp_status parse_plain(const char *text, size_t length, const char *name, uint64_t max_bytes,
-                                   struct matrix_file *file, struct esp_error *error)
+/* The error of a reader, with the format that the content was taken for. */
+static enum esp_status tell_format(enum esp_status status, const struct matrix_format *format,
+                                   struct esp_error *error)
+{
+    size_t length = error ? strlen(error->text) : 0;
+    if (status == ESP_SYNTAX && error)
+        snprintf(error->text + length, sizeof error->text - length, " (read as %s)", format->name);
+    return status;
+}
+
+/* Formats that begin with words of their own: the first line that does not fit them. False: it is none. */
+static bool lacks_beginning(struct lines *lines, const struct matrix_format *claimed, struct esp_error *error)
+{
+    struct span line = {lines->at, 0};
+    struct lines first = *lines;
+    lines_next_content(&first, 0, &line);
+    bool is_market = span_trim(line).length && span_trim(line).text[0] == '%';
+    if (is_market || (claimed && strcmp(claimed->word, "mtx") == 0)) {
+        lines_expected(&first, error, line, "'%s matrix ...' at the beginning of a Matrix Market file",
+                       MATRIX_MARKET_BANNER);
+        return true;
+    }
+    if (harwell_boeing_is_near(lines->at, (size_t)(lines->end - lines->at))) {
+        for (int i = 0; i < 3; i++)
+            lines_next(lines, &line);
+        lines_expected(lines, error, span_columns(line, 0, 3),
+                       "a type such as RUA in the header of a "
+                       "Harwell-Boeing file");
+        return true;
+    }
+    if (!claimed)
+        return false;
+    lines_expected(&first, error, line, "a file in the format %s, which the ending of its name says",
+                   claimed->name);
+    return true;
+}
+
+static enum esp_status parse_plain(const char *text, size_t length, const char *name,
+                                   const struct matrix_reading *reading, struct matrix_file *file,
+                                   struct esp_error *error)
 {
     enum esp_status status = pass_byte_order_mark(&text, &length, name, error);
     if (status != ESP_OK)
         return status;
-    struct lines lines = {
-        .name = name, .begin = text, .at = text, .end = text + length, .max_bytes = max_bytes};
+    struct lines lines = {.name = name,
+                          .begin = text,
+                          .at = text,
+                          .end = text + length,
+                          .max_bytes = reading->max_bytes,
+                          .sum_duplicates = reading->sum_duplicates};
     for (const struct matrix_format *format = matrix_formats; format->name; format++) {
         if (!format->probe(text, length))
             continue;
+        /* A table has no words of its own by which it could be told from another format that lost them. */
+        const struct matrix_format *claimed = matrix_format_of_path(name);
+        bool is_table = format->parse == matrix_csv_parse;
+        if (is_table && lacks_beginning(&lines, claimed == format ? NULL : claimed, error))
+            return ESP_SYNTAX;
         file->format = format;
-        return format->parse(&lines, file, error);
+        return tell_format(format->parse(&lines, file, error), format, error);
     }
-    return not_a_matrix(&lines, error);
+    return length && lacks_beginning(&lines, NULL, error) ? ESP_SYNTAX : not_a_matrix(&lines, error);
 }
 
-enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
-                             struct matrix_file *file, struct esp_error *error)
+/* The bytes that a matrix may take at most. */
+static uint64_t most_bytes(const struct matrix_reading *reading)
 {
+    return reading && reading->max_bytes ? reading->max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+}
+
+/* The bytes of text that a matrix of that size may take. A pipe may have no end. */
+static uint64_t most_text(const struct matrix_reading *reading)
+{
+    uint64_t most = most_bytes(reading);
+    return most < MAX_FILE_BYTES / TEXT_PER_BYTE ? most * TEXT_PER_BYTE + BLOCK : MAX_FILE_BYTES;
+}
+
+/* Looks at the first bytes of a content before the rest is read. Lowers `most`, the bytes that the content
+ * may have, to what the sizes can take that it announces. ESP_LIMIT when the matrix would be too large. */
+static enum esp_status check_beginning(const char *start, size_t length, const char *name,
+                                       const struct matrix_reading *reading, uint64_t *most,
+                                       struct esp_error *error)
+{
+    struct matrix_file file = {0};
+    const struct matrix_format *format = matrix_formats;
+    while (format->name && !format->probe(start, length))
+        format++;
+    const char *newline = format->announce ? memrchr(start, '\n', length) : NULL;
+    struct lines lines = {.name = name, .begin = start, .at = start, .end = newline ? newline + 1 : start};
+    if (!newline || format->announce(&lines, &file, NULL) != ESP_OK)
+        return ESP_OK; /* the reader tells what is wrong with it */
+    const struct matrix *matrix = &file.matrix;
+    const uint64_t limit = most_bytes(reading);
+    enum esp_status status = check_size(matrix->rows, matrix->cols, file.is_sparse ? file.entries : -1,
+                                        matrix->is_complex, limit, error);
+    if (status == ESP_LIMIT)
+        return error_prefix(error, "%s", name);
+    uint64_t numbers = file.is_sparse ? (uint64_t)file.entries : (uint64_t)(matrix->rows * matrix->cols),
+             text = BLOCK;
+    if (status == ESP_OK && add_product(&text, numbers, TEXT_OF_ENTRY) && text < *most)
+        *most = text;
+    return ESP_OK;
+}
+
+/* Expands a compressed file, but no further than the sizes at its beginning can need. */
+static enum esp_status expand(const char *content, size_t *length, const char *name,
+                              const struct matrix_reading *reading, struct scratch *expanded,
+                              struct esp_error *error)
+{
+    char *start = malloc(BLOCK);
+    uint64_t most = most_text(reading);
+    if (!start)
+        return error_no_memory(error, "the beginning of a compressed file");
+    size_t begun = gzip_begin(content, *length, start, BLOCK);
+    enum esp_status status = check_beginning(start, begun, name, reading, &most, error);
+    free(start);
+    return status == ESP_OK ? gzip_expand(content, *length, name, most, expanded, length, error) : status;
+}
+
+enum esp_status matrix_parse(const char *text, size_t length, const char *name,
+                             const struct matrix_reading *reading, struct matrix_file *file,
+                             struct esp_error *error)
+{
+    static const struct matrix_reading usual = {0};
     struct scratch expanded = {0};
     enum esp_status status = ESP_OK;
     *file = (struct matrix_file){0};
+    reading = reading ? reading : &usual;
     if (gzip_probe(text, length)) {
-        status = gzip_expand(text, length, name, max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES, &expanded,
-                             &length, error);
+        status = expand(text, &length, name, reading, &expanded, error);
         text = expanded.memory;
     }
     if (status == ESP_OK)
-        status = parse_plain(text, length, name, max_bytes, file, error);
+        status = parse_plain(text, length, name, reading, file, error);
     scratch_clear(&expanded);
     if (status != ESP_OK)
         matrix_file_clear(file);
     return status;
-}
-
-/* As much text as so large a matrix may take, and no more: what comes from a pipe may have no end. */
-static uint64_t most_text(uint64_t max_bytes)
-{
-    uint64_t most = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
-    return most < MAX_FILE_BYTES / TEXT_PER_BYTE ? most * TEXT_PER_BYTE + (1 << 16) : MAX_FILE_BYTES;
 }
 
 /* Whether what begins so may be a matrix: text, or a format that is not. */
@@ -314,12 +463,11 @@ static bool may_be_one(const char *start, size_t length)
 }
 
 /* What cannot be a matrix is read to the end of its first block only: a device may have no end. */
-static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, struct scratch *text,
-                                size_t *used, struct esp_error *error)
+static enum esp_status read_all(int fd, const char *path, const struct matrix_reading *reading,
+                                struct scratch *text, size_t *used, struct esp_error *error)
 {
-    const size_t block = 1 << 16;
-    uint64_t most = most_text(max_bytes);
-    size_t size = block;
+    uint64_t most = most_text(reading);
+    size_t size = BLOCK;
     *used = 0;
     while (scratch_grow(text, size)) {
         ssize_t got = read(fd, text->memory + *used, size - *used);
@@ -330,28 +478,32 @@ static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, st
         if (got < 0)
             return error_errno(error, "cannot read %s", path);
         *used += (size_t)got;
-        if (got == 0 || (*used == block && !may_be_one(text->memory, *used)))
+        if (got == 0 || (*used == BLOCK && !may_be_one(text->memory, *used)))
             return ESP_OK;
         if (*used < size)
             continue;
+        enum esp_status status =
+            size == BLOCK ? check_beginning(text->memory, *used, path, reading, &most, error) : ESP_OK;
+        if (status != ESP_OK)
+            return status;
         if (size >= most)
-            return error_set(error, ESP_LIMIT, "%s: a file of a matrix has at most %.3g GB", path,
-                             (double)most / 1e9);
+            return error_set(error, ESP_LIMIT, "%s: a file of such a matrix has at most %.4g MB", path,
+                             (double)most / 1e6);
         size *= 2;
     }
     return error_no_memory(error, path);
 }
 
 /* Large files are looked at where they lie; others, and what comes from a pipe, are read. */
-static enum esp_status take_content(int fd, const char *path, uint64_t max_bytes, struct scratch *text,
-                                    size_t *length, struct esp_error *error)
+static enum esp_status take_content(int fd, const char *path, const struct matrix_reading *reading,
+                                    struct scratch *text, size_t *length, struct esp_error *error)
 {
     struct stat about;
     const bool is_large = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && lseek(fd, 0, SEEK_CUR) == 0 &&
                           about.st_size > (off_t)SCRATCH_HEAP_BYTES &&
-                          (uint64_t)about.st_size <= most_text(max_bytes);
+                          (uint64_t)about.st_size <= most_text(reading);
     if (!is_large || !scratch_map(text, fd, (size_t)about.st_size))
-        return read_all(fd, path, max_bytes, text, length, error);
+        return read_all(fd, path, reading, text, length, error);
     *length = text->size;
     return ESP_OK;
 }
@@ -365,10 +517,10 @@ enum esp_status matrix_file_fault(enum esp_status status, struct esp_error *erro
     return ESP_SYNTAX;
 }
 
-enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
+enum esp_status matrix_load(const char *path, const struct matrix_reading *reading, struct matrix_file *file,
                             struct esp_error *error)
 {
-    enum esp_status status = matrix_load_array(path, max_bytes, file, error);
+    enum esp_status status = matrix_load_array(path, reading, file, error);
     if (status != ESP_OK)
         return status;
     if (file->n_dims > 2)
@@ -386,8 +538,8 @@ enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_
     return status;
 }
 
-enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,
-                                  struct esp_error *error)
+enum esp_status matrix_load_array(const char *path, const struct matrix_reading *reading,
+                                  struct matrix_file *file, struct esp_error *error)
 {
     bool standard_input = strcmp(path, "-") == 0;
     int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -397,23 +549,25 @@ enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct m
         return error_errno(error, "cannot open %s", path);
     struct scratch text = {0};
     size_t length = 0;
-    enum esp_status status = take_content(fd, path, max_bytes, &text, &length, error);
+    const char *name = standard_input ? "standard input" : path;
+    enum esp_status status = take_content(fd, name, reading, &text, &length, error);
     if (!standard_input)
         close(fd);
     if (status == ESP_OK)
-        status = matrix_parse(text.memory, length, standard_input ? "standard input" : path, max_bytes, file,
-                              error);
+        status = matrix_parse(text.memory, length, name, reading, file, error);
     scratch_clear(&text);
+    if (status == ESP_OK && *file->note && reading && reading->tell)
+        reading->tell(file->note);
     return status;
 }
 
-enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
-                                  struct esp_error *error)
+enum esp_status matrix_load_dense(const char *path, const struct matrix_reading *reading,
+                                  struct matrix_file *file, struct esp_error *error)
 {
-    enum esp_status status = matrix_load(path, max_bytes, file, error);
+    enum esp_status status = matrix_load(path, reading, file, error);
     if (status != ESP_OK)
         return status;
-    status = matrix_make_dense(&file->matrix, max_bytes, error);
+    status = matrix_make_dense(&file->matrix, reading ? reading->max_bytes : 0, error);
     if (status == ESP_OK)
         return ESP_OK;
     error_prefix(error, "%s", path);

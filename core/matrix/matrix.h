@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Matrices in files, recognised by their content (compressed by gzip as well): Matrix Market, Harwell-Boeing,
- * Rutherford-Boeing, NumPy's .npy and CSV; and what can be said about a matrix and about the solution of a
- * system. What a file stores as a sparse matrix stays one. The formats are the rows of a table
+ * Rutherford-Boeing, NumPy's .npy, Octave's text and CSV; and what can be said about a matrix and about the
+ * solution of a system. What a file stores as a sparse matrix stays one. The formats are the rows of a table
  * (matrix_format.h).
  *
  * Nothing here depends on the locale or holds state: any thread may call.
@@ -20,6 +20,8 @@
 
 /* Dimensions that an array in a file has at most. */
 #define MATRIX_MAX_DIMS 7
+
+#define MATRIX_NOTE 320 /* characters of a note about a file */
 
 /* Dense (starts == NULL): rows * cols elements, column after column. Sparse: compressed columns (CSC), which
  * are the compressed rows (CSR) of the transpose; the rows of a column ascend, and no place comes twice. */
@@ -104,6 +106,7 @@ struct matrix_file {
     const struct matrix_format *format;
     bool is_sparse;                /* only entries are written; else every value is */
     enum matrix_field field;       /* a pattern is read as ones where an entry is, integers as reals */
+    bool is_unsigned;              /* Matrix Market: no integer may be negative */
     enum matrix_symmetry symmetry; /* as declared; `matrix` holds both triangles */
     bool is_vector;                /* NumPy's: one dimension; `matrix` is its one column */
     unsigned n_dims; /* NumPy's, with more than two: `matrix` has the first as rows, and all others */
@@ -111,33 +114,44 @@ struct matrix_file {
     bool is_short;                 /* NumPy's: numbers of 32 bits (float, int32) */
     int64_t entries;               /* written in the file */
     char title[73], key[9];        /* Harwell-Boeing's, without trailing blanks; else "" */
+    char note[MATRIX_NOTE];        /* what the user must be told about a file that was read, or "" */
     struct matrix matrix;          /* sparse when the file is */
     struct matrix rhs; /* dense right-hand sides in the same file; values == NULL: there are none */
 };
 
-/* Reads the file at `path` ("-": standard input). `max_bytes` caps each matrix (0: the default); a cap that
- * would be exceeded, or a count that so short a file cannot hold, is refused before memory is taken. Integers
- * beyond 2^53 that a double cannot hold (where the file says that they are integers; in tables they are
- * rounded as other numbers), numbers beyond a double's range, entries given twice and an entry outside the
- * matrix are errors; nan and inf are values like others. ESP_SYNTAX: "file:line: expected ..., found ..." (a
- * binary file: "file: byte 10: ..."); also of a kind that is not supported (unassembled elements);
- * ESP_NOT_FOUND, ESP_SYSTEM, ESP_LIMIT, ESP_NO_MEMORY. On success matrix_file_clear() frees; on
- * failure nothing is held. */
-enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
+/* How files are read. All zero: the defaults. */
+struct matrix_reading {
+    uint64_t max_bytes;  /* caps each matrix; 0: MATRIX_DEFAULT_MAX_BYTES */
+    bool sum_duplicates; /* entries at one place are added up; otherwise the second one is an error */
+    void (*tell)(
+        const char *note); /* called with the note of a file that was read, if there is one; or NULL */
+};
+
+/* Reads the file at `path` ("-": standard input). A matrix beyond the cap, or a count that so short a file
+ * cannot hold, is refused before memory is taken. These are errors: a content that no format explains
+ * completely, a table of numbers whose file name has the ending of another format, an integer that a double
+ * cannot hold (where the file says that it is an integer; in tables it is rounded as other numbers), a number
+ * beyond a double's range, an entry outside the matrix, and an entry given twice (see struct matrix_reading).
+ * nan and inf are values like others. ESP_SYNTAX: "file:line: expected ..., found ... (read as FORMAT)" (of a
+ * binary file: "file: byte 10: ..."); also for a kind that is not supported (unassembled elements).
+ * ESP_NOT_FOUND, ESP_SYSTEM, ESP_LIMIT, ESP_NO_MEMORY. `reading` may be NULL. On success matrix_file_clear()
+ * frees; on failure nothing is held. */
+enum esp_status matrix_load(const char *path, const struct matrix_reading *reading, struct matrix_file *file,
                             struct esp_error *error);
 /* The same, also of arrays with three to MATRIX_MAX_DIMS dimensions, and of dense arrays with integers that
  * no double holds (matrix.wide), which matrix_load() refuses (ESP_INVALID, ESP_SYNTAX). */
-enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,
-                                  struct esp_error *error);
+enum esp_status matrix_load_array(const char *path, const struct matrix_reading *reading,
+                                  struct matrix_file *file, struct esp_error *error);
 /* matrix_load(), then dense whatever the file is. */
-enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
-                                  struct esp_error *error);
+enum esp_status matrix_load_dense(const char *path, const struct matrix_reading *reading,
+                                  struct matrix_file *file, struct esp_error *error);
 /* For who takes a file that announces more than its limit or memory holds for a wrong file: ESP_LIMIT and
  * ESP_NO_MEMORY become ESP_SYNTAX, in `error` too (may be NULL); others stay. */
 enum esp_status matrix_file_fault(enum esp_status status, struct esp_error *error);
 /* matrix_load_array() from memory; `name` stands for the file in messages. */
-enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
-                             struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_parse(const char *text, size_t length, const char *name,
+                             const struct matrix_reading *reading, struct matrix_file *file,
+                             struct esp_error *error);
 void matrix_file_clear(struct matrix_file *file);
 
 /* A matrix as typed: [1, 2; 3, 4], rows between semicolons, elements between commas or blanks; complex ones

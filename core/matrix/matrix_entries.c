@@ -6,6 +6,8 @@
 
 #include "core/matrix/matrix_text.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,10 +144,14 @@ struct pending {
     int64_t row, entry;
 };
 
+/* Entries at one place stay in the order of the file, so that their sum is always rounded in the same way. */
 static int by_row(const void *left, const void *right)
 {
     const struct pending *a = left, *b = right;
-    return a->row < b->row ? -1 : a->row > b->row;
+    int64_t first = a->entry < 0 ? ~a->entry : a->entry, second = b->entry < 0 ? ~b->entry : b->entry;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return first < second ? -1 : first > second;
 }
 
 static const struct entry_place *place_of(const struct entry_sink *sink, const struct pending *pending)
@@ -172,8 +178,9 @@ static enum esp_status tell_repeated(const struct entry_sink *sink, const struct
 {
     struct lines at = *sink->lines;
     at.number = place->line;
-    return lines_error(&at, error, "entry (%lld,%lld) is given a second time%s", (long long)place->row + 1,
-                       (long long)place->col + 1,
+    return lines_error(&at, error,
+                       "entry (%lld,%lld) is given a second time%s; --sum-duplicates adds such entries",
+                       (long long)place->row + 1, (long long)place->col + 1,
                        sink->file->symmetry == SYMMETRY_GENERAL ? "" : " (each pair is written once)");
 }
 
@@ -199,20 +206,49 @@ static void deal_out(const struct entry_sink *sink, int64_t *next, struct pendin
     }
 }
 
-static void take_column(struct entry_sink *sink, const struct pending *pending, int64_t from, int64_t to)
+/* Puts a column behind the `n` entries that the matrix has. Entries at one place are added up; in a pattern
+ * they are one entry. Returns how many entries the matrix has then. */
+static int64_t take_column(struct entry_sink *sink, const struct pending *pending, int64_t from, int64_t to,
+                           int64_t n)
 {
     struct matrix *matrix = &sink->file->matrix;
     size_t parts = parts_of(sink);
+    const int64_t first = n;
     for (int64_t k = from; k < to; k++) {
         bool mirrored = pending[k].entry < 0;
         size_t entry = (size_t)(mirrored ? ~pending[k].entry : pending[k].entry);
-        double re = sink->values[parts * entry], im = parts == 2 ? sink->values[2 * entry + 1] : 0;
-        matrix->indices[k] = pending[k].row;
+        double re = sink->values[parts * entry], im = parts == 2 ? sink->values[2 * entry + 1] : 0, sum[2];
+        bool is_again = n > first && matrix->indices[n - 1] == pending[k].row;
+        if (is_again && sink->file->field == FIELD_PATTERN)
+            continue;
+        n -= is_again;
+        memcpy(sum, matrix->values + parts * (size_t)n, parts * sizeof *sum);
+        matrix->indices[n] = pending[k].row;
         if (mirrored)
-            store_mirrored(sink, matrix->values, k, re, im);
+            store_mirrored(sink, matrix->values, n, re, im);
         else
-            store(matrix->values, parts, k, re, im);
+            store(matrix->values, parts, n, re, im);
+        for (size_t part = 0; is_again && part < parts; part++)
+            matrix->values[parts * (size_t)n + part] += sum[part];
+        n++;
     }
+    return n;
+}
+
+/* ESP_SYNTAX when a sum of integers is not exact, or a sum of finite numbers is beyond the range of a double.
+ */
+static enum esp_status check_sums(const struct entry_sink *sink, struct esp_error *error)
+{
+    const struct matrix *matrix = &sink->file->matrix;
+    const double most = sink->file->field == FIELD_INTEGER ? 0x1p53 : DBL_MAX;
+    bool finite = true;
+    for (int64_t k = 0; k < sink->n * (int64_t)parts_of(sink) && finite; k++)
+        finite = isfinite(sink->values[k]);
+    for (int64_t k = 0; k < matrix_stored(matrix) * (int64_t)parts_of(sink) && finite; k++)
+        if (fabs(matrix->values[k]) > most)
+            return error_set(error, ESP_SYNTAX, "%s: a sum of entries at one place is beyond %.17g",
+                             sink->lines->name, most);
+    return ESP_OK;
 }
 
 static enum esp_status fill(struct entry_sink *sink, const int64_t *starts, struct pending *pending,
@@ -225,7 +261,7 @@ static enum esp_status fill(struct entry_sink *sink, const int64_t *starts, stru
                            sink->file->field == FIELD_COMPLEX, sink->lines->max_bytes, error);
     if (status != ESP_OK)
         return error_prefix(error, "%s", sink->lines->name);
-    memcpy(matrix->starts, starts, ((size_t)sink->cols + 1) * sizeof *starts);
+    int64_t taken = 0;
     for (int64_t j = 0; j < sink->cols; j++) {
         int64_t n = starts[j + 1] - starts[j];
         bool sorted = true;
@@ -235,9 +271,12 @@ static enum esp_status fill(struct entry_sink *sink, const int64_t *starts, stru
             qsort(pending + starts[j], (size_t)n, sizeof *pending, by_row);
             find_repeated(sink, pending + starts[j], n, &repeated);
         }
-        take_column(sink, pending, starts[j], starts[j + 1]);
+        taken = take_column(sink, pending, starts[j], starts[j + 1], taken);
+        matrix->starts[j + 1] = taken;
     }
-    return repeated ? tell_repeated(sink, repeated, error) : ESP_OK;
+    if (!repeated)
+        return ESP_OK;
+    return sink->lines->sum_duplicates ? check_sums(sink, error) : tell_repeated(sink, repeated, error);
 }
 
 enum esp_status entry_sink_finish(struct entry_sink *sink, struct esp_error *error)

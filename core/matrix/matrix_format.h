@@ -68,6 +68,8 @@ enum esp_status matrix_market_write(FILE *stream, const struct matrix_file *file
  * core/matrix/harwell_boeing_write.c */
 bool harwell_boeing_probe(const char *text, size_t length);
 bool rutherford_boeing_probe(const char *text, size_t length);
+/* Whether the content has formats where such a file has them, but no type. */
+bool harwell_boeing_is_near(const char *text, size_t length);
 enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
 enum esp_status harwell_boeing_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
 enum esp_status rutherford_boeing_write(FILE *stream, const struct matrix_file *file,
@@ -79,6 +81,11 @@ enum esp_status matrix_npy_parse(struct lines *lines, struct matrix_file *file, 
 enum esp_status matrix_npy_announce(struct lines *lines, struct matrix_file *file, struct esp_error *error);
 enum esp_status matrix_npy_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
 
+/* Octave's text: core/matrix/matrix_octave.c */
+bool matrix_octave_probe(const char *text, size_t length);
+enum esp_status matrix_octave_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_octave_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
+
 /* Tables of numbers: core/matrix/matrix_csv.c */
 bool matrix_csv_probe(const char *text, size_t length);
 enum esp_status matrix_csv_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
@@ -86,7 +93,10 @@ enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, s
 
 /* Compressed files: core/matrix/matrix_gzip.c */
 bool gzip_probe(const char *content, size_t length);
-/* The first *expanded bytes of `text`, which was empty, become the content. `max_bytes` caps it. */
+/* The first bytes of the content, at most `size` of them; returns how many. Damage is told by gzip_expand().
+ */
+size_t gzip_begin(const char *content, size_t length, char *start, size_t size);
+/* The first *expanded bytes of `text`, which was empty, become the content, which has at most `max_bytes`. */
 enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
                             struct scratch *text, size_t *expanded, struct esp_error *error);
 /* A stream whose content goes to the descriptor compressed; both are closed by fclose(), which fails when

@@ -18,6 +18,8 @@ const struct matrix_format matrix_formats[] = {
      rutherford_boeing_write, false, NULL},
     {"Harwell-Boeing", "hb", "rua rsa rza rra cua csa cha cza cra pua psa pra", LAYOUT_SPARSE,
      harwell_boeing_probe, harwell_boeing_parse, harwell_boeing_write, false, NULL},
+    {"Octave text", "octave", "", LAYOUT_EITHER, matrix_octave_probe, matrix_octave_parse,
+     matrix_octave_write, false, NULL},
     /* Last: what has numbers in its first lines may be another format. */
     {"CSV", "csv", "tsv txt dat", LAYOUT_DENSE, matrix_csv_probe, matrix_csv_parse, matrix_csv_write, false,
      NULL},

@@ -11,10 +11,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#define TEXT_PER_VALUE                                                                                       \
-    5 /* a text is at most so many times as large as the matrix it makes, in sane files                      \
-       */
-
 bool gzip_probe(const char *content, size_t length)
 {
     return length >= 2 && (unsigned char)content[0] == 0x1f && (unsigned char)content[1] == 0x8b;
@@ -58,21 +54,35 @@ static int inflate_all(z_stream *stream, struct scratch *text, size_t *used, uin
     return code;
 }
 
+size_t gzip_begin(const char *content, size_t length, char *start, size_t size)
+{
+    z_stream stream = {.next_in = (unsigned char *)content,
+                       .avail_in = (unsigned)(length < 1u << 30 ? length : 1u << 30),
+                       .next_out = (unsigned char *)start,
+                       .avail_out = (unsigned)size};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK)
+        return 0;
+    inflate(&stream, Z_SYNC_FLUSH);
+    inflateEnd(&stream);
+    return size - stream.avail_out;
+}
+
 enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
                             struct scratch *text, size_t *expanded, struct esp_error *error)
 {
     z_stream stream = {0};
-    uint64_t limit = max_bytes > UINT64_MAX / TEXT_PER_VALUE ? UINT64_MAX : max_bytes * TEXT_PER_VALUE;
     size_t used = 0;
     if (!scratch_grow(text, 1 << 16) || inflateInit2(&stream, 15 + 16) != Z_OK) {
         scratch_clear(text);
         return error_no_memory(error, "what a compressed file holds");
     }
-    int code = inflate_all(&stream, text, &used, limit, content, length);
+    int code = inflate_all(&stream, text, &used, max_bytes, content, length);
     enum esp_status status = ESP_OK;
     if (code == Z_NEED_DICT)
-        status = error_set(error, ESP_LIMIT, "%s: the compressed content has more than the limit of %.2g GB",
-                           name, (double)limit / 1e9);
+        status =
+            error_set(error, ESP_LIMIT,
+                      "%s: the compressed content has more than the %.4g MB that such a matrix takes at most",
+                      name, (double)max_bytes / 1e6);
     else if (code != Z_STREAM_END)
         status = tell(&stream, name, code, error);
     inflateEnd(&stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrices as people type them: [1, 2; 3, 4].
+ * Matrices as people type them: [1, 2; 3, 4], with semicolons or ends of lines between the rows.
  */
 #include "config.h"
 
@@ -127,13 +127,20 @@ static enum esp_status read_row(struct inline_reading *reading, struct span text
 static enum esp_status read_rows(struct inline_reading *reading, struct span body, struct esp_error *error)
 {
     int64_t row = 0;
+    bool is_new_line = true; /* what ended the text before was an end of line */
     body = span_trim(body);
     while (body.length) {
-        const char *stop = memchr(body.text, ';', body.length);
-        size_t length = stop ? (size_t)(stop - body.text) : body.length;
-        enum esp_status status = read_row(reading, span_trim((struct span){body.text, length}), row++, error);
+        size_t length = 0;
+        while (length < body.length && body.text[length] != ';' && body.text[length] != '\n')
+            length++;
+        const char *stop = length < body.length ? body.text + length : NULL;
+        struct span line = span_trim((struct span){body.text, length});
+        /* An end of line beside a semicolon is no row of its own. */
+        bool is_row = line.length || (stop && *stop == ';' && (!is_new_line || row == 0));
+        enum esp_status status = is_row ? read_row(reading, line, row++, error) : ESP_OK;
         if (status != ESP_OK)
             return status;
+        is_new_line = stop && *stop == '\n';
         body.text += stop ? length + 1 : length;
         body.length -= stop ? length + 1 : length;
     }

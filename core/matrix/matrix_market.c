@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Matrix Market exchange format: Boisvert, Pozo, Remington, NIST report IR 5935 (1996).
+ * The Matrix Market exchange format: Boisvert, Pozo, Remington, NIST report IR 5935 (1996);
+ * and the field unsigned-integer, which SciPy writes.
  */
 #include "config.h"
 
@@ -43,7 +44,7 @@ static enum esp_status parse_banner(struct lines *lines, struct matrix_file *fil
 {
     static const char *const objects[] = {"matrix", NULL};
     static const char *const forms[] = {"array", "coordinate", NULL};
-    static const char *const fields[] = {"real", "integer", "complex", "pattern", NULL};
+    static const char *const fields[] = {"real", "integer", "complex", "pattern", "unsigned-integer", NULL};
     static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", "hermitian", NULL};
     struct span line;
     unsigned object, form, field, symmetry;
@@ -58,7 +59,8 @@ static enum esp_status parse_banner(struct lines *lines, struct matrix_file *fil
         (status = end_of_line(lines, line, error)) != ESP_OK)
         return status;
     file->is_sparse = form == 1;
-    file->field = (enum matrix_field)field;
+    file->is_unsigned = field > FIELD_PATTERN;
+    file->field = field > FIELD_PATTERN ? FIELD_INTEGER : (enum matrix_field)field;
     file->symmetry = (enum matrix_symmetry)symmetry;
     if (file->field == FIELD_PATTERN && !file->is_sparse)
         return lines_error(lines, error, "a pattern needs coordinates, found an array");
@@ -139,26 +141,36 @@ static enum esp_status parse_size(struct lines *lines, struct matrix_file *file,
     return entry_sink_init(sink, lines, file, rows, cols, entries, error);
 }
 
-static enum esp_status take_integer(const struct lines *lines, struct span *line, struct matrix *matrix,
+/* An integer; ESP_SYNTAX for anything else. */
+static enum esp_status read_integer(const struct lines *lines, struct span word, bool is_unsigned,
+                                    int64_t *integer, struct esp_error *error)
+{
+    if (span_integer(word, integer) && !(is_unsigned && *integer < 0))
+        return ESP_OK;
+    return lines_expected(lines, error, word,
+                          is_unsigned ? "an integer value that is not negative" : "an integer value");
+}
+
+static enum esp_status take_integer(const struct lines *lines, struct span *line, struct matrix_file *file,
                                     size_t index, struct esp_error *error)
 {
-    struct span word = span_word(line);
-    int64_t integer;
-    if (!span_integer(word, &integer))
-        return lines_expected(lines, error, word, "an integer value");
-    enum esp_status status = matrix_set_integer(matrix, index, integer, error);
+    int64_t integer = 0;
+    enum esp_status status = read_integer(lines, span_word(line), file->is_unsigned, &integer, error);
+    if (status == ESP_OK)
+        status = matrix_set_integer(&file->matrix, index, integer, error);
     return status == ESP_OK ? end_of_line(lines, *line, error) : status;
 }
 
-static enum esp_status take_number(const struct lines *lines, struct span *line, enum matrix_field field,
-                                   double *value, struct esp_error *error)
+static enum esp_status take_number(const struct lines *lines, struct span *line,
+                                   const struct matrix_file *file, double *value, struct esp_error *error)
 {
     struct span word = span_word(line);
     char shown[64];
-    if (field == FIELD_INTEGER) {
+    if (file->field == FIELD_INTEGER) {
         int64_t integer;
-        if (!span_integer(word, &integer))
-            return lines_expected(lines, error, word, "an integer value");
+        enum esp_status status = read_integer(lines, word, file->is_unsigned, &integer, error);
+        if (status != ESP_OK)
+            return status;
         *value = (double)integer;
         if (!integer_is_exact(integer))
             return lines_error(lines, error, "integer %s does not fit a double exactly",
@@ -173,20 +185,20 @@ static enum esp_status take_number(const struct lines *lines, struct span *line,
                            span_show(word, shown, sizeof shown));
     default:
         return lines_expected(lines, error, word,
-                              field == FIELD_COMPLEX ? "two real numbers" : "a real number");
+                              file->field == FIELD_COMPLEX ? "two real numbers" : "a real number");
     }
 }
 
-static enum esp_status take_value(const struct lines *lines, struct span *line, enum matrix_field field,
-                                  double value[2], struct esp_error *error)
+static enum esp_status take_value(const struct lines *lines, struct span *line,
+                                  const struct matrix_file *file, double value[2], struct esp_error *error)
 {
     value[0] = 1;
     value[1] = 0;
     enum esp_status status = ESP_OK;
-    if (field != FIELD_PATTERN)
-        status = take_number(lines, line, field, &value[0], error);
-    if (status == ESP_OK && field == FIELD_COMPLEX)
-        status = take_number(lines, line, field, &value[1], error);
+    if (file->field != FIELD_PATTERN)
+        status = take_number(lines, line, file, &value[0], error);
+    if (status == ESP_OK && file->field == FIELD_COMPLEX)
+        status = take_number(lines, line, file, &value[1], error);
     return status == ESP_OK ? end_of_line(lines, *line, error) : status;
 }
 
@@ -221,10 +233,10 @@ static enum esp_status parse_entry(const struct lines *lines, const struct matri
         next_place(file, row, col);
     }
     if (!file->is_sparse && file->field == FIELD_INTEGER && file->symmetry == SYMMETRY_GENERAL)
-        return take_integer(lines, &line, &sink->file->matrix,
+        return take_integer(lines, &line, sink->file,
                             (size_t)((*col - 1) * sink->file->matrix.rows + *row - 1), error);
     if (status == ESP_OK)
-        status = take_value(lines, &line, file->field, value, error);
+        status = take_value(lines, &line, file, value, error);
     return status == ESP_OK ? entry_sink_put(sink, *row, *col, value, error) : status;
 }
 
@@ -244,7 +256,8 @@ static enum esp_status parse_entries(struct lines *lines, struct matrix_file *fi
     if (lines_next_content(lines, '%', &line))
         return lines_expected(lines, error, line, "the end of the file after %lld entries",
                               (long long)file->entries);
-    return lines_check_end(lines, error);
+    lines_note_end(lines, file);
+    return ESP_OK;
 }
 
 enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)

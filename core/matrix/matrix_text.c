@@ -36,13 +36,12 @@ bool lines_next_content(struct lines *lines, char comment, struct span *line)
     return false;
 }
 
-enum esp_status lines_check_end(const struct lines *lines, struct esp_error *error)
+void lines_note_end(const struct lines *lines, struct matrix_file *file)
 {
-    if (lines->end == lines->begin || lines->end[-1] == '\n')
-        return ESP_OK;
-    return lines_error(lines, error,
-                       "expected the end of a line behind the last number, found the end of the file: it may "
-                       "be cut; if it is whole, add an end of line");
+    if (lines->end > lines->begin && lines->end[-1] != '\n')
+        snprintf(file->note, sizeof file->note,
+                 "%.200s: its last line has no end: if the file was cut there, its last number is wrong",
+                 lines->name);
 }
 
 enum esp_status lines_error(const struct lines *lines, struct esp_error *error, const char *format, ...)

@@ -23,6 +23,7 @@ struct lines {
     const char *begin, *at, *end;
     uint64_t number; /* of the line read last, from 1 */
     uint64_t max_bytes;
+    bool sum_duplicates;
 };
 
 /* The next line without its end (LF or CR LF). False at the end of the text. */
@@ -30,9 +31,9 @@ bool lines_next(struct lines *lines, struct span *line);
 /* The next line that is not blank and does not begin with `comment` (0: no comments). */
 bool lines_next_content(struct lines *lines, char comment, struct span *line);
 
-/* ESP_SYNTAX unless the text ends with the end of a line: a number that is the last thing in a text may have
- * been cut, and nothing else tells. Asked behind all that is wrong with what is there. */
-enum esp_status lines_check_end(const struct lines *lines, struct esp_error *error);
+/* Notes in `file` that the text does not end with the end of a line. A number that is the last thing in a
+ * text may have been cut, and nothing else tells. */
+void lines_note_end(const struct lines *lines, struct matrix_file *file);
 
 /* ESP_SYNTAX with "file:line: " in front. */
 enum esp_status lines_error(const struct lines *lines, struct esp_error *error, const char *format, ...)

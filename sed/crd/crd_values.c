@@ -221,8 +221,8 @@ static enum esp_status read_market(const char *at, const char *end, const char *
 {
     struct matrix_file market;
     int64_t rows = file->n_dims > 0 ? file->dims[0] : 1, columns = file->n_dims > 1 ? file->dims[1] : 1;
-    enum esp_status status =
-        matrix_parse(at, (size_t)(end - at), name, 16 * count_of(file) + (1 << 20), &market, error);
+    const struct matrix_reading reading = {.max_bytes = 16 * count_of(file) + (1 << 20)};
+    enum esp_status status = matrix_parse(at, (size_t)(end - at), name, &reading, &market, error);
     if (status != ESP_OK)
         return status;
     if (market.n_dims > 2)

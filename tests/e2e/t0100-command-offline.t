@@ -71,21 +71,78 @@ check_says "is looked at as it is" '1000000 x 1000000, 1 entries' 'dense +8 TB'
 check_fails 4 "but not given whole to a problem that takes dense ones" espalier solve -P dgesv huge.mtx
 check_says "as the limit tells" 'huge.mtx: a dense matrix of .* needs more than the limit'
 check_fails 3 "nor refused to those that take sparse ones" espalier solve --agent 127.0.0.1:1 huge.mtx
-for ending in npy csv hb rb mtx.gz; do
+for ending in npy csv hb rb octave mtx.gz; do
     check "a matrix becomes a file x.$ending" espalier matrix convert "$matrices/pores_1.mtx" "x.$ending"
     check "and a Matrix Market file again" espalier matrix convert "x.$ending" "back-$ending.mtx" --layout sparse
     check "with the same values" same_matrix "$matrices/pores_1.mtx" "back-$ending.mtx"
 done
+# What SciPy writes and reads. `python3` may be one without SciPy.
+scipy=
+for python in python3 /usr/bin/python3; do
+    [ -n "$scipy" ] || ! $python -c 'import scipy.io' 2>/dev/null || scipy=$python
+done
+if [ -n "$scipy" ]; then
+    cat >both.py <<EOF
+import numpy, scipy.io, scipy.sparse
+a = scipy.sparse.random(60, 60, density=0.2, random_state=1, format="csc")
+a.data = (a.data - 0.5) * 10.0 ** numpy.arange(-a.nnz // 2, a.nnz - a.nnz // 2).clip(-300, 300)
+scipy.io.mmwrite("wide.mtx", a, precision=17)
+scipy.io.mmwrite("natural.mtx", numpy.array([[1, 2], [3, 4]], dtype=numpy.uint32))
+numpy.savetxt("heading.csv", [[1.5, 2], [3, 4]], delimiter=",", header="a, b")
+EOF
+    cat >read.py <<EOF
+import numpy, scipy.io
+for name, ending in ("wide", "hb"), ("wide", "rb"), ("natural", "rb"), ("natural", "hb"):
+    read, written = scipy.io.hb_read(name + "." + ending), scipy.io.mmread(name + ".mtx")
+    written = written if isinstance(written, numpy.ndarray) else written.toarray()
+    assert (read.toarray() == written).all(), name
+EOF
+    check "SciPy writes matrices" "$scipy" both.py
+    check "which are read" espalier matrix convert wide.mtx wide.hb
+    check "and become Rutherford-Boeing" espalier matrix convert wide.mtx wide.rb
+    check "integers without a sign too" espalier matrix convert natural.mtx natural.rb
+    check "in both" espalier matrix convert natural.mtx natural.hb
+    check "tables of numpy.savetxt" espalier matrix info heading.csv
+    check "SciPy reads the same matrices in them" "$scipy" read.py
+fi
+inputs=$top_srcdir/tests/fuzz/corpus/matrix
+check_fails 4 "a spreadsheet with an error in a cell" espalier solve "$inputs/error-cell-row.csv"
+check_says "is told where" "error-cell-row.csv:2: expected a number as element 1, found '#DIV/0!'.*read as CSV"
+check_fails 4 "a Matrix Market file without its first line" espalier solve "$inputs/lost-banner.mtx"
+check_says "is told to be one" "lost-banner.mtx:1: expected '%%MatrixMarket matrix ...'"
+sed 's/^FGX/MGX/' "$inputs/rhs-fgx.rua" >sparse-rhs.rua
+check "a matrix with right-hand sides that are not read" espalier matrix info sparse-rhs.rua
+check_says "is read, and the user is told" 'sparse-rhs.rua:5: right-hand sides of type "MGX".*left out' '3 x 3'
+printf '%%%%MatrixMarket matrix coordinate real general\n1 1 2\n1 1 2\n1 1 3' >twice.mtx
+check_fails 4 "an entry that is given twice" espalier matrix info twice.mtx
+check_says "with what adds it" 'twice.mtx:4: entry \(1,1\) is given a second time; --sum-duplicates'
+check "is added up when that is asked for" espalier matrix convert --sum-duplicates twice.mtx sum.csv
+check_says "a last line without an end is told" 'twice.mtx: its last line has no end'
+check "with the sum" grep -qx 5 sum.csv
+printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >column.mtx
+cp column.mtx "$(printf 'gr\344n.mtx')"
+check "a file whose name is no UTF-8, as JSON" sh -c "espalier matrix info --json gr?n.mtx >green.json"
+check "is named with its byte" grep -q '"file": "gr\\xe4n.mtx"' green.json
+check_fails 4 "one that is missing" espalier matrix info --json "$(printf 'wei\337.mtx')"
+check_says "too" '"text": "wei..xdf.mtx: no such file"'
+check_fails 1 "JSON for a full disk" sh -c "espalier matrix info --json column.mtx >/dev/full"
+check_says "says that it is full" 'cannot write the result: No space left on device'
+check_fails 1 "JSON without standard output" sh -c "espalier matrix info --json column.mtx >&-"
+check_says "says that there is none" 'cannot write the result: Bad file descriptor'
+# shellcheck disable=SC2188
+check_fails 1 "standard input that is closed" timeout 20 sh -c 'espalier solve - <&-'
+check_says "is not waited for" 'cannot read standard input: Bad file descriptor'
+printf '\357\273\277redirector = "head.example.org"\n' >marked.conf
+check "a configuration file may begin with a byte order mark" espalier config check --as client marked.conf
 check "a matrix on standard output" sh -c "espalier matrix convert '$matrices/pores_1.mtx' - --format csv >pores.csv"
 check "is recognised" espalier matrix info pores.csv
 check_says "by its content" 'CSV, array, real general' '30 x 30'
 check_fails 2 "a file whose ending names no format" espalier matrix convert "$matrices/pores_1.mtx" x.mat
 check_says "is asked for one" 'x.mat: expected an ending that names a format'
 check_fails 2 "a format that there is not" espalier matrix convert "$matrices/pores_1.mtx" x --format xls
-check_says "with those that there are" "expected one of mtx, npy, rb, hb, csv, found 'xls'"
+check_says "with those that there are" "expected one of mtx, npy, rb, hb, octave, csv, found 'xls'"
 check_fails 4 "a solve of a wrong file needs no platform to fail" espalier solve "$matrices/wrong.mtx"
 check_says "with the same words" 'wrong.mtx:3: row 0: indices start at 1'
-printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >column.mtx
 check_fails 2 "a system that is not square" espalier solve column.mtx
 check_says "names what is for it" 'expected a square matrix, found 2 x 1' 'dgels'
 printf '%%%%MatrixMarket matrix array real general\n2 2\n1\nnan\n0\n1\n' >nan.mtx

@@ -93,7 +93,7 @@ check_says "is named as such" 'expected a matrix file, found a folder'
 check_fails 4 "a device without an end" timeout 20 espalier solve /dev/zero
 check_says "is read as far as it may be a matrix" '/dev/zero.*expected a matrix file'
 check_fails 2 "a file whose ending names no format" espalier call dgesv A='[1]' B='[1]' -o B=x.foo
-check_says "is refused with those that do" '-o B: x.foo: expected an ending that names a format \(.mtx, .npy, .rb, .hb, .csv\), or --format, found .foo'
+check_says "is refused with those that do" '-o B: x.foo: expected an ending that names a format \(.mtx, .npy, .rb, .hb, .octave, .csv\), or --format, found .foo'
 check "unless the format is named" espalier call dgesv A='[1]' B='[1]' -o B=x.foo --format csv
 check_fails 2 "the same of a solution" espalier solve "$matrices/pores_1.mtx" -o x.foo
 check_says "before anything is sent" '-o: x.foo: expected an ending'

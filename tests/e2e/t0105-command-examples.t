@@ -57,5 +57,5 @@ done
 check "pivots as NumPy's" espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o ipiv=p.npy -o B=-  --format npy
 check "are integers of 32 bits, one dimension" grep -aq "'descr': '<i4'.*'shape': (2,)" p.npy
 check_fails 2 "a format that there is not" espalier call dgesv A='[4]' B='[6]' -o B=x --format xls
-check_says "with those that there are" 'mtx, npy, rb, hb, csv'
+check_says "with those that there are" 'mtx, npy, rb, hb, octave, csv'
 finish

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct matrix_file file;
     struct esp_error error;
-    if (matrix_parse((const char *)data, size, "fuzz", 1 << 22, &file, &error) != ESP_OK)
+    const struct matrix_reading reading = {.max_bytes = 1 << 22, .sum_duplicates = size % 2};
+    if (matrix_parse((const char *)data, size, "fuzz", &reading, &file, &error) != ESP_OK)
         return 0;
     matrix_is_symmetric(&file.matrix, 0, NULL, NULL);
     matrix_norm_inf(&file.matrix);

@@ -33,13 +33,22 @@ static void parse(const char *text, struct matrix_file *file)
         fail_msg("%s", error.text);
 }
 
+/* The error without the format that the text was read as. */
+static const char *without_format(struct esp_error *error)
+{
+    char *as = strstr(error->text, " (read as ");
+    if (as)
+        *as = 0;
+    return error->text;
+}
+
 static void refuses(const char *text, const char *message)
 {
     struct matrix_file file;
     struct esp_error error = {0};
     enum esp_status status = matrix_parse(text, strlen(text), "m", 0, &file, &error);
     assert_int_not_equal(status, ESP_OK);
-    assert_string_equal(error.text, message);
+    assert_string_equal(without_format(&error), message);
     assert_null(file.matrix.values);
 }
 
@@ -163,10 +172,9 @@ static void market_mistakes_are_named(void **state)
 {
     (void)state;
     refuses("", "m: expected a matrix, found an empty file");
-    refuses(
-        "hello\n",
-        "m:1: expected a matrix file (Matrix Market, NumPy, Rutherford-Boeing, Harwell-Boeing or CSV), found "
-        "'hello'");
+    refuses("hello\n", "m:1: expected a matrix file (Matrix Market, NumPy, Rutherford-Boeing, "
+                       "Harwell-Boeing, Octave text or "
+                       "CSV), found 'hello'");
     refuses("%%MatrixMarket matrix band real general\n",
             "m:1: expected the format: array or coordinate, found 'band'");
     refuses("%%MatrixMarket matrix array real\n", "m:1: expected the symmetry: general, symmetric, "
@@ -206,9 +214,10 @@ static void market_mistakes_are_named(void **state)
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 99999999999999999999 1\n",
             "m:3: expected a column index, found '99999999999999999999'");
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n1 1 1\n",
-            "m:4: entry (1,1) is given a second time");
+            "m:4: entry (1,1) is given a second time; --sum-duplicates adds such entries");
     refuses("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n2 1 1\n2 1 1\n",
-            "m:4: entry (2,1) is given a second time (each pair is written once)");
+            "m:4: entry (2,1) is given a second time (each pair is written once); --sum-duplicates adds such "
+            "entries");
     refuses("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n1 2 1\n",
             "m:4: entry (1,2) is above the diagonal: of a matrix that is not general the file has the lower "
             "triangle only; write (2,1), or say general");
@@ -314,7 +323,7 @@ static void boeing_mistakes_are_named(void **state)
     refuses(boeing(NULL, NULL, NULL, "  1  3  4\n  0  2  2\n       1.0       2.0       3.0\n"),
             "m:6: row 0: indices start at 1");
     refuses(boeing(NULL, NULL, NULL, "  1  3  4\n  1  1  2\n       1.0       2.0       3.0\n"),
-            "m:7: entry (1,1) is given a second time");
+            "m:7: entry (1,1) is given a second time; --sum-duplicates adds such entries");
     refuses(boeing(NULL, NULL, NULL, "  1  3  4\n  1  2  2\n       1.0       2.0\n"),
             "m:7: expected values number 3 of 3 in columns 21 to 30 (format (4E10.3)), found blanks");
     refuses(boeing(NULL, NULL, NULL, "  1  3  4\n  1  2  2\n       1.0       2.0       x.0\n"),
@@ -336,7 +345,7 @@ static void zero_bytes_are_no_letters(void **state)
     assert_int_equal(matrix_parse(text, 10, "m", 0, &file, &error), ESP_SYNTAX);
     const char number[] = "%%MatrixMarket matrix array real general\n1 1\n1\0002\n";
     assert_int_equal(matrix_parse(number, sizeof number - 1, "m", 0, &file, &error), ESP_SYNTAX);
-    assert_string_equal(error.text, "m:3: expected a real number, found '1?2'");
+    assert_string_equal(error.text, "m:3: expected a real number, found '1?2' (read as Matrix Market)");
 }
 
 static void no_truncated_file_crashes_or_passes_for_whole(void **state)
@@ -356,7 +365,7 @@ static void no_truncated_file_crashes_or_passes_for_whole(void **state)
             struct matrix_file file;
             struct esp_error error = {0};
             if (matrix_parse(exact, cut, "m", 0, &file, &error) == ESP_OK)
-                passed++;
+                passed += !*file.note; /* of what may be missing the user is told */
             else
                 assert_non_null(strchr(error.text, 'm'));
             matrix_file_clear(&file);
@@ -537,6 +546,14 @@ static void typed_matrices_have_rows_between_semicolons(void **state)
     assert_int_equal(matrix_parse_inline("[]", &matrix, &error), ESP_OK);
     assert_int_equal(matrix.rows, 0);
     matrix_clear(&matrix);
+    static const char *const lines[] = {"[1,2\n3,4]", "[1,2;\n3,4]", "[1,2\n;3,4]", "[\n1 2\n\n3 4;\n]"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(matrix_parse_inline(lines[i], &matrix, &error), ESP_OK);
+        assert_true(matrix.rows == 2 && matrix.cols == 2 && at(&matrix, 2, 1) == 3);
+        matrix_clear(&matrix);
+    }
+    refuses_inline("[1,2;;3,4]", "row 2 has 0 elements, the first row 2");
+    refuses_inline("[1,\n2]", "row 1: expected a number behind the last comma");
     refuses_inline("[1,2;3]", "row 2 has 1 element, the first row 2");
     refuses_inline("[1,,2]", "row 1, column 2: expected a number, found ''");
     refuses_inline("[1,2,]", "row 1: expected a number behind the last comma");
