@@ -7,6 +7,7 @@
 #include "orb/orb.h"
 #include "services/daemon.h"
 #include "services/nws/links.h"
+#include "util/standard_files.h"
 
 static enum esp_status open_transport(const struct settings_node *node, struct transport **transport,
                                       struct esp_error *error)
@@ -115,6 +116,8 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
     transport_destroy(transport);
     return status;
 }
+
+STANDARD_FILES_HOLD;
 
 int main(int argc, char **argv)
 {

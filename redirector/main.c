@@ -5,6 +5,7 @@
 #include "orb/orb.h"
 #include "redirector/redirector.h"
 #include "services/daemon.h"
+#include "util/standard_files.h"
 
 static enum esp_status open_transport(const struct settings_node *node, struct transport **transport,
                                       struct esp_error *error)
@@ -66,6 +67,8 @@ static enum esp_status serve(const struct settings_node *node, struct daemon *da
     transport_destroy(transport);
     return status;
 }
+
+STANDARD_FILES_HOLD;
 
 int main(int argc, char **argv)
 {

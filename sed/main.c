@@ -5,6 +5,7 @@
 #include "orb/orb.h"
 #include "sed/service.h"
 #include "services/daemon.h"
+#include "util/standard_files.h"
 
 static enum esp_status open_transport(const struct settings_node *node, struct transport **transport,
                                       struct esp_error *error)
@@ -51,6 +52,8 @@ static enum esp_status serve(const struct settings_sed *settings, struct daemon 
     transport_destroy(transport);
     return status;
 }
+
+STANDARD_FILES_HOLD;
 
 int main(int argc, char **argv)
 {

@@ -4,7 +4,6 @@
  */
 #include "config.h"
 #include "services/daemon.h"
-#include "util/standard_files.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -33,7 +32,6 @@ bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *argu
         {"version", no_argument, NULL, 'V'},
         {NULL, 0, NULL, 0},
     };
-    standard_files_hold();
     int option;
     *exit_code = 0;
     while ((option = getopt_long(argc, argv, "fhV", options, NULL)) >= 0) {

@@ -338,10 +338,11 @@ static int run_client(struct directory_command *command)
     return status == ESP_OK ? EXIT_DONE : directory_fail(command, &error);
 }
 
+STANDARD_FILES_HOLD;
+
 int main(int argc, char **argv)
 {
     struct directory_command command = {.verb = "", .directory.timeout_ms = 5000};
-    standard_files_hold();
     int code = parse(argc, argv, &command);
     if (code == EXIT_DONE) {
         optind += optind < argc; /* the verb */

@@ -2,8 +2,9 @@
 #include "client/command/command.h"
 #include "util/standard_files.h"
 
+STANDARD_FILES_HOLD;
+
 int main(int argc, char **argv)
 {
-    standard_files_hold();
     return command_run(argc, argv);
 }

@@ -312,12 +312,13 @@ static int run_all(struct calibrating *command, struct calibration *calibration,
     return command->failed || !goes_on ? EXIT_FAILED : EXIT_DONE;
 }
 
+STANDARD_FILES_HOLD;
+
 int main(int argc, char **argv)
 {
     struct calibrating command = {.config = ESP_SYSCONFDIR "/sed.conf", .budget_s = 30, .longest_s = 1};
     struct calibration *calibration = NULL;
     struct esp_error error = {0};
-    standard_files_hold();
     int code = calibrate_parse(argc, argv, &command);
     if (code != EXIT_DONE)
         return code;
