@@ -90,7 +90,7 @@ enum esp_status agent_renew(struct agent *agent, const struct agent_options *now
 {
     endpoint_enter(agent->endpoint);
     enum esp_status status = now ? renew(agent, now, error) : error->status;
-    duty_reloaded(&agent->duty, status, error, pending);
+    duty_reloaded(&agent->duty, status, error, pending, "");
     endpoint_leave(agent->endpoint);
     return status;
 }

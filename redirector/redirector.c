@@ -214,7 +214,7 @@ void redirector_reloaded(struct redirector *r, const struct redirector_options *
         children_set_terms(r->children, lease_ms(now), heartbeat_ms(now));
         r->sure_ns = sure_ns(now);
     }
-    duty_reloaded(&r->duty, now ? ESP_OK : error->status, error, pending);
+    duty_reloaded(&r->duty, now ? ESP_OK : error->status, error, pending, "");
     endpoint_leave(r->endpoint);
 }
 

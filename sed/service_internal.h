@@ -24,6 +24,7 @@ struct service {
     uint64_t memory_bytes; /* that are promised to calls */
     const struct settings_sed *settings;
     struct problem_set *problems;      /* until the server has them */
+    char uncallable[400];              /* how many these are, and why the first one; "": none */
     _Atomic size_t n_uncallable;       /* problems of its files that cannot be called on this machine */
     struct workers *workers;           /* of these: */
     struct workers *processes, *ranks; /* ranks: NULL where there are none */

@@ -14,6 +14,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -41,7 +42,8 @@ static enum esp_status ask(const struct service *service, const struct problem *
 }
 
 /* Whether the implementation can be called here. Without ranks those for ranks are none of this server's.
- * ESP_SYSTEM, ESP_TIMEOUT, ESP_NO_MEMORY: it could not be found out. */
+ * ESP_SYSTEM, ESP_TIMEOUT, ESP_NO_MEMORY: it could not be found out. ESP_OK: *error has the reason if the
+ * implementation cannot be called. */
 static enum esp_status is_callable(const struct service *service, const struct problem *problem,
                                    const struct implementation *implementation, bool *callable,
                                    struct esp_error *error)
@@ -57,6 +59,8 @@ static enum esp_status is_callable(const struct service *service, const struct p
     if (status != ESP_OK)
         log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, implementation->line,
                     problem->name, implementation->name, why.text);
+    if (status != ESP_OK)
+        *error = why;
     *callable = status == ESP_OK;
     return ESP_OK;
 }
@@ -92,15 +96,25 @@ enum esp_status service_keep_callable(struct service *service, struct problem_se
                                       struct esp_error *error)
 {
     size_t all = problems->n_problems, n = 0;
+    char first[301] = "";
     for (size_t i = 0; i < all; i++) {
         struct problem *problem = problems->problems[i];
-        enum esp_status status = problem->abstract ? ESP_OK : choose_implementation(service, problem, error);
-        if (status != ESP_OK)
+        struct esp_error why = {0};
+        enum esp_status status = problem->abstract ? ESP_OK : choose_implementation(service, problem, &why);
+        if (status != ESP_OK) {
+            *error = why;
             return status;
+        }
         if (problem->abstract || problem->n_implementations > 0)
             problems->problems[n++] = problem;
+        else if (!*first)
+            snprintf(first, sizeof first, "%.300s", why.text);
     }
     problems->n_problems = n;
+    service->uncallable[0] = '\0';
+    if (n < all)
+        snprintf(service->uncallable, sizeof service->uncallable, "%zu of %zu problems cannot be called%s%s",
+                 all - n, all, *first ? ", as " : "", first);
     if (all == 0 && service->directory && directory_watch_may_bring(service->directory)) {
         log_warning("there is no problem to solve until the directory can be read");
         return ESP_OK;
@@ -110,7 +124,8 @@ enum esp_status service_keep_callable(struct service *service, struct problem_se
                          "there is no problem: the folders of the key \"problems\" are empty, the directory "
                          "has no description (or has not been read yet), or all are disabled");
     if (n == 0)
-        return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine", all);
+        return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine%s%s",
+                         all, *first ? ": " : "", first);
     service->n_uncallable = all - n;
     if (n < all)
         log_warning("%zu of %zu problems cannot be called on this machine", all - n, all);
@@ -205,6 +220,6 @@ bool service_reload(struct service *service, const struct settings_sed *now, con
         idle_calibration_renew(service->calibration);
     if (status == ESP_OK)
         server_set_administrators(service->server, &now->node.administrators);
-    server_reloaded(service->server, status, &why, pending);
+    server_reloaded(service->server, status, &why, pending, service->uncallable);
     return status == ESP_OK;
 }

@@ -463,7 +463,7 @@ bool duty_abandon(struct duty *duty, const struct call *call)
 }
 
 void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error,
-                   const char *pending)
+                   const char *pending, const char *remark)
 {
     struct esp_error why = {0};
     char text[RELOADED_TEXT] = "";
@@ -479,8 +479,9 @@ void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_e
         status = stays(duty, &why);
     } else if (switched) {
         snprintf(text, sizeof text, "%s", duty_kept(duty));
-    } else if (*pending) {
-        snprintf(text, sizeof text, "what needs a restart to count: %s", pending);
+    } else {
+        snprintf(text, sizeof text, "%s%s%s%s", *pending ? "what needs a restart to count: " : "", pending,
+                 *pending && *remark ? "; " : "", remark);
     }
     duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : why.text);
     duty_answer(duty, &duty->reloader, status, text, &why);

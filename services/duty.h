@@ -164,10 +164,11 @@ void duty_call(struct duty *duty, struct call *call, const struct administer *ad
 /* True when that call waited here. */
 bool duty_abandon(struct duty *duty, const struct call *call);
 
-/* The files were read again, by an order or not: `status`, with its text when it went wrong; else `pending`
- * keys count when the node is started again ("": none). */
+/* The files were read again, by an order or not. `status` and `error` tell how that went. `pending` names the
+ * keys that count when the node is started again, `remark` is what else an administrator should know ("":
+ * nothing). */
 void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error,
-                   const char *pending);
+                   const char *pending, const char *remark);
 
 /* Beside those of the tie itself. */
 void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message);

@@ -328,7 +328,8 @@ static const struct config_key sed_keys[] = {
      .type = CONFIG_SIZE,
      AT(settings_sed, memory_bytes),
      .least = "1 MiB",
-     .text = "memory for arguments and results of all calls (else: half of what other servers left)"},
+     .text =
+         "memory for arguments and results of all calls (else: three quarters of what other servers left)"},
     {.name = "worker_memory",
      .type = CONFIG_SIZE,
      AT(settings_sed, worker_memory_bytes),

@@ -84,6 +84,7 @@ enum esp_status deploy_here(const struct deploy *deploy, struct deploy_daemon *d
                             struct esp_error *error)
 {
     enum esp_status status = deploy_write(deploy, daemon, launch, error);
+    launch->together = daemon->together;
     return status == ESP_OK ? launch_start(&deploy->state, launch, error) : status;
 }
 

@@ -22,7 +22,8 @@ struct deploy_daemon {
     void *settings;   /* of that kind; paths that it does not name are filled in */
     struct settings_node *node;
     struct arena *arena;
-    double cpu_quota; /* in processors; 0: no limit */
+    double cpu_quota;  /* in processors; 0: no limit */
+    unsigned together; /* servers that are started here and share the memory; 0: not known */
 };
 
 /* "espalier-sed" */

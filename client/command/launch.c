@@ -73,10 +73,15 @@ static enum esp_status spawn(struct launch *launch, const char *path, int log, s
     int failure[2], reason = 0;
     if (pipe2(failure, O_CLOEXEC) != 0)
         return error_errno(error, "cannot start %s", launch->program);
+    char together[16];
+    snprintf(together, sizeof together, "%u", launch->together);
+    if (launch->together > 0) /* not in the child: setenv() takes locks */
+        setenv("ESPALIER_SERVERS_HERE", together, 1);
     launch->pid = fork();
     if (launch->pid == 0)
         become_daemon(launch, path, log, failure[1]);
     int saved = errno;
+    unsetenv("ESPALIER_SERVERS_HERE");
     close(failure[1]);
     ssize_t got = launch->pid > 0 ? read(failure[0], &reason, sizeof reason) : 0;
     close(failure[0]);
@@ -192,4 +197,24 @@ void launch_show_log(const struct launch *launch)
             break;
     fprintf(stderr, "The end of its log %s:\n%s%s", launch->log, from,
             length && text[length - 1] != '\n' ? "\n" : "");
+}
+
+unsigned launch_show_left_out(const struct launch *launch)
+{
+    static const char mark[] = " cannot be called: ";
+    char *line = NULL;
+    size_t size = 0;
+    unsigned n = 0;
+    FILE *stream = fopen(launch->log, "re");
+    while (stream && getline(&line, &size, stream) > 0) {
+        if (!strstr(line, mark) || ++n > LAUNCH_MOST_LEFT_OUT)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        const char *path = strchr(line, '/'); /* of the description */
+        fprintf(stderr, "%s: %s\n", launch->name, path ? path : line);
+    }
+    free(line);
+    if (stream)
+        fclose(stream);
+    return n;
 }

@@ -16,7 +16,8 @@ struct launch {
     const char *program; /* "espalier-sed" */
     const char *name;
     char config[PATH_MAX], log[PATH_MAX], address_file[PATH_MAX];
-    double cpu_quota; /* 0: none */
+    double cpu_quota;  /* 0: none */
+    unsigned together; /* how many servers share the machine's memory; 0: not known */
     struct quota quota;
     pid_t pid;
     char address[256]; /* "" until it is known */
@@ -39,6 +40,11 @@ bool launch_died(const struct launch *launch, struct esp_error *error);
 
 /* Ends it: SIGTERM, and SIGKILL after 2 s. */
 void launch_stop(struct launch *launch);
+
+/* The lines of the log that say which problems a server cannot call, each without its time and level, on
+ * standard error; at most LAUNCH_MOST_LEFT_OUT. Returns how many there are in all. */
+#define LAUNCH_MOST_LEFT_OUT 5
+unsigned launch_show_left_out(const struct launch *launch);
 
 /* The last lines of the log on standard error. */
 void launch_show_log(const struct launch *launch);

@@ -151,6 +151,16 @@ static bool is_program(const char *folder, const char *program)
     return false;
 }
 
+/* A file that lacks nothing but the right to run it. */
+static bool is_not_executable(const char *folder, const char *program)
+{
+    char path[PATH_MAX];
+    struct stat about;
+    const bool absolute = program[0] == '/';
+    const int n = snprintf(path, sizeof path, "%s%s%s", absolute ? "" : folder, absolute ? "" : "/", program);
+    return n < (int)sizeof path && stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 static void check_programs(const struct problem *problem, const struct told *told)
 {
     char line[2 * PATH_MAX];
@@ -160,6 +170,13 @@ static void check_programs(const struct problem *problem, const struct told *tol
         if (implementation->convention != CONVENTION_COMMAND || !program ||
             is_program(problem->folder, program))
             continue;
+        if (is_not_executable(problem->folder, program)) {
+            snprintf(line, sizeof line, "%s:%u: problem %s: %s%s%s may not be executed: chmod +x it",
+                     problem->file, implementation->line, problem->name,
+                     program[0] == '/' ? "" : problem->folder, program[0] == '/' ? "" : "/", program);
+            told->missing(told->arg, line);
+            continue;
+        }
         snprintf(line, sizeof line, "%s:%u: problem %s: there is no program '%s'%s", problem->file,
                  implementation->line, problem->name, program,
                  program[0] == '/'      ? ""

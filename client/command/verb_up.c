@@ -160,6 +160,17 @@ static enum esp_status add_problems(struct up *up, struct esp_error *error)
     return status;
 }
 
+/* How many servers of this machine take the memory that is there, as their sections do not say how much. */
+static unsigned servers_here(const struct up *up)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < up->platform.n_servers; i++) {
+        const struct settings_sed *sed = &up->platform.servers[i].sed;
+        n += settings_is_here(sed->node.host) && sed->memory_bytes == 0;
+    }
+    return n;
+}
+
 static enum esp_status start(struct up *up, const char *role, enum settings_kind kind, void *settings,
                              struct settings_node *node, double cpu_quota, struct esp_error *error)
 {
@@ -169,7 +180,8 @@ static enum esp_status start(struct up *up, const char *role, enum settings_kind
                                    .settings = settings,
                                    .node = node,
                                    .arena = &up->platform.arena,
-                                   .cpu_quota = cpu_quota};
+                                   .cpu_quota = cpu_quota,
+                                   .together = kind == SETTINGS_SED ? servers_here(up) : 0};
     if (!settings_is_here(node->host)) {
         launch->kind = role; /* the rest comes with its start */
         launch->name = node->name;
@@ -487,8 +499,24 @@ static bool stop_all(struct up *up)
     return code == EXIT_DONE;
 }
 
+/* Problems that no worker can call: told by the first server that has some, as most servers have the same. */
+static void tell_left_out(const struct up *up)
+{
+    for (size_t i = 0; i < up->n_started; i++) {
+        const struct launch *launch = &up->launches[i];
+        if (strcmp(launch->kind, "server") != 0 || !*launch->log)
+            continue;
+        const unsigned n = launch_show_left_out(launch);
+        if (n > LAUNCH_MOST_LEFT_OUT)
+            fprintf(stderr, "%s: and %u more, see %s\n", launch->name, n - LAUNCH_MOST_LEFT_OUT, launch->log);
+        if (n > 0)
+            return;
+    }
+}
+
 static enum exit_code report(const struct up *up, const char *client_file)
 {
+    tell_left_out(up);
     if (!up->command->json) {
         printf("Platform '%s' is up: %zu daemons in %.1f s, files in %s\n"
                "Programs find it with: export ESPALIER_CONFIG=%s\n",

@@ -202,7 +202,7 @@ static void remember_said(char *said, const char *bytes, size_t n)
         length -= drop;
     }
     for (size_t i = 0; i < n; i++)
-        said[length + i] = iscntrl((unsigned char)bytes[i]) ? ' ' : bytes[i];
+        said[length + i] = iscntrl((unsigned char)bytes[i]) && bytes[i] != '\n' ? ' ' : bytes[i];
     said[length + n] = 0;
 }
 

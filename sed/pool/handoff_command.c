@@ -22,6 +22,16 @@ static bool can_run(const char *path)
     return stat(path, &is) == 0 && S_ISREG(is.st_mode) && access(path, X_OK) == 0;
 }
 
+/* A file that lacks nothing but the right to run it: said instead of "there is no program". */
+static bool is_not_executable(const struct problem *problem, const char *program, char *path)
+{
+    struct stat is;
+    const bool absolute = program[0] == '/';
+    const int n = snprintf(path, SIGNATURE_MAX_PATH, "%s%s%s", absolute ? "" : problem->folder,
+                           absolute ? "" : "/", program);
+    return n > 0 && n < SIGNATURE_MAX_PATH && stat(path, &is) == 0 && S_ISREG(is.st_mode);
+}
+
 static bool put_path(char *path, const char *folder, size_t length, const char *program)
 {
     int n = snprintf(path, SIGNATURE_MAX_PATH, "%.*s/%s", (int)length, folder, program);
@@ -46,6 +56,10 @@ enum esp_status handoff_find_program(const struct problem *problem,
             return ESP_OK;
         folders += length + (folders[length] == ':');
     }
+    if (is_not_executable(problem, program, path))
+        return error_set(error, ESP_NOT_FOUND,
+                         "problem %s, implementation %s: %s may not be executed: chmod +x %s", problem->name,
+                         implementation->name, path, path);
     return error_set(
         error, ESP_NOT_FOUND,
         "problem %s, implementation %s: there is no program '%s' that can be run (looked for %s)",

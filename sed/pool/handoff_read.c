@@ -5,6 +5,7 @@
 #include "sed/pool/handoff_judge.h"
 
 #include <signal.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -137,13 +138,39 @@ static void copy_outputs(const struct ring *ring, const struct handoff *handoff)
 
 /* ---- commands ---- */
 
+/* Room in an error's text for the words that the server and the client put before the text. */
+#define WORDS_BEFORE 60
+
+/* The end of a text that has no more bytes than that, from the begin of a line if there is one. */
+static const char *end_of(const char *text, size_t most)
+{
+    const size_t length = strlen(text);
+    const char *cut = length > most ? text + length - most : text;
+    const char *line = cut > text ? strchr(cut, '\n') : NULL;
+    return line && line[1] ? line + 1 : cut;
+}
+
+/* Appends the end of standard error. Several lines, such as a traceback, stay lines. */
 static void append_stderr(const struct ring_answer *answer, struct job_end *end)
 {
-    char said[241];
-    handoff_take_text(said, sizeof said, answer->text);
-    size_t length = strlen(end->error.text);
-    if (said[0])
-        snprintf(end->error.text + length, sizeof end->error.text - length, "; it said \"%s\"", said);
+    static const char cut[] = "[...]\n", lead[] = "; it said:\n";
+    char said[sizeof answer->text];
+    size_t n = 0, length = strlen(end->error.text);
+    const size_t used = length + sizeof lead + sizeof cut + WORDS_BEFORE;
+    for (; n + 1 < sizeof said && answer->text[n]; n++)
+        said[n] = isprint((unsigned char)answer->text[n]) || answer->text[n] == '\n' ? answer->text[n] : ' ';
+    while (n > 0 && isspace((unsigned char)said[n - 1]))
+        n--;
+    said[n] = '\0';
+    if (n == 0 || used >= sizeof end->error.text)
+        return;
+    const int room = (int)(sizeof end->error.text - used);
+    const char *shown = end_of(said, (size_t)room);
+    char *to = end->error.text + length;
+    if (strchr(shown, '\n') || shown > said)
+        snprintf(to, sizeof end->error.text - length, "%s%s%.*s", lead, shown > said ? cut : "", room, shown);
+    else
+        snprintf(to, sizeof end->error.text - length, "; it said \"%.*s\"", room, shown);
 }
 
 bool handoff_is_from_outside(int signal_number)

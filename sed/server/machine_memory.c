@@ -4,11 +4,13 @@
 #include "services/nws/memory.h"
 #include "util/log.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #define GIB (1024.0 * 1024 * 1024)
 /* Of the machine's memory: what a server promises even if nothing is left. */
-#define LEAST_PART 16
+#define LEAST_PART    16
+#define MOST_TOGETHER 10000
 
 static uint64_t bytes_of_pages(int name)
 {
@@ -28,18 +30,29 @@ uint64_t machine_memory(void)
     return limit < machine ? limit : machine;
 }
 
+/* How many servers `espalier up` has started together on this machine; 1: this one alone. */
+static unsigned servers_together(void)
+{
+    const char *text = getenv(MACHINE_MEMORY_SERVERS);
+    const unsigned long n = text ? strtoul(text, NULL, 10) : 1;
+    return n >= 1 && n <= MOST_TOGETHER ? (unsigned)n : 1;
+}
+
 uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
 {
     struct esp_error error;
-    uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), half = available_bytes() / 2, got = 0;
-    enum esp_status status = memory_share_take(MEMORY_SHARE_FILE, machine, wanted, share, &got, &error);
-    if (status == ESP_OK && !wanted && got > half) { /* programs that are no servers have some too */
+    const unsigned together = servers_together();
+    const uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), part = available_bytes() / 4 * 3 / together;
+    uint64_t got = 0;
+    enum esp_status status = memory_share_take(MEMORY_SHARE_FILE, machine,
+                                               wanted || together == 1 ? wanted : part, share, &got, &error);
+    if (status == ESP_OK && !wanted && got > part) { /* programs that are no servers have some too */
         memory_share_give(*share);
-        status = memory_share_take(MEMORY_SHARE_FILE, machine, half, share, &got, &error);
+        status = memory_share_take(MEMORY_SHARE_FILE, machine, part, share, &got, &error);
     }
     if (status != ESP_OK) {
         log_warning("other servers here may promise the same memory: %s", error.text);
-        got = wanted ? wanted : half;
+        got = wanted ? wanted : part;
     }
     uint64_t least = wanted ? wanted : machine_memory() / LEAST_PART;
     if (wanted > machine_memory())

@@ -86,7 +86,7 @@ enum esp_status memory_share_take(const char *path, uint64_t machine, uint64_t w
         return error_errno(error, "cannot open %s, in which servers say how much memory they promise", path);
     }
     await_turn(share->file);
-    uint64_t none = 0, need = wanted ? wanted : visit(share->file, 0, (off_t)machine, &none) / 2;
+    uint64_t none = 0, need = wanted ? wanted : visit(share->file, 0, (off_t)machine, &none) / 4 * 3;
     *bytes = need;
     visit(share->file, 0, (off_t)machine, &need);
     *bytes -= need;

@@ -18,9 +18,9 @@
 
 struct memory_share;
 
-/* Takes `wanted` bytes of `machine`, or, when wanted is 0, half of what nobody has promised yet. *bytes is
- * what was locked: less than wanted when others have promised too much for that. ESP_SYSTEM when the file
- * cannot be used: nothing is taken, and *share is NULL. */
+/* Takes `wanted` bytes of `machine`, or, when wanted is 0, three quarters of what nobody has promised yet.
+ * *bytes is what was locked: less than wanted when others have promised too much for that. ESP_SYSTEM when
+ * the file cannot be used: nothing is taken, and *share is NULL. */
 enum esp_status memory_share_take(const char *file, uint64_t machine, uint64_t wanted,
                                   struct memory_share **share, uint64_t *bytes, struct esp_error *error);
 /* NULL is nothing to do. */

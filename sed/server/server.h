@@ -127,10 +127,10 @@ enum esp_status server_set_problems(struct server *server, struct problem_set *p
 /* Whether it has the problem, described by that signature. Takes the endpoint's lock, if there is one yet. */
 bool server_solves(struct server *server, const char *problem, uint64_t digest);
 
-/* Its files were read again, by an administrator's order or not: with what came of it he is answered. Takes
- * the endpoint's lock. */
+/* Its files were read again, by an administrator's order or not. The administrator is answered with what came
+ * of it; `pending` and `remark` as for duty_reloaded(). Takes the endpoint's lock. */
 void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error,
-                     const char *pending);
+                     const char *pending, const char *remark);
 /* Whether an administrator has said that it is not solved here. Takes the endpoint's lock. */
 bool server_disables(struct server *server, const char *problem);
 /* From now on these administer it; borrowed. Any thread but the transport's. */

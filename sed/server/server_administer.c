@@ -315,10 +315,10 @@ void server_set_weather(struct server *server, const struct duty_weather *weathe
 }
 
 void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error,
-                     const char *pending)
+                     const char *pending, const char *remark)
 {
     endpoint_enter(server->endpoint);
-    duty_reloaded(&server->duty, status, error, pending);
+    duty_reloaded(&server->duty, status, error, pending, remark);
     server->disabled_told = false; /* where the files could not be read, it is undone */
     membership_touch(server->membership, 0);
     endpoint_leave(server->endpoint);

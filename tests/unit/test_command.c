@@ -232,7 +232,16 @@ static void an_exit_status_is_a_failure_and_told_with_standard_error(void **stat
 {
     (void)state;
     assert_fails(run("chat", "echo no such luck >&2; exit 5", NULL, 0), ESP_FAILED,
-                 "sh ended with exit status 5; it said \"no such luck \"");
+                 "sh ended with exit status 5; it said \"no such luck\"");
+    assert_fails(
+        run("chat", "printf 'Traceback:\\n  File \"x.py\", line 3\\nValueError: bad\\n' >&2; exit 1", NULL,
+            0),
+        ESP_FAILED,
+        "sh ended with exit status 1; it said:\nTraceback:\n  File \"x.py\", line 3\nValueError: bad");
+    assert_fails(run("chat", "for i in `seq 100`; do echo line $i; done >&2; exit 1", NULL, 0), ESP_FAILED,
+                 "sh ended with exit status 1; it said:\n[...]\nline ");
+    assert_fails(run("chat", "for i in `seq 100`; do echo line $i; done >&2; exit 1", NULL, 0), ESP_FAILED,
+                 "line 99\nline 100");
     assert_fails(run("judged", "echo 1 > y.txt; exit 3", NULL, 0), ESP_FAILED, "three, that is 6");
     assert_ok(run("judged", "echo 1 > y.txt; exit 4", NULL, 0));
     assert_fails(run("judged", "echo 1 > y.txt; exit 5", NULL, 0), ESP_FAILED, "sh ended with exit status 5");

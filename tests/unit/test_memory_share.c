@@ -40,18 +40,18 @@ static struct memory_share *take(uint64_t wanted, uint64_t expected)
     return share;
 }
 
-static void each_takes_half_of_what_is_left(void **state)
+static void each_takes_three_quarters_of_what_is_left(void **state)
 {
     (void)state;
-    struct memory_share *first = take(0, 32 * GIB);
-    struct memory_share *second = take(0, 16 * GIB);
-    struct memory_share *third = take(0, 8 * GIB);
+    struct memory_share *first = take(0, 48 * GIB);
+    struct memory_share *second = take(0, 12 * GIB);
+    struct memory_share *third = take(0, 3 * GIB);
     memory_share_give(second);
-    struct memory_share *other = take(0, 12 * GIB); /* 16 in a gap and 8 at the end are left */
+    struct memory_share *other = take(0, 39 * (GIB / 4)); /* 12 in a gap and 1 at the end are left */
     memory_share_give(first);
     memory_share_give(third);
     memory_share_give(other);
-    memory_share_give(take(0, 32 * GIB));
+    memory_share_give(take(0, 48 * GIB));
 }
 
 static void a_share_is_put_together_of_gaps(void **state)
@@ -78,17 +78,17 @@ static void the_share_of_who_dies_is_free(void **state)
     assert_int_equal(pipe(ends), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        take(0, 32 * GIB);
+        take(0, 48 * GIB);
         if (write(ends[1], "x", 1) != 1)
             _exit(1);
         for (;;)
             pause();
     }
     assert_int_equal(read(ends[0], &byte, 1), 1);
-    memory_share_give(take(0, 16 * GIB));
+    memory_share_give(take(0, 12 * GIB));
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    memory_share_give(take(0, 32 * GIB));
+    memory_share_give(take(0, 48 * GIB));
     close(ends[0]);
     close(ends[1]);
 }
@@ -110,7 +110,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(each_takes_half_of_what_is_left),
+        TEST(each_takes_three_quarters_of_what_is_left),
         TEST(a_share_is_put_together_of_gaps),
         TEST(the_share_of_who_dies_is_free),
         TEST(without_its_file_nothing_is_taken),
