@@ -3,6 +3,7 @@
  * Why no server takes a request, for its client.
  */
 #include "agent/agent_internal.h"
+#include "core/data/datum.h"
 #include "util/escape.h"
 
 #include <inttypes.h>
@@ -125,6 +126,12 @@ const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT])
     return text;
 }
 
+/* Who limits the memory of a server: other programs, or its file. */
+static const char *limit_words(const struct knowledge_node *node, char text[HELD_TEXT])
+{
+    return *held_words(node, text) ? text : " (memory in its file)";
+}
+
 /* It could take it by what is remembered of it, and was not chosen by what it has answered. */
 static void explain_unchosen(const struct variant *variant, const struct request *request,
                              const struct knowledge_node *node, struct esp_error *error)
@@ -150,6 +157,7 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
     char shown[ESCAPED_TEXT], held[HELD_TEXT], closest[CLOSEST_TEXT];
+    char needed[DATUM_BYTES_TEXT], had[DATUM_BYTES_TEXT];
     if (!node || node->role != ROLE_SERVER)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"%s", escape(request->server, shown),
                   agent->name, closest_node(agent, request->server, true, closest));
@@ -161,9 +169,9 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
                   "%s is disabled on server \"%s\" ('espalier admin enable %s --on %s' has it solved there)",
                   request->problem, request->server, request->problem, request->server);
     else if (node->entry.in && node->memory_total < request->memory_bytes)
-        error_set(error, ESP_NO_SERVER,
-                  "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64 "%s", request->problem,
-                  request->memory_bytes, request->server, node->memory_total, held_words(node, held));
+        error_set(error, ESP_NO_SERVER, "%s needs %s of memory, server \"%s\" has %s%s", request->problem,
+                  datum_bytes_text(request->memory_bytes, needed), request->server,
+                  datum_bytes_text(node->memory_total, had), limit_words(node, held));
     else
         explain_unchosen(variant, request, node, error);
 }
@@ -173,16 +181,16 @@ static bool explain_forecast(struct agent *agent, const struct variant *variant,
                              const struct request *request, struct esp_error *error)
 {
     struct sieve sieve;
-    char held[HELD_TEXT];
+    char held[HELD_TEXT], needed[DATUM_BYTES_TEXT], had[DATUM_BYTES_TEXT];
     sift_all(agent, variant, request, &sieve);
     if (!sieve.biggest || sieve.big_enough > 0)
         return false;
-    error_set(
-        error, ESP_NO_SERVER,
-        "%s is forecast to take %.4g MB of memory, its routine's own counted: server \"%s\", the biggest "
-        "of %u, has %.4g MB%s",
-        request->problem, (double)sieve.least_memory / 1e6, sieve.biggest->name, sieve.small_enough,
-        (double)sieve.biggest->memory_total / 1e6, held_words(sieve.biggest, held));
+    error_set(error, ESP_NO_SERVER,
+              "%s is forecast to take %s of memory, its routine's own counted: server \"%s\", the biggest "
+              "of %u, has %s%s",
+              request->problem, datum_bytes_text(sieve.least_memory, needed), sieve.biggest->name,
+              sieve.small_enough, datum_bytes_text(sieve.biggest->memory_total, had),
+              limit_words(sieve.biggest, held));
     return true;
 }
 
@@ -222,7 +230,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
         uint64_t memory = index_most_memory(&variant->catalogs[i]->index);
         most_memory = memory > most_memory ? memory : most_memory;
     }
-    char lost[LOST_TEXT];
+    char lost[LOST_TEXT], needed[DATUM_BYTES_TEXT], had[DATUM_BYTES_TEXT];
     if (servers == 0)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
                   request->problem, lost_words(agent, request->problem, lost));
@@ -231,8 +239,9 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
                   request->problem);
     else if (most_memory < request->memory_bytes)
         error_set(error, ESP_NO_SERVER,
-                  "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
-                  request->problem, request->memory_bytes, taking, most_memory);
+                  "%s needs %s of memory, the biggest of %u servers has %s (memory in its file)",
+                  request->problem, datum_bytes_text(request->memory_bytes, needed), taking,
+                  datum_bytes_text(most_memory, had));
     else if (!explain_forecast(agent, variant, request, error))
         explain_silent(agent, variant, request, error);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/failure.h"
 #include "orb/contract.h"
+#include "orb/address_fault.h"
 
+#include <errno.h>
 #include <new>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,8 @@ static enum esp_status fail(const Context &context, enum esp_status status, cons
 {
     if (!context.what)
         return error_set(context.error, status, "%s", text);
+    if (context.address && (!strcmp(context.what, "greet") || !strcmp(context.what, "locate")))
+        return error_set(context.error, status, "%s: %s", context.address, text); /* no user's words */
     return error_set(context.error, status, "%s%s%s: %s", context.address ? context.address : "",
                      context.address ? ": " : "", context.what, text);
 }
@@ -33,13 +37,35 @@ static bool only_asks(const char *operation)
     return false;
 }
 
+static const char *words_of(int number)
+{
+    switch (number) {
+    case ECONNREFUSED:
+        return "connection refused (is the daemon running there, and is the port right?)";
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return "no route to that host (is the address right, and is the network up?)";
+    case ETIMEDOUT:
+        return "no connection in time, timed out (is the host up, and does a firewall let the port through?)";
+    case 0:
+        return "the connection is closed as soon as it is made (do both sides use TLS or neither, with "
+               "certificates of one authority? does it limit connections?)";
+    default:
+        return "no connection (is the daemon running there, and are host and port right?)";
+    }
+}
+
+/* The ORB does not tell why it has no connection: one more is tried. Nothing is sent. */
+static const char *connect_fault(const Context &context)
+{
+    const bool is_post = !context.what || !strcmp(context.what, "post");
+    return words_of(context.address && !is_post ? address_fault(context.address) : -1);
+}
+
 static enum esp_status lost(const Context &context, const CORBA::SystemException &exception)
 {
     if (exception.completed() == CORBA::COMPLETED_NO)
-        return fail(
-            context, ESP_UNREACHABLE,
-            "no connection (is it running there, is the port right, does a firewall stand between, "
-            "do both use TLS or neither, with certificates of one authority, does it limit connections?)");
+        return fail(context, ESP_UNREACHABLE, connect_fault(context));
     if (only_asks(context.what))
         return fail(context, ESP_MAYBE,
                     "connection lost before the answer came (was it stopped or restarted just now? when it "
@@ -53,7 +79,7 @@ static enum esp_status lost(const Context &context, const CORBA::SystemException
 static enum esp_status timed_out(const Context &context, const CORBA::SystemException &exception)
 {
     if (exception.completed() == CORBA::COMPLETED_NO)
-        return fail(context, ESP_UNREACHABLE, "no connection in time (is the host up and reachable?)");
+        return fail(context, ESP_UNREACHABLE, words_of(ETIMEDOUT));
     if (only_asks(context.what))
         return fail(context, ESP_TIMEOUT,
                     "no answer in time (it is reached, but does not answer: is it stopped, or overloaded?)");

@@ -4,7 +4,7 @@ EXTRA_DIST += orb/orb.h sed/pool/workers.h
 if WITH_OMNIORB
 noinst_LTLIBRARIES += orb/liborb.la
 orb_liborb_la_SOURCES = orb/call.cc orb/call.h orb/client.cc orb/corba.h orb/endpoint.cc orb/entry.cc orb/entry.h \
-	orb/failure.cc orb/failure.h orb/limits.cc orb/limits.h orb/local.cc orb/local.h orb/orb.cc orb/outbox.cc orb/outbox.h \
+	orb/address_fault.cc orb/address_fault.h orb/failure.cc orb/failure.h orb/limits.cc orb/limits.h orb/local.cc orb/local.h orb/orb.cc orb/outbox.cc orb/outbox.h \
 	orb/peer.cc orb/peer.h orb/refusal.cc orb/refusal.h orb/senders.cc orb/senders.h orb/sigpipe.h orb/stream.cc orb/stream.h orb/stream_bytes.cc orb/tls.cc orb/tls.h \
 	orb/transport.h orb/watchdog.cc orb/watchdog.h
 orb_liborb_la_SOURCES += orb/contract.cc orb/contract.h

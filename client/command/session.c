@@ -65,17 +65,21 @@ static bool nothing_names_a_platform(const struct esp_options *options)
 
 static void no_platform(struct esp_error *error)
 {
-    char started[256];
+    const char *folder = getenv("XDG_CONFIG_HOME");
+    char started[128], own[128], last[PATH_MAX];
     platform_state_names(started, sizeof started);
+    snprintf(own, sizeof own, "%.90s/espalier/client.conf", folder && *folder ? folder : "~/.config");
+    settings_client_path(last, sizeof last);
     if (*started)
         error_set(error, ESP_UNREACHABLE,
                   "no platform is known: name one that was started here with --platform (%s), or another "
-                  "one with --redirector, --config or $ESPALIER_CONFIG",
-                  started);
+                  "one with --redirector, --config or $ESPALIER_CONFIG (looked for %s and %.100s)",
+                  started, own, last);
     else
         error_set(error, ESP_UNREACHABLE,
                   "no platform is known: start one here with 'espalier up', or name one with --redirector, "
-                  "--config or $ESPALIER_CONFIG");
+                  "--config or $ESPALIER_CONFIG (looked for %s and %.100s)",
+                  own, last);
 }
 
 enum manner {
