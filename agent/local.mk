@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_LTLIBRARIES += agent/libagent.la
-agent_libagent_la_SOURCES = \
+noinst_LIBRARIES += agent/libagent.a
+agent_libagent_a_SOURCES = \
 	agent/administer.c \
 	agent/administer_checks.c \
 	agent/agent.c \
@@ -33,10 +33,10 @@ agent_libagent_la_SOURCES = \
 	agent/renew.c \
 	agent/submit.c \
 	agent/up.c
-agent_libagent_la_LIBADD = services/libduty.la services/libservices.la
+LIBAGENT = agent/libagent.a services/libduty.a $(LIBSERVICES)
 if WITH_OMNIORB
 sbin_PROGRAMS += agent/espalier-agent
 agent_espalier_agent_SOURCES = agent/main.c agent/directory_parents.c agent/directory_parents.h
 nodist_EXTRA_agent_espalier_agent_SOURCES = dummy.cc
-agent_espalier_agent_LDADD = services/libdirectory.la services/liblinks.la services/libdaemon.la agent/libagent.la orb/liborb.la core/libcore.la -lm
+agent_espalier_agent_LDADD = $(LIBDIRECTORY) $(LIBLINKS) $(LIBDAEMON) $(LIBAGENT) $(LIBORB) $(LIBCORE) -lm
 endif

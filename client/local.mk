@@ -7,8 +7,8 @@ client/command/default_platform.c: etc/platform.conf
 	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $(srcdir)/etc/platform.conf && echo ';'; } >$@.tmp && \
 	mv $@.tmp $@
 CLEANFILES += client/command/default_platform.c
-noinst_LTLIBRARIES += client/command/libcommand.la
-client_command_libcommand_la_SOURCES = \
+noinst_LIBRARIES += client/command/libcommand.a
+client_command_libcommand_a_SOURCES = \
 	client/command/asking.c \
 	client/command/asking.h \
 	client/command/bar.c \
@@ -159,13 +159,13 @@ client_command_libcommand_la_SOURCES = \
 	client/command/weather_summary.c \
 	client/command/weather_summary.h \
 	client/command/verbs.c
-nodist_client_command_libcommand_la_SOURCES = client/command/default_platform.c
-client_command_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
-client_command_libcommand_la_LIBADD = util/libown.la services/libservices.la core/libcore.la $(JANSSON_LIBS) -lm
-# The client library. client/libclient.la is all of it but the choice of the transport (client/entry.c), for
+nodist_client_command_libcommand_a_SOURCES = client/command/default_platform.c
+client_command_libcommand_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
+LIBCOMMAND = client/command/libcommand.a util/libown.a $(LIBSERVICES) $(JANSSON_LIBS) -lm
+# The client library. client/libclient.a is all of it but the choice of the transport (client/entry.c), for
 # tests over other transports.
-noinst_LTLIBRARIES += client/libclient.la
-client_libclient_la_SOURCES = \
+noinst_LIBRARIES += client/libclient.a
+client_libclient_a_SOURCES = \
 	client/administer.c \
 	client/describe.c \
 	client/problem_list.c \
@@ -190,8 +190,8 @@ include client/arguments/local.mk
 include client/data/local.mk
 include client/jobs/local.mk
 include client/session/local.mk
-client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
+client_libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+LIBCLIENT = client/libclient.a $(LIBSERVICES) $(JANSSON_LIBS) $(FFI_LIBS)
 
 # Reading and writing a directory: a program of its own, as it links libldap.
 pkglibexec_PROGRAMS += client/espalier-directory
@@ -201,36 +201,36 @@ client_espalier_directory_SOURCES = client/command/directory.c client/command/di
 	client/command/directory_import.c \
 	client/command/directory_show.c
 client_espalier_directory_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-client_espalier_directory_LDADD = client/command/libcommand.la services/libdirectory.la services/libservices.la \
-	core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm
+client_espalier_directory_LDADD = $(LIBCOMMAND) $(LIBDIRECTORY) $(LIBSERVICES) $(JANSSON_LIBS) -lm
 
 # The command is linked against the library's parts, not the shared library: it starts faster.
 bin_PROGRAMS += client/espalier
 client_espalier_SOURCES = client/command/main.c
-client_espalier_LDADD = client/command/libcommand.la client/libclient.la -ldl
+client_espalier_LDADD = $(LIBCOMMAND) $(LIBCLIENT) -ldl
 if WITH_OMNIORB
-noinst_LTLIBRARIES += client/libentry.la
-client_libentry_la_SOURCES = client/entry.c
-client_espalier_LDADD += client/libentry.la orb/liborb.la core/libcore.la
+noinst_LIBRARIES += client/libentry.a
+client_libentry_a_SOURCES = client/entry.c
+client_espalier_LDADD += client/libentry.a $(LIBORB) $(LIBCORE)
 nodist_EXTRA_client_espalier_SOURCES = dummy.cc
 else
 # The text is not in config.h, so that all other objects are the same in both builds.
-noinst_LTLIBRARIES += client/libentry_none.la
-client_espalier_LDADD += client/libentry_none.la
-client_libentry_none_la_SOURCES = client/entry_none.c
-client_libentry_none_la_CPPFLAGS = $(AM_CPPFLAGS) -DESP_NO_NETWORK='"this build of Espalier has no network: install it with \
+noinst_LIBRARIES += client/libentry_none.a
+client_espalier_LDADD += client/libentry_none.a
+client_libentry_none_a_SOURCES = client/entry_none.c
+client_libentry_none_a_CPPFLAGS = $(AM_CPPFLAGS) -DESP_NO_NETWORK='"this build of Espalier has no network: install it with \
 omniORB (on Debian: apt-get install libomniorb4-dev omniidl, then configure without --without-omniorb and make install)"'
 endif
 
 if WITH_OMNIORB
-# Each object once: libtool would put those of nested convenience libraries in twice.
+# Linked from the same objects as the command: all of client/, and what client/ needs of the other rooms. The ORB needs
+# libstdc++. Libraries stand behind the archives that need them: -Wl keeps libtool from moving them.
 lib_LTLIBRARIES += client/libespalier.la
-client_libespalier_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-client_libespalier_la_SOURCES = $(client_libclient_la_SOURCES) $(services_libservices_la_SOURCES) \
-	$(core_libcore_la_SOURCES) $(util_libutil_la_SOURCES)
-# The ORB is C++: libtool is to link with the C++ driver, so that C programs need not.
-nodist_EXTRA_client_libespalier_la_SOURCES = client/dummy.cc
-client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(ZLIB_LIBS) $(FFI_LIBS) -lamd -lm
+client_libespalier_la_SOURCES =
+espalier_parts = client/libentry.a orb/liborb.a services/libservices.a core/libcore.a util/libutil.a
+espalier_libraries = $(OMNIORB_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(ZLIB_LIBS) $(FFI_LIBS) -lamd -lstdc++ -lm
+client_libespalier_la_DEPENDENCIES = client/libclient.a $(espalier_parts) client/libespalier.map
 # It keeps threads and per-thread values: unloading would pull the code from under them.
-client_libespalier_la_LDFLAGS = $(esp_library_flags) -Wl,-z,nodelete -Wl,--gc-sections $(AM_LDFLAGS)
+client_libespalier_la_LDFLAGS = $(esp_library_flags) -Wl,-z,nodelete -Wl,--gc-sections $(AM_LDFLAGS) \
+	-Wl,--whole-archive -Wl,client/libclient.a -Wl,--no-whole-archive $(espalier_parts:%=-Wl,%) \
+	$(espalier_libraries:%=-Wl,%)
 endif

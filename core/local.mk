@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The domain in pure C.
-noinst_LTLIBRARIES += core/libcore.la
-core_libcore_la_SOURCES = \
+noinst_LIBRARIES += core/libcore.a
+core_libcore_a_SOURCES = \
 	core/reply.c \
 	core/reply.h \
 	core/transport.c \
@@ -16,4 +16,4 @@ include core/matrix/local.mk
 include core/message/local.mk
 include core/problem/local.mk
 include core/redistribution/local.mk
-core_libcore_la_LIBADD = util/libutil.la $(ZLIB_LIBS) -lamd -lm
+LIBCORE = core/libcore.a $(LIBUTIL) $(ZLIB_LIBS) -lamd -lm

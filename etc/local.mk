@@ -13,7 +13,7 @@ install-data-local:
 	$(INSTALL_DATA) '$(srcdir)/etc/completion/espalier.bash' '$(DESTDIR)$(bash_completiondir)/espalier'
 uninstall-local:
 	rm -f '$(DESTDIR)$(bash_completiondir)/espalier'
-EXTRA_DIST += etc/packages.debian quickstart bootstrap README.md ARCHITECTURE.md .clang-format
+EXTRA_DIST += etc/packages.debian quickstart bootstrap CONTRIBUTING.md LICENSE NEWS SECURITY.md README.md ARCHITECTURE.md .clang-format
 
 # How programs find the library; how the library is linked (client/local.mk): its version in libtool's
 # current:revision:age, and its exported names.

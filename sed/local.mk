@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # None of these libraries takes in another one: libtool would copy its objects into each that does. Who links one
 # lists what it needs behind it, once.
-POOL_LIBS = sed/libworkers.la sed/libporter.la
-STATE_LIBS = sed/libserver.la sed/libporter.la sed/libcheckpoint.la services/libduty.la services/libnws.la
-SED_LIBS = sed/libworkers.la $(STATE_LIBS)
+POOL_LIBS = sed/libworkers.a $(LIBPORTER)
+STATE_LIBS = sed/libserver.a $(LIBPORTER) sed/libcheckpoint.a services/libduty.a $(LIBNWS)
+SED_LIBS = sed/libworkers.a $(STATE_LIBS)
 # Computational workers: the daemon's side, and the program they run in.
 # The file of a routine's state: the worker writes it, the server names it.
-noinst_LTLIBRARIES += sed/libcheckpoint.la
-sed_libcheckpoint_la_SOURCES = sed/crd/checkpoint.c sed/crd/checkpoint.h
-noinst_LTLIBRARIES += sed/libworkers.la
-sed_libworkers_la_SOURCES = \
+noinst_LIBRARIES += sed/libcheckpoint.a
+sed_libcheckpoint_a_SOURCES = sed/crd/checkpoint.c sed/crd/checkpoint.h
+noinst_LIBRARIES += sed/libworkers.a
+sed_libworkers_a_SOURCES = \
 	sed/pool/oom.c \
 	sed/pool/oom.h \
 	sed/pool/strays.c \
@@ -79,10 +79,10 @@ sed_libworkers_la_SOURCES = \
 	sed/pool/signature.c \
 	sed/pool/signature.h \
 	sed/crd/spawner.h
-noinst_LTLIBRARIES += sed/libinvoke.la
-sed_libinvoke_la_SOURCES = sed/crd/invoke.c sed/crd/invoke.h
-sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
-sed_libinvoke_la_LIBADD = $(FFI_LIBS)
+noinst_LIBRARIES += sed/libinvoke.a
+sed_libinvoke_a_SOURCES = sed/crd/invoke.c sed/crd/invoke.h
+sed_libinvoke_a_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
+LIBINVOKE = sed/libinvoke.a $(FFI_LIBS)
 pkglibexec_PROGRAMS += sed/espalier-crd
 sed_espalier_crd_SOURCES = \
 	sed/crd/crd.c \
@@ -109,11 +109,11 @@ sed_espalier_crd_SOURCES = \
 	sed/crd/crd_worker.c \
 	sed/crd/crd_xerbla.c \
 	sed/crd/spawner.c
-sed_espalier_crd_LDADD = util/libown.la sed/libcheckpoint.la $(POOL_LIBS) sed/libinvoke.la core/libcore.la util/libutil.la -ldl -lm
+sed_espalier_crd_LDADD = util/libown.a sed/libcheckpoint.a $(POOL_LIBS) $(LIBINVOKE) $(LIBCORE) -ldl -lm
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # What carries pieces of matrices between servers, in daemons and beside ranks.
-noinst_LTLIBRARIES += sed/libporter.la
-sed_libporter_la_SOURCES = \
+noinst_LIBRARIES += sed/libporter.a
+sed_libporter_a_SOURCES = \
 	sed/porter/porter.c \
 	sed/porter/porter.h \
 	sed/porter/porter_far.c \
@@ -129,10 +129,10 @@ sed_libporter_la_SOURCES = \
 	sed/porter/porter_tls.c \
 	sed/porter/porter_tls.h \
 	sed/porter/porter_wire.h
-sed_libporter_la_LIBADD = -ldl
+LIBPORTER = sed/libporter.a -ldl
 # The server daemon as a state machine, without processes and network.
-noinst_LTLIBRARIES += sed/libserver.la
-sed_libserver_la_SOURCES = \
+noinst_LIBRARIES += sed/libserver.a
+sed_libserver_a_SOURCES = \
 	sed/server/checkpoint_mirror.c \
 	sed/server/checkpoint_mirror.h \
 	sed/server/server_checkpoint.c \
@@ -215,8 +215,8 @@ sed_libserver_la_SOURCES = \
 	sed/server/speed.h \
 	sed/pool/workers.h
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
-noinst_LTLIBRARIES += sed/libcalibrate.la
-sed_libcalibrate_la_SOURCES = \
+noinst_LIBRARIES += sed/libcalibrate.a
+sed_libcalibrate_a_SOURCES = \
 	sed/calibrate/calibrate.c \
 	sed/calibrate/calibrate.h \
 	sed/calibrate/calibrate_again.c \
@@ -238,10 +238,10 @@ sed_espalier_calibrate_SOURCES = \
 	sed/calibrate/calibrate_main.c \
 	sed/calibrate/calibrate_parse.c \
 	sed/calibrate/calibrate_together.c
-sed_espalier_calibrate_LDADD = sed/libcalibrate.la $(SED_LIBS) services/libfit.la services/libservices.la core/libcore.la util/libutil.la -lm
+sed_espalier_calibrate_LDADD = sed/libcalibrate.a $(SED_LIBS) $(LIBFIT) $(LIBSERVICES) -lm
 # The daemon: all of it but the choice of the transport, then the program.
-noinst_LTLIBRARIES += sed/libservice.la
-sed_libservice_la_SOURCES = \
+noinst_LIBRARIES += sed/libservice.a
+sed_libservice_a_SOURCES = \
 	sed/porter/porters.c \
 	sed/porter/porters.h \
 	sed/corrections_file.c \
@@ -265,18 +265,18 @@ if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
 sed_espalier_sed_SOURCES = sed/main.c
 nodist_EXTRA_sed_espalier_sed_SOURCES = dummy.cc
-sed_espalier_sed_LDADD = sed/libservice.la $(SED_LIBS) services/liblinks.la services/libdaemon.la services/libdirectory.la services/libservices.la orb/liborb.la core/libcore.la util/libutil.la
+sed_espalier_sed_LDADD = sed/libservice.a $(SED_LIBS) $(LIBLINKS) $(LIBDAEMON) $(LIBDIRECTORY) $(LIBSERVICES) $(LIBORB) $(LIBCORE)
 endif
 # Distributed data move between the ranks of an MPI job.
 if WITH_MPI
-noinst_LTLIBRARIES += sed/mpi/libmpi.la
-sed_mpi_libmpi_la_SOURCES = \
+noinst_LIBRARIES += sed/mpi/libmpi.a
+sed_mpi_libmpi_a_SOURCES = \
 	sed/mpi/redistribute.c \
 	sed/mpi/redistribute.h \
 	sed/mpi/shared_slots.c \
 	sed/mpi/shared_slots.h
-sed_mpi_libmpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_libmpi_la_LIBADD = $(MPI_LIBS)
+sed_mpi_libmpi_a_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+LIBMPI = sed/mpi/libmpi.a $(MPI_LIBS)
 pkglibexec_PROGRAMS += sed/mpi/espalier-prd
 sed_mpi_espalier_prd_SOURCES = \
 	sed/crd/crd_ahead.c \
@@ -303,7 +303,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_wait.c \
 	sed/mpi/prd_way.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_espalier_prd_LDADD = util/libown.la sed/mpi/libmpi.la $(POOL_LIBS) sed/libinvoke.la services/libfit.la services/libnws.la core/libcore.la util/libutil.la \
+sed_mpi_espalier_prd_LDADD = util/libown.a $(LIBMPI) $(POOL_LIBS) $(LIBINVOKE) $(LIBFIT) $(LIBNWS) $(LIBCORE) \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl
 sed_mpi_espalier_prd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 endif

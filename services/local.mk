@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What agents and servers lean on.
-noinst_LTLIBRARIES += services/libservices.la
-services_libservices_la_SOURCES = \
+noinst_LIBRARIES += services/libservices.a
+services_libservices_a_SOURCES = \
 	services/data/files.h \
 	services/data/store.h \
 	services/data/transfer.c \
@@ -24,10 +24,10 @@ services_libservices_la_SOURCES = \
 	services/settings_directory.c \
 	services/settings_tables.c \
 	services/settings_tables.h
-services_libservices_la_LIBADD = core/libcore.la
+LIBSERVICES = services/libservices.a $(LIBCORE)
 # What agents and servers do on orders of administrators; no business of the client library.
-noinst_LTLIBRARIES += services/libduty.la
-services_libduty_la_SOURCES = \
+noinst_LIBRARIES += services/libduty.a
+services_libduty_a_SOURCES = \
 	services/awaited_file.c \
 	services/awaited_file.h \
 	services/duty.c \
@@ -39,8 +39,8 @@ services_libduty_la_SOURCES = \
 	services/place.c \
 	services/place.h
 # Cost models out of measurements. Only what measures links it: LAPACK brings threads, which no daemon wants.
-noinst_LTLIBRARIES += services/libfit.la
-services_libfit_la_SOURCES = \
+noinst_LIBRARIES += services/libfit.a
+services_libfit_a_SOURCES = \
 	services/fast/design.c \
 	services/fast/design.h \
 	services/fast/design_fill.c \
@@ -57,10 +57,10 @@ services_libfit_la_SOURCES = \
 	services/fast/fit_shapes.c \
 	services/fast/fitting.h \
 	services/fast/least_squares.c
-services_libfit_la_LIBADD = core/libcore.la $(OPENBLAS_LIBS) -lm
+LIBFIT = services/libfit.a $(LIBCORE) $(OPENBLAS_LIBS) -lm
 # What only daemons have: their signals, systemd, the HTTP port. Programs list it before services/libservices.
-noinst_LTLIBRARIES += services/libdaemon.la
-services_libdaemon_la_SOURCES = \
+noinst_LIBRARIES += services/libdaemon.a
+services_libdaemon_a_SOURCES = \
 	services/daemon.c \
 	services/daemon.h \
 	services/daemon_again.c \
@@ -79,21 +79,21 @@ services_libdaemon_la_SOURCES = \
 	services/notify.h \
 	services/process_metrics.c \
 	services/process_metrics.h
-services_libdaemon_la_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
-services_libdaemon_la_LIBADD = $(MICROHTTPD_LIBS)
+services_libdaemon_a_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+LIBDAEMON = services/libdaemon.a $(MICROHTTPD_LIBS)
 # Sensors of the machine.
-noinst_LTLIBRARIES += services/libnws.la
-services_libnws_la_SOURCES = \
+noinst_LIBRARIES += services/libnws.a
+services_libnws_a_SOURCES = \
 	services/nws/control_group.c \
 	services/nws/control_group.h \
 	services/nws/memory.c \
 	services/nws/memory.h \
 	services/nws/processor.c \
 	services/nws/processor.h
-services_libnws_la_LIBADD = util/libutil.la -lm
+LIBNWS = services/libnws.a $(LIBUTIL) -lm
 # The site's directory. Only what reads or writes it links it: libldap brings ten libraries.
-noinst_LTLIBRARIES += services/libdirectory.la
-services_libdirectory_la_SOURCES = \
+noinst_LIBRARIES += services/libdirectory.a
+services_libdirectory_a_SOURCES = \
 	services/directory/descriptions.c \
 	services/directory/descriptions.h \
 	services/directory/directory.c \
@@ -120,11 +120,11 @@ services_libdirectory_la_SOURCES = \
 	services/directory/tree.h \
 	services/directory/within.c \
 	services/directory/within.h
-services_libdirectory_la_CPPFLAGS = $(AM_CPPFLAGS) $(LDAP_CFLAGS)
-services_libdirectory_la_LIBADD = core/libcore.la $(LDAP_LIBS)
+services_libdirectory_a_CPPFLAGS = $(AM_CPPFLAGS) $(LDAP_CFLAGS)
+LIBDIRECTORY = services/libdirectory.a $(LIBCORE) $(LDAP_LIBS)
 # Links to other daemons, measured by HTTP. Programs list it before services/libdaemon, whose sockets it uses.
-noinst_LTLIBRARIES += services/liblinks.la
-services_liblinks_la_SOURCES = \
+noinst_LIBRARIES += services/liblinks.a
+services_liblinks_a_SOURCES = \
 	services/nws/links.c \
 	services/nws/links.h \
 	services/nws/probe.c \
@@ -135,5 +135,5 @@ services_liblinks_la_SOURCES = \
 	services/nws/ring_files.h \
 	services/nws/series.c \
 	services/nws/series.h
-services_liblinks_la_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(CURL_CFLAGS)
-services_liblinks_la_LIBADD = $(MICROHTTPD_LIBS) $(CURL_LIBS) -lm
+services_liblinks_a_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(CURL_CFLAGS)
+LIBLINKS = services/liblinks.a $(MICROHTTPD_LIBS) $(CURL_LIBS) -lm

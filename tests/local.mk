@@ -5,7 +5,7 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 T_LOG_DRIVER = $(LOG_DRIVER)
 TEST_EXTENSIONS = .t
-UNIT_LIBS = core/libcore.la util/libutil.la $(CMOCKA_LIBS)
+UNIT_LIBS = $(LIBCORE) $(CMOCKA_LIBS)
 
 # Begun first, as they take longest: most of that time they wait, and unit tests compute meanwhile.
 long_tests = tests/e2e/t0105-command-examples.t \
@@ -49,7 +49,7 @@ unit_tests += tests/unit/test_matrix_formats
 tests_unit_test_matrix_formats_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/fuzz/fuzz_matrix
 tests_fuzz_fuzz_matrix_SOURCES = tests/fuzz/fuzz_matrix.c tests/fuzz/replay.c tests/fuzz/replay.h
-tests_fuzz_fuzz_matrix_LDADD = core/libcore.la util/libutil.la -lm
+tests_fuzz_fuzz_matrix_LDADD = $(LIBCORE) -lm
 EXTRA_DIST += tests/fuzz/corpus/matrix/a.npy tests/fuzz/corpus/matrix/a.npy.gz tests/fuzz/corpus/matrix/c.npy
 EXTRA_DIST += tests/fuzz/corpus/matrix/f.npy tests/fuzz/corpus/matrix/h.csv tests/fuzz/corpus/matrix/hermitian.hb
 EXTRA_DIST += tests/fuzz/corpus/matrix/hermitian.mtx tests/fuzz/corpus/matrix/hermitian.mtx.gz
@@ -66,19 +66,19 @@ EXTRA_DIST += tests/fuzz/corpus/matrix/lost-banner.mtx tests/fuzz/corpus/matrix/
 EXTRA_DIST += tests/fuzz/corpus/matrix/rhs-fgx.rua tests/fuzz/corpus/matrix/sparse.octave
 EXTRA_DIST += tests/fuzz/corpus/matrix/unsigned-integer.mtx
 unit_tests += tests/unit/test_cost_model
-tests_unit_test_cost_model_LDADD = services/libfit.la $(UNIT_LIBS) -lm
+tests_unit_test_cost_model_LDADD = $(LIBFIT) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_cost_shapes
 tests_unit_test_cost_shapes_SOURCES = tests/unit/test_cost_shapes.c tests/unit/cost_trial.c tests/unit/cost_trial.h
-tests_unit_test_cost_shapes_LDADD = services/libfit.la $(UNIT_LIBS) -lm
+tests_unit_test_cost_shapes_LDADD = $(LIBFIT) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_cost_ranges
 tests_unit_test_cost_ranges_SOURCES = tests/unit/test_cost_ranges.c tests/unit/cost_trial.c tests/unit/cost_trial.h
-tests_unit_test_cost_ranges_LDADD = services/libfit.la $(UNIT_LIBS) -lm
+tests_unit_test_cost_ranges_LDADD = $(LIBFIT) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_fit_again
-tests_unit_test_fit_again_LDADD = services/libfit.la $(UNIT_LIBS) -lm
+tests_unit_test_fit_again_LDADD = $(LIBFIT) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_design
-tests_unit_test_design_LDADD = services/libfit.la $(UNIT_LIBS) -lm
+tests_unit_test_design_LDADD = $(LIBFIT) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_design_sparse
-tests_unit_test_design_sparse_LDADD = services/libfit.la $(UNIT_LIBS) -lm
+tests_unit_test_design_sparse_LDADD = $(LIBFIT) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_predictor
 tests_unit_test_predictor_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_outlook
@@ -107,7 +107,7 @@ tests_unit_test_children_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_membership
 tests_unit_test_membership_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_settings
-tests_unit_test_settings_LDADD = services/libservices.la $(UNIT_LIBS)
+tests_unit_test_settings_LDADD = $(LIBSERVICES) $(UNIT_LIBS)
 unit_tests += tests/unit/test_wire
 tests_unit_test_wire_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_message
@@ -116,7 +116,7 @@ tests_unit_test_message_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_inproc
 tests_unit_test_inproc_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_bench
-tests_unit_test_bench_LDADD = bench/libbench.la $(UNIT_LIBS) -lm
+tests_unit_test_bench_LDADD = $(LIBBENCH) $(UNIT_LIBS) -lm
 
 # Shell tests: TAP by tests/e2e/harness.sh; end-to-end ones are tests/e2e/tNNNN-topic.t with the real daemons.
 # `shell_tests` runs everywhere, `e2e_tests` where there are daemons (not with --without-omniorb).
@@ -132,7 +132,7 @@ EXTRA_DIST += tests/e2e/product.esp tests/e2e/unread.esp
 EXTRA_DIST += tests/e2e/kinds.esp tests/e2e/late.esp
 shell_tests += tests/check-architecture.t tests/check-headers.t
 unit_tests += tests/unit/test_problem
-tests_unit_test_problem_LDADD = util/libown.la $(UNIT_LIBS) -ldl
+tests_unit_test_problem_LDADD = util/libown.a $(UNIT_LIBS) -ldl
 
 # Unit tests alone, and of all programs only those that they are and that they start: for builds in which shell tests
 # would measure the sanitizer.
@@ -141,9 +141,9 @@ if WITH_MPI
 unit_programs += sed/mpi/espalier-prd
 endif
 # Where tests compute most, which is worth some optimisation in builds that have none.
-computing-objects: $(services_libfit_la_OBJECTS) $(tests_problems_libmat_la_OBJECTS)
+computing-objects: $(services_libfit_a_OBJECTS) $(tests_problems_libmat_a_OBJECTS)
 .PHONY: computing-objects unit-programs check-unit check-further
-unit-programs: $(unit_programs) $(check_LTLIBRARIES)
+unit-programs: $(unit_programs) $(check_LIBRARIES) $(check_LTLIBRARIES)
 check-unit: unit-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)' check_PROGRAMS='$(unit_tests)'
 
@@ -151,7 +151,7 @@ check-unit: unit-programs
 nightly_tests = tests/unit/test_many_workers
 nightly_programs = tests/unit/test_many_workers
 .PHONY: nightly
-nightly: all $(nightly_programs) $(check_LTLIBRARIES)
+nightly: all $(nightly_programs) $(check_LIBRARIES) $(check_LTLIBRARIES)
 	ESP_NIGHTLY=1 $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(nightly_tests)' check_PROGRAMS=
 
 # For a build with other options beside one that runs all: that everything is built and linked, and what the programs
@@ -163,7 +163,7 @@ shell_tests += tests/check-configure.t
 
 # The tables of the configuration files, for tests/check-manual.t.
 check_PROGRAMS += tests/list_settings
-tests_list_settings_LDADD = services/libservices.la
+tests_list_settings_LDADD = $(LIBSERVICES)
 shell_tests += tests/check-manual.t
 unit_tests += tests/unit/test_problem_errors
 tests_unit_test_problem_errors_LDADD = $(UNIT_LIBS)
@@ -175,7 +175,7 @@ unit_tests += tests/unit/test_problem_family
 tests_unit_test_problem_family_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_abstract
 tests_unit_test_abstract_SOURCES = tests/unit/test_abstract.c tests/unit/no_entry.c
-tests_unit_test_abstract_LDADD = client/libclient.la $(UNIT_LIBS)
+tests_unit_test_abstract_LDADD = $(LIBCLIENT) $(UNIT_LIBS)
 unit_tests += tests/unit/test_texts
 tests_unit_test_texts_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_section
@@ -192,16 +192,16 @@ tests_unit_test_fill_LDADD = $(UNIT_LIBS) -lm
 # Fuzz targets as replays of their corpus (tests/fuzz/replay.h tells how to fuzz for real).
 unit_tests += tests/fuzz/fuzz_problem
 tests_fuzz_fuzz_problem_SOURCES = tests/fuzz/fuzz_problem.c tests/fuzz/replay.c tests/fuzz/replay.h
-tests_fuzz_fuzz_problem_LDADD = core/libcore.la util/libutil.la
+tests_fuzz_fuzz_problem_LDADD = $(LIBCORE)
 EXTRA_DIST += tests/fuzz/corpus/problem/dgesvd.esp tests/fuzz/corpus/problem/everything.esp
 EXTRA_DIST += tests/fuzz/corpus/problem/level1.esp tests/fuzz/corpus/problem/families.esp
 # Workers run real routines: LAPACK's, and those of a library of the tests' own.
 check_LTLIBRARIES += tests/unit/libroutines.la
 tests_unit_libroutines_la_SOURCES = tests/unit/routines.c
 tests_unit_libroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
-check_LTLIBRARIES += tests/unit/librig.la
-tests_unit_librig_la_SOURCES = tests/unit/worker_rig.c tests/unit/worker_rig.h
-WORKER_LIBS = tests/unit/librig.la $(POOL_LIBS) $(UNIT_LIBS) -lm
+check_LIBRARIES += tests/unit/librig.a
+tests_unit_librig_a_SOURCES = tests/unit/worker_rig.c tests/unit/worker_rig.h
+WORKER_LIBS = tests/unit/librig.a $(POOL_LIBS) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_callbacks
 tests_unit_test_callbacks_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_states
@@ -209,7 +209,7 @@ tests_unit_test_states_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_command
 tests_unit_test_command_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_hostfile
-tests_unit_test_hostfile_LDADD = services/libservices.la $(UNIT_LIBS)
+tests_unit_test_hostfile_LDADD = $(LIBSERVICES) $(UNIT_LIBS)
 unit_tests += tests/unit/test_spread
 tests_unit_test_spread_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_folder
@@ -223,12 +223,12 @@ tests_unit_test_ranks_wait_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_workers
 tests_unit_test_workers_LDADD = $(WORKER_LIBS)
 shell_tests += tests/check-quickstart.t
-SERVER_LIBS = $(STATE_LIBS) services/libservices.la $(UNIT_LIBS) -lm
+SERVER_LIBS = $(STATE_LIBS) $(LIBSERVICES) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_queue tests/unit/test_admission tests/unit/test_ranges tests/unit/test_segment tests/unit/test_search_path
 tests_unit_test_queue_LDADD = $(SERVER_LIBS)
 tests_unit_test_admission_LDADD = $(SERVER_LIBS)
 tests_unit_test_ranges_LDADD = $(SERVER_LIBS)
-tests_unit_test_search_path_LDADD = util/libutil.la $(UNIT_LIBS)
+tests_unit_test_search_path_LDADD = $(LIBUTIL) $(UNIT_LIBS)
 tests_unit_test_segment_LDADD = $(SERVER_LIBS)
 unit_tests += tests/unit/test_lenders
 tests_unit_test_lenders_LDADD = $(SERVER_LIBS)
@@ -245,26 +245,26 @@ tests_unit_test_worker_faults_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_worker_limits
 tests_unit_test_worker_limits_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_environment
-tests_unit_test_environment_LDADD = services/libdaemon.la services/libservices.la $(UNIT_LIBS)
+tests_unit_test_environment_LDADD = $(LIBDAEMON) $(LIBSERVICES) $(UNIT_LIBS)
 unit_tests += tests/unit/test_many_workers
 tests_unit_test_many_workers_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_invoke
-tests_unit_test_invoke_LDADD = sed/libinvoke.la $(POOL_LIBS) $(UNIT_LIBS) $(FFI_LIBS)
+tests_unit_test_invoke_LDADD = $(LIBINVOKE) $(POOL_LIBS) $(UNIT_LIBS) $(FFI_LIBS)
 unit_tests += tests/unit/test_metrics
 tests_unit_test_metrics_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_daemon_watched
-tests_unit_test_daemon_watched_LDADD = services/libdaemon.la services/libservices.la $(UNIT_LIBS)
+tests_unit_test_daemon_watched_LDADD = $(LIBDAEMON) $(LIBSERVICES) $(UNIT_LIBS)
 unit_tests += tests/unit/test_daemon
-tests_unit_test_daemon_LDADD = services/libdaemon.la services/libservices.la $(UNIT_LIBS)
+tests_unit_test_daemon_LDADD = $(LIBDAEMON) $(LIBSERVICES) $(UNIT_LIBS)
 # A whole hierarchy in one process, in virtual time.
-check_LTLIBRARIES += tests/inproc/libplatform.la
-tests_inproc_libplatform_la_SOURCES = tests/inproc/platform.c tests/inproc/platform.h tests/inproc/simulated_server.c \
+check_LIBRARIES += tests/inproc/libplatform.a
+tests_inproc_libplatform_a_SOURCES = tests/inproc/platform.c tests/inproc/platform.h tests/inproc/simulated_server.c \
 	tests/inproc/simulated_server.h
-tests_inproc_libplatform_la_LIBADD = agent/libagent.la $(UNIT_LIBS) -lm
+LIBPLATFORM = tests/inproc/libplatform.a $(LIBAGENT) $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_administer
-tests_inproc_test_administer_LDADD = tests/inproc/libplatform.la
+tests_inproc_test_administer_LDADD = $(LIBPLATFORM)
 unit_tests += tests/inproc/test_hierarchy
-tests_inproc_test_hierarchy_LDADD = tests/inproc/libplatform.la
+tests_inproc_test_hierarchy_LDADD = $(LIBPLATFORM)
 
 # One suite over both transports.
 check_PROGRAMS += tests/inproc/conformance
@@ -277,32 +277,33 @@ check_PROGRAMS += tests/inproc/conformance_orb
 TESTS += tests/inproc/conformance_orb
 unit_tests += tests/unit/test_orb
 nodist_EXTRA_tests_unit_test_orb_SOURCES = dummy.cc
-tests_unit_test_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
+tests_unit_test_orb_LDADD = $(LIBORB) $(UNIT_LIBS)
 unit_tests += tests/unit/test_orb_near
 nodist_EXTRA_tests_unit_test_orb_near_SOURCES = dummy.cc
-tests_unit_test_orb_near_LDADD = orb/liborb.la $(UNIT_LIBS)
+tests_unit_test_orb_near_LDADD = $(LIBORB) $(UNIT_LIBS)
 unit_tests += tests/unit/test_orb_strangers
 nodist_EXTRA_tests_unit_test_orb_strangers_SOURCES = dummy.cc
 tests_unit_test_orb_strangers_SOURCES = tests/unit/test_orb_strangers.c tests/unit/giop.c tests/unit/giop.h
-tests_unit_test_orb_strangers_LDADD = orb/liborb.la $(UNIT_LIBS)
+tests_unit_test_orb_strangers_LDADD = $(LIBORB) $(UNIT_LIBS)
 tests_inproc_conformance_orb_SOURCES = $(tests_inproc_conformance_SOURCES) tests/inproc/conformance_orb.c
 nodist_EXTRA_tests_inproc_conformance_orb_SOURCES = dummy.cc
-tests_inproc_conformance_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
+tests_inproc_conformance_orb_LDADD = $(LIBORB) $(UNIT_LIBS)
 check_PROGRAMS += tests/inproc/conformance_ports
 TESTS += tests/inproc/conformance_ports
 tests_inproc_conformance_ports_SOURCES = $(tests_inproc_conformance_SOURCES) tests/inproc/conformance_ports.c
 nodist_EXTRA_tests_inproc_conformance_ports_SOURCES = dummy.cc
-tests_inproc_conformance_ports_LDADD = orb/liborb.la $(UNIT_LIBS)
+tests_inproc_conformance_ports_LDADD = $(LIBORB) $(UNIT_LIBS)
 endif
 # The client library over a fake hierarchy.
-check_LTLIBRARIES += tests/unit/libgrpcfixture.la
-tests_unit_libgrpcfixture_la_SOURCES = tests/unit/fake.c tests/unit/fake.h \
+check_LIBRARIES += tests/unit/libgrpcfixture.a
+tests_unit_libgrpcfixture_a_SOURCES = tests/unit/fake.c tests/unit/fake.h \
 	tests/unit/fake_agents.c tests/unit/fake_internal.h tests/unit/fake_server.c tests/unit/grpc_fixture.c tests/unit/grpc_fixture.h
-tests_unit_libgrpcfixture_la_LIBADD = client/libclient.la $(UNIT_LIBS)
+# The library asks the fixture for a transport, and the fixture is made of parts of the library.
+LIBGRPCFIXTURE = tests/unit/libgrpcfixture.a client/libclient.a tests/unit/libgrpcfixture.a $(LIBCLIENT) $(UNIT_LIBS)
 unit_tests += tests/unit/test_grpc
-tests_unit_test_grpc_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_grpc_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_command_values
-tests_unit_test_command_values_LDADD = client/command/libcommand.la client/libclient.la $(UNIT_LIBS) $(JANSSON_LIBS) -lm
+tests_unit_test_command_values_LDADD = $(LIBCOMMAND) $(LIBCLIENT) $(UNIT_LIBS) $(JANSSON_LIBS) -lm
 tests_unit_test_command_values_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 shell_tests += tests/e2e/t0100-command-offline.t
 unit_tests += tests/inproc/test_server
@@ -321,19 +322,19 @@ tests_inproc_test_server_store_SOURCES = tests/inproc/test_server_store.c tests/
 tests_inproc_test_server_store_LDADD = $(SERVER_LIBS)
 unit_tests += tests/inproc/test_server_moves
 tests_inproc_test_server_moves_SOURCES = tests/inproc/test_server_moves.c tests/inproc/server_rig.c tests/inproc/server_rig.h
-tests_inproc_test_server_moves_LDADD = tests/unit/libcrashingfiles.la $(SERVER_LIBS)
+tests_inproc_test_server_moves_LDADD = tests/unit/libcrashingfiles.a $(SERVER_LIBS)
 unit_tests += tests/inproc/test_server_full_disk
 tests_inproc_test_server_full_disk_SOURCES = tests/inproc/test_server_full_disk.c tests/inproc/server_rig.c tests/inproc/server_rig.h
-tests_inproc_test_server_full_disk_LDADD = tests/unit/libcrashingfiles.la $(SERVER_LIBS)
+tests_inproc_test_server_full_disk_LDADD = tests/unit/libcrashingfiles.a $(SERVER_LIBS)
 unit_tests += tests/inproc/test_server_rescue
 tests_inproc_test_server_rescue_SOURCES = tests/inproc/test_server_rescue.c tests/inproc/server_rig.c tests/inproc/server_rig.h
-tests_inproc_test_server_rescue_LDADD = tests/unit/libcrashingfiles.la $(STATE_LIBS) agent/libagent.la $(UNIT_LIBS) -lm
+tests_inproc_test_server_rescue_LDADD = tests/unit/libcrashingfiles.a $(STATE_LIBS) $(LIBAGENT) $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_data_places
 tests_inproc_test_data_places_SOURCES = tests/inproc/test_data_places.c tests/inproc/server_rig.c tests/inproc/server_rig.h
-tests_inproc_test_data_places_LDADD = $(STATE_LIBS) agent/libagent.la $(UNIT_LIBS) -lm
+tests_inproc_test_data_places_LDADD = $(STATE_LIBS) $(LIBAGENT) $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_given_up_peers
 tests_inproc_test_given_up_peers_SOURCES = tests/inproc/test_given_up_peers.c tests/inproc/server_rig.c tests/inproc/server_rig.h
-tests_inproc_test_given_up_peers_LDADD = $(STATE_LIBS) agent/libagent.la redirector/libredirector.la $(UNIT_LIBS) -lm
+tests_inproc_test_given_up_peers_LDADD = $(STATE_LIBS) $(LIBAGENT) $(LIBREDIRECTOR) $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_server_kept
 tests_inproc_test_server_kept_SOURCES = tests/inproc/test_server_kept.c tests/inproc/server_rig.c tests/inproc/server_rig.h
 tests_inproc_test_server_kept_LDADD = $(SERVER_LIBS)
@@ -356,63 +357,63 @@ unit_tests += tests/inproc/test_server_acknowledged
 tests_inproc_test_server_acknowledged_SOURCES = tests/inproc/test_server_acknowledged.c tests/inproc/server_rig.c tests/inproc/server_rig.h
 tests_inproc_test_server_acknowledged_LDADD = $(SERVER_LIBS)
 unit_tests += tests/inproc/test_data_estimates
-tests_inproc_test_data_estimates_LDADD = tests/inproc/libplatform.la
+tests_inproc_test_data_estimates_LDADD = $(LIBPLATFORM)
 unit_tests += tests/unit/test_arrivals
 tests_unit_test_arrivals_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_memory_choice
-tests_inproc_test_memory_choice_LDADD = tests/inproc/libplatform.la
+tests_inproc_test_memory_choice_LDADD = $(LIBPLATFORM)
 unit_tests += tests/inproc/test_ahead
-tests_inproc_test_ahead_LDADD = tests/inproc/libplatform.la
+tests_inproc_test_ahead_LDADD = $(LIBPLATFORM)
 unit_tests += tests/inproc/test_peers
-tests_inproc_test_peers_LDADD = tests/inproc/libplatform.la redirector/libredirector.la
+tests_inproc_test_peers_LDADD = $(LIBPLATFORM) $(LIBREDIRECTOR)
 unit_tests += tests/inproc/test_redirector
-tests_inproc_test_redirector_LDADD = tests/inproc/libplatform.la redirector/libredirector.la
+tests_inproc_test_redirector_LDADD = $(LIBPLATFORM) $(LIBREDIRECTOR)
 unit_tests += tests/inproc/test_ties
-tests_inproc_test_ties_LDADD = tests/inproc/libplatform.la
+tests_inproc_test_ties_LDADD = $(LIBPLATFORM)
 unit_tests += tests/inproc/test_lost
-tests_inproc_test_lost_LDADD = tests/inproc/libplatform.la redirector/libredirector.la
+tests_inproc_test_lost_LDADD = $(LIBPLATFORM) $(LIBREDIRECTOR)
 e2e_tests += tests/check-symbols.t
 unit_tests += tests/unit/test_jobs tests/unit/test_sweep tests/unit/test_options
-tests_unit_test_jobs_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_jobs_LDADD = $(LIBGRPCFIXTURE)
 tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/unit/no_entry.c
-tests_unit_test_sweep_LDADD = client/command/libcommand.la client/libclient.la $(UNIT_LIBS) $(JANSSON_LIBS) -lm
+tests_unit_test_sweep_LDADD = $(LIBCOMMAND) $(LIBCLIENT) $(UNIT_LIBS) $(JANSSON_LIBS) -lm
 tests_unit_test_sweep_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/no_entry.c
 tests_unit_test_options_LDADD = $(tests_unit_test_sweep_LDADD)
 tests_unit_test_options_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 unit_tests += tests/unit/test_holding
-tests_unit_test_holding_LDADD = client/libclient.la $(UNIT_LIBS)
+tests_unit_test_holding_LDADD = $(LIBCLIENT) $(UNIT_LIBS)
 unit_tests += tests/unit/test_guard
-tests_unit_test_guard_LDADD = client/libclient.la $(UNIT_LIBS) -lm
+tests_unit_test_guard_LDADD = $(LIBCLIENT) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_deadline
 tests_unit_test_deadline_SOURCES = tests/unit/test_deadline.c tests/unit/engine_rig.c tests/unit/engine_rig.h
-tests_unit_test_deadline_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_deadline_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_data_find
 tests_unit_test_data_find_SOURCES = tests/unit/test_data_find.c tests/unit/engine_rig.c tests/unit/engine_rig.h
-tests_unit_test_data_find_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_data_find_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_data_move
 tests_unit_test_data_move_SOURCES = tests/unit/test_data_move.c tests/unit/engine_rig.c tests/unit/engine_rig.h
-tests_unit_test_data_move_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_data_move_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_backlog
-tests_unit_test_backlog_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_backlog_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_grpc_ahead
-tests_unit_test_grpc_ahead_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_grpc_ahead_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_grpc_faults tests/unit/test_grpc_vector
-tests_unit_test_grpc_faults_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_grpc_faults_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_grpc_many
-tests_unit_test_grpc_many_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_grpc_many_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_grpc_redirectors
-tests_unit_test_grpc_redirectors_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_grpc_redirectors_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_grpc_silence
-tests_unit_test_grpc_silence_LDADD = tests/unit/libgrpcfixture.la
-tests_unit_test_grpc_vector_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_grpc_silence_LDADD = $(LIBGRPCFIXTURE)
+tests_unit_test_grpc_vector_LDADD = $(LIBGRPCFIXTURE)
 e2e_tests += tests/e2e/t0101-command-platform.t tests/e2e/t0102-command-bad-input.t tests/e2e/t0103-command-up.t
 unit_tests += tests/unit/test_scheduler
 tests_unit_test_scheduler_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_memory
-tests_unit_test_memory_LDADD = services/libnws.la $(UNIT_LIBS) -lm
+tests_unit_test_memory_LDADD = $(LIBNWS) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_processor
-tests_unit_test_processor_LDADD = services/libnws.la $(UNIT_LIBS) -lm
+tests_unit_test_processor_LDADD = $(LIBNWS) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_terms
 tests_unit_test_terms_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_aggregate
@@ -503,7 +504,7 @@ e2e_tests += tests/e2e/t9000-install.t
 
 unit_tests += tests/fuzz/fuzz_message
 tests_fuzz_fuzz_message_SOURCES = tests/fuzz/fuzz_message.c tests/fuzz/replay.c tests/fuzz/replay.h
-tests_fuzz_fuzz_message_LDADD = core/libcore.la util/libutil.la
+tests_fuzz_fuzz_message_LDADD = $(LIBCORE)
 
 EXTRA_DIST += tests/fuzz/corpus/message/00-post
 EXTRA_DIST += tests/fuzz/corpus/message/01-hello
@@ -563,7 +564,7 @@ tests_e2e_abstract_steps_SOURCES = tests/e2e/abstract_steps.c
 tests_e2e_abstract_steps_LDADD = client/libespalier.la -lm
 check_PROGRAMS += tests/e2e/plain_steps
 tests_e2e_plain_steps_SOURCES = tests/e2e/plain_steps.c tests/problems/plain_names.h
-tests_e2e_plain_steps_LDADD = tests/problems/libmat.la client/libespalier.la $(UNIT_LIBS) -lm
+tests_e2e_plain_steps_LDADD = tests/problems/libmat.a client/libespalier.la $(UNIT_LIBS) -lm
 check_PROGRAMS += tests/e2e/attach_steps
 tests_e2e_attach_steps_SOURCES = tests/e2e/attach_steps.c tests/e2e/must.h
 tests_e2e_attach_steps_LDADD = client/libespalier.la -lm
@@ -599,7 +600,7 @@ tests_chaos_libchaosroutines_la_SOURCES = tests/chaos/routines.c
 tests_chaos_libchaosroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
 check_PROGRAMS += tests/chaos/client tests/chaos/wire
 tests_chaos_client_SOURCES = tests/chaos/client.c
-tests_chaos_client_LDADD = client/libespalier.la util/libutil.la
+tests_chaos_client_LDADD = client/libespalier.la $(LIBUTIL)
 tests_chaos_wire_SOURCES = tests/chaos/wire.c
 check_LTLIBRARIES += tests/e2e/other_memory.la
 tests_e2e_other_memory_la_SOURCES = tests/e2e/other_memory.c
@@ -609,7 +610,7 @@ check_LTLIBRARIES += tests/e2e/shifted_clock.la
 tests_e2e_shifted_clock_la_SOURCES = tests/e2e/shifted_clock.c
 tests_e2e_shifted_clock_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default
 tests_e2e_shifted_clock_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
-tests_chaos_wire_LDADD = util/libutil.la
+tests_chaos_wire_LDADD = $(LIBUTIL)
 endif
 EXTRA_DIST += tests/chaos/espalier-chaos tests/chaos/platform.bash tests/chaos/faults.bash tests/chaos/watch.bash
 e2e_tests += tests/e2e/t0650-chaos.t
@@ -620,7 +621,7 @@ e2e_tests += tests/e2e/t0666-lost-master.t tests/e2e/t0667-apply-after-death.t t
 	tests/e2e/t0670-data-below-masters.t tests/e2e/t0671-bounded-waits.t
 e2e_tests += tests/e2e/t0662-checkpoints.t
 unit_tests += tests/unit/test_checkpoint
-tests_unit_test_checkpoint_LDADD = sed/libcheckpoint.la $(UNIT_LIBS)
+tests_unit_test_checkpoint_LDADD = sed/libcheckpoint.a $(UNIT_LIBS)
 e2e_tests += tests/e2e/t0104-command-tls.t
 e2e_tests += tests/e2e/t0106-command-completion.t
 e2e_tests += tests/e2e/t0107-tls-refusals.t
@@ -638,15 +639,15 @@ e2e_tests += tests/e2e/t0521-plain-names.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
 	tests/unit/no_entry.c
-tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
+tests_inproc_test_client_LDADD = $(LIBCLIENT) $(SERVER_LIBS)
 unit_tests += tests/inproc/test_exactly_once
 tests_inproc_test_exactly_once_SOURCES = tests/inproc/test_exactly_once.c tests/inproc/server_rig.c \
 	tests/inproc/server_rig.h tests/unit/no_entry.c
-tests_inproc_test_exactly_once_LDADD = client/libclient.la $(STATE_LIBS) agent/libagent.la \
-	services/libservices.la $(UNIT_LIBS) -lm
+tests_inproc_test_exactly_once_LDADD = $(LIBCLIENT) $(STATE_LIBS) $(LIBAGENT) \
+	$(LIBSERVICES) $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_herding
 tests_inproc_test_herding_SOURCES = tests/inproc/test_herding.c tests/inproc/server_rig.c tests/inproc/server_rig.h
-tests_inproc_test_herding_LDADD = agent/libagent.la $(SERVER_LIBS)
+tests_inproc_test_herding_LDADD = $(LIBAGENT) $(SERVER_LIBS)
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t
@@ -661,12 +662,12 @@ unit_tests += tests/unit/test_datum
 unit_tests += tests/unit/test_datum_section
 tests_unit_test_datum_section_LDADD = $(UNIT_LIBS)
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)
-check_LTLIBRARIES += tests/unit/libcrashingfiles.la tests/unit/libstorerig.la
-tests_unit_libcrashingfiles_la_SOURCES = tests/unit/crashing_files.c tests/unit/crashing_files.h
-tests_unit_libstorerig_la_SOURCES = tests/unit/store_rig.c tests/unit/store_rig.h tests/unit/store_trial_kills.c \
+check_LIBRARIES += tests/unit/libcrashingfiles.a tests/unit/libstorerig.a
+tests_unit_libcrashingfiles_a_SOURCES = tests/unit/crashing_files.c tests/unit/crashing_files.h
+tests_unit_libstorerig_a_SOURCES = tests/unit/store_rig.c tests/unit/store_rig.h tests/unit/store_trial_kills.c \
 	tests/unit/store_trial_power.c tests/unit/store_trials.h
-tests_unit_libstorerig_la_LIBADD = tests/unit/libcrashingfiles.la
-STORE_LIBS = tests/unit/libstorerig.la services/libservices.la $(UNIT_LIBS)
+LIBSTORERIG = tests/unit/libstorerig.a tests/unit/libcrashingfiles.a
+STORE_LIBS = $(LIBSTORERIG) $(LIBSERVICES) $(UNIT_LIBS)
 unit_tests += tests/unit/test_store
 tests_unit_test_store_LDADD = $(STORE_LIBS)
 unit_tests += tests/unit/test_store_stream
@@ -684,39 +685,39 @@ tests_unit_test_store_model_LDADD = $(STORE_LIBS)
 tests_unit_test_datum_file_LDADD = $(STORE_LIBS)
 unit_tests += tests/fuzz/fuzz_datum
 tests_fuzz_fuzz_datum_SOURCES = tests/fuzz/fuzz_datum.c tests/fuzz/replay.c tests/fuzz/replay.h
-tests_fuzz_fuzz_datum_LDADD = services/libservices.la core/libcore.la util/libutil.la
+tests_fuzz_fuzz_datum_LDADD = $(LIBSERVICES)
 EXTRA_DIST += tests/fuzz/corpus/datum/matrix.datum tests/fuzz/corpus/datum/blocks.datum
 EXTRA_DIST += tests/fuzz/corpus/datum/empty.datum
 unit_tests += tests/unit/test_pieces
 tests_unit_test_pieces_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_porter
 tests_unit_test_porter_SOURCES = tests/unit/test_porter.c tests/unit/porter_rig.c tests/unit/porter_rig.h
-tests_unit_test_porter_LDADD = sed/libporter.la $(UNIT_LIBS)
+tests_unit_test_porter_LDADD = $(LIBPORTER) $(UNIT_LIBS)
 unit_tests += tests/unit/test_porter_keep
 tests_unit_test_porter_keep_SOURCES = tests/unit/test_porter_keep.c tests/unit/porter_rig.c tests/unit/porter_rig.h
 tests_unit_test_porter_keep_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_porter_tls
 tests_unit_test_porter_tls_SOURCES = tests/unit/test_porter_tls.c tests/unit/porter_rig.c tests/unit/porter_rig.h
-tests_unit_test_porter_tls_LDADD = sed/libporter.la $(UNIT_LIBS)
+tests_unit_test_porter_tls_LDADD = $(LIBPORTER) $(UNIT_LIBS)
 unit_tests += tests/unit/test_location
 tests_unit_test_location_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_replication
-tests_unit_test_replication_LDADD = services/libservices.la $(UNIT_LIBS) -lm
+tests_unit_test_replication_LDADD = $(LIBSERVICES) $(UNIT_LIBS) -lm
 if WITH_MPI
 check_PROGRAMS += tests/mpi/redistribute
 tests_mpi_redistribute_SOURCES = tests/mpi/redistribute.c
 tests_mpi_redistribute_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-tests_mpi_redistribute_LDADD = sed/mpi/libmpi.la core/libcore.la util/libutil.la $(MPI_LIBS) -lm
+tests_mpi_redistribute_LDADD = $(LIBMPI) $(LIBCORE) $(MPI_LIBS) -lm
 check_LTLIBRARIES += tests/mpi/librankroutines.la
 tests_mpi_librankroutines_la_SOURCES = tests/mpi/rank_routines.c
 tests_mpi_librankroutines_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS) -fvisibility=default
 tests_mpi_librankroutines_la_LIBADD = $(MPI_LIBS)
 tests_mpi_librankroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
-RANKS_LIBS = tests/mpi/libranksrig.la $(WORKER_LIBS)
-check_LTLIBRARIES += tests/mpi/libranksrig.la
-tests_mpi_libranksrig_la_SOURCES = tests/mpi/ranks_rig.c tests/mpi/ranks_rig.h
-check_LTLIBRARIES += tests/mpi/libfarrig.la
-tests_mpi_libfarrig_la_SOURCES = tests/mpi/far_rig.c tests/mpi/far_rig.h
+RANKS_LIBS = tests/mpi/libranksrig.a $(WORKER_LIBS)
+check_LIBRARIES += tests/mpi/libranksrig.a
+tests_mpi_libranksrig_a_SOURCES = tests/mpi/ranks_rig.c tests/mpi/ranks_rig.h
+check_LIBRARIES += tests/mpi/libfarrig.a
+tests_mpi_libfarrig_a_SOURCES = tests/mpi/far_rig.c tests/mpi/far_rig.h
 unit_tests += tests/mpi/test_ranks
 tests_mpi_test_ranks_LDADD = $(RANKS_LIBS)
 EXTRA_tests_mpi_test_ranks_DEPENDENCIES = tests/mpi/librankroutines.la
@@ -730,10 +731,10 @@ unit_tests += tests/mpi/test_rank_choice
 tests_mpi_test_rank_choice_LDADD = $(RANKS_LIBS) -lm
 EXTRA_tests_mpi_test_rank_choice_DEPENDENCIES = tests/mpi/librankroutines.la
 unit_tests += tests/mpi/test_far_ranks
-tests_mpi_test_far_ranks_LDADD = tests/mpi/libfarrig.la $(RANKS_LIBS)
+tests_mpi_test_far_ranks_LDADD = tests/mpi/libfarrig.a $(RANKS_LIBS)
 EXTRA_tests_mpi_test_far_ranks_DEPENDENCIES = tests/mpi/librankroutines.la
 unit_tests += tests/mpi/test_far_data
-tests_mpi_test_far_data_LDADD = tests/mpi/libfarrig.la $(RANKS_LIBS) -lm
+tests_mpi_test_far_data_LDADD = tests/mpi/libfarrig.a $(RANKS_LIBS) -lm
 EXTRA_tests_mpi_test_far_data_DEPENDENCIES = tests/mpi/librankroutines.la
 endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
@@ -763,9 +764,9 @@ unit_tests += tests/unit/test_pages
 tests_unit_test_pages_SOURCES = tests/unit/test_pages.c sed/crd/crd_recurring.c
 tests_unit_test_pages_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_awaited_file
-tests_unit_test_awaited_file_LDADD = services/libduty.la services/libservices.la $(UNIT_LIBS)
+tests_unit_test_awaited_file_LDADD = services/libduty.a $(LIBSERVICES) $(UNIT_LIBS)
 unit_tests += tests/unit/test_disowned
-tests_unit_test_disowned_LDADD = services/libduty.la services/libservices.la $(UNIT_LIBS)
+tests_unit_test_disowned_LDADD = services/libduty.a $(LIBSERVICES) $(UNIT_LIBS)
 unit_tests += tests/unit/test_regular_file
 tests_unit_test_regular_file_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_careful
@@ -773,19 +774,19 @@ tests_unit_test_careful_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_crc32c
 tests_unit_test_crc32c_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_directory
-tests_unit_test_directory_LDADD = services/libdirectory.la services/libservices.la $(UNIT_LIBS) -lm
+tests_unit_test_directory_LDADD = $(LIBDIRECTORY) $(LIBSERVICES) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_directory_peers
-tests_unit_test_directory_peers_LDADD = services/libdirectory.la services/libservices.la $(UNIT_LIBS) -lm
+tests_unit_test_directory_peers_LDADD = $(LIBDIRECTORY) $(LIBSERVICES) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_size_rates
 tests_unit_test_size_rates_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_link_learn
-tests_unit_test_link_learn_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_link_learn_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_link_memory
-tests_unit_test_link_memory_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_link_memory_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_links
-tests_unit_test_links_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
+tests_unit_test_links_LDADD = $(LIBLINKS) $(LIBDAEMON) $(LIBSERVICES) $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_link_faults
-tests_unit_test_link_faults_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
+tests_unit_test_link_faults_LDADD = $(LIBLINKS) $(LIBDAEMON) $(LIBSERVICES) $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0643-directory-away.t
 shell_tests += tests/e2e/t0740-many-slots.t
 shell_tests += tests/e2e/t0741-out-of-memory.t

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Domain-free C.
-noinst_LTLIBRARIES += util/libutil.la
-util_libutil_la_SOURCES = \
+noinst_LIBRARIES += util/libutil.a
+util_libutil_a_SOURCES = \
 	util/arena.c \
 	util/arena.h \
 	util/careful.c \
@@ -63,9 +63,9 @@ util_libutil_la_SOURCES = \
 	util/timer.h \
 	util/told.c \
 	util/told.h
-util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) $(ISAL_CFLAGS)
-util_libutil_la_LIBADD = $(CONFUSE_LIBS) $(ISAL_LIBS) -lm
+util_libutil_a_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) $(ISAL_CFLAGS)
+LIBUTIL = util/libutil.a $(CONFUSE_LIBS) $(ISAL_LIBS) -lm
 # Its own library: only workers and the command need the folder.
-noinst_LTLIBRARIES += util/libown.la
-util_libown_la_SOURCES = util/own_library.c util/own_library.h
-util_libown_la_CPPFLAGS = $(AM_CPPFLAGS) -DESP_PKGLIBDIR='"$(pkglibdir)"'
+noinst_LIBRARIES += util/libown.a
+util_libown_a_SOURCES = util/own_library.c util/own_library.h
+util_libown_a_CPPFLAGS = $(AM_CPPFLAGS) -DESP_PKGLIBDIR='"$(pkglibdir)"'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-client_libclient_la_SOURCES += \
+client_libclient_a_SOURCES += \
 	client/abstract/abstract.c \
 	client/abstract/abstract.h \
 	client/abstract/abstract_call.c \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-core_libcore_la_SOURCES += \
+core_libcore_a_SOURCES += \
 	core/choice/aggregate.c \
 	core/choice/aggregate.h \
 	core/choice/ahead.c \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-core_libcore_la_SOURCES += \
+core_libcore_a_SOURCES += \
 	core/data/datum.c \
 	core/data/datum.h \
 	core/data/datum_argument.c \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-core_libcore_la_SOURCES += \
+core_libcore_a_SOURCES += \
 	core/forecast/accuracy_line.c \
 	core/forecast/accuracy_line.h \
 	core/forecast/corrections.c \

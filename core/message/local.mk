@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-core_libcore_la_SOURCES += \
+core_libcore_a_SOURCES += \
 	core/message/batch.c \
 	core/message/batch.h \
 	core/message/chunk.h \

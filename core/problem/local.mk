@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-core_libcore_la_SOURCES += \
+core_libcore_a_SOURCES += \
 	core/problem/abstract.c \
 	core/problem/abstract.h \
 	core/problem/abstract_check.c \

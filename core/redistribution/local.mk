@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-core_libcore_la_SOURCES += \
+core_libcore_a_SOURCES += \
 	core/redistribution/block_cyclic.c \
 	core/redistribution/block_cyclic.h \
 	core/redistribution/block_cyclic_copy.c \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The store of a server.
-services_libservices_la_SOURCES += \
+services_libservices_a_SOURCES += \
 	services/data/datum_file.c \
 	services/data/datum_file.h \
 	services/data/datum_header.c \
