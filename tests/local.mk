@@ -298,8 +298,8 @@ endif
 check_LIBRARIES += tests/unit/libgrpcfixture.a
 tests_unit_libgrpcfixture_a_SOURCES = tests/unit/fake.c tests/unit/fake.h \
 	tests/unit/fake_agents.c tests/unit/fake_internal.h tests/unit/fake_server.c tests/unit/grpc_fixture.c tests/unit/grpc_fixture.h
-# The library asks the fixture for a transport, and the fixture is made of parts of the library.
-LIBGRPCFIXTURE = tests/unit/libgrpcfixture.a client/libclient.a tests/unit/libgrpcfixture.a $(LIBCLIENT) $(UNIT_LIBS)
+# The object stands first: it defines the transport that the library asks for.
+LIBGRPCFIXTURE = tests/unit/grpc_fixture.$(OBJEXT) tests/unit/libgrpcfixture.a $(LIBCLIENT) $(UNIT_LIBS)
 unit_tests += tests/unit/test_grpc
 tests_unit_test_grpc_LDADD = $(LIBGRPCFIXTURE)
 unit_tests += tests/unit/test_command_values
