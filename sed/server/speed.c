@@ -98,6 +98,11 @@ static void fit(const struct speed_calls *calls, double measured, struct problem
     double slope;
     if (!(measured > 0))
         measured = ESTIMATE_DEFAULT_SPEED;
+    if (calls->n == 1 && calls->observed[0].seconds < ESTIMATE_UNKNOWN_S) {
+        to->flops = measured;
+        to->base_s = 0;
+        return;
+    }
     if (slope_between(calls, &slope))
         slope = fmax(slope, least);
     else

@@ -7,7 +7,8 @@
  * first call on: the description's work may be far too small, far too large or missing. They are medians, so
  * that one call that met a storm of page faults moves nothing. The measured speed only decides what calls of
  * one size leave open, namely which part of the time grows with the work. A problem that was never called is
- * forecast by the measured speed, whatever other problems reached.
+ * forecast by the measured speed, whatever other problems reached. So is a problem of which a single call
+ * shorter than ESTIMATE_UNKNOWN_S is known: a worker's first call of a routine also loads the library.
  *
  * One thread at a time.
  */

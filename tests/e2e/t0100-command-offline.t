@@ -164,7 +164,7 @@ check_fails 2 "a right-hand side of another size" espalier solve "$matrices/pore
 check_says "is told apart" 'B has 2 rows, but A has 30'
 
 check "the shipped problem descriptions are good" espalier problems check --libraries "$top_srcdir/problems"
-check_says "with what they publish" '^dgesv +D2a1 +Solve A X = B.*lapack: dgesv_ in liblapack.so.3' '[0-9]+ problems'
+check_says "with what they publish" '^dgesv +D2a1 +Solve A X = B.*lapack: esp_dgesv in libespalier-solvers.so' '[0-9]+ problems'
 mkdir esp
 printf 'problem good "it"\n in int n\nimplementation a\n fortran dgesv_(n) in liblapack.so.3\n' >esp/a.esp
 printf 'problem bad "it"\n in doubel n\n' >esp/b.esp

@@ -134,7 +134,8 @@ wait_until call
 check "a problem is disabled" espalier admin disable dgesv --on SeD
 gone() { ! espalier problems dgesv; }
 check "and nobody solves it any more" wait_until gone
-check "it is enabled" espalier admin enable dgesv
+check_fails 3 "it is enabled, and who does not answer is named" espalier admin enable dgesv
+check_says "with what to do" "'Late' at .* does not answer, and was not told"
 check "and solved again" wait_until call
 espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null
 session=$(grep -o 'session=[0-9a-f]*-[0-9]*' SeD.log | tail -n 1 | cut -d= -f2)
