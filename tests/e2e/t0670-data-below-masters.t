@@ -14,19 +14,7 @@ at_exit() {
     kill -CONT "$(pid_master)" 2>>down.out
     espalier down two --force >>down.out 2>&1
 }
-mkdir problems
-cat >problems/count.esp <<'EOF'
-problem count "Count the characters of a vector"
-    in int n
-    in double x[n]
-    out int k
-    work n
-implementation sh
-    command wc "-c"
-    stdin x
-    stdout k
-EOF
-printf '%s\n' "problems = { \"$work/problems\" }" 'redirector { }' 'master "MA" { }' 'master "MB" { }' \
+printf '%s\n' "problems = { \"$top_srcdir/problems\" }" 'redirector { }' 'master "MA" { }' 'master "MB" { }' \
     'server "S" { parent = "MA" slots = 1 }' 'server "T" { parent = "MB" slots = 1 }' >two.conf
 check "two master agents, with a server each" espalier up two.conf
 ESPALIER_CONFIG=$work/run/espalier/two/client.conf
@@ -49,12 +37,14 @@ lists_both() {
 }
 check "'data ls' shows the data below both, whoever asks" lists_both
 
+# Each call begins when the agents have heard that the one before it has ended.
 ran_on() { # ran_on SERVER DATUM: four clients
     for _ in 1 2 3 4; do
-        espalier call count "x=data:$2" || return 1
+        espalier call dasum "x=data:$2" || return 1
         espalier trace >trace
         cat trace
         grep -Eq " $1 .* computed" trace || return 1
+        sleep 0.3
     done
 }
 check "a call runs on the server that has its data" ran_on S "$on_s"
