@@ -261,8 +261,8 @@ check "a zoom that is none is an error" no_such
 # A server that chooses by itself. What it knows of its ranks is that they are very fast, so that the choice does
 # not hang on what else this machine does.
 mkdir -p state
-printf '%s\n' 'espalier-ranks 2' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' \
-    'kernel gemm 1e-15 0 0 0 0 0 0 1e-09' 'end c957e704' >state/ranks
+printf '%s\n' 'espalier-ranks 2' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'fill_byte_s 1e-15' \
+    'kernel gemm 1e-15 0 0 0 0 0 0 1e-09' 'end d0b73380' >state/ranks
 mkdir both
 cat >both/mul.esp <<END
 problem mul "C := A B"
