@@ -6,8 +6,8 @@
 #ifndef SERVICES_NWS_HOST_RATE_H
 #define SERVICES_NWS_HOST_RATE_H
 
-/* Bytes per second of copies between fresh memory, the best of a few: what is slower had a processor or the
- * memory shared with others. Blocks for some 10 ms, and takes 16 MB meanwhile. 0 without memory. */
+/* Bytes per second of processor time of copies between fresh memory, the best of a few: what is slower shared
+ * the memory with others. Blocks for some 10 ms, and takes 16 MB meanwhile. 0 without memory. */
 double host_rate_measure(void);
 
 /* Seconds, one way: a message of one byte over a connection of loopback and back, from thread to thread, the
