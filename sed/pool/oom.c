@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* Nobody looks while nothing computes. Who was killed in such a while did not compute here. */
+#define LONG_AGO_NS (5 * NS_PER_S)
+
 void oom_offer_self(void)
 {
     static const char first[] = "1000";
@@ -37,9 +40,9 @@ void oom_look(struct oom_watch *watch, int64_t now_ns)
 {
     if (watch->looked_ns != 0 && now_ns - watch->looked_ns < NS_PER_S)
         return;
-    const bool first = watch->looked_ns == 0;
+    const bool recent = watch->looked_ns != 0 && now_ns - watch->looked_ns < LONG_AGO_NS;
     const uint64_t killed = count_killed(watch);
-    watch->before = first ? killed : watch->last;
+    watch->before = recent ? watch->last : killed;
     watch->last = killed;
     watch->looked_ns = now_ns;
 }

@@ -24,7 +24,8 @@ struct oom_watch {
     int64_t looked_ns; /* 0: never */
 };
 
-/* Reads the number anew, at most once a second. To be called often while processes compute. */
+/* Reads the number anew, at most once a second. To be called when a process begins to compute, and often
+ * while it does. After some seconds without a reading all that was killed before counts as long ago. */
 void oom_look(struct oom_watch *watch, int64_t now_ns);
 /* Whether the killer has ended a process since the reading before the last one, which is one to two seconds
  * old where oom_look() is called often. False where the kernel does not tell. */

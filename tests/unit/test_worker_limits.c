@@ -171,6 +171,11 @@ static void the_killer_is_noticed_until_the_second_reading_after_it(void **state
     assert_true(oom_is_recent(&watch));
     oom_look(&watch, 3 * NS_PER_S);
     assert_false(oom_is_recent(&watch));
+    set_killed(path, 7); /* while nothing computed here */
+    oom_look(&watch, 20 * NS_PER_S);
+    assert_false(oom_is_recent(&watch));
+    set_killed(path, 8);
+    assert_true(oom_is_recent(&watch));
     assert_int_equal(remove(path), 0);
     assert_false(oom_is_recent(&watch));
 }
