@@ -62,7 +62,7 @@ struct gang {
 struct rank_pool {
     struct workers workers; /* first */
     struct ranks_options options;
-    struct oom_watch oom; /* of the monitor's thread */
+    struct oom_watch oom;                              /* of the monitor's thread */
     char *mpirun, *program, *hostfile, *folder, *path; /* path: of the socket */
     int folder_lock;                                   /* that says it is in use */
     char *shared;          /* folder of what ranks of this host share in memory; NULL: MPI's own */
