@@ -98,16 +98,17 @@ check "and leave results" espalier fetch --wait "$job"
 check_says "of them" '-0.6536436'
 check "a section transposed" espalier call transpose "A=data:${large}[1:2,1:3]" -s A
 check_says "comes back" 'B \(3 x 2\)|B .3 x 2.:'
-check "what is picked by its contents is looked at where it lives" espalier call solve "A=data:$a" "B=data:$b" -o X=solved.csv
-check_says "and solved there" 'solve: done by d[a-z]+ on A'
+check "what is picked by its contents is looked at on a server" espalier call solve "A=data:$a" "B=data:$b" -o X=solved.csv
+# Operands of 32 bytes do not decide who computes, but earlier calls and the load (t0681 has large operands).
+check_says "and solved where that is sooner" 'solve: done by d[a-z]+ on [AB]'
 check "with the same result" cmp x.csv solved.csv
 check "products, too" espalier call mul "A=data:$a" B=@x.csv -o C=product.csv
 check "factors" espalier call lu "A=data:$a"
-check_says "are computed there" 'lu: done by dgetrf on A' 'U .2 x 2'
+check_says "are computed there" 'lu: done by dgetrf on [AB]' 'U .2 x 2'
 check_fails 2 "what no rule fits" espalier call chol "A=data:${large}[1:3,1:3]"
 check_says "is told" 'chol: there is no problem for what is given .A: double 3 x 3'
 check "its result stays there too" espalier call solve "A=data:$a" "B=data:$b" -o X=data:persistent
-check_says "and is shown as a datum" 'solve: done by d[a-z]+ on A' '^X = data:A:'
+check_says "and is shown as a datum" 'solve: done by d[a-z]+ on [AB]' '^X = data:[AB]:'
 cp "$log" said
 stayed=$(sed -n 's/^X = data://p' said)
 check "with its value" sh -c "espalier data get $stayed stayed.csv && cmp x.csv stayed.csv && espalier data rm $stayed"
