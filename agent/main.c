@@ -125,6 +125,7 @@ int main(int argc, char **argv)
         .program = "espalier-agent",
         .text = "Chooses servers for requests, among those below it.",
         .path = ESP_SYSCONFDIR "/agent.conf",
+        .drops_variable = orb_reads_variable,
     };
     struct settings_agent settings;
     struct daemon *daemon = NULL;

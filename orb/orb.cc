@@ -13,7 +13,9 @@
 #include "orb/sigpipe.h"
 #include "orb/tls.h"
 
+#include <algorithm>
 #include <atomic>
+#include <ctype.h>
 #include <fcntl.h>
 #include <omniORB4/internal/corbaOrb.h>
 #include <omniORB4/internal/giopStrand.h>
@@ -333,10 +335,23 @@ static void ignore_environment()
         unsetenv(name.c_str());
 }
 
+/* Names of the ORB's settings, as ORBInitRef, have small letters, and other names that begin with ORB seldom
+ * do. */
+bool orb_reads_variable(const char *entry)
+{
+    if (!strncmp(entry, "OMNIORB_CONFIG=", 15))
+        return true;
+    const std::string name(entry, strcspn(entry, "="));
+    return name.compare(0, 3, "ORB") == 0 &&
+           std::any_of(name.begin(), name.end(), [](unsigned char c) { return islower(c) != 0; });
+}
+
 static void init(OrbTransport &self, const struct orb_options *options, std::vector<std::string> &arguments)
 {
     if (getauxval(AT_SECURE))
         ignore_environment();
+    if (!options->client_only) /* a daemon's settings are in its own file, not in the machine's */
+        arguments.insert(arguments.end(), {"-ORBconfigFile", "/dev/null"});
     std::vector<char *> argv;
     for (std::string &argument : arguments)
         argv.push_back(&argument[0]);

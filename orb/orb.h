@@ -31,6 +31,9 @@ struct orb_options {
 enum esp_status orb_open(const struct orb_options *options, struct transport **transport,
                          struct esp_error *error);
 
+/* Whether the ORB would take settings from this variable of the environment ("NAME=value"). */
+bool orb_reads_variable(const char *entry);
+
 #ifdef __cplusplus
 }
 #endif

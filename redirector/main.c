@@ -76,6 +76,7 @@ int main(int argc, char **argv)
         .program = "espalier-redirector",
         .text = "Tells clients which master agent to use.",
         .path = ESP_SYSCONFDIR "/redirector.conf",
+        .drops_variable = orb_reads_variable,
     };
     struct settings_redirector settings;
     struct daemon *daemon = NULL;

@@ -61,6 +61,7 @@ int main(int argc, char **argv)
         .program = "espalier-sed",
         .text = "Solves problems that descriptions tell of, in worker processes.",
         .path = ESP_SYSCONFDIR "/sed.conf",
+        .drops_variable = orb_reads_variable,
     };
     struct settings_sed settings;
     struct daemon *daemon = NULL;

@@ -109,10 +109,10 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void clean_environment(void)
+static void clean_environment(const struct daemon_arguments *arguments)
 {
     char names[400];
-    if (environment_clean(names, sizeof names) > 0)
+    if (environment_clean(arguments->drops_variable, names, sizeof names) > 0)
         log_notice("the environment's %s: dropped, as it would harm this daemon or what it starts", names);
 }
 
@@ -143,7 +143,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
         free(new);
         return status;
     }
-    clean_environment();
+    clean_environment(arguments);
     daemon_note_begun(new);
     pthread_sigmask(SIG_BLOCK, &new->signals, NULL);
     signal(SIGPIPE, SIG_IGN);

@@ -29,6 +29,8 @@ struct daemon_arguments {
     const char *text;    /* one line for --help */
     const char *path;    /* configuration file */
     bool foreground;     /* stay in the foreground */
+    /* Which further variables ("NAME=value") the daemon drops from its environment; NULL: none. */
+    bool (*drops_variable)(const char *entry);
 };
 
 /* Reads the command line: [-f|--foreground] [-h|--help] [-V|--version] [CONFIG]. `program`, `text` and the

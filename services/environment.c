@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/environment.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,40 +12,20 @@ static bool begins(const char *entry, const char *prefix)
     return strncmp(entry, prefix, strlen(prefix)) == 0;
 }
 
-/* Names of the ORB's settings, as ORBInitRef, have small letters, and other names that begin with ORB seldom
- * do. */
-static bool is_of_orb(const char *entry)
-{
-    bool small = false;
-    for (const char *at = entry; *at && *at != '='; at++)
-        small |= islower((unsigned char)*at) != 0;
-    return begins(entry, "ORB") && small;
-}
-
 bool environment_is_harmful(const char *entry, bool in_mpirun)
 {
-    static const char *const prefixes[] = {"OMP_PROC_BIND=",
-                                           "OMP_PLACES=",
-                                           "GOMP_CPU_AFFINITY=",
-                                           "KMP_AFFINITY=",
-                                           "PMIX_",
-                                           "PMI_",
-                                           "PRTE_",
-                                           "ORTE_",
-                                           "OMPI_COMM_WORLD_",
-                                           "OMPI_UNIVERSE_SIZE=",
-                                           "OMNIORB_CONFIG="};
+    static const char *const prefixes[] = {
+        "OMP_PROC_BIND=", "OMP_PLACES=", "GOMP_CPU_AFFINITY=", "KMP_AFFINITY=",      "PMIX_", "PMI_",
+        "PRTE_",          "ORTE_",       "OMPI_COMM_WORLD_",   "OMPI_UNIVERSE_SIZE="};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins(entry, prefixes[i]))
             return true;
     /* Without an outer mpirun, parameters of MPI are an administrator's, for the ranks. The leave to run as
      * root always is. */
-    if (begins(entry, "OMPI_"))
-        return in_mpirun && !begins(entry, "OMPI_ALLOW_RUN_AS_ROOT");
-    return is_of_orb(entry);
+    return in_mpirun && begins(entry, "OMPI_") && !begins(entry, "OMPI_ALLOW_RUN_AS_ROOT");
 }
 
-size_t environment_clean(char *names, size_t size)
+size_t environment_clean(bool (*also)(const char *entry), char *names, size_t size)
 {
     const bool in_mpirun = getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK");
     size_t n = 0, used = 0;
@@ -55,7 +34,8 @@ size_t environment_clean(char *names, size_t size)
     for (size_t i = 0; environ[i];) {
         char name[256];
         const size_t length = strcspn(environ[i], "=");
-        if (length >= sizeof name || !environment_is_harmful(environ[i], in_mpirun)) {
+        if (length >= sizeof name ||
+            !(environment_is_harmful(environ[i], in_mpirun) || (also && also(environ[i])))) {
             i++;
             continue;
         }
@@ -69,6 +49,5 @@ size_t environment_clean(char *names, size_t size)
             used += (size_t)snprintf(names + used, size - used, "%s%s", n > 0 ? ", " : "", name);
         n++;
     }
-    setenv("OMNIORB_CONFIG", "/dev/null", 1); /* nor its settings for all programs of this machine */
     return n;
 }

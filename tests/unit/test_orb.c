@@ -726,6 +726,14 @@ static void a_reply_that_is_cut_off_is_a_lost_connection(void **state)
     transport_destroy(transport);
 }
 
+static void variables_of_the_orb_are_known(void **state)
+{
+    (void)state;
+    assert_true(orb_reads_variable("ORBInitRef=NameService=nonsense"));
+    assert_false(orb_reads_variable("ORBIT=low"));
+    assert_false(orb_reads_variable("OMP_STACKSIZE=16M"));
+}
+
 int main(int argc, char **argv)
 {
     self_path = argv[0];
@@ -749,6 +757,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_guest_says_goodbye_to_a_server_that_is_gone),
         cmocka_unit_test(only_certificates_of_our_ca_are_taken),
         cmocka_unit_test(lives_with_tls_and_without_alternate),
+        cmocka_unit_test(variables_of_the_orb_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
