@@ -2,6 +2,8 @@
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
 
+#include "core/choice/terms.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,9 @@ struct node_record agent_own_record(const struct agent *agent)
 {
     const char *parent =
         agent->membership ? membership_parent_name(agent->membership) : registered_name(agent);
+    static struct extension loopback_only = {EXTENSION_LOOPBACK_ONLY, (const uint8_t *)"", 0};
     return (struct node_record){
+        .extensions = {&loopback_only, agent->options.loopback_only},
         .name = agent->name,
         .parent = parent ? parent : "",
         .address = agent->endpoint ? endpoint_address(agent->endpoint) : "",

@@ -25,6 +25,7 @@ struct agent_options {
     size_t n_parents;
     const char *const *redirectors;
     size_t n_redirectors;
+    bool loopback_only;         /* it listens there only, though others should reach it */
     const char *probe;          /* URL where children measure their links to it; NULL: nowhere */
     const char *scheduler;      /* a name of core/choice/scheduler.h, or the path of a library (with a /) */
     uint32_t breadth;           /* candidates that an answer carries up (8) */

@@ -50,6 +50,8 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
     struct agent_options options = options_of(settings, incarnation);
     struct node_place place = {0};
     options.probe = probe;
+    char shut[SETTINGS_WHY];
+    options.loopback_only = settings_is_shut_in(settings->node.listen, shut);
     enum esp_status status = ESP_OK;
     if (options.state_dir)
         status = place_load(options.state_dir, options.name, &place, error);

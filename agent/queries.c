@@ -273,16 +273,18 @@ static struct message *list(struct agent *agent, const struct list *asked)
 /* Beyond so many nodes a tree is told without the weather of its servers: it takes a third of a record. */
 #define MOST_WITH_WEATHER 5000
 
-static bool keep_weather(struct arena *arena, const struct extensions *all, struct extensions *kept)
+static bool keep_shown(struct arena *arena, const struct extensions *all, bool with_weather,
+                       struct extensions *kept)
 {
-    static const uint32_t tags[] = {EXTENSION_WEATHER, EXTENSION_SENSES, EXTENSION_LINK_BACK,
-                                    EXTENSION_HOST_RATE, EXTENSION_HOST_LATENCY};
+    static const uint32_t tags[] = {EXTENSION_LOOPBACK_ONLY, EXTENSION_WEATHER,   EXTENSION_SENSES,
+                                    EXTENSION_LINK_BACK,     EXTENSION_HOST_RATE, EXTENSION_HOST_LATENCY};
     enum { N = sizeof tags / sizeof *tags };
+    const size_t n = with_weather ? N : 1;
     struct extension *copies = arena_alloc(arena, N * sizeof *copies);
     if (!copies)
         return false;
     *kept = (struct extensions){copies, 0};
-    for (size_t i = 0; i < N; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct extension *told = extension_find(all, tags[i]);
         if (!told)
             continue;
@@ -296,13 +298,13 @@ static bool keep_weather(struct arena *arena, const struct extensions *all, stru
 
 bool queries_own_record(struct arena *arena, struct node_record *record, bool with_weather)
 {
-    const struct extensions none = {0}, all = record->extensions;
+    const struct extensions all = record->extensions;
     record->name = arena_strdup(arena, record->name);
     record->parent = arena_strdup(arena, record->parent);
     record->address = arena_strdup(arena, record->address);
     record->marks = arena_memdup(arena, record->marks, record->n_marks * sizeof *record->marks);
     return record->name && record->parent && record->address && record->marks &&
-           keep_weather(arena, with_weather ? &all : &none, &record->extensions);
+           keep_shown(arena, &all, with_weather, &record->extensions);
 }
 
 static bool count_disabled(const struct agent *agent, struct arena *arena, struct node_record *record)

@@ -78,6 +78,7 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
                             .memory_free = from->memory_free,
                             .completed = from->completed,
                             .failed = from->failed};
+    node.loopback_only = extension_find(&from->extensions, EXTENSION_LOOPBACK_ONLY) != NULL;
     add_weather(&node, &from->extensions);
     uint64_t disabled, expected_ms;
     if (terms_get_integer(&from->extensions, EXTENSION_DISABLED, &disabled))

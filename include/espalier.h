@@ -716,6 +716,7 @@ struct esp_node {
         expected_s; /* it was ended, age_s ago, and is expected to run again within so many seconds; 0: not */
     double host_bps;       /* bytes per second between daemons of its host, through memory; 0: not measured */
     double host_latency_s; /* of a message between daemons of its host, one way; 0: not measured */
+    int loopback_only;     /* it listens on loopback only, though its file names an address for others */
     int senses;            /* it has a sensor, which has not told anything yet where cpu_available is 0 */
 };
 

@@ -5,6 +5,11 @@
 #include "orb/local.h"
 #include "orb/reach.h"
 
+extern "C" {
+#include "util/listen_at.h"
+#include "util/log.h"
+}
+
 #include <omniORB4/internal/giopServer.h>
 #include <omniORB4/omniInterceptors.h>
 #include <errno.h>
@@ -179,24 +184,17 @@ void entry_deactivate()
     omniORB::getInterceptors()->createORBServer.remove(no_server);
 }
 
-/* A port of that host that is free at this moment; 0: cannot be told. The ORB could pick one by itself, but
- * then a successor could not have it for a minute: only ports that are asked for by number are reusable. */
-static unsigned free_port(const std::string &host)
+/* A port that is free at this moment at the first of the addresses; 0: cannot be told. The ORB could pick one
+ * by itself, but then a successor could not have it for a minute: only ports that are asked for by number are
+ * reusable. */
+static unsigned free_port(const struct listen_at &at)
 {
-    struct addrinfo hints = {}, *found;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_PASSIVE;
-    std::string plain = !host.empty() && host[0] == '[' ? host.substr(1, host.size() - 2) : host;
-    if (getaddrinfo(plain.empty() ? nullptr : plain.c_str(), "0", &hints, &found) != 0)
-        return 0;
     struct sockaddr_storage bound = {};
     socklen_t length = sizeof bound;
-    int s = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool known = s >= 0 && bind(s, found->ai_addr, found->ai_addrlen) == 0 &&
-                 getsockname(s, reinterpret_cast<struct sockaddr *>(&bound), &length) == 0;
+    const int s = listen_at_open(&at, 1);
+    const bool known = s >= 0 && getsockname(s, reinterpret_cast<struct sockaddr *>(&bound), &length) == 0;
     if (s >= 0)
         close(s);
-    freeaddrinfo(found);
     if (!known)
         return 0;
     return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<struct sockaddr_in6 *>(&bound)->sin6_port
@@ -214,29 +212,21 @@ static void listen_locally(const std::string &address, Endpoint &endpoint)
         endpoint.local_path = path;
 }
 
-/* Tries what the ORB could not do, for the cause that it does not tell. */
-static enum esp_status explain_listen(const std::string &host, unsigned port, const char *listen,
-                                      struct esp_error *error)
+/* Tries what the ORB could not do, for the cause that it does not tell. 0: the cause is not there any more.
+ */
+static int cause_at(const struct sockaddr_storage &address)
 {
-    struct addrinfo hints = {}, *found = nullptr;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_PASSIVE;
-    const bool bracketed = host.size() > 2 && host.front() == '[';
-    const std::string plain = bracketed ? host.substr(1, host.size() - 2) : host;
-    const int failure =
-        getaddrinfo(plain.empty() ? nullptr : plain.c_str(), std::to_string(port).c_str(), &hints, &found);
-    if (failure != 0)
-        return error_set(error, ESP_SYSTEM, "cannot listen on %s: the host cannot be resolved: %s", listen,
-                         gai_strerror(failure));
-    const int yes = 1, s = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    errno = 0;
-    if (s >= 0 && setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-        bind(s, found->ai_addr, found->ai_addrlen) == 0)
-        ::listen(s, 1);
-    const int cause = errno;
+    struct listen_at one = {};
+    one.items[0] = address;
+    one.n = 1;
+    const int s = listen_at_open(&one, 1), cause = s < 0 ? errno : 0;
     if (s >= 0)
         close(s);
-    freeaddrinfo(found);
+    return cause;
+}
+
+static enum esp_status explain_listen(int cause, const char *listen, struct esp_error *error)
+{
     if (cause == EADDRINUSE)
         return error_set(
             error, ESP_SYSTEM,
@@ -254,27 +244,73 @@ static enum esp_status explain_listen(const std::string &host, unsigned port, co
                      cause ? strerror(cause) : "");
 }
 
+static void set_port(struct listen_at &at, unsigned port)
+{
+    for (uint32_t i = 0; i < at.n; i++)
+        if (at.items[i].ss_family == AF_INET6)
+            reinterpret_cast<struct sockaddr_in6 *>(&at.items[i])->sin6_port = htons((uint16_t)port);
+        else
+            reinterpret_cast<struct sockaddr_in *>(&at.items[i])->sin_port = htons((uint16_t)port);
+}
+
+/* An address that a name has but this machine has not, or a family that it does not have, is no reason not to
+ * serve at the others. */
+static bool may_be_left_out(int cause)
+{
+    return cause == EADDRNOTAVAIL || cause == EAFNOSUPPORT;
+}
+
+/* Listens at all of the addresses. 0, or why not. */
+static int listen_at_all(const OrbTransport &transport, omni::giopServer &server, struct listen_at &at,
+                         unsigned port)
+{
+    unsigned served = 0;
+    int first = 0;
+    set_port(at, port);
+    for (uint32_t i = 0; i < at.n; i++) {
+        char text[LISTEN_TEXT];
+        const std::string uri = std::string(transport.tls ? "giop:ssl:" : "giop:tcp:") +
+                                listen_at_text(&at.items[i], text) + ":" + std::to_string(port);
+        omni::orbServer::EndpointList bound;
+        if (server.instantiate(uri.c_str(), true, bound)) {
+            served++;
+            continue;
+        }
+        const int cause = cause_at(at.items[i]);
+        if (at.any && served > 0)
+            continue; /* the one for IPv6 is for IPv4, too */
+        if (first == 0 || !may_be_left_out(cause))
+            first = cause ? cause : EADDRINUSE;
+        if (!may_be_left_out(cause))
+            return first;
+        log_notice("cannot listen on %s: %s", text, strerror(cause));
+    }
+    return served > 0 ? 0 : first;
+}
+
 enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoint &endpoint,
                              struct esp_error *error)
 {
     const char *colon = strrchr(listen, ':');
     const std::string host(listen, colon - listen);
     const unsigned wanted = (unsigned)strtoul(colon + 1, nullptr, 10);
-    omni::giopServer *server = make_server();
+    struct listen_at at;
+    int cause = EADDRINUSE;
+    if (listen_at_find(host.c_str(), 0, &at, error) != ESP_OK)
+        return error_prefix(error, "cannot listen on %s", listen);
     for (int attempt = 0; attempt < (wanted ? 1 : 10); attempt++) {
-        endpoint.port = wanted ? wanted : free_port(host);
-        std::string uri = std::string(transport.tls ? "giop:ssl:" : "giop:tcp:") + host + ":" +
-                          std::to_string(endpoint.port);
-        omni::orbServer::EndpointList bound;
-        if (endpoint.port && server->instantiate(uri.c_str(), true, bound)) {
+        omni::giopServer *server = make_server();
+        endpoint.port = wanted ? wanted : free_port(at);
+        cause = endpoint.port ? listen_at_all(transport, *server, at, endpoint.port) : cause_at(at.items[0]);
+        if (cause == 0) {
             endpoint.server = server;
             if (transport.local)
                 listen_locally(host + ":" + std::to_string(endpoint.port), endpoint);
             return ESP_OK;
         }
+        remove_server(server);
     }
-    remove_server(server);
-    return explain_listen(host, wanted, listen, error);
+    return explain_listen(cause, listen, error);
 }
 
 void entry_start(Endpoint &endpoint)

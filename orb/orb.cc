@@ -48,7 +48,7 @@ static bool listens_on_loopback(const char *listen)
 static std::string public_address(const char *listen, unsigned port)
 {
     std::string host(listen, strrchr(listen, ':') - listen);
-    if (host.empty() || host == "0.0.0.0" || host == "[::]") {
+    if (host.empty() || host == "*" || host == "0.0.0.0" || host == "[::]") {
         char name[256] = "localhost";
         gethostname(name, sizeof name - 1);
         host = name;

@@ -17,6 +17,7 @@
 #include "services/hostfile.h"
 #include "services/nws/host_rate.h"
 #include "services/nws/links.h"
+#include "util/listen_at.h"
 #include "util/log.h"
 
 #include <sched.h>
@@ -225,6 +226,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         status = open_files(settings, &files, error);
     if (status != ESP_OK)
         return status;
+    char shut[SETTINGS_WHY];
     const char **parents =
         calloc(settings->parents.n + 2 + DIRECTORY_PARENTS + MOST_REFUGES, sizeof *parents);
     char *told[DIRECTORY_PARENTS];
@@ -265,6 +267,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .state_dir = settings->node.state_dir,
         .file_parent = settings->parent,
         .price = (double)settings->price,
+        .loopback_only = settings_is_shut_in(settings->node.listen, shut),
         .properties = (const char *const *)settings->properties.items,
         .n_properties = settings->properties.n,
         .administrators = &settings->node.administrators,
@@ -313,7 +316,7 @@ static void start_links(struct service *service)
 {
     const struct settings_node *node = &service->settings->node;
     const struct links_options options = {.name = node->name,
-                                          .listen = endpoint_address(service->endpoint),
+                                          .listen = node->listen,
                                           .probe = node->probe,
                                           .state_dir = node->state_dir,
                                           .tls = {node->tls.ca, node->tls.certificate, node->tls.key},
@@ -355,6 +358,23 @@ static void start_idle_calibration(struct service *service)
         log_warning("nothing is calibrated while the server is idle: %s", error.text);
 }
 
+/* A port that the file does not name may be in use: then any free one will do. */
+static enum esp_status listen_for_porters(struct service *service, struct esp_error *error)
+{
+    const char *named = service->settings->porter;
+    char beside[300], host[256];
+    uint16_t port = 0;
+    listen_at_beside(service->settings->node.listen, PORTERS_PORT_OFFSET, beside, sizeof beside);
+    enum esp_status status =
+        config_read_address(named ? named : beside, "0", host, sizeof host, &port, error);
+    if (status == ESP_OK)
+        status = porters_listen(service->porters, host, port, error);
+    if (status != ESP_SYSTEM || named || port == 0)
+        return status;
+    log_notice("pieces of data are fetched at any free port: %s", error->text);
+    return porters_listen(service->porters, host, 0, error);
+}
+
 enum esp_status service_open(struct service *service, struct transport *transport, uint64_t incarnation,
                              struct esp_error *error)
 {
@@ -373,7 +393,7 @@ enum esp_status service_open(struct service *service, struct transport *transpor
     if (service->settings->sensors &&
         sensors_create(service->server, node->state_dir, &service->sensors, &why) != ESP_OK)
         log_warning("there is no sensor of the processor: %s", why.text); /* forecasts do without */
-    if (service->porters && porters_listen(service->porters, service->host, &why) != ESP_OK)
+    if (service->porters && listen_for_porters(service, &why) != ESP_OK)
         log_warning("data in pieces are laid out otherwise by ranks only: %s", why.text);
     start_links(service);
     server_set_weather(service->server, &(struct duty_weather){tell_weather, service});

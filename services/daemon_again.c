@@ -22,9 +22,21 @@ static bool is_kept(const char *wanted, const char *before)
     return port && strcmp(port, ":0") == 0 && strncmp(wanted, before, (size_t)(port - wanted) + 1) == 0;
 }
 
+/* All addresses of this machine, and the file leaves the port open: it was told with the machine's name. */
+static bool is_any(const char *wanted)
+{
+    return strcmp(wanted, "*:0") == 0 || strcmp(wanted, "0.0.0.0:0") == 0 || strcmp(wanted, "[::]:0") == 0;
+}
+
 static void take_address(const char *variable, char **address, struct arena *arena)
 {
     const char *before = getenv(variable);
+    char any[32];
+    if (before && *address && is_any(*address) && strrchr(before, ':')) {
+        snprintf(any, sizeof any, "%.*s%.10s", (int)(strrchr(*address, ':') - *address), *address,
+                 strrchr(before, ':'));
+        before = any;
+    }
     if (before && *address && is_kept(*address, before)) {
         char *copy = arena_strdup(arena, before);
         *address = copy ? copy : *address;

@@ -147,6 +147,12 @@ enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct 
     if (daemon->http)
         snprintf(daemon_again.http, sizeof daemon_again.http, "%s", http_address(daemon->http));
     log_notice("ready address=%s pid=%ld", address, (long)getpid());
+    char why[SETTINGS_WHY];
+    if (settings_is_shut_in(daemon->settings->listen, why)) {
+        log_warning("%s", why);
+        if (log_is_file() && daemon_has_starter())
+            fprintf(stderr, "%s: %s\n", daemon->arguments->program, why);
+    }
     if (daemon_has_starter() || notify_wanted())
         wait_for_those_above(daemon);
     daemon->watchdog_ns = notify_watchdog_ns();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/http.h"
 
+#include "util/listen_at.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -177,29 +179,6 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
 
 /* ---- the port ---- */
 
-static bool is_loopback(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-    return address->sa_family == AF_INET6 &&
-           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-static int listen_at(const struct addrinfo *info)
-{
-    const int on = 1;
-    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, MOST_CONNECTIONS) == 0)
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
-}
-
 static void note_address(int fd, char bound[HTTP_ADDRESS])
 {
     struct sockaddr_storage address;
@@ -215,25 +194,21 @@ enum esp_status http_listen(const char *key, const char *address, bool loopback,
                             char bound[HTTP_ADDRESS], struct esp_error *error)
 {
     char host[256];
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *info = NULL;
+    struct listen_at at;
     const char *colon = strrchr(address, ':');
-    bool bracketed = *address == '[' && colon && colon[-1] == ']';
     if (!colon || (size_t)(colon - address) >= sizeof host)
         return error_set(error, ESP_CONFIG, "%s: expected \"host:port\", found \"%.100s\"", key, address);
-    snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracketed, address + bracketed);
-    if (getaddrinfo(host, colon + 1, &hints, &info) != 0 || (loopback && !is_loopback(info->ai_addr))) {
-        if (info)
-            freeaddrinfo(info);
+    snprintf(host, sizeof host, "%.*s", (int)(colon - address), address);
+    if (listen_at_find(host, (uint16_t)strtoul(colon + 1, NULL, 10), &at, error) != ESP_OK ||
+        (loopback && !listen_at_is_loopback(&at)))
         return error_set(error, ESP_CONFIG, "%s: expected %s, found \"%.100s\"", key,
                          loopback
                              ? "an address of loopback like \"127.0.0.1:4790\" (these pages are for this "
                                "machine only)"
                              : "an address of this machine",
                          address);
-    }
     enum esp_status status = ESP_OK;
-    *fd = listen_at(info);
+    *fd = listen_at_open(&at, MOST_CONNECTIONS);
     if (*fd < 0 && errno == EADDRINUSE)
         status =
             error_set(error, ESP_SYSTEM,
@@ -244,7 +219,6 @@ enum esp_status http_listen(const char *key, const char *address, bool loopback,
         status = error_errno(error, "%s: cannot listen at %.100s", key, address);
     else
         note_address(*fd, bound);
-    freeaddrinfo(info);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "services/scheduler_library.h"
 #include "services/settings_tables.h"
 #include "util/certificates.h"
+#include "util/listen_at.h"
 #include "util/search_path.h"
 
 #include <ctype.h>
@@ -52,6 +53,25 @@ bool settings_is_loopback(const char *address)
            (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0);
 }
 
+bool settings_is_shut_in(const char *listen, char why[SETTINGS_WHY])
+{
+    char host[256], text[LISTEN_TEXT];
+    uint16_t port;
+    struct listen_at at;
+    struct esp_error error;
+    *why = 0;
+    if (settings_is_loopback(listen) ||
+        config_read_address(listen, SETTINGS_PORT, host, sizeof host, &port, &error) != ESP_OK ||
+        listen_at_find(host, port, &at, &error) != ESP_OK || !listen_at_is_loopback(&at))
+        return false;
+    snprintf(why, SETTINGS_WHY,
+             "listen = \"%.80s\" is reached from this machine only: \"%.60s\" means %s here (see "
+             "/etc/hosts); give "
+             "the name an address of the network, or write that address, or \"*:%u\" for all addresses",
+             listen, host, listen_at_text(&at.items[0], text), port);
+    return true;
+}
+
 /* A misspelt host is not one beyond loopback: of certificates is no talk yet. */
 static enum esp_status check_host(const char *listen, struct esp_error *error)
 {
@@ -60,7 +80,7 @@ static enum esp_status check_host(const char *listen, struct esp_error *error)
     struct addrinfo *found = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     enum esp_status status = config_read_address(listen, SETTINGS_PORT, host, sizeof host, &port, error);
-    if (status != ESP_OK || !*host)
+    if (status != ESP_OK || !*host || strcmp(host, "*") == 0)
         return status;
     int failure = getaddrinfo(host, NULL, &hints, &found);
     if (failure != 0)
@@ -457,6 +477,25 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
         error_prefix(error, "%s", path);
     settings_destroy(&settings.arena);
     return status;
+}
+
+void settings_remark(enum settings_kind kind, const char *path, char remark[SETTINGS_WHY])
+{
+    union settings_any settings;
+    struct esp_error error;
+    const char *listen = NULL;
+    *remark = 0;
+    if (load(kind, NULL, path, &settings, &error) != ESP_OK)
+        return;
+    if (kind == SETTINGS_REDIRECTOR)
+        listen = settings.redirector.node.listen;
+    else if (kind == SETTINGS_AGENT)
+        listen = settings.agent.node.listen;
+    else if (kind == SETTINGS_SED)
+        listen = settings.sed.node.listen;
+    if (listen)
+        settings_is_shut_in(listen, remark);
+    settings_destroy(&settings.arena);
 }
 
 /* ---- which file, and what kind ---- */

@@ -109,6 +109,7 @@ struct settings_sed {
     struct config_strings problems; /* description files, and folders of them */
     struct config_strings
         data_servers;              /* names in the certificates of servers that fetch for their clients */
+    char *porter;                  /* address of the porter's port; NULL: beside listen */
     int64_t threads;               /* BLAS threads of one slot */
     int64_t slots;                 /* calls at a time; never 0 after loading */
     int64_t spares;                /* warm workers beyond the slots */
@@ -245,6 +246,13 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
 
 /* Whether "host:port" is reached from this machine only. */
 bool settings_is_loopback(const char *address);
+/* Whether a daemon with that `listen` listens on loopback only though it should be reached from other
+ * machines: its host is a name that means loopback here, as "127.0.1.1 node" in /etc/hosts has it. `why` then
+ * says so. */
+#define SETTINGS_WHY 400
+bool settings_is_shut_in(const char *listen, char why[SETTINGS_WHY]);
+/* What is odd about a good file of a daemon on this machine: settings_is_shut_in(); "" for nothing. */
+void settings_remark(enum settings_kind kind, const char *path, char remark[SETTINGS_WHY]);
 /* Whether that host of a platform's section is this machine: NULL, a name of loopback, or this machine's own
  * (of node7.example.org also node7). */
 bool settings_is_here(const char *host);

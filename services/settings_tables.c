@@ -379,6 +379,12 @@ static const struct config_key sed_keys[] = {
      .least = "0",
      .most = "1000000000",
      .text = "what an hour of a slot costs, in a unit of the site's own, for the scheduler cheapest"},
+    {.name = "porter",
+     .type = CONFIG_ADDRESS,
+     AT(settings_sed, porter),
+     .port = "0",
+     .text = "address of the port where other servers fetch pieces of data (else: 200 beside the port of "
+             "`listen`)"},
     {.name = "properties",
      .type = CONFIG_STRINGS,
      AT(settings_sed, properties),
@@ -506,8 +512,8 @@ static const struct config_key probe_keys[] = {
     {.name = "probe",
      .type = CONFIG_STRING,
      AT(settings_node, probe),
-     .text = "address of the port where others measure their links to this node, or none (else: a free port "
-             "beside `listen`; none on loopback)"},
+     .text = "address of the port where others measure their links to this node, or none (else: 100 "
+             "beside the port of `listen`; none on loopback)"},
     {.name = "probe_every",
      .type = CONFIG_DURATION,
      AT(settings_node, probe_every_ns),

@@ -654,6 +654,7 @@ e2e_tests += tests/e2e/t0402-stopped-daemons.t
 e2e_tests += tests/e2e/t0404-one-deadline.t
 e2e_tests += tests/e2e/t0405-silent-servers.t
 e2e_tests += tests/e2e/t0407-vanished-clients.t
+e2e_tests += tests/e2e/t0414-names.t
 e2e_tests += tests/e2e/t0406-started-again.t
 e2e_tests += tests/e2e/t0601-metrics.t
 e2e_tests += tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t tests/e2e/t0613-ended-servers.t

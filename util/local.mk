@@ -31,6 +31,8 @@ util_libutil_a_SOURCES = \
 	util/fork_lock.h \
 	util/c_numbers.h \
 	util/hash.h \
+	util/listen_at.c \
+	util/listen_at.h \
 	util/log.c \
 	util/log.h \
 	util/metrics.c \

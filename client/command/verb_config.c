@@ -64,6 +64,15 @@ static enum esp_status check(const struct command_line *command, const char *pat
     return status;
 }
 
+static json_t *good_file_json(const char *path, const struct reading *reading, const char *remark)
+{
+    json_t *good = json_pack("{s:o, s:b, s:s}", "file", command_json_text(path), "good", 1, "kind",
+                             settings_kind_name(reading->kind));
+    if (good && *remark)
+        json_object_set_new(good, "remark", command_json_text(remark));
+    return good;
+}
+
 static json_t *bad_file_json(const char *path, const struct esp_error *error)
 {
     json_t *why = status_json(error->status);
@@ -79,18 +88,20 @@ enum exit_code verb_config_check(const struct command_line *command)
         const char *path = command->operands[i];
         struct reading reading = {.kind = SETTINGS_CLIENT};
         struct esp_error error = {0};
+        char remark[SETTINGS_WHY] = "";
         enum esp_status status = check(command, path, &reading, &error);
+        if (status == ESP_OK)
+            settings_remark(reading.kind, path, remark);
         /* The answer to "is this file good" is what was asked for: one code for every way to be bad. */
         enum exit_code code = status == ESP_OK ? EXIT_DONE : status == ESP_INVALID ? EXIT_USAGE : EXIT_INPUT;
         worst = code > worst ? code : worst;
         if (list)
-            json_array_append_new(list, status == ESP_OK
-                                            ? json_pack("{s:o, s:b, s:s}", "file", command_json_text(path),
-                                                        "good", 1, "kind", settings_kind_name(reading.kind))
-                                            : bad_file_json(path, &error));
+            json_array_append_new(list, status == ESP_OK ? good_file_json(path, &reading, remark)
+                                                         : bad_file_json(path, &error));
         else if (status == ESP_OK)
-            printf("%s: a good %s file%s%s%s\n", path, settings_kind_title(reading.kind),
-                   *reading.by ? " (" : "", reading.by, *reading.by ? ")" : "");
+            printf("%s: a good %s file%s%s%s%s%s\n", path, settings_kind_title(reading.kind),
+                   *reading.by ? " (" : "", reading.by, *reading.by ? ")" : "", *remark ? ", but " : "",
+                   remark);
         else
             fprintf(stderr, "espalier config check: %s\n", error.text);
     }

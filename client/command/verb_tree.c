@@ -123,6 +123,8 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
             table_cell(&table, "%s: another node has this name", node->address);
         else if (!node->unreachable && node->age_s >= OLD_S)
             table_cell(&table, "%s: as it was %.0f s ago", node->address, node->age_s);
+        else if (!node->unreachable && node->loopback_only)
+            table_cell(&table, "%s: listens on loopback only", node->address);
         else if (!node->unreachable)
             table_cell(&table, "%s", node->address);
         else if (node->expected_s > 0)
@@ -154,6 +156,8 @@ static json_t *node_json(const struct esp_node *node)
                   node->draining, "unreachable", node->unreachable);
     if (value && node->expected_s > 0)
         json_object_set_new(value, "expected_s", json_real(node->expected_s));
+    if (value && node->loopback_only)
+        json_object_set_new(value, "loopback_only", json_true());
     if (value && node->left_out > 0)
         json_object_set_new(value, "left_out", json_integer((json_int_t)node->left_out));
     if (!value || node->role != ESP_ROLE_SERVER)

@@ -5,6 +5,8 @@
  */
 #include "sed/porter/porter_internal.h"
 
+#include "util/listen_at.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -109,35 +111,22 @@ static enum esp_status listen_local(struct porter *porter, const char *path, str
     return ESP_OK;
 }
 
-static bool listen_at(struct porter *porter, const struct addrinfo *at)
+static enum esp_status listen_tcp(struct porter *porter, const char *host, uint16_t wanted,
+                                  struct esp_error *error)
 {
     struct sockaddr_storage name;
     socklen_t size = sizeof name;
+    struct listen_at at;
     char port[8];
-    porter->tcp = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (porter->tcp < 0 || bind(porter->tcp, at->ai_addr, at->ai_addrlen) != 0 ||
-        listen(porter->tcp, SOMAXCONN) != 0 ||
-        getsockname(porter->tcp, (struct sockaddr *)&name, &size) != 0 ||
+    const char *shown = host && *host ? host : "any interface";
+    if (listen_at_find(host ? host : "", wanted, &at, error) != ESP_OK)
+        return error_prefix(error, "cannot listen for porters");
+    porter->tcp = listen_at_open(&at, SOMAXCONN);
+    if (porter->tcp < 0 || getsockname(porter->tcp, (struct sockaddr *)&name, &size) != 0 ||
         getnameinfo((const struct sockaddr *)&name, size, NULL, 0, port, sizeof port, NI_NUMERICSERV) != 0)
-        return false;
+        return error_errno(error, "cannot listen for porters on %s, port %u", shown, wanted);
     porter->port = (uint16_t)strtoul(port, NULL, 10);
-    return true;
-}
-
-static enum esp_status listen_tcp(struct porter *porter, const char *host, struct esp_error *error)
-{
-    const struct addrinfo wanted = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    struct addrinfo *found;
-    const char *name = host && *host ? host : NULL;
-    int why = getaddrinfo(name, "0", &wanted, &found);
-    if (why != 0)
-        return error_set(error, ESP_SYSTEM, "cannot listen for porters on %s: %s",
-                         name ? name : "any interface", gai_strerror(why));
-    bool listens = listen_at(porter, found);
-    freeaddrinfo(found);
-    return listens ? ESP_OK
-                   : error_errno(error, "cannot listen for porters on %s", name ? name : "any interface");
+    return ESP_OK;
 }
 
 static enum esp_status start(struct porter *porter, struct esp_error *error)
@@ -153,8 +142,9 @@ static enum esp_status start(struct porter *porter, struct esp_error *error)
 }
 
 /* `path`: NULL: it takes no orders. */
-static enum esp_status create(const char *path, const char *host, const struct porter_keeper *keeper,
-                              struct porter **result, struct esp_error *error)
+static enum esp_status create(const char *path, const char *host, uint16_t port,
+                              const struct porter_keeper *keeper, struct porter **result,
+                              struct esp_error *error)
 {
     struct porter *porter = calloc(1, sizeof *porter);
     if (!porter)
@@ -168,7 +158,7 @@ static enum esp_status create(const char *path, const char *host, const struct p
     if (status == ESP_OK && path)
         status = listen_local(porter, path, error);
     if (status == ESP_OK)
-        status = listen_tcp(porter, host, error);
+        status = listen_tcp(porter, host, port, error);
     if (status == ESP_OK)
         status = start(porter, error);
     if (status != ESP_OK)
@@ -181,13 +171,19 @@ static enum esp_status create(const char *path, const char *host, const struct p
 enum esp_status porter_create(const char *path, const char *host, struct porter **porter,
                               struct esp_error *error)
 {
-    return create(path, host, NULL, porter, error);
+    return create(path, host, 0, NULL, porter, error);
+}
+
+enum esp_status porter_create_at(const char *path, const char *host, uint16_t port, struct porter **porter,
+                                 struct esp_error *error)
+{
+    return create(path, host, port, NULL, porter, error);
 }
 
 enum esp_status porter_create_keeping(const struct porter_keeper *keeper, const char *host,
                                       struct porter **porter, struct esp_error *error)
 {
-    return create(NULL, host, keeper, porter, error);
+    return create(NULL, host, 0, keeper, porter, error);
 }
 
 uint16_t porter_port(const struct porter *porter)

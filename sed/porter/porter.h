@@ -28,6 +28,9 @@ struct porter;
  * is too long; ESP_SYSTEM. */
 enum esp_status porter_create(const char *path, const char *host, struct porter **porter,
                               struct esp_error *error);
+/* The same on that TCP port (0: any free one). ESP_SYSTEM with errno where the port is in use. */
+enum esp_status porter_create_at(const char *path, const char *host, uint16_t port, struct porter **porter,
+                                 struct esp_error *error);
 /* What a process keeps of data, piece by piece, to be read by whoever knows the name (struct porter_lenders),
  * and to be added to by its daemon (PORTER_KEEP). */
 struct porter_keeper {

@@ -46,6 +46,18 @@ static enum esp_status finish_connecting(int socket, int connect_ms, const struc
     return status == ESP_TIMEOUT ? error_set(error, ESP_UNREACHABLE, "it does not answer") : status;
 }
 
+static enum esp_status connect_to(const struct addrinfo *at, int connect_ms, const struct porter_end *end,
+                                  int *socket_, struct esp_error *error)
+{
+    *socket_ = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*socket_ < 0)
+        return error_set(error, ESP_UNREACHABLE, "cannot make a socket: %s", strerror(errno));
+    if (connect(*socket_, at->ai_addr, at->ai_addrlen) == 0)
+        return ESP_OK;
+    return errno == EINPROGRESS ? finish_connecting(*socket_, connect_ms, end, error)
+                                : error_set(error, ESP_UNREACHABLE, "%s", strerror(errno));
+}
+
 enum esp_status porter_connect(const char *host, uint16_t port, int connect_ms, const struct porter_end *end,
                                int *socket_, struct esp_error *error)
 {
@@ -57,13 +69,12 @@ enum esp_status porter_connect(const char *host, uint16_t port, int connect_ms, 
     int why = getaddrinfo(host, number, &wanted, &found);
     if (why != 0)
         return error_set(error, ESP_UNREACHABLE, "%s", gai_strerror(why));
-    enum esp_status status = ESP_OK;
-    *socket_ = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (*socket_ < 0)
-        status = error_errno(error, "cannot make a socket");
-    else if (connect(*socket_, found->ai_addr, found->ai_addrlen) != 0)
-        status = errno == EINPROGRESS ? finish_connecting(*socket_, connect_ms, end, error)
-                                      : error_set(error, ESP_UNREACHABLE, "%s", strerror(errno));
+    enum esp_status status = ESP_UNREACHABLE;
+    for (const struct addrinfo *at = found; at && status == ESP_UNREACHABLE; at = at->ai_next) {
+        if (*socket_ >= 0)
+            close(*socket_);
+        status = connect_to(at, connect_ms, end, socket_, error);
+    }
     freeaddrinfo(found);
     return status;
 }

@@ -30,16 +30,18 @@ enum esp_status porters_create(struct workers *ranks, struct porters **result, s
     return ESP_OK;
 }
 
-enum esp_status porters_listen(struct porters *porters, const char *host, struct esp_error *error)
+enum esp_status porters_listen(struct porters *porters, const char *host, uint16_t port,
+                               struct esp_error *error)
 {
     struct porter *own;
-    /* Room for the socket's name. */
-    enum esp_status status = folder_make(NULL, "porter", porters->folder, sizeof porters->folder - 2,
-                                         &porters->folder_lock, error);
+    enum esp_status status = ESP_OK;
+    if (!porters->folder[0]) /* room for the socket's name */
+        status = folder_make(NULL, "porter", porters->folder, sizeof porters->folder - 2,
+                             &porters->folder_lock, error);
     if (status != ESP_OK)
         return status;
     snprintf(porters->path, sizeof porters->path, "%.*s/p", PORTER_PATH - 3, porters->folder);
-    status = porter_create(porters->path, host, &own, error);
+    status = porter_create_at(porters->path, host, port, &own, error);
     if (status != ESP_OK)
         return status;
     pthread_mutex_lock(&porters->lock);

@@ -226,6 +226,10 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
     return status;
 }
 
+/* For so long a porter that gave nothing yet may be one that is being replaced. One that is not reached for
+ * longer has a port that is closed to this host, which is to be known at once. */
+#define REPLACED_MS 3000
+
 /* A rank that died, here or there, is replaced by its daemon's porter in a moment. */
 static bool has_lost_porter(const struct pull *pull, enum esp_status status, int64_t until_ns)
 {
@@ -236,7 +240,7 @@ static bool has_lost_porter(const struct pull *pull, enum esp_status status, int
  * that is not there any more then tells less than what it went in the middle of. */
 static enum esp_status fetch_from(struct pull *pull, const char *address, struct esp_error *error)
 {
-    const int64_t until_ns = clock_now_ns(&clock_system) + pull_ask_ms(pull) * NS_PER_MS;
+    int64_t until_ns = clock_now_ns(&clock_system) + REPLACED_MS * NS_PER_MS;
     char text[DATUM_TEXT];
     for (unsigned i = 0; i < REOPEN_MOST; i++) {
         struct esp_error why = {0};
@@ -247,6 +251,8 @@ static enum esp_status fetch_from(struct pull *pull, const char *address, struct
             return ESP_OK;
         if (i == 0 || pull->opened)
             *error = why;
+        if (atomic_load(&pull->arrived) != before)
+            until_ns = clock_now_ns(&clock_system) + pull_ask_ms(pull) * NS_PER_MS;
         const bool lost_porter = has_lost_porter(pull, status, until_ns);
         if (!transfer_may_go_on(status) || pull->stuck || atomic_load(&pull->stop) || status == ESP_TIMEOUT ||
             (atomic_load(&pull->arrived) == before && !lost_porter))

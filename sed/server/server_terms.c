@@ -52,6 +52,8 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
         !terms_add_integer(extensions, EXTENSION_EXPECTED, (uint64_t)(server->options.return_ns / NS_PER_MS),
                            arena))
         return false;
+    if (server->options.loopback_only && !extension_add(extensions, EXTENSION_LOOPBACK_ONLY, "", 0, arena))
+        return false;
     char trouble[MOST_TROUBLE];
     const char *const texts[] = {trouble};
     if (server_lacks_ranks(server, trouble, sizeof trouble) &&

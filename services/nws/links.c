@@ -5,6 +5,7 @@
 #include "core/forecast/surprise.h"
 #include "services/nws/probe.h"
 #include "services/nws/ring_files.h"
+#include "util/listen_at.h"
 #include "util/clock.h"
 #include "util/config.h"
 #include "util/hash.h"
@@ -443,7 +444,7 @@ void links_tell(struct links *links, struct outlook_page *page)
 
 /* ---- life ---- */
 
-/* "10.0.0.1:0" of "10.0.0.1:4780"; "" where there is to be no port. */
+/* "10.0.0.1:4880" of "10.0.0.1:4780"; "" where there is to be no port. */
 static void port_address(const struct links_options *options, char *address, size_t size)
 {
     char host[256] = "";
@@ -455,7 +456,21 @@ static void port_address(const struct links_options *options, char *address, siz
         return;
     if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0 || !*host)
         return; /* loopback would measure nothing */
-    snprintf(address, size, strchr(host, ':') ? "[%s]:0" : "%s:0", host);
+    listen_at_beside(options->listen, LINKS_PORT_OFFSET, address, size);
+}
+
+static enum esp_status open_port(const struct links_options *options, const char *address,
+                                 const struct probe_port_ops *ops, struct probe_port **port,
+                                 struct esp_error *error)
+{
+    const struct probe_tls *tls = options->tls.ca ? &options->tls : NULL;
+    char any[300];
+    enum esp_status status = probe_port_open(address, tls, ops, port, error);
+    if (status != ESP_SYSTEM || options->probe)
+        return status;
+    log_notice("links are measured at any free port: %s", error->text);
+    snprintf(any, sizeof any, "%.*s:0", (int)(strrchr(address, ':') - address), address);
+    return probe_port_open(any, tls, ops, port, error);
 }
 
 /* An agent's state_dir may not be there yet: others make it later. */
@@ -507,8 +522,7 @@ enum esp_status links_create(const struct links_options *options, struct links *
         links->name && (links->state_dir || !options->state_dir) && (links->ca || !options->tls.ca);
     enum esp_status status = whole ? ESP_OK : error_no_memory(error, "the links");
     if (status == ESP_OK && *address)
-        status =
-            probe_port_open(address, options->tls.ca ? &options->tls : NULL, &port_ops, &links->port, error);
+        status = open_port(options, address, &port_ops, &links->port, error);
     if (status == ESP_OK)
         *created = links;
     else

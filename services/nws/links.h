@@ -29,10 +29,14 @@ struct links_ops {
 };
 #define LINKS_DISTURBED_S 300
 
+#define LINKS_PORT_OFFSET 100
+
 struct links_options {
     const char *name;   /* of the node */
-    const char *listen; /* where the daemon is reached: the port is beside it */
-    const char *probe;  /* address of the port; NULL: a free one beside `listen`, none on loopback; "none" */
+    const char *listen; /* as the daemon's file has it: the port is beside it */
+    /* Address of the port, or "none". NULL: on the host of `listen`, LINKS_PORT_OFFSET beside its port, or
+     * any free one where that is in use or `listen` names none; none on loopback. */
+    const char *probe;
     const char *state_dir;     /* NULL: series are in memory only */
     int64_t every_ns;          /* between turns, at least */
     struct probe_tls tls;      /* of the daemon; all NULL: probes are plain HTTP */

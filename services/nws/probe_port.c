@@ -351,11 +351,22 @@ static struct MHD_Daemon *serve(struct probe_port *port, int fd)
                             MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_ARRAY, pem, MHD_OPTION_END);
 }
 
+/* All addresses of this machine are reached by its name. */
+static void name_host(char bound[HTTP_ADDRESS])
+{
+    char name[HTTP_ADDRESS - 12] = "localhost", port[12];
+    if (strncmp(bound, "[::]:", 5) != 0 && strncmp(bound, "0.0.0.0:", 8) != 0)
+        return;
+    snprintf(port, sizeof port, "%s", strrchr(bound, ':'));
+    gethostname(name, sizeof name - 1);
+    snprintf(bound, HTTP_ADDRESS, "%s%s", name, port);
+}
+
 enum esp_status probe_port_open(const char *address, const struct probe_tls *tls,
                                 const struct probe_port_ops *ops, struct probe_port **opened,
                                 struct esp_error *error)
 {
-    char bound[80];
+    char bound[HTTP_ADDRESS];
     int fd = -1;
     struct probe_port *port = calloc(1, sizeof *port);
     if (!port)
@@ -370,6 +381,7 @@ enum esp_status probe_port_open(const char *address, const struct probe_tls *tls
         release(port);
         return status;
     }
+    name_host(bound);
     snprintf(port->url, sizeof port->url, "%s://%s/%s", tls ? "https" : "http", bound, port->secret);
     if (!(port->daemon = serve(port, fd))) {
         close(fd);

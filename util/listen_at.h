@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a program listens that is to be reached at a host: all addresses that the host's name has on this
+ * machine. A name may have several (IPv4 and IPv6), or loopback addresses only ("127.0.1.1 node" in
+ * /etc/hosts, as Debian writes it).
+ */
+#ifndef UTIL_LISTEN_AT_H
+#define UTIL_LISTEN_AT_H
+
+#include "util/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define LISTEN_MOST 16 /* addresses of one name; further ones are left out */
+#define LISTEN_TEXT 80
+
+struct listen_at {
+    struct sockaddr_storage items[LISTEN_MOST]; /* with the port, each address once */
+    uint32_t n;
+    bool any; /* all addresses of this machine: [::] and 0.0.0.0 */
+};
+
+/* The addresses of "host", "[::1]" or "::1". "*" and "" stand for all addresses of this machine. Asks the
+ * resolver, and waits for it. ESP_SYSTEM: the name cannot be resolved. */
+enum esp_status listen_at_find(const char *host, uint16_t port, struct listen_at *at,
+                               struct esp_error *error);
+/* Whether all of them are addresses of loopback. */
+bool listen_at_is_loopback(const struct listen_at *at);
+/* "10.0.0.1" or "[::1]". */
+const char *listen_at_text(const struct sockaddr_storage *address, char text[LISTEN_TEXT]);
+/* A socket that listens at the first address where that works, of both families where `at` stands for all
+ * addresses; -1 with errno of the first failure. */
+int listen_at_open(const struct listen_at *at, int backlog);
+
+/* The address of a further port of a daemon with that `listen`: its host, and its port number plus `offset`.
+ * Port 0 (any free one) where `listen` names no port, or there is no such number; "" where it is no address.
+ */
+void listen_at_beside(const char *listen, unsigned offset, char *address, size_t size);
+
+#endif
