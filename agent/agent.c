@@ -294,9 +294,7 @@ enum esp_status agent_create(const struct agent_options *options, struct transpo
     agent->transport = transport;
     agent->clock = transport_clock(transport);
     agent->announce_ns = CLOCK_NEVER;
-    agent->placed_lines = (struct log_quota){.most = SESSION_LINES, .what = "small sessions placed"};
     agent->refused_lines = (struct log_quota){.most = SESSION_LINES, .what = "requests refused"};
-    agent->passed_lines = (struct log_quota){.most = SESSION_LINES, .what = "requests passed on"};
     random_seed(&agent->random, options->seed ^ options->incarnation);
     enum esp_status status = build(agent, options, error);
     struct endpoint *endpoint = NULL;

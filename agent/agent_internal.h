@@ -137,8 +137,7 @@ struct agent {
     struct duty duty; /* what it does on orders to itself */
     struct errand *errands, *shaping;
     uint64_t next_errand, generation; /* generation: changes of the tree below that were asked here */
-    struct log_quota placed_lines;    /* about small sessions, which come by the ten thousand */
-    struct log_quota refused_lines, passed_lines;
+    struct log_quota refused_lines;
     struct told_refusal refusals[REFUSALS]; /* the newest, in a ring */
     uint32_t next_refusal;
     struct refusals shared; /* nodes whose names others below another master agent have too */
@@ -297,7 +296,7 @@ uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena 
 /* And then, of a forecast, for who computes (EXTENSION_COMPUTED_BYS, the second one). */
 uint8_t *submit_tell_by(struct submit_reply *reply, uint32_t n, struct arena *arena);
 /* The line in the log that says where a session went. */
-void submit_log(struct agent *agent, const struct request *request, const struct submit_reply *reply);
+void submit_log(const struct request *request, const struct submit_reply *reply);
 /* Tells the children of placements that they have not heard of. */
 void submit_announce(struct agent *agent);
 /* Placements from above. */

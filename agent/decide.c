@@ -466,7 +466,7 @@ void decide_member(struct decision *decision, struct member *member)
     renew_check_score(agent, &decision->options[0].view);
     struct message *reply = make_reply(decision, request, most);
     if (reply)
-        submit_log(agent, request, &reply->submit_reply);
+        submit_log(request, &reply->submit_reply);
     histogram_add(&agent->counts.answered_s, (double)(agent_now(agent) - member->since_ns) / 1e9);
     if (reply)
         trace_note(&agent->duty.trace, &request->session, TRACE_CHOSEN, member->since_ns, agent_now(agent),

@@ -289,8 +289,8 @@ static void tell_passed(struct passing *passing, const char *peer, bool served)
         return;
     trace_note(&agent->duty.trace, session, served ? TRACE_PASSED : TRACE_VAINLY, passing->sent_ns, now_ns,
                peer);
-    if (log_quota_take(&agent->passed_lines, now_ns))
-        log_write(LOG_NOTICE_LEVEL, session_id_text(session, text),
+    if (log_wants(LOG_DEBUG_LEVEL))
+        log_write(LOG_DEBUG_LEVEL, session_id_text(session, text),
                   "passed on to the master agent at %s, which %s", peer,
                   served ? "has servers for it" : "has none for it either");
 }

@@ -258,12 +258,6 @@ void submit_announce(struct agent *agent)
     free(told);
 }
 
-/* A session that computes for long is always worth its line. */
-static bool may_log(struct agent *agent, bool small)
-{
-    return log_wants(LOG_NOTICE_LEVEL) && (!small || log_quota_take(&agent->placed_lines, agent_now(agent)));
-}
-
 void submit_on_place(struct agent *agent, const struct place *place)
 {
     struct told_server *told = malloc((place->n ? place->n : 1) * sizeof *told);
@@ -272,9 +266,9 @@ void submit_on_place(struct agent *agent, const struct place *place)
         struct knowledge_node *node = knowledge_find(agent->knowledge, place->items[i].server);
         if (!node)
             continue;
-        if (may_log(agent, place->items[i].seconds <= ESTIMATE_UNKNOWN_S)) {
+        if (log_wants(LOG_DEBUG_LEVEL)) {
             char text[SESSION_TEXT];
-            log_write(LOG_NOTICE_LEVEL, session_id_text(&place->items[i].session, text),
+            log_write(LOG_DEBUG_LEVEL, session_id_text(&place->items[i].session, text),
                       "placed on \"%s\": counted with %.3g s", node->name, place->items[i].seconds);
         }
         const int64_t now_ns = agent_now(agent);
@@ -383,13 +377,13 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     return message;
 }
 
-void submit_log(struct agent *agent, const struct request *request, const struct submit_reply *reply)
+void submit_log(const struct request *request, const struct submit_reply *reply)
 {
     char text[SESSION_TEXT];
     const struct candidate *first = &reply->candidates[0];
-    if (!may_log(agent, first->compute_s < SESSION_SMALL_S))
+    if (!log_wants(LOG_DEBUG_LEVEL))
         return;
-    log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
+    log_write(LOG_DEBUG_LEVEL, session_id_text(&request->session, text),
               "%s placed on \"%s\" of %u%s: queue %.3g s, transfer %.3g s, computation %.3g s",
               request->problem, first->server, reply->capable, reply->asked ? ", asked" : "", first->queue_s,
               first->transfer_s, first->compute_s);
@@ -474,7 +468,7 @@ static void serve(struct agent *agent, struct call *call, const struct submit *s
     histogram_add(&agent->counts.answered_s, (double)(agent_now(agent) - since_ns) / 1e9);
     trace_note(&agent->duty.trace, &request->session, TRACE_CHOSEN, since_ns, agent_now(agent),
                reply->submit_reply.candidates[0].server);
-    submit_log(agent, request, &reply->submit_reply);
+    submit_log(request, &reply->submit_reply);
     call_reply(call, reply);
 }
 

@@ -35,9 +35,9 @@ static void note_located(struct redirector *r, const struct locate *asked, const
     if (!asker_get(&asked->extensions, &first))
         return;
     trace_note(&r->duty.trace, &first, TRACE_SENT, now_ns, now_ns, best->child->name);
-    if (!log_quota_take(&r->located_lines, now_ns))
+    if (!log_wants(LOG_DEBUG_LEVEL))
         return;
-    log_write(LOG_NOTICE_LEVEL, session_id_text(&first, text), "and later ones sent to \"%s\" of %zu at %s",
+    log_write(LOG_DEBUG_LEVEL, session_id_text(&first, text), "and later ones sent to \"%s\" of %zu at %s",
               best->child->name, n, best->child->address);
 }
 

@@ -166,7 +166,6 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
     r->learned_ns =
         clock_now_ns(r->clock) +
         (options->learning_ms ? options->learning_ms + MEMBERSHIP_RETRY_MOST_MS : EXPECTED_MS) * NS_PER_MS;
-    r->located_lines = (struct log_quota){.most = SESSION_LINES, .what = "clients sent to master agents"};
     struct children_options children = {
         .name = r->name,
         .role = ROLE_REDIRECTOR,

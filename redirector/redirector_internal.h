@@ -46,7 +46,6 @@ struct redirector {
     struct duty duty;                   /* what it does on orders to itself */
     struct membership *no_tie;
     const struct clock *clock;
-    struct log_quota located_lines;
     int64_t sure_ns; /* two nodes of one name that are there for so long are two */
     struct told namesakes;
 };

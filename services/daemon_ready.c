@@ -33,7 +33,7 @@ bool daemon_node_health(struct daemon *daemon, char *text, size_t size)
         good = daemon->node.health(daemon->node.self, text, size);
     daemon_notes_tell(daemon, text, size);
     pthread_mutex_unlock(&daemon->lock);
-    return good;
+    return !daemon_disks_tell(daemon->settings, text, size) && good;
 }
 
 static bool daemon_health_page(void *self, char *text, size_t size)

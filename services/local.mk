@@ -64,7 +64,7 @@ services_libdaemon_a_SOURCES = \
 	services/daemon.c \
 	services/daemon.h \
 	services/daemon_again.c \
-	services/daemon_await.c \
+	services/daemon_await.c services/daemon_disks.c \
 	services/daemon_arguments.c \
 	services/daemon_internal.h \
 	services/daemon_lock.c \

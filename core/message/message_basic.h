@@ -61,9 +61,8 @@ struct session_id {
  * `text` has at least SESSION_TEXT bytes. */
 #define SESSION_TEXT 48
 const char *session_id_text(const struct session_id *session, char *text);
-/* A session that computes less is a small one: of them so many have log lines of their own in each second. */
-#define SESSION_SMALL_S 0.001
-#define SESSION_LINES   100
+/* In each second so many sessions that fail, and so many that are refused, have log lines of their own. */
+#define SESSION_LINES 5
 /* Compares client and sequence, not the secret. */
 bool session_id_equal(const struct session_id *a, const struct session_id *b);
 

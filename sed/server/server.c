@@ -317,7 +317,7 @@ enum esp_status server_create(const struct server_options *options, struct serve
         return error_no_memory(error, "a server");
     }
     server->shelf = shelf;
-    server->done_lines = (struct log_quota){.most = SESSION_LINES, .what = "small sessions done"};
+    server->failed_lines = (struct log_quota){.most = SESSION_LINES, .what = "sessions that failed"};
     enum esp_status status = set_options(server, options, error);
     if (status == ESP_OK)
         status = make_parts(server, error);

@@ -236,12 +236,9 @@ void server_admit(struct server *server)
 static void log_accepted(const struct server *server, const struct session *session)
 {
     char text[SESSION_TEXT];
-    /* Small calls end before a second line would tell more than the last one does. */
-    enum log_level level =
-        session->segment_bytes || session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
-    if (!log_wants(level))
+    if (!log_wants(LOG_DEBUG_LEVEL))
         return;
-    log_write(level, session_id_text(&session->id, text),
+    log_write(LOG_DEBUG_LEVEL, session_id_text(&session->id, text),
               "accepted: %s, %.3g flop, %.1f MiB, forecast %.3g s", session->problem->name,
               session->work_flop, (double)session->memory.bytes / MIB, session->forecast_s);
     (void)server;

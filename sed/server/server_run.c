@@ -98,13 +98,12 @@ static void started(struct server *server, struct session *session)
     session->state = SESSION_RUNNING;
     session->begun = true;
     server_load_started(server);
-    enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
     char grid[64] = "";
     if (is_on_ranks(session))
         snprintf(grid, sizeof grid, " on %u x %u ranks, blocks of %u", session->job.grid.rows,
                  session->job.grid.cols, session->job.grid.block);
-    if (log_wants(level))
-        log_write(level, session_id_text(&session->id, text), "started: %s by %s%s after %.3g s",
+    if (log_wants(LOG_DEBUG_LEVEL))
+        log_write(LOG_DEBUG_LEVEL, session_id_text(&session->id, text), "started: %s by %s%s after %.3g s",
                   session->problem->name, session->job.implementation->name, grid,
                   server_seconds(session->arrived_ns, session->started_ns));
     server_set_timer(server, session);
@@ -264,14 +263,16 @@ static void log_ended(struct server *server, const struct session *session)
 {
     char text[SESSION_TEXT];
     if (session->state != SESSION_DONE) {
+        if (!log_quota_take(&server->failed_lines, server_now(server)))
+            return;
         log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s: %s after %.3g s: %s",
                   session_state_name(session->state), session->problem->name,
                   server_seconds(session->arrived_ns, session->ended_ns), session->error.text);
         return;
     }
-    if (session->compute_s < SESSION_SMALL_S && !log_quota_take(&server->done_lines, server_now(server)))
+    if (!log_wants(LOG_DEBUG_LEVEL))
         return;
-    log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text),
+    log_write(LOG_DEBUG_LEVEL, session_id_text(&session->id, text),
               "done: %s computed %lld us (forecast %lld), waited %lld, received %lld, queued %lld%s%s",
               session->problem->name, microseconds(session->compute_s), microseconds(session->forecast_s),
               microseconds(server_seconds(session->arrived_ns, session->admitted_ns)),

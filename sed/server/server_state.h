@@ -217,7 +217,7 @@ struct server {
     bool ending;      /* it is to shut down, and nobody has said that it is not to come back */
     bool leaving;     /* it shuts down: sessions that it stops are not over */
     struct duty duty; /* on orders of administrators */
-    struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
+    struct log_quota failed_lines; /* about sessions that failed */
     bool draining;
 };
 

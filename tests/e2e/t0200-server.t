@@ -26,7 +26,7 @@ routine() { # routine NAME CALL [LINE]: a problem that calls the routine so
 } >problems/test.esp
 
 agent_for_clients
-server_below_agent sed S 'slots = 1' \
+server_below_agent sed S 'slots = 1' 'log_level = debug' \
     'orphan_lease = "1 s"' \
     "problems = { \"$work/problems\", \"$top_srcdir/problems/lapack\" }"
 sed=$(cat sed.address)

@@ -11,7 +11,7 @@ node() {
     {
         printf 'name = "%s"\nlisten = "127.0.0.1:0"\n' "$name"
         printf 'address_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' "$work" "$name" "$work" "$name"
-        printf '%s\n' "$@"
+        printf '%s\n' 'log_level = debug' "$@"
     } >"$name.conf"
     start "$name" "espalier-$kind" --foreground "$name.conf"
     eval "$name=\$(address_of $name.address)"

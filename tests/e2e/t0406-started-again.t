@@ -13,7 +13,7 @@ implementation sh
     command sh "-c" "echo begun >>{ledger}; until [ -e $work/go ]; do sleep 0.1; done; echo 1"
     stdout  j
 EOF
-agent_for_clients
+agent_for_clients 'log_level = debug'
 echo 'agent_patience = "4 s"' >>client.conf
 server_below_agent S S 'slots = 1' "problems = \"$work/gated.esp\""
 is_there() { espalier tree --json | grep -q '"name": "S"'; }

@@ -10,7 +10,7 @@ config() { # config NAME LINES...
     {
         printf 'name = "%s"\nlisten = "%s"\nstate_dir = "%s/%s"\n' "$name" "${listen:-127.0.0.1:0}" "$work" "$name"
         printf 'address_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' "$work" "$name" "$work" "$name"
-        printf '%s\n' "$@"
+        printf '%s\n' 'log_level = debug' "$@"
     } >"$name.conf"
 }
 run() { # run NAME KIND

@@ -12,9 +12,9 @@ mkdir problems
     printf 'problem nap "wait"\n    in int ms\n    out int slept\nimplementation c\n    c nap(ms, slept) in %s\n' "$library"
     printf 'problem fill "a large result"\n    in int n\n    out double x[n]\nimplementation c\n    c fill_slowly(n, x) in %s\n' "$library"
 } >problems/test.esp
-agent_for_clients 'heartbeat = "200 ms"'
-server_below_agent S S "problems = { \"$work/problems\" }"
-server_below_agent T T "problems = { \"$work/problems\" }"
+agent_for_clients 'heartbeat = "200 ms"' 'log_level = debug'
+server_below_agent S S 'log_level = debug' "problems = { \"$work/problems\" }"
+server_below_agent T T 'log_level = debug' "problems = { \"$work/problems\" }"
 two_servers() { [ "$(espalier tree | grep -c ' server ')" -eq 2 ]; }
 check "two servers are there" wait_until two_servers
 check_fails 2 "before there was a call, there is no last one" espalier trace

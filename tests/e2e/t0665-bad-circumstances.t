@@ -163,8 +163,12 @@ if mountpoint -q "$small"; then
     health() {
         curl -fsS --max-time 20 "$(grep -o 'http://.*' F.log | tail -1)/health"
     }
-    check "its health is good" health
-    check_says "and says so too" '^ok F: .*cannot write the address file' 'No space left'
+    check_fails 22 "its health is not good" health
+    page() {
+        curl -sS --max-time 20 "$(grep -o 'http://.*' F.log | tail -1)/health"
+    }
+    check "the page can be read" page
+    check_says "and says why" '^not ok F: .*cannot write the address file' 'the disk of state_dir .* is full'
     check "nothing is there" sh -c "! test -s $small/F.address"
     rm "$small/filling"
     check "when there is room, it is written" wait_until test -s "$small/F.address"

@@ -10,7 +10,7 @@ run() { # run NAME PROGRAM LINES...: the daemon, with these further lines in NAM
     {
         printf 'name = "%s"\nlisten = "127.0.0.1:0"\naddress_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' \
             "$name" "$work" "$name" "$work" "$name"
-        printf '%s\n' "$@"
+        printf '%s\n' 'log_level = debug' "$@"
     } >"$name.conf"
     start "$name" "$program" --foreground "$name.conf"
     address_of "$name.address" >/dev/null

@@ -21,7 +21,7 @@ implementation sh
     stdout k
 EOF
 sed 's/problem nap/problem doze/; s/sleep 0.5/sleep 0/' problems/nap.esp >doze.esp
-printf '%s\n' "problems = { \"$work/problems\" }" 'redirector { }' 'master "MA" { }' 'master "MB" { }' \
+printf '%s\n' "problems = { \"$work/problems\" }" 'redirector { }' 'master "MA" { log_level = debug }' 'master "MB" { }' \
     'server "S" { parent = "MA" slots = 1 }' 'server "T" { parent = "MB" slots = 1 problems = { "problems", "doze.esp" } }' >two.conf
 check "two master agents, with a server each" espalier up two.conf
 ESPALIER_CONFIG=$work/run/espalier/two/client.conf
