@@ -49,7 +49,8 @@ enum esp_status {
     ESP_SECURITY = 20,       /* TLS, certificate or permission */
     ESP_CONFIG = 21,         /* a configuration file or option is wrong */
     ESP_INTERNAL = 22,       /* a fault of Espalier itself: please report it */
-    ESP_BUSY = 23            /* what is needed is in use now: the same may succeed later */
+    ESP_BUSY = 23,           /* what is needed is in use now: the same may succeed later */
+    ESP_INACCURATE = 24      /* the routine returned a solution that does not solve its system */
 };
 
 /* The status and a text for people: what was expected, what was found, where. */

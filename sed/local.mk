@@ -101,6 +101,7 @@ sed_espalier_crd_SOURCES = \
 	sed/crd/crd_recurring.c \
 	sed/crd/crd_section.c \
 	sed/crd/crd_service.c \
+	sed/crd/crd_system.c \
 	sed/crd/crd_texts.c \
 	sed/crd/crd_time.c \
 	sed/crd/crd_values.c \

@@ -149,6 +149,7 @@ check-unit: unit-programs
 
 # What takes too long for each change. Tests look at the variable ESP_NIGHTLY.
 nightly_tests = tests/unit/test_many_workers
+nightly_tests += tests/e2e/t0840-solutions.t
 nightly_programs = tests/unit/test_many_workers
 .PHONY: nightly
 nightly: all $(nightly_programs) $(check_LIBRARIES) $(check_LTLIBRARIES)
@@ -635,6 +636,7 @@ e2e_tests += tests/e2e/t0620-forecast.t
 e2e_tests += tests/e2e/t0621-trace.t
 e2e_tests += tests/e2e/t0630-choice.t tests/e2e/t0632-weather.t
 e2e_tests += tests/e2e/t0511-sparse-states.t
+e2e_tests += tests/e2e/t0840-solutions.t
 e2e_tests += tests/e2e/t0521-plain-names.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \

@@ -30,6 +30,7 @@ static const char *const status_strings[] = {
     [ESP_CONFIG] = "wrong configuration",
     [ESP_INTERNAL] = "internal error",
     [ESP_BUSY] = "in use now",
+    [ESP_INACCURATE] = "the solution is wrong",
 };
 
 const char *esp_status_string(enum esp_status status)

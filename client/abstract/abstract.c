@@ -80,11 +80,11 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
 
 /* After a failure the next rule has its turn: when the rule says so and it was the computation that failed;
  * when nobody has the problem, or can take it now; or when what this one needs is too large (its arrays here,
- * or its memory there: another may do with less). */
+ * or its memory there: another may do with less); and when its solution is wrong. */
 static bool goes_on(const struct rule *rule, enum esp_status status)
 {
     return (rule->may_fail && status == ESP_FAILED) || abstract_is_missing(status) ||
-           status == ESP_NO_MEMORY || status == ESP_LIMIT;
+           status == ESP_NO_MEMORY || status == ESP_LIMIT || status == ESP_INACCURATE;
 }
 
 /* The newest failure is the error itself, so what was before it ends in front of it. */
@@ -115,6 +115,8 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
         enum esp_status status = abstract_check_room(run, rivals[i], first, &why);
         if (status == ESP_OK)
             status = do_rule(run, &rules[rivals[i]], first, &why);
+        if (status == ESP_OK)
+            status = abstract_check_solution(run, &why);
         if (status == ESP_OK)
             return ESP_OK;
         *error = why;

@@ -66,8 +66,10 @@ struct abstract_run {
     char weighed[600];             /* what rivals among the rules were expected to take; or "" */
     char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */
     enum esp_status passed_status; /* of the first of them */
-    bool lacked_memory;            /* one of them would have needed more memory than there is */
-    char at[CAP_NAME + 1];         /* the server of the newest step */
+    bool is_checked;               /* the solution of its system was looked at: */
+    double backward_error;
+    bool lacked_memory;    /* one of them would have needed more memory than there is */
+    char at[CAP_NAME + 1]; /* the server of the newest step */
     /* Owned: the server where the first step of each rule is to go, as that is clearly better for all of its
      * steps; "": where the agents say. NULL: nobody has looked. */
     char *planned[ABSTRACT_MAX_RULES];

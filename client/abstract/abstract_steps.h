@@ -101,6 +101,13 @@ bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const
                         struct values *values, size_t index);
 void abstract_fates_destroy(struct abstract_run *run);
 
+/* ---- client/abstract/abstract_solution.c ---- */
+
+/* After a rule of a problem that solves a system: ESP_INACCURATE when what it gave does not solve it. Ranks
+ * do not look at their solutions, and least squares may have had a square matrix. What lives on servers only
+ * is not looked at here. */
+enum esp_status abstract_check_solution(struct abstract_run *run, struct esp_error *error);
+
 /* ---- client/abstract/abstract_step.c ---- */
 
 /* The rows that the step's problem wants of the array, as far as the scalars known by name tell; else -1. */

@@ -6,6 +6,7 @@ client_libclient_a_SOURCES += \
 	client/abstract/abstract_fate.c \
 	client/abstract/abstract_matrix.c \
 	client/abstract/abstract_rivals.c \
+	client/abstract/abstract_solution.c \
 	client/abstract/abstract_step.c \
 	client/abstract/abstract_steps.h \
 	client/abstract/abstract_variables.c \

@@ -28,6 +28,7 @@ client_libclient_a_SOURCES += \
 	client/arguments/values_data.c \
 	client/arguments/values_function.c \
 	client/arguments/values_function.h \
+	client/arguments/values_halves.c \
 	client/arguments/values_packed.c \
 	client/arguments/values_random.c \
 	client/arguments/values_random.h \

@@ -9,6 +9,7 @@
 #include "client/arguments/values_random.h"
 #include "client/arguments/values_storage.h"
 #include "client/arguments/values_texts.h"
+#include "core/problem/problem_solves.h"
 #include "util/names.h"
 
 #include <stdio.h>
@@ -64,6 +65,16 @@ enum esp_status value_memory(struct values *values, size_t index, size_t bytes, 
     return ESP_OK;
 }
 
+/* The output that the description calls so in its equation: X of `solves A X = B giving X = B`. Least squares
+ * have other numbers behind the solution. */
+static int find_solution(const struct values *values, const char *name)
+{
+    const struct problem *problem = values->described->problems[0];
+    if (!problem->solves || problem->solves->fits || strcmp(problem->solves->unknown, name) != 0)
+        return -1;
+    return signature_find(values->problem, problem->arguments[problem->solves->solution].name);
+}
+
 /* Splits "name=value" and finds the argument. */
 static enum esp_status split_word(const struct values *values, const char *word, const char *wanted,
                                   size_t *index, const char **value, struct esp_error *error)
@@ -74,6 +85,8 @@ static enum esp_status split_word(const struct values *values, const char *word,
         return error_set(error, ESP_INVALID, "expected %s, found '%.80s'", wanted, word);
     snprintf(name, sizeof name, "%.*s", (int)(equal - word), word);
     int found = signature_find(values->problem, name);
+    if (found < 0 && *wanted == '-') /* of -o */
+        found = find_solution(values, name);
     if (found < 0) {
         const char *names[ESP_MAX_ARGUMENTS];
         size_t n = values->problem->n_arguments < ESP_MAX_ARGUMENTS ? values->problem->n_arguments
@@ -343,6 +356,8 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
                                  : values->slots[i].datum ? values_prepare_datum(values, i, error)
                                  : values->slots[i].given ? check_count(values, i, error)
                                                           : give_default(values, i, error);
+        if (status == ESP_OK)
+            status = values_check_halves(values, i, error);
         if (status != ESP_OK)
             return status;
         values->arguments[i].unwanted = values_is_left(values, i);

@@ -57,6 +57,10 @@ enum esp_status values_take_sparse(struct values *values, size_t index, const st
 enum esp_status values_layout(const struct values *values, size_t index, struct layout *layout,
                               struct esp_error *error);
 
+/* When sizes are known: of a symmetric or Hermitian matrix of which the problem reads one triangle, the other
+ * one agrees up to rounding, or is not there (zeros, NaN). ESP_INVALID names a pair that differs. */
+enum esp_status values_check_halves(const struct values *values, size_t index, struct esp_error *error);
+
 /* After that: matrices that were given in full become packed or banded. ESP_INVALID names an element that is
  * not zero and has no place. */
 enum esp_status values_pack(struct values *values, struct esp_error *error);

@@ -59,6 +59,7 @@ static const char *const status_names[] = {
     [ESP_STALE] = "ESP_STALE",
     [ESP_FAILED] = "ESP_FAILED",
     [ESP_CRASHED] = "ESP_CRASHED",
+    [ESP_INACCURATE] = "ESP_INACCURATE",
     [ESP_CANCELLED] = "ESP_CANCELLED",
     [ESP_PENDING] = "ESP_PENDING",
     [ESP_PROTOCOL] = "ESP_PROTOCOL",

@@ -5,6 +5,8 @@
 #ifndef CLIENT_COMMAND_SYSTEM_H
 #define CLIENT_COMMAND_SYSTEM_H
 
+#include "client/abstract/abstract.h"
+#include "client/arguments/values.h"
 #include "client/command/command.h"
 #include "core/matrix/matrix.h"
 #include "espalier.h"
@@ -22,8 +24,12 @@ struct system {
     char problem[300];           /* that solved it: "dcholmod", or several in their order */
     char title[256];
     struct esp_session_info *info; /* of the last call, or NULL */
-    bool is_single;                /* the problem computes with 32 bits */
-    double backward_error;
+    struct esp_problem *solver;    /* the problem that was asked to solve it, abstract or not */
+    struct values values;          /* its arguments */
+    struct abstract_run run;       /* of an abstract one */
+    uint64_t max_input;
+    double backward_error, tolerance; /* of the solution; the largest that counts as right */
+    double read_s, solve_s, check_s;  /* what the user waited for */
 };
 
 /* Reads A, and B or what stands for it; both become complex when one is. ESP_SYNTAX for files that are wrong
@@ -32,7 +38,8 @@ enum esp_status system_load(const struct command_line *command, struct system *s
                             struct esp_error *error);
 
 /* X by the problem that the command line names, else by what the platform's `solve` picks; where no server
- * has that, by ?gesv. Blocks; between initialize and finalize. */
+ * has that, by ?gesv. Blocks; between initialize and finalize. ESP_INVALID: the named problem solves no
+ * system, or none with this matrix. */
 enum esp_status system_solve(const struct command_line *command, struct system *system,
                              struct esp_error *error);
 

@@ -6,6 +6,7 @@
 #include "client/arguments/values_storage.h"
 #include "client/command/values.h"
 #include "client/command/waiting.h"
+#include "util/clock.h"
 
 #include <string.h>
 
@@ -42,11 +43,10 @@ static enum esp_status check_finite(const char *path, const struct matrix *matri
                      path, (long long)row + 1, (long long)col + 1);
 }
 
-static enum esp_status load_a(const char *path, bool dense, const struct matrix_reading *reading,
-                              struct system *system, struct esp_error *error)
+static enum esp_status load_a(const char *path, const struct matrix_reading *reading, struct system *system,
+                              struct esp_error *error)
 {
-    enum esp_status status = dense ? matrix_load_dense(path, reading, &system->file, error)
-                                   : matrix_load(path, reading, &system->file, error);
+    enum esp_status status = matrix_load(path, reading, &system->file, error);
     if (status != ESP_OK)
         return values_too_large(status, error);
     const struct matrix *a = &system->file.matrix;
@@ -110,13 +110,14 @@ static enum esp_status load_b(const struct command_line *command, const struct m
 enum esp_status system_load(const struct command_line *command, struct system *system,
                             struct esp_error *error)
 {
-    const bool dense = command_option_value(command, "problem") != NULL; /* it takes A with all its zeros */
+    const int64_t begun_ns = clock_now_ns(&clock_system);
     struct matrix_reading reading;
     enum esp_status status = values_reading(command, &reading, error);
     if (status != ESP_OK)
         return status;
+    system->max_input = reading.max_bytes;
     waiting_begin(command->verb->name, command->operands[0]);
-    status = load_a(command->operands[0], dense, &reading, system, error);
+    status = load_a(command->operands[0], &reading, system, error);
     waiting_end();
     if (status != ESP_OK)
         return status;
@@ -124,6 +125,7 @@ enum esp_status system_load(const struct command_line *command, struct system *s
         waiting_begin(command->verb->name, command->operands[1]);
     status = load_b(command, &reading, system, error);
     waiting_end();
+    system->read_s = (double)(clock_now_ns(&clock_system) - begun_ns) / 1e9;
     return status;
 }
 
@@ -133,4 +135,7 @@ void system_clear(struct system *system)
     matrix_clear(&system->b);
     matrix_clear(&system->x);
     esp_session_info_free(system->info);
+    abstract_close(&system->run);
+    values_clear(&system->values);
+    esp_problem_free(system->solver);
 }

@@ -6,9 +6,11 @@
 
 #include "client/arguments/values_storage.h"
 #include "client/command/session.h"
+#include "client/command/steps_view.h"
 #include "client/command/system.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
+#include "util/clock.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -39,17 +41,48 @@ static void print_system(const struct command_line *command, const struct system
     fflush(system->people);
 }
 
-static void print_solution(const struct system *system, const char *output)
+/* The sessions that made the solution, in their order. */
+static uint32_t sessions_of(const struct system *system,
+                            const struct esp_session_info *infos[ABSTRACT_MAX_STEPS])
 {
+    uint32_t n = system->run.problem ? abstract_infos(&system->run, infos) : 0;
+    if (system->info && n < ABSTRACT_MAX_STEPS)
+        infos[n++] = system->info;
+    return n;
+}
+
+/* -v: the rule that was taken, what was weighed, and each step. */
+static void print_way(const struct system *system)
+{
+    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
+    const uint32_t n = sessions_of(system, infos);
+    if (*system->run.rule)
+        fprintf(system->people, "Rule      %s\n", system->run.rule);
+    if (*system->run.weighed)
+        fprintf(system->people, "Weighed   %s\n", system->run.weighed);
+    steps_print(infos, n, system->people);
+}
+
+static void print_solution(const struct system *system, bool verbose, const char *output)
+{
+    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
+    const uint32_t n = sessions_of(system, infos);
+    char text[4][QUANTITY_TEXT];
     if (*system->note)
         fprintf(system->people, "%s: solved with %s instead\n", system->note, system->problem);
     fprintf(system->people, "Problem   %s: %s\n", system->problem, system->title);
-    if (system->info)
+    if (verbose)
+        print_way(system);
+    else if (system->info)
         session_print(system->info, system->people);
-    if (system->info)
-        session_print_note(system->info, "espalier solve");
+    for (uint32_t i = 0; i < n; i++)
+        session_print_note(infos[i], "espalier solve");
     fprintf(system->people, "Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n",
             system->backward_error);
+    fprintf(system->people, "Elapsed   %s: reading %s, solving %s, checking %s\n",
+            quantity_seconds(system->read_s + system->solve_s + system->check_s, text[0]),
+            quantity_seconds(system->read_s, text[1]), quantity_seconds(system->solve_s, text[2]),
+            quantity_seconds(system->check_s, text[3]));
     if (output) {
         if (strcmp(output, "-") != 0)
             printf("X         %lld x %lld, written to %s\n", (long long)system->x.rows,
@@ -66,17 +99,30 @@ static const char *rhs_word(const struct command_line *command, const struct sys
     return system->rhs == RHS_FILE ? command->operands[1] : system->rhs == RHS_OWN ? "own" : "ones";
 }
 
+/* The first note of a session; "" when there is none. */
+static const char *warning_of(const struct esp_session_info *const *infos, uint32_t n)
+{
+    const char *warning = "";
+    for (uint32_t i = 0; i < n && !*warning; i++)
+        warning = session_note(infos[i]);
+    return warning;
+}
+
 static json_t *solution_json(const struct command_line *command, const struct system *system,
                              const char *output)
 {
-    json_t *value = json_pack(
-        "{s:o, s:o, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:s}", "A", command_json_text(command->operands[0]),
-        "B", command_json_text(rhs_word(command, system)), "n", (json_int_t)system->x.rows, "nrhs",
-        (json_int_t)system->x.cols, "problem", system->problem, "instead_of",
-        *system->instead ? system->instead : NULL, "instead_why",
-        *system->instead ? status_json(system->instead_why) : json_null(), "session",
-        system->info ? session_json(system->info) : json_null(), "backward_error",
-        command_json_real(system->backward_error), "warning", system->info ? session_note(system->info) : "");
+    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
+    const uint32_t n = sessions_of(system, infos);
+    json_t *value =
+        json_pack("{s:o, s:o, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:f, s:s, s:s, s:s, s:o}", "A",
+                  command_json_text(command->operands[0]), "B", command_json_text(rhs_word(command, system)),
+                  "n", (json_int_t)system->x.rows, "nrhs", (json_int_t)system->x.cols, "problem",
+                  system->problem, "instead_of", *system->instead ? system->instead : NULL, "instead_why",
+                  *system->instead ? status_json(system->instead_why) : json_null(), "session",
+                  system->info ? session_json(system->info) : json_null(), "backward_error",
+                  command_json_real(system->backward_error), "elapsed_s",
+                  system->read_s + system->solve_s + system->check_s, "warning", warning_of(infos, n), "rule",
+                  system->run.rule, "weighed", system->run.weighed, "steps", steps_json(infos, n));
     if (value && output)
         json_object_set_new(value, "output", command_json_text(output));
     else if (value)
@@ -93,18 +139,23 @@ static enum esp_status save_solution(const struct command_line *command, const s
     return status == ESP_OK ? matrix_save(path, &file, format, error) : status;
 }
 
-/* ESP_FAILED: X does not solve the system. NaN is larger than what is expected, too. */
+/* ESP_INACCURATE: X does not solve the system. NaN is larger than what is expected, too. */
 static enum esp_status check_solution(struct system *system, struct esp_error *error)
 {
-    const double n = (double)system->x.rows;
-    const double most = system->is_single ? 1e-4 + 4 * n * (double)FLT_EPSILON : 1e-10 + 4 * n * DBL_EPSILON;
-    enum esp_status status =
-        matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error, error);
-    if (status != ESP_OK || system->backward_error <= most)
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    const struct abstract_run *run = &system->run;
+    enum esp_status status = ESP_OK;
+    if (run->problem && run->is_checked)
+        system->backward_error = run->backward_error;
+    else
+        status = matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
+                                       error);
+    system->check_s = (double)(clock_now_ns(&clock_system) - begun_ns) / 1e9;
+    if (status != ESP_OK || system->backward_error <= system->tolerance)
         return status;
-    return error_set(error, ESP_FAILED,
+    return error_set(error, ESP_INACCURATE,
                      "%s: X does not solve the system: its backward error is %.2g, expected at most %.2g",
-                     system->problem, system->backward_error, most);
+                     system->problem, system->backward_error, system->tolerance);
 }
 
 static enum exit_code report(const struct command_line *command, struct system *system)
@@ -117,7 +168,7 @@ static enum exit_code report(const struct command_line *command, struct system *
         return command_fail(command, &error);
     if (command->json)
         return command_json(solution_json(command, system, output));
-    print_solution(system, output);
+    print_solution(system, command_option_value(command, "verbose") != NULL, output);
     return command_flush();
 }
 
@@ -147,7 +198,10 @@ static enum exit_code solve_and_report(const struct command_line *command, struc
     enum exit_code code = EXIT_DONE;
     if (!command->json)
         print_system(command, system);
-    if (system_solve(command, system, &error) != ESP_OK)
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    enum esp_status status = system_solve(command, system, &error);
+    system->solve_s = (double)(clock_now_ns(&clock_system) - begun_ns) / 1e9;
+    if (status != ESP_OK)
         code = error.status == ESP_NOT_FOUND ? (command_fail(command, &error), EXIT_UNREACHABLE)
                                              : command_fail(command, &error);
     else

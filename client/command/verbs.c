@@ -134,9 +134,9 @@ static const struct command_option sweep_options[] = {
 static const struct command_option solve_options[] = {
     {'o', "output", "FILE", "write X to a file ('-': standard output)"},
     {'f', "format", "FORMAT", "of that file: mtx, npy, rb, hb, octave, csv (else: by its ending)"},
-    {'s', "server", "NAME", "only on this server"},
     {'P', "problem", "NAME", "the problem to call (else: by the properties of A)"},
     {0, "own-rhs", NULL, "the right-hand side that A's own Harwell-Boeing file brings"},
+    {'v', "verbose", NULL, "also show the rule, what was weighed, and each step"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option calibrate_options[] = {
@@ -255,7 +255,7 @@ const struct verb command_verbs[] = {
      "it is picked as 'espalier call solve' does, by what A is: sparse, banded, triangular, symmetric,\n"
      "positive definite (complex: zsolve). The candidates with their forecasts, the server chosen, forecast\n"
      "and actual times and the normwise backward error are shown.",
-     solve_options, WITH_INPUT | WITH_PLATFORM, 1, 2, verb_solve},
+     solve_options, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, 2, verb_solve},
     {"call", "PROBLEM [NAME=VALUE]...", "Call any problem of the platform",
      "Values follow the problem's description ('espalier problems PROBLEM' shows it):\n"
      "  n=3  alpha=1.5  z=1+2i  uplo=U  numbers and letters\n"

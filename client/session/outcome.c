@@ -26,6 +26,7 @@ grpc_error_t outcome_code(enum esp_status status)
     case ESP_INVALID:
     case ESP_FAILED:
     case ESP_CRASHED:
+    case ESP_INACCURATE:
     case ESP_CANCELLED:
     case ESP_TIMEOUT:
     case ESP_NOT_FOUND: /* a file that is an argument */

@@ -41,6 +41,8 @@ core_libcore_a_SOURCES += \
 	core/problem/problem_parse.c \
 	core/problem/problem_parser.h \
 	core/problem/problem_section.c \
+	core/problem/problem_solves.c \
+	core/problem/problem_solves.h \
 	core/problem/problem_source.c \
 	core/problem/problem_spelling.c \
 	core/problem/problem_storage.c \

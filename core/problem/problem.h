@@ -111,6 +111,8 @@ struct argument {
         *unread; /* of an inout array: when the routine does not read it, and sets all of it; or NULL */
     struct expr *index_of;          /* of an input array of integers: each is from 1 to this; or NULL */
     bool index_signed;              /* ... or from -1 to minus this */
+    struct expr *triangle;          /* of a matrix: 'U' or 'L', the triangle that is read; NULL: both are */
+    struct expr *unit;              /* of such a matrix: 'U' when its diagonal is taken to be 1; or NULL */
     const struct problem *callback; /* TYPE_CALLBACK: its signature, without implementations */
     bool callback_returns;          /* the last argument of that is what the function returns */
     unsigned line;
@@ -225,6 +227,7 @@ static inline const char *implementation_way(const struct implementation *implem
 }
 
 struct abstract;
+struct solves;
 
 struct problem {
     const char *name;  /* dgesv */
@@ -235,10 +238,11 @@ struct problem {
     uint32_t n_arguments;
     struct precondition *preconditions;
     uint32_t n_preconditions;
-    struct expr *work;   /* floating point operations, or NULL */
-    struct expr *memory; /* bytes needed beyond the arguments, or NULL */
-    bool idempotent;     /* a repetition is harmless */
-    bool checkpoint;     /* its routine saves its state, and goes on from there when it is called again */
+    struct expr *work;           /* floating point operations, or NULL */
+    struct expr *memory;         /* bytes needed beyond the arguments, or NULL */
+    const struct solves *solves; /* its equation (core/problem/problem_solves.h), or NULL */
+    bool idempotent;             /* a repetition is harmless */
+    bool checkpoint; /* its routine saves its state, and goes on from there when it is called again */
     struct implementation *implementations;
     uint32_t n_implementations;
     const struct abstract *abstract; /* its rules (core/problem/abstract.h) when it is abstract, else NULL */

@@ -107,6 +107,7 @@ static bool read_problem(struct parser *parser)
     parser->implementation = NULL;
     parser->abstract = NULL;
     parser->pending = NULL;
+    parser->solves = NULL;
     parser->text_length = 0;
     parser->last_pending = &parser->pending;
     memset(parser->clause_line, 0, sizeof parser->clause_line);
@@ -279,6 +280,16 @@ static bool read_require(struct parser *parser)
     return true;
 }
 
+static bool read_solves(struct parser *parser)
+{
+    return parser_solves(parser, false);
+}
+
+static bool read_fits(struct parser *parser)
+{
+    return parser_solves(parser, true);
+}
+
 static bool read_fortran(struct parser *parser)
 {
     return parser_call(parser, CONVENTION_FORTRAN);
@@ -317,6 +328,8 @@ static const struct clause clauses[] = {
     {"inout", PART_SIGNATURE, false, read_inout},
     {"callback", PART_SIGNATURE, false, parser_callback},
     {"require", PART_SIGNATURE, false, read_require},
+    {"solves", PART_SIGNATURE, true, read_solves},
+    {"fits", PART_SIGNATURE, true, read_fits},
     {"work", PART_SIGNATURE, false, read_work},
     {"memory", PART_SIGNATURE, true, read_memory},
     {"idempotent", PART_SIGNATURE, true, read_idempotent},
@@ -382,8 +395,8 @@ static bool check_checkpoint(struct parser *parser)
 static bool end_signature(struct parser *parser)
 {
     return keep_description(parser) && parser_resolve_pending(parser) && parser_check_arguments(parser) &&
-           parser_check_constants(parser) && parser_check_abstract(parser) && check_checkpoint(parser) &&
-           parser_write_source(parser);
+           parser_check_solves(parser) && parser_check_constants(parser) && parser_check_abstract(parser) &&
+           check_checkpoint(parser) && parser_write_source(parser);
 }
 
 bool parser_end_problem(struct parser *parser)

@@ -62,6 +62,11 @@ struct parser {
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
     /* Where names stand whose mistakes are found when the problem is complete. */
     uint32_t problem_offset, implementation_offset, checkpoint_offset;
+    struct {
+        const char *matrix, *rhs, *solution, *transposed; /* names until all arguments are declared */
+        uint32_t offset;
+    } roles;
+    struct solves *solves; /* the equation of the problem, or NULL */
     struct precondition preconditions[MAX_PRECONDITIONS];
     struct implementation implementations[MAX_IMPLEMENTATIONS];
 
@@ -143,13 +148,18 @@ bool parser_argument_text(struct parser *parser, struct argument *argument);
 /* callback [TYPE] NAME(in TYPE name, ...) "text"; the lexer stands behind the keyword. */
 bool parser_callback(struct parser *parser);
 
-/* packed, banded, csc, csr, index, signed-index, count or unread behind the dimensions, when the lexer stands
- * on one of these words. */
+/* packed, banded, csc, csr, index, signed-index, count, unread or triangle behind the dimensions, when the
+ * lexer stands on one of these words. */
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found);
 bool parser_check_storage(struct parser *parser, uint32_t index);
 /* The words that parser_storage() knows. */
 extern const char *const parser_storage_words[];
-#define N_STORAGE_WORDS 8
+#define N_STORAGE_WORDS 9
+
+/* A X = B [giving X = NAME] [transposed NAME] [within EXPRESSION] [where EXPRESSION], behind `solves` or
+ * `fits` (problem_solves.c); and its check, when all arguments are declared. */
+bool parser_solves(struct parser *parser, bool fits);
+bool parser_check_solves(struct parser *parser);
 
 /* implementation NAME / [result =] symbol(parameters) in library / error condition "message";
  * the lexer stands behind the keyword. */

@@ -4,6 +4,7 @@
  */
 #include "core/problem/abstract.h"
 #include "core/problem/problem_parser.h"
+#include "core/problem/problem_solves.h"
 #include "core/problem/section.h"
 
 #include <string.h>
@@ -100,6 +101,15 @@ static void write_argument(struct text *text, const struct problem *problem, con
     }
     if (argument->unread)
         text_printf(text, " unread(%s)", expr_text(argument->unread));
+    if (argument->triangle) {
+        text_put(text, " triangle(");
+        expr_write(argument->triangle, text);
+        if (argument->unit) {
+            text_put(text, ", ");
+            expr_write(argument->unit, text);
+        }
+        text_put(text, ")");
+    }
     if (argument->initial) {
         text_put(text, " = ");
         expr_write(argument->initial, text);
@@ -154,6 +164,7 @@ static void write_problem(struct text *text, const struct problem *problem)
     }
     for (uint32_t i = 0; i < problem->n_preconditions; i++)
         write_precondition(text, &problem->preconditions[i]);
+    solves_write(problem, text);
     write_expression(text, "work", problem->work);
     write_expression(text, "memory", problem->memory);
     if (!problem->idempotent)

@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-const char *const parser_storage_words[N_STORAGE_WORDS] = {"packed", "banded",       "csc",   "csr",
-                                                           "index",  "signed-index", "count", "unread"};
+const char *const parser_storage_words[N_STORAGE_WORDS] = {
+    "packed", "banded", "csc", "csr", "index", "signed-index", "count", "unread", "triangle"};
+enum { WORD_INDEX = 4, WORD_SIGNED_INDEX, WORD_COUNT, WORD_UNREAD, WORD_TRIANGLE };
 
 const char *storage_name(enum storage storage)
 {
@@ -114,6 +115,24 @@ static bool read_unread(struct parser *parser, struct argument *argument, uint32
            lexer_take_symbol(lexer, ')', "an operator or ')'");
 }
 
+/* triangle(uplo) or triangle(uplo, diag) */
+static bool read_triangle(struct parser *parser, struct argument *argument, uint32_t offset)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (argument->n_dims != 2 || !argument_is_input(argument))
+        return lexer_fail(lexer, offset,
+                          "only a matrix (two dimensions) that goes in is read by one triangle");
+    if (argument->triangle)
+        return lexer_fail(lexer, offset, "the triangle was given already");
+    if (!lexer_take_symbol(lexer, '(', "'(' and which triangle is read") ||
+        !parser_expression(parser, USAGE_DIMENSION, &argument->triangle))
+        return false;
+    if (lexer_at_symbol(lexer, ',') &&
+        (!lexer_advance(lexer) || !parser_expression(parser, USAGE_DIMENSION, &argument->unit)))
+        return false;
+    return lexer_take_symbol(lexer, ')', "an operator, ',' or ')'");
+}
+
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found)
 {
     struct lexer *lexer = &parser->lexer;
@@ -127,12 +146,14 @@ bool parser_storage(struct parser *parser, struct argument *argument, bool *foun
     if (!lexer_advance(lexer))
         return false;
     enum storage storage = (enum storage)(STORAGE_PACKED + word);
-    if (word + 1 == N_STORAGE_WORDS)
+    if (word == WORD_TRIANGLE)
+        return read_triangle(parser, argument, offset);
+    if (word == WORD_UNREAD)
         return read_unread(parser, argument, offset);
-    if (word + 2 == N_STORAGE_WORDS)
+    if (word == WORD_COUNT)
         return read_count(parser, argument, offset);
-    if (word + 4 >= N_STORAGE_WORDS)
-        return read_index(parser, argument, word + 3 == N_STORAGE_WORDS, offset);
+    if (word == WORD_INDEX || word == WORD_SIGNED_INDEX)
+        return read_index(parser, argument, word == WORD_SIGNED_INDEX, offset);
     if (argument->n_dims != 2)
         return lexer_fail(lexer, offset, "only a matrix (two dimensions) can be %s",
                           parser_storage_words[word]);

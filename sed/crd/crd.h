@@ -136,6 +136,27 @@ void query_begin(const struct ring_job *job, void **operands);
 enum esp_status query_end(const struct ring_job *job, void **operands, struct areas *areas,
                           struct esp_error *error);
 
+/* ---- whether a solution solves its system (crd_system.c) ----
+ * The residual is seen through random signs, so that a matrix which the routine overwrites need not be
+ * copied: for a vector v of signs, v'(B - A X) = v'B - (A'v)'X, of which v'B and A'v are formed before the
+ * call. (R. Freivalds, Probabilistic machines can use less running time, IFIP Congress 1977.) */
+
+#define SYSTEM_LOOKS 2 /* vectors of signs */
+
+struct system_look {
+    bool looks;
+    double *seen;   /* owned: for each vector of signs A'v, then v'B, in complex numbers */
+    double norm;    /* of the matrix, by rows; times 2^-scale */
+    int scale;      /* the matrix is taken times 2^-scale, so that nothing overflows */
+    double *b_norm; /* of each right-hand side; in the memory of `seen` */
+};
+
+/* Before the call: what the matrix and the right-hand sides are like. Without memory nobody looks. */
+void system_look_begin(const struct ring_job *job, void *const *operands, struct system_look *look);
+/* After it: whether the solution is wrong; *backward_error is NaN when it is not finite. Frees. */
+bool system_look_end(const struct ring_job *job, void *const *operands, struct system_look *look,
+                     double *backward_error);
+
 /* ---- arrays of which only a section came (crd_section.c) ---- */
 
 /* Gives each its memory, as areas, and puts the elements that came to their places. memory[i] is that of

@@ -90,6 +90,8 @@ static enum esp_status write_job(struct ring *ring, const struct job *job, struc
     ring->job.timed = job->timed;
     ring->job.n_areas = 0;
     ring->job.n_queries = ring->job.n_callbacks = 0;
+    ring->job.system.wanted = 0;
+    ring->answer.is_wrong = 0;
     ring->job.n_sections = 0;
     ring->job.n_texts = 0;
     ring->job.n_parts = 0;
@@ -108,6 +110,7 @@ static enum esp_status write_job(struct ring *ring, const struct job *job, struc
         status = handoff_put_parameters(&writer);
         if (status == ESP_OK)
             status = handoff_put_result(&writer);
+        handoff_put_system(&writer);
         handoff->has_texts = ring->job.n_texts > 0;
         if (status == ESP_OK)
             end_arena(ring, handoff);

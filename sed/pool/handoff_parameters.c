@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/pool/handoff_judge.h"
 #include "sed/pool/handoff_write.h"
+#include "core/problem/problem_solves.h"
 
 #include <string.h>
 
@@ -214,6 +215,51 @@ enum esp_status handoff_put_parameters(struct writer *writer)
                 .place = OPERAND_NUMBER};
     }
     return ESP_OK;
+}
+
+/* The parameter that passes that argument itself. */
+static bool passing(const struct implementation *implementation, uint32_t argument, uint32_t *parameter)
+{
+    for (*parameter = 0; *parameter < implementation->n_parameters; ++*parameter)
+        if (implementation->parameters[*parameter].kind == PARAMETER_ARGUMENT &&
+            implementation->parameters[*parameter].argument == argument)
+            return true;
+    return false;
+}
+
+/* Ranks have parts of the arrays only, and columns that lie apart are in memory of the server's. */
+void handoff_put_system(struct writer *writer)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct problem *problem = job->problem;
+    const struct implementation *implementation = job->implementation;
+    const struct solves *solves = problem->solves;
+    struct ring_system *system = &writer->ring->job.system;
+    if (!solves || implementation_is_parallel(implementation) ||
+        !solves_shape(problem, job->scope, &system->shape))
+        return;
+    const struct argument *matrix = &problem->arguments[solves->matrix];
+    const uint32_t arrays[] = {solves->matrix, solves->rhs, solves->solution};
+    for (unsigned i = 0; i < 3; i++)
+        if (problem->arguments[arrays[i]].type != matrix->type ||
+            implementation_leads(implementation, arrays[i]) ||
+            (problem->arguments[arrays[i]].properties & PROPERTY_ROW_MAJOR))
+            return;
+    if (!passing(implementation, solves->matrix, &system->matrix) ||
+        !passing(implementation, solves->rhs, &system->rhs) ||
+        !passing(implementation, solves->solution, &system->solution))
+        return;
+    if (matrix->storage >= STORAGE_CSC && (!passing(implementation, matrix->pointers, &system->pointers) ||
+                                           !passing(implementation, matrix->indices, &system->indices)))
+        return;
+    if (matrix->storage >= STORAGE_CSC) {
+        system->pointer_type = (uint8_t)problem->arguments[matrix->pointers].type;
+        system->index_type = (uint8_t)problem->arguments[matrix->indices].type;
+    }
+    system->type = (uint8_t)matrix->type;
+    system->base = (uint8_t)matrix->base;
+    system->fits = solves->fits;
+    system->wanted = 1;
 }
 
 enum esp_status handoff_put_result(struct writer *writer)

@@ -4,6 +4,9 @@
  */
 #include "sed/pool/handoff_judge.h"
 
+#include "core/problem/problem_solves.h"
+
+#include <math.h>
 #include <signal.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -205,14 +208,39 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
         append_stderr(answer, end);
 }
 
+/* After the clauses of the description: a routine's own words say more. */
+static void judge_solution(const struct ring_answer *answer, const struct handoff *handoff,
+                           struct job_end *end)
+{
+    const struct problem *problem = handoff->job.problem;
+    struct system_shape shape;
+    if (!answer->is_wrong || !problem->solves || !solves_shape(problem, handoff->job.scope, &shape))
+        return;
+    const char *solution = problem->arguments[problem->solves->solution].name;
+    if (isnan(answer->backward_error))
+        error_set(
+            &end->error, ESP_INACCURATE,
+            "%s: the solution %s has elements that are not finite numbers, though all of the system are: "
+            "it is too large for the type, or the matrix is singular",
+            problem->name, solution);
+    else
+        error_set(
+            &end->error, ESP_INACCURATE,
+            "%s: the solution %s does not solve the system: its backward error is %.2g, expected at most "
+            "%.2g",
+            problem->name, solution, answer->backward_error, shape.tolerance);
+}
+
 static void read_returned(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
     bool succeeds;
     handoff_describe_overrun(ring, handoff, end);
     if (end->error.status == ESP_OK)
         judge_results(ring, handoff, end, &succeeds);
+    if (end->error.status == ESP_OK)
+        judge_solution(&ring->answer, handoff, end);
     /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */
-    if (end->error.status == ESP_OK || end->error.status == ESP_FAILED)
+    if (end->error.status == ESP_OK || end->error.status == ESP_FAILED || end->error.status == ESP_INACCURATE)
         copy_outputs(ring, handoff);
 }
 

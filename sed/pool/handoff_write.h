@@ -63,6 +63,9 @@ enum esp_status handoff_put_texts(struct writer *writer, const struct call_param
 enum esp_status handoff_put_parameters(struct writer *writer);
 enum esp_status handoff_put_result(struct writer *writer);
 
+/* The equation of the problem, if the call solves one that the worker can look at. */
+void handoff_put_system(struct writer *writer);
+
 /* What a parameter of a parallel implementation is on a rank; *found false: what it is elsewhere too. */
 enum esp_status handoff_put_part(struct writer *writer, const struct call_parameter *parameter,
                                  struct ring_operand *operand, bool *found);

@@ -23,6 +23,7 @@
 #define SED_RING_H
 
 #include "core/problem/problem_parallel.h"
+#include "core/problem/problem_solves.h"
 #include "core/problem/section.h"
 #include "sed/pool/bays.h"
 #include "sed/pool/signature.h"
@@ -73,6 +74,18 @@ struct ring_operand {
     uint64_t value; /* offset, index or number */
     uint32_t place; /* enum operand_place */
     uint32_t unused;
+};
+
+/* The system of equations that the call solves: what the worker needs to look at the solution. */
+struct ring_system {
+    uint32_t wanted;                /* 0: nobody looks, and the rest means nothing */
+    uint32_t matrix, rhs, solution; /* the parameters that pass them */
+    uint32_t pointers, indices;     /* of csc and csr */
+    uint8_t type;                   /* enum base_type, of all three arrays */
+    uint8_t pointer_type, index_type;
+    uint8_t base;
+    uint8_t fits; /* only that the solution is finite is looked at */
+    struct system_shape shape;
 };
 
 /* Descriptors that come with one job: the session's segment, and memory of data. */
@@ -183,6 +196,7 @@ struct ring_job {
     uint64_t result_offset; /* where the function's result goes, in the arena */
     uint32_t n_queries;
     struct ring_query queries[RING_MAX_QUERIES];
+    struct ring_system system;
     uint32_t n_sections;
     struct ring_section sections[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_texts;
@@ -238,6 +252,8 @@ struct ring_answer {
     char text[RING_ANSWER_TEXT]; /* ANSWER_UNABLE, ANSWER_CALLBACK: the reason; ANSWER_ILLEGAL: the routine's
                                   * name; of a command: the end of its standard error */
     char trouble[256];           /* what is wrong with what a command has written; "": nothing */
+    uint32_t is_wrong;           /* the solution was looked at, and is wrong: */
+    double backward_error;       /* NaN: elements of it are not finite, though all of the system are */
     uint32_t keeps;              /* the routine has left a state behind */
     uint32_t n_outputs;          /* results that come over the socket, each a struct ring_output */
 };

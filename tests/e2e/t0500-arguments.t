@@ -352,8 +352,10 @@ check "and may be 0 x 0" espalier call ends A='[]' x='[]'
 check_fails 2 "but only where one is empty" espalier call dppsv_ A='[]' B='[1;2]'
 check "a packed matrix is given in full" espalier call dppsv_ A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
 check_says "and comes back so" 'A \(3 x 3\)' 'B \(3 x 1\)' '^ +2 +0.5 +0$' '^ +3$'
-check "its lower triangle" espalier call dppsv_ uplo=L A='[4,9,9;1,5,9;0,1,6]' B='[6;14;20]' -o B=-
+check "its lower triangle" espalier call dppsv_ uplo=L A='[4,0,0;1,5,0;0,1,6]' B='[6;14;20]' -o B=-
 check_says "alone counts" '^3$|^2\.99999'
+check_fails 2 "another one beside it" espalier call dppsv_ uplo=L A='[4,9,9;1,5,9;0,1,6]' B='[6;14;20]'
+check_says "is not passed over" 'A has to be symmetric, but A\(2,1\) = 1 and A\(1,2\) = 9'
 check_fails 2 "a packed matrix that is not square" espalier call dppsv_ A='[4,1,0;1,5,1]' B='[6;14]'
 check_fails 2 "a packed matrix with what is no number" espalier call dppsv_ A='[4,nan;1,5]' B='[6;14]'
 check_says "is refused with the element" 'A as it is stored is not a number'

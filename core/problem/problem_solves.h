@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The equation that a problem solves, as its description says it: which argument is the matrix, which the
+ * right-hand sides and which the solution.
+ */
+#ifndef CORE_PROBLEM_SOLVES_H
+#define CORE_PROBLEM_SOLVES_H
+
+#include "core/problem/problem.h"
+#include "util/text.h"
+
+#include <float.h>
+
+#define SOLVES_NOTHING UINT32_MAX
+
+struct solves {
+    bool fits; /* `fits`: X minimises the residual of a system that may have no solution */
+    uint32_t matrix, rhs, solution; /* indexes of arguments; solution may be rhs */
+    const char *unknown;            /* the solution's name in the equation */
+    uint32_t transposed; /* the char argument with 'N', 'T' or 'C'; SOLVES_NOTHING: there is none */
+    struct expr *within; /* the relative residual that is small enough; NULL: rounding alone */
+    struct expr *where;  /* the calls for which the equation holds; NULL: all */
+};
+
+/* How one call reads its matrix. */
+struct system_shape {
+    struct layout layout; /* not of csc and csr */
+    int64_t nrhs;
+    int64_t rhs_rows, solution_rows; /* from one column to the next */
+    bool triangle, upper;            /* only that triangle is read */
+    bool mirrored, conjugated;       /* the other triangle follows from the one that is read */
+    bool unit;                       /* the diagonal is 1, whatever is stored */
+    char transposed;                 /* 'N', 'T' or 'C' */
+    double tolerance;                /* the largest backward error of a right solution */
+};
+
+/* The equation of a call with these scalars (n_arguments of them). False: the problem has none, or it does
+ * not hold for this call, or the matrix is not square. */
+bool solves_shape(const struct problem *problem, const struct number *scope, struct system_shape *shape);
+
+/* The backward error ||B - A X|| / (||A|| ||X|| + ||B||) up to which a solution counts as right, where
+ * rounding is all that is wrong with it. */
+static inline double solves_tolerance(bool is_single, int64_t n)
+{
+    return is_single ? 1e-4 + 4 * (double)n * FLT_EPSILON : 1e-10 + 4 * (double)n * DBL_EPSILON;
+}
+
+/* Whether this call reads only one triangle of argument `index`; *upper: which. */
+bool argument_reads_triangle(const struct problem *problem, uint32_t index, const struct number *scope,
+                             bool *upper);
+
+/* The clause of the canonical form; nothing when there is none. */
+void solves_write(const struct problem *problem, struct text *text);
+
+#endif

@@ -1,0 +1,175 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every problem that solves a system, by every way that reaches it, on matrices of several kinds: what comes back with
+# exit code 0 solves the system, else there is an error. With ESP_NIGHTLY=1 all types, kinds and ways.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+platform_of_all_problems
+nightly=${ESP_NIGHTLY:-0}
+
+# coordinate NAME SYMMETRY N: entries on standard input, "row column value".
+coordinate() {
+    sort -k 2,2n -k 1,1n >entries
+    { echo "%%MatrixMarket matrix coordinate real $2"; echo "$3 $3 $(wc -l <entries)"; cat entries; } >"$1.mtx"
+}
+# grid: 24 unknowns, 4 on the diagonal, -1 beside it and $1 at a distance of 6.
+grid() {
+    awk -v far="$1" 'BEGIN { for (i = 1; i <= 24; i++) { print i, i, 4; if (i < 24) print i + 1, i, -1
+        if (i <= 18) print i + 6, i, far } }'
+}
+printf '4,1,2\n0.5,3,-1\n1,-2,5\n' >dense.csv
+printf '4,1,-1\n1,3,0.5\n-1,0.5,5\n' >spd.csv
+printf '2,1,3\n0,4,1\n0,0,5\n' >upper.csv
+printf '1,2,4\n2,4,8\n0,0,1\n' >singular.csv
+printf '1,1\n1,1.0000000000000002\n' >near.csv
+grid -1 | coordinate spd symmetric 24
+{ grid -1; awk 'BEGIN { for (i = 1; i < 24; i++) { print i, i + 1, -0.5; if (i <= 18) print i, i + 6, 0.25 } }'; } |
+    coordinate sparse general 24
+grid -1 | coordinate lower general 24
+{ awk 'BEGIN { for (i = 1; i <= 8; i++) { print i, i, 1; print i + 8, i, 2; if (i < 8) print i + 9, i, 1 } }'; } |
+    coordinate saddle symmetric 16
+{ grid 0 | awk '$1 != 7 && $2 != 7'; echo '7 1 1'; } | coordinate singular general 24
+printf '1 1 1\n2 1 1\n1 2 1\n2 2 1.0000000000000002\n' | coordinate near general 2
+
+# dense NAME: the matrix of that file as lines of numbers; and a right-hand side, which no multiple of a column is.
+dense() {
+    espalier matrix convert "$1" matrix.csv && tr ',' ' ' <matrix.csv >"$1.rows"
+    awk '{ print 1 + (NR % 3) + 0.25*NR }' "$1.rows" >"$1.b.csv"
+}
+# is_right MATRIX BOUND: x.csv solves the system, up to that backward error.
+is_right() {
+    tr -s ',; \t' '\n' <x.csv | awk -v bound="$2" -v rows="$1.rows" -v rhs="$1.b.csv" '
+        function size(v) { return v < 0 ? -v : v }
+        { x[NR] = $1 + 0; if (tolower($1) ~ /nan|inf/ || $1 == "") bad = 1; if (size(x[NR]) > big) big = size(x[NR]) }
+        END { while ((getline line < rows) > 0) { n = split(line, a, " "); getline b < rhs; sum = 0; r = b
+                for (j = 1; j <= n; j++) { r -= a[j]*x[j]; sum += size(a[j]) }
+                if (sum > norm) norm = sum; if (size(b) > most) most = size(b); if (size(r) > left) left = size(r) }
+            if (n != NR) bad = 1
+            if (bad || !(left <= bound*(norm*big + most))) { print "residual", left, "of", n, "unknowns"; exit 1 } }'
+}
+# right_or_error MATRIX TYPE COMMAND...: the command fails, or has written x.csv, which is right.
+right_or_error() {
+    matrix=$1 type=$2
+    shift 2
+    rm -f x.csv
+    timeout 60 "$@" >said 2>&1
+    code=$?
+    case $code in
+    0) bound=1e-9; case $type in s | c) bound=1e-3 ;; esac; is_right "$matrix" $bound || { cat said; return 1; } ;;
+    1 | 2 | 3 | 4 | 5) [ -s said ] ;;
+    *) cat said; echo "exit code $code"; return 1 ;;
+    esac
+}
+
+# What solves a system, as the descriptions say: NAME TYPE MATRIX RIGHT-HAND-SIDE SOLUTION
+for file in $(find "$top_srcdir/problems" -name '*.esp' | sort); do
+    awk '
+        /^(problem|abstract) / { kind = $1; name = $2; letters = ""
+            if (match($0, / for [a-z, ]+/)) { letters = substr($0, RSTART + 5, RLENGTH - 5); gsub(/[ ,]/, "", letters) } }
+        $1 == "solves" || $1 == "fits" { solution = $3; for (i = 6; i < NF; i++) if ($i == "giving") solution = $(i + 3)
+            word = ""; if (match(name, /\{[^}]*\}/)) word = substr(name, RSTART + 1, RLENGTH - 2)
+            count = split(word, words, ",")
+            for (k = 1; k <= length(letters); k++) { letter = substr(letters, k, 1); here = name
+                if (count > 0) sub(/\{[^}]*\}/, words[k], here)
+                sub(/\?/, letter, here); print here, letter, $2, $5, solution } }' "$file"
+done >all.list
+if [ "$nightly" = 1 ]; then
+    grep -v ' [cz] ' all.list >solvers.list
+    kinds='dense.csv spd.csv upper.csv singular.csv near.csv spd.mtx sparse.mtx lower.mtx saddle.mtx singular.mtx near.mtx'
+    ways='named called submitted swept'
+else
+    grep ' d ' all.list >solvers.list
+    kinds='spd.mtx saddle.mtx singular.csv'
+    ways='named'
+fi
+check "descriptions say what solves systems" test "$(wc -l <solvers.list)" -ge 30
+for matrix in dense.csv spd.csv upper.csv singular.csv near.csv spd.mtx sparse.mtx lower.mtx saddle.mtx singular.mtx near.mtx; do
+    dense "$matrix"
+done
+
+named() { right_or_error "$5" "$2" espalier solve "$5" "$5.b.csv" -P "$1" -o x.csv; }
+called() { right_or_error "$6" "$2" espalier call "$1" "$3=@$6" "$4=@$6.b.csv" -o "$5=x.csv"; }
+submit_and_fetch() {
+    job=$(espalier submit "$1" "$3=@$6" "$4=@$6.b.csv") || return
+    espalier fetch "$job" --wait -o "$7=x.csv"
+}
+submitted() { right_or_error "$6" "$2" submit_and_fetch "$1" "$2" "$3" "$4" "$5" "$6" "$5"; }
+# A sweep saves nothing; it must not say that a wrong solution is one.
+swept() {
+    espalier sweep "$1" "$3=@$6" "$4=@$6.b.csv" >said 2>&1
+    case $? in 0 | 1 | 2) ;; *) cat said; return 1 ;; esac
+}
+by_way() { # WAY NAME TYPE MATRIX RHS SOLUTION FILE
+    case $1 in
+    named) named "$2" "$3" "$4" "$5" "$7" ;;
+    *) "$1" "$2" "$3" "$4" "$5" "$6" "$7" ;;
+    esac
+}
+all_kinds() { # WAY NAME TYPE MATRIX RHS SOLUTION
+    for kind in $kinds; do
+        by_way "$1" "$2" "$3" "$4" "$5" "$6" "$kind" || { echo "$2, $1, $kind"; return 1; }
+    done
+}
+while read -r name type matrix rhs solution <&3; do
+    for way in $ways; do
+        check "$name, $way, gives a solution or an error" all_kinds "$way" "$name" "$type" "$matrix" "$rhs" "$solution"
+    done
+done 3<solvers.list
+
+# What picks its problem: each kind has its solution, or is singular.
+solved() { espalier solve "$1" "$1.b.csv" -o x.csv >said 2>&1 && is_right "$1" 1e-12; }
+for kind in dense.csv spd.csv upper.csv spd.mtx sparse.mtx lower.mtx saddle.mtx; do
+    check "$kind is solved" solved "$kind"
+    for name in dumfpack dmumps dgesv linsolve lsq; do
+        check "$kind is solved by $name" sh -c "espalier solve $kind $kind.b.csv -P $name -o x.csv"
+        check "and right" is_right "$kind" 1e-10
+    done
+done
+for kind in singular.csv singular.mtx; do
+    check_fails 1 "$kind has no solution" espalier solve "$kind" "$kind.b.csv" -o x.csv
+done
+for kind in near.csv near.mtx; do
+    check "$kind is solved" espalier solve "$kind" "$kind.b.csv" -o x.csv
+    check_says "with a warning" 'close to singular'
+done
+check "-P takes a sparse matrix as it is" espalier solve spd.mtx spd.mtx.b.csv -P dcholmod -o x.csv
+check "and gives its solution" is_right spd.mtx 1e-12
+check "a lower triangle is found" espalier solve lower.mtx lower.mtx.b.csv -P dcsctrs -o x.csv
+check "and solved" is_right lower.mtx 1e-12
+check_fails 2 "no triangle" espalier solve sparse.mtx -P dcsctrs
+check_says "is told" 'dcsctrs reads the upper triangle of A only, but A\(2,1\) is not zero'
+check_fails 2 "what solves nothing" espalier solve dense.csv -P dgemm
+check_says "is told" 'dgemm solves no system'
+finish_submitted() {
+    job=$(espalier submit solve A=@dense.csv B=@dense.csv.b.csv 2>submit.err) && espalier fetch "$job" --wait -o X=x.csv
+}
+check "a job of solve has an X" finish_submitted
+check "that solves the system" is_right dense.csv 1e-12
+
+# Where partial pivoting fails: the elements of U grow by 2^59, so that nothing of the solution is right.
+awk 'BEGIN { n = 60; for (i = 1; i <= n; i++) { line = ""
+    for (j = 1; j <= n; j++) line = line (j > 1 ? "," : "") (j == n ? 1 : i == j ? 1 : i > j ? -1 : 0)
+    print line } }' >growth.csv
+dense growth.csv
+awk '{ print sin(3*NR) }' growth.csv.rows >growth.csv.b.csv
+check "element growth is seen, and another solver has its turn" solved growth.csv
+check_fails 1 "by its name, a solver that fails says so" espalier call dgesv A=@growth.csv B=@growth.csv.b.csv
+check_says "with what was found" 'does not solve the system: its backward error is'
+check_fails 1 "also to solve" espalier solve growth.csv growth.csv.b.csv -P dgesv -o x.csv
+# Numbers at the ends of their range.
+printf '1e-200,0\n0,1e-200\n' >tiny.csv
+printf '1e200\n1e200\n' >tiny.b.csv
+check_fails 1 "a solution beyond the range of its type" espalier solve tiny.csv tiny.b.csv
+check_says "is told" 'finite'
+printf '1e308,1e308\n1e308,-1e308\n' >huge.csv
+printf '1e308\n1e308\n' >huge.b.csv
+check "norms beyond that range are none of the result" espalier solve huge.csv huge.b.csv -o x.csv
+check_says "hide nothing" 'Backward error.*= [0-9.]*e-1[0-9]|= 0.00e\+00'
+# Halves that disagree.
+check_fails 2 "half of an unsymmetric matrix" espalier call dsyev 'A=[1,2;3,1]'
+check_says "is not passed over" 'A has to be symmetric, but A\(1,2\) = 2 and A\(2,1\) = 3'
+check "one triangle alone is a symmetric matrix" espalier call dsyev 'A=[1,2;0,1]'
+check "options of calls" espalier solve dense.csv -v --deadline 1h
+check_says "show the rule" '^Rule '
+check_says "and what the user waited for" '^Elapsed .*: reading .*, solving .*, checking'
+finish
