@@ -166,6 +166,14 @@ static void make_definite(struct matrix *matrix)
     }
 }
 
+/* A triangle whose diagonal outweighs its rows: solutions with it stay in the range of their type. */
+static void make_solvable(struct matrix *matrix)
+{
+    const size_t n = (size_t)matrix->rows, parts = matrix->is_complex ? 2 : 1;
+    for (size_t j = 0; j < n; j++)
+        matrix->values[parts * (j * n + j)] += (double)(parts * n);
+}
+
 enum esp_status values_random_matrix(const struct values *values, size_t index, const char *text,
                                      int64_t *dims, struct matrix *matrix, struct esp_error *error)
 {
@@ -191,6 +199,8 @@ enum esp_status values_random_matrix(const struct values *values, size_t index, 
         matrix->values[k] = element(&random, formal->type);
     if ((formal->properties & ESP_PROPERTY_POSITIVE_DEFINITE) && dims[0] == cols)
         make_definite(matrix);
+    else if (values_argument(values, index)->triangle && dims[0] == cols)
+        make_solvable(matrix);
     return ESP_OK;
 }
 
