@@ -28,7 +28,9 @@ static uint32_t place_of(const struct problem_speeds *speeds, uint64_t digest)
 const struct problem_speed *problem_speed_find(const struct problem_speeds *speeds, uint64_t digest)
 {
     const uint32_t at = speeds ? place_of(speeds, digest) : 0;
-    return speeds && at < speeds->n && speeds->items[at].digest == digest ? &speeds->items[at] : NULL;
+    const bool known =
+        speeds && at < speeds->n && speeds->items[at].digest == digest && speeds->items[at].flops > 0;
+    return known ? &speeds->items[at] : NULL;
 }
 
 bool problem_speeds_set(struct problem_speeds *speeds, const struct problem_speed *item)

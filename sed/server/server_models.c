@@ -100,6 +100,8 @@ static void observe(struct server *server, const struct session *session, double
                        taken_s))
         return;
     const struct problem_speed *called = problem_speed_find(&server->speed.called, problem->digest);
+    if (!called)
+        return;
     log_debug("%s takes %.3g s and its work at %.3g Gflop/s, where %.3g were measured", problem->name,
               called->base_s, called->flops / 1e9, server->speed.measured / 1e9);
     speeds_changed(server);

@@ -99,7 +99,7 @@ static void fit(const struct speed_calls *calls, double measured, struct problem
     if (!(measured > 0))
         measured = ESTIMATE_DEFAULT_SPEED;
     if (calls->n == 1 && calls->observed[0].seconds < ESTIMATE_UNKNOWN_S) {
-        to->flops = measured;
+        to->flops = 0;
         to->base_s = 0;
         return;
     }

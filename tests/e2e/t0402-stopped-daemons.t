@@ -58,7 +58,7 @@ check "after SIGCONT calls go on" wait_until call
 
 freeze "$pid_MA"
 check_fails any "with the master stopped a call fails" call
-check_says "and says so" 'no answer in time|no connection in time|deadline|answered within'
+check_says "and says so" 'no answer in time|no connection in time|deadline|within [0-9.]+ s'
 check "the tree says that it does not answer" timeout 60 espalier tree
 check_says "and since when" 'MA .*unreachable since [0-9]+ s'
 check "so does the tree as JSON" timeout 60 espalier tree --json
