@@ -128,6 +128,7 @@ static bool refresh(struct speed *speed, uint32_t at, bool news)
     const struct speed_calls *calls = &speed->calls[at];
     struct problem_speed *item = &speed->called.items[at], now = *item;
     fit(calls, speed->measured, &now);
+    news |= !(item->flops > 0);
     for (uint32_t i = 0; i < calls->n && !news; i++)
         news = differ(problem_speed_s(item, calls->observed[i].work_flop),
                       problem_speed_s(&now, calls->observed[i].work_flop));
@@ -223,7 +224,8 @@ bool speed_observe(struct speed *speed, uint64_t digest, const char *implementat
     calls->next = (calls->next + 1) % SPEED_OBSERVATIONS;
     if (calls->n < SPEED_OBSERVATIONS)
         calls->n++;
-    return refresh(speed, (uint32_t)(calls - speed->calls), first);
+    const uint32_t at = (uint32_t)(calls - speed->calls);
+    return refresh(speed, at, first) && speed->called.items[at].flops > 0;
 }
 
 /* ---- over the life of the server ---- */
