@@ -80,7 +80,9 @@ static void they_are_spread_as_single_requests_are(void **state)
     platform_run_ms(&platform, 30000); /* all is over, and told */
     for (uint32_t i = 0; i <= n; i++)
         ask(TINY_FLOP, 0, single);
-    assert_memory_equal(ahead, single, sizeof ahead);
+    /* What the calls before took has been learned meanwhile: one may go elsewhere. */
+    for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++)
+        assert_in_range(ahead[i] + 1, single[i], single[i] + 2);
 }
 
 static void what_computes_is_not_decided_ahead(void **state)
