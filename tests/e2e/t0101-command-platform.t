@@ -123,7 +123,7 @@ check_says "is told by name" 'cannot write none/x.mtx: No such'
 cp "$log" said
 check_fails 1 "before anything is computed" grep -E 'Problem|written to' said
 parts_add_up() {
-    espalier solve --json "$1" | tr -d '\n' | sed 's/"candidates": \[[^]]*\]//' | grep -o '"[a-z]*_s": [^,}]*' | tr -d '":' | awk '
+    espalier solve --json "$1" | tr -d '\n' | sed 's/"candidates": \[[^]]*\]//g' | grep -o '"[a-z]*_s": [^,}]*' | tr -d '":' | awk '
         { v[$1] = $2 } END { s = v["submit_s"] + v["wait_s"] + v["transfer_s"] + v["fetch_s"] + v["queue_s"] + v["compute_s"] + v["other_s"]
         exit !(v["total_s"] > 0 && s > 0.999 * v["total_s"] && s < 1.001 * v["total_s"]) }'
 }
