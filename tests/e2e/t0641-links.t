@@ -42,6 +42,7 @@ connect far 2 16/4 15
 
 printf 'name = "MA"\nlisten = "10.99.0.1:0"\ninsecure = true\naddress_file = "%s/agent.address"\nstate_dir = "%s/state-MA"\n' \
     "$work" "$work" >agent.conf
+echo 'log_level = debug' >>agent.conf
 mkdir state-MA state-near state-far
 start agent ip netns exec $hub espalier-agent --foreground agent.conf
 agent=$(address_of agent.address)
