@@ -217,7 +217,7 @@ start_server() {
 platform_of_all_problems() {
     XDG_RUNTIME_DIR=$work
     export XDG_RUNTIME_DIR
-    printf 'problems = { "%s"%s }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' "$top_srcdir/problems" \
+    printf 'problems = { "%s"%s }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 log_level = "debug" }\n' "$top_srcdir/problems" \
         "${1:+, \"$1\"}" >small.conf
     at_exit() {
         espalier down small --force >down.out 2>&1

@@ -128,6 +128,9 @@ parts_add_up() {
         exit !(v["total_s"] > 0 && s > 0.999 * v["total_s"] && s < 1.001 * v["total_s"]) }'
 }
 check "the times of a session add up to its total" parts_add_up "$matrices/utm300.rua"
+printf '%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 1\n1 1 1\n' >huge.mtx
+check_fails 4 "a matrix whose dense form no memory holds is not given to a problem that takes dense ones" espalier solve -P dgesv huge.mtx
+check_says "as the limit tells" 'a dense matrix of .* needs more than the limit'
 check "on a server of one's choice" espalier solve "$matrices/pores_1.mtx" --server SeD3
 check_says "it is" '^Server +SeD3,'
 cp "$log" said
