@@ -125,8 +125,8 @@ static int killed(void)
 {
     grpc_function_handle_t getrf, getrs = named("dgetrs");
     const size_t dims[] = {(size_t)n, (size_t)n, 0};
-    const char *from[] = {"memory:a", NULL}, *nothing[] = {NULL}, *to[] = {"server:B", NULL};
-    const grpc_data_mode_t modes[] = {GRPC_PERSISTENT, GRPC_END_LIST};
+    const char *from[] = {"memory:a", NULL}, *nothing[] = {NULL}, *to[] = {"server:A", "server:B", NULL};
+    const grpc_data_mode_t modes[] = {GRPC_PERSISTENT, GRPC_PERSISTENT, GRPC_END_LIST};
     double *a = matrix(1), *x = matrix(2), *b = matrix(2);
     int *pivots = calloc((size_t)n, sizeof *pivots);
     grpc_data_t lu;
@@ -138,7 +138,7 @@ static int killed(void)
     MUST(grpc_data_memory_mapping_set("a", a));
     MUST(grpc_data_init(&lu, from, NULL, GRPC_DOUBLE, dims, modes));
     MUST(grpc_call(&getrf, n, n, &lu, pivots));
-    /* A copy of what the call has made, not of what was in memory, on the other server of that city. */
+    /* Both servers of that city get what the call has made, not what was in memory. One output alone would move it. */
     MUST(grpc_data_transfer(&lu, nothing, to, modes));
     MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
     fclose(fopen("factored", "w"));

@@ -61,7 +61,7 @@ jump() { # DAYS
     echo $((86400 * $1)) >shift.new && mv shift.new shift # read whole
 }
 jump 0
-LD_PRELOAD=$clock SHIFTED_CLOCK_FILE=$work/shift run J espalier-sed "parent = \"$la3\"" "$(serves "state_dir = \"$work/J.state\"")"
+LD_PRELOAD=$clock SHIFTED_CLOCK_FILE=$work/shift run J espalier-sed "parent = \"$la3\"" "log_level = debug" "$(serves "state_dir = \"$work/J.state\"")"
 check "a server joins" wait_until below J LA3
 is_measured() { # its figures are of now, by its own clock
     espalier weather --json --node J --resource freeMemory | tr -d '\n' >seen.json && cat seen.json &&
