@@ -37,7 +37,10 @@ rules() { # NAME RULE...
     copy heavy 1e6
     copy light 1e5
     copy second 1e5
+    copy slower 1e6
+    copy quicker 1e5
     rules shorter 'take dear(x = A) giving X = y' 'or take cheap(x = A) giving F = y then cheap(x = F) giving X = y'
+    rules told 'take slower(x = A) giving X = y' 'or take quicker(x = A) giving F = y then quicker(x = F) giving X = y'
     rules sum 'take single(x = A) giving F = y then single(x = F) giving X = y' 'or take middle(x = A) giving X = y'
     rules bound 'take heavy(x = A) giving X = y' 'or take light(x = A) giving F = y then light(x = F) giving X = y'
     rules absent 'take nowhere(x = A) giving X = y' 'or take dear(x = A) giving X = y'
@@ -120,10 +123,11 @@ check "a small matrix" espalier call -v shorter A='[1,2;3,4]'
 check_says "goes by the order of the description" 'shorter: done by dear on S'
 check "what is not quicker" espalier call equal A=@a.csv -o X=x.csv
 check_says "goes by it too" 'equal: done by cheap on S'
-check "programs hear what was weighed" espalier call --json shorter A=@a.csv
-check_says "in JSON" '"weighed": "dear [0-9.e+-]+ s, cheap [+] cheap [0-9.e+-]+ s"' '"steps": ' '"sums": [{]"forecast_s": '
+check "programs hear what was weighed" espalier call --json told A=@a.csv
+cp "$log" told.json
+check_says "in JSON" '"weighed": "slower [0-9.e+-]+ s, quicker [+] quicker [0-9.e+-]+ s"' '"steps": ' '"sums": [{]"forecast_s": '
 sums_are_sums() {
-    espalier call --json shorter A=@a.csv | tr -d '\n' | sed 's/.*"steps": //' | tr '{,' '\n\n' | awk '
+    tr -d '\n' <told.json | sed 's/.*"steps": //' | tr '{,' '\n\n' | awk '
         /"candidates"/ { within = 1 }
         /"data"/ { within = 0 }
         /"compute_s"/ && !within { gsub(/[^0-9.e+-]/, "", $2); value[++n] = $2 }
