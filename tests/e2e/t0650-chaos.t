@@ -29,7 +29,10 @@ diag <"$log"
 
 mkdir soaking
 start soak env TMPDIR="$work/soaking" bash "$top_srcdir/tests/chaos/espalier-chaos" --soak 600
-check "a soak that has clients" wait_until pgrep -f "client 1 [0-9]+ .*$work/soaking"
+has_clients() {
+    wait_until pgrep -f "client 1 [0-9]+ .*$work/soaking" || { cat soak.out; return 1; }
+}
+check "a soak that has clients" has_clients
 stop soak
 check "is ended by a signal" test $? = 1
 check "and leaves nothing" rmdir soaking
