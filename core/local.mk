@@ -16,4 +16,5 @@ include core/matrix/local.mk
 include core/message/local.mk
 include core/problem/local.mk
 include core/redistribution/local.mk
+include core/unequal/local.mk
 LIBCORE = core/libcore.a $(LIBUTIL) $(ZLIB_LIBS) -lamd -lm
