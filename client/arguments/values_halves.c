@@ -30,18 +30,24 @@ static bool is_single(enum esp_type type)
     return type == ESP_TYPE_FLOAT || type == ESP_TYPE_COMPLEX;
 }
 
-/* An element of the triangle that is read, its counterpart, and the larger of the two on the diagonal. What
- * is not a number is left to the check for finite numbers. */
+static bool is_finite(const double *element)
+{
+    return isfinite(element[0]) && isfinite(element[1]);
+}
+
+/* An element of the triangle that is read, its counterpart, and the larger of the two on the diagonal. The
+ * check for finite numbers looks at the one that is read; the other one is as good as absent when it is not
+ * finite. */
 static void look_at_pair(struct halves *halves, int64_t row, int64_t col, const double *read,
                          const double *other, double diagonal)
 {
     const double wanted = halves->conjugated ? -read[1] : read[1];
     const double apart = hypot(other[0] - read[0], other[1] - wanted);
-    const bool is_there = !(other[0] == 0 && other[1] == 0) && !isnan(other[0]) && !isnan(other[1]);
-    halves->other_is_there |= is_there;
+    if (!is_finite(read) || !is_finite(other))
+        return;
+    halves->other_is_there |= other[0] != 0 || other[1] != 0;
     const double largest = fmax(hypot(read[0], read[1]), diagonal);
-    if (halves->differs || isnan(apart) ||
-        apart <= ROUNDING * halves->epsilon * (isfinite(largest) ? largest : 0))
+    if (halves->differs || apart <= ROUNDING * halves->epsilon * (isfinite(largest) ? largest : 0))
         return;
     halves->differs = true;
     halves->row = row;

@@ -340,7 +340,8 @@ int64_t layout_index(const struct layout *layout, int64_t row, int64_t col);
 
 /* Looks at what the arrays hold that go in: data[i] are the stored elements of argument i (NULL: not looked
  * at). ESP_INVALID names the element that is not finite, or no index, where it has to be, and what is wrong
- * with the pointers or numbers of a csc or csr matrix (which are looked at when all are there). */
+ * with the pointers or numbers of a csc or csr matrix (which are looked at when all are there). Elements that
+ * the call does not read may hold anything: corners of a band, the other triangle, a unit diagonal. */
 enum esp_status problem_check_contents(const struct problem *problem, const void *const *data,
                                        const struct number *scope_values, const struct shape *shapes,
                                        struct esp_error *error);

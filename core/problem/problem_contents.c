@@ -2,6 +2,7 @@
  *
  * What the values of arrays have to be, and how many of them a call gave back.
  */
+#include "core/problem/problem_solves.h"
 #include "core/problem/section.h"
 
 #include <inttypes.h>
@@ -67,66 +68,150 @@ static const char *element_name(const struct argument *argument, const struct sh
     return text;
 }
 
-/* The next elements of a band, a column after another: those of its rows in front and in its corners are read
- * by nobody, and need not hold numbers. */
-struct band_column {
+/* The elements of a matrix that a call reads, when these are not all that are stored: nobody reads the
+ * corners of a band, the other triangle, and a diagonal that is taken to be 1. They need not hold numbers. */
+struct read_part {
     struct layout layout; /* by columns */
-    uint64_t length;      /* of a column as it is stored */
+    bool triangle, upper; /* only that triangle is read */
+    bool unit;            /* the diagonal is not read */
 };
 
-static bool band_open(const struct problem *problem, uint32_t index, const struct number *scope_values,
-                      const struct shape *shape, struct band_column *band)
+static void turn(struct read_part *part)
 {
-    if (problem_layout(problem, index, scope_values, shape->dims, &band->layout, NULL) != ESP_OK)
+    const struct layout by_rows = part->layout;
+    part->layout.row_major = false;
+    part->layout.upper = !by_rows.upper;
+    part->layout.rows = by_rows.cols;
+    part->layout.cols = by_rows.rows;
+    part->layout.below = by_rows.above;
+    part->layout.above = by_rows.below;
+    part->upper = !part->upper;
+}
+
+/* False: all stored elements are read. */
+static bool part_open(const struct problem *problem, uint32_t index, const struct number *scope_values,
+                      const struct shape *shape, struct read_part *part)
+{
+    const struct argument *argument = &problem->arguments[index];
+    *part = (struct read_part){0};
+    if (argument->n_dims != 2 || argument->is_section ||
+        problem_layout(problem, index, scope_values, shape->dims, &part->layout, NULL) != ESP_OK)
         return false;
-    if (band->layout.row_major) {
-        struct layout turned = band->layout;
-        turned.rows = band->layout.cols;
-        turned.cols = band->layout.rows;
-        turned.below = band->layout.above;
-        turned.above = band->layout.below;
-        band->layout = turned;
-    }
-    band->length = (uint64_t)(band->layout.front + band->layout.above + 1 + band->layout.below);
-    return band->layout.cols == 0 || shape->count / (uint64_t)band->layout.cols == band->length;
+    part->triangle = argument_reads_triangle(problem, index, scope_values, &part->upper);
+    part->unit = argument_has_unit_diagonal(problem, index, scope_values);
+    if (argument->storage != STORAGE_BANDED && !part->triangle && !part->unit)
+        return false;
+    if (part->layout.row_major && argument->storage < STORAGE_CSC)
+        turn(part);
+    uint64_t count;
+    return argument->storage >= STORAGE_CSC || (layout_count(&part->layout, &count) && count == shape->count);
 }
 
-/* As first_not_finite(), of the elements that are within the matrix. */
-static uint64_t first_not_finite_of_band(const void *data, const struct band_column *band, uint64_t parts,
-                                         bool is_double)
+static bool part_reads(const struct read_part *part, int64_t i, int64_t j)
 {
-    const struct layout *layout = &band->layout;
-    uint64_t size = is_double ? sizeof(double) : sizeof(float);
-    for (int64_t j = 0; j < layout->cols; j++) {
-        int64_t from = j > layout->above ? j - layout->above : 0;
-        int64_t to = layout->rows - j > layout->below ? j + layout->below + 1 : layout->rows;
-        if (from >= to)
-            continue;
-        uint64_t start = (uint64_t)j * band->length + (uint64_t)(layout->front + layout->above + from - j);
-        uint64_t n = (uint64_t)(to - from) * parts;
-        uint64_t found = first_not_finite((const char *)data + start * parts * size, n, is_double);
-        if (found < n)
-            return start * parts + found;
-    }
-    return (uint64_t)layout->cols * band->length * parts;
+    return !(part->triangle && (part->upper ? i > j : i < j)) && !(part->unit && i == j);
 }
 
-static enum esp_status check_finite(const struct problem *problem, uint32_t index, const void *data,
+/* The rows of column j, up to the one before `to`, that are stored in the triangle that is read. */
+static void rows_of(const struct read_part *part, int64_t j, int64_t *from, int64_t *to)
+{
+    const struct layout *layout = &part->layout;
+    *from = 0;
+    *to = layout->rows;
+    if (layout->storage == STORAGE_BANDED) {
+        *from = j > layout->above ? j - layout->above : 0;
+        *to = layout->rows - j > layout->below ? j + layout->below + 1 : layout->rows;
+    }
+    const bool is_packed = layout->storage == STORAGE_PACKED;
+    if (((part->triangle && part->upper) || (is_packed && layout->upper)) && *to > j + 1)
+        *to = j + 1;
+    if (((part->triangle && !part->upper) || (is_packed && !layout->upper)) && *from < j)
+        *from = j;
+}
+
+/* As first_not_finite(), of rows from..to-1 of column j. */
+static uint64_t first_of_column(const void *data, const struct read_part *part, int64_t j, int64_t from,
+                                int64_t to, uint64_t parts, bool is_double, uint64_t none)
+{
+    if (from >= to)
+        return none;
+    uint64_t size = is_double ? sizeof(double) : sizeof(float);
+    uint64_t start = (uint64_t)layout_index(&part->layout, from, j) * parts;
+    uint64_t n = (uint64_t)(to - from) * parts;
+    uint64_t found = first_not_finite((const char *)data + start * size, n, is_double);
+    return found < n ? start + found : none;
+}
+
+static uint64_t first_not_finite_of_part(const void *data, const struct read_part *part, uint64_t parts,
+                                         bool is_double, uint64_t none)
+{
+    uint64_t found = none;
+    for (int64_t j = 0; found == none && j < part->layout.cols; j++) {
+        int64_t from, to;
+        rows_of(part, j, &from, &to);
+        const bool splits = part->unit && from <= j && j < to;
+        found = first_of_column(data, part, j, from, splits ? j : to, parts, is_double, none);
+        if (splits && found == none)
+            found = first_of_column(data, part, j, j + 1, to, parts, is_double, none);
+    }
+    return found;
+}
+
+static int64_t integer_at(const struct argument *argument, const void *data, int64_t i)
+{
+    return argument->type == TYPE_INT ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+}
+
+/* As first_not_finite(), of a csc or csr matrix whose pointers and numbers are right. */
+static uint64_t first_not_finite_of_compressed(const struct problem *problem, const struct argument *argument,
+                                               const void *const *data, const void *values,
+                                               const struct read_part *part, uint64_t parts, bool is_double,
+                                               uint64_t none)
+{
+    const bool by_columns = argument->storage == STORAGE_CSC;
+    const struct argument *pointers = &problem->arguments[argument->pointers];
+    const struct argument *indices = &problem->arguments[argument->indices];
+    const uint64_t size = parts * (is_double ? sizeof(double) : sizeof(float));
+    const int64_t lines = by_columns ? part->layout.cols : part->layout.rows;
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t from = integer_at(pointers, data[argument->pointers], line) - argument->base;
+        int64_t to = integer_at(pointers, data[argument->pointers], line + 1) - argument->base;
+        for (int64_t k = from; k < to; k++) {
+            int64_t other = integer_at(indices, data[argument->indices], k) - argument->base;
+            uint64_t found = first_not_finite((const char *)values + (uint64_t)k * size, parts, is_double);
+            if (found < parts && part_reads(part, by_columns ? other : line, by_columns ? line : other))
+                return (uint64_t)k * parts + found;
+        }
+    }
+    return none;
+}
+
+static bool is_compressed(const struct argument *argument)
+{
+    return argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR;
+}
+
+static enum esp_status check_finite(const struct problem *problem, uint32_t index, const void *const *data,
                                     const struct number *scope_values, const struct shape *shape,
                                     struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[index];
+    const void *values = data[index];
     bool is_double = argument->type == TYPE_DOUBLE || argument->type == TYPE_DOUBLE_COMPLEX;
-    uint64_t parts = argument->type >= TYPE_COMPLEX ? 2 : 1;
-    struct band_column band;
-    bool is_band =
-        argument->storage == STORAGE_BANDED && band_open(problem, index, scope_values, shape, &band);
-    uint64_t found = is_band ? first_not_finite_of_band(data, &band, parts, is_double)
-                             : first_not_finite(data, shape->count * parts, is_double);
-    if (found == shape->count * parts)
+    uint64_t parts = argument->type >= TYPE_COMPLEX ? 2 : 1, none = shape->count * parts;
+    struct read_part part;
+    bool is_part = part_open(problem, index, scope_values, shape, &part);
+    uint64_t found = is_part && !is_compressed(argument)
+                         ? first_not_finite_of_part(values, &part, parts, is_double, none)
+                         : first_not_finite(values, none, is_double);
+    if (found < none && is_part && is_compressed(argument) && data[argument->pointers] &&
+        data[argument->indices])
+        found =
+            first_not_finite_of_compressed(problem, argument, data, values, &part, parts, is_double, none);
+    if (found == none)
         return ESP_OK;
     char name[256];
-    double value = is_double ? ((const double *)data)[found] : (double)((const float *)data)[found];
+    double value = is_double ? ((const double *)values)[found] : (double)((const float *)values)[found];
     return error_set(error, ESP_INVALID, "%s: %s is %s: expected finite numbers in %s", problem->name,
                      element_name(argument, shape, found / parts, name, sizeof name),
                      isnan(value) ? "not a number (NaN)"
@@ -136,11 +221,6 @@ static enum esp_status check_finite(const struct problem *problem, uint32_t inde
 }
 
 /* ---- integers ---- */
-
-static int64_t integer_at(const struct argument *argument, const void *data, int64_t i)
-{
-    return argument->type == TYPE_INT ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
-}
 
 /* From 1 to the largest, or of either sign. */
 static enum esp_status check_index(const struct problem *problem, uint32_t index, const void *data,
@@ -248,12 +328,12 @@ enum esp_status problem_check_contents(const struct problem *problem, const void
         const struct argument *argument = &problem->arguments[i];
         if (!data[i] || !argument_is_input(argument))
             continue;
-        if (argument->properties & PROPERTY_FINITE)
-            status = check_finite(problem, i, data[i], scope_values, &shapes[i], error);
         if (argument->index_of)
             status = check_index(problem, i, data[i], scope_values, &shapes[i], error);
-        if (status == ESP_OK && (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR))
+        if (is_compressed(argument))
             status = check_compressed(problem, i, data, shapes, error);
+        if (status == ESP_OK && (argument->properties & PROPERTY_FINITE))
+            status = check_finite(problem, i, data, scope_values, &shapes[i], error);
     }
     return status;
 }

@@ -167,6 +167,13 @@ bool argument_reads_triangle(const struct problem *problem, uint32_t index, cons
     return (argument->properties & (PROPERTY_UPPER | PROPERTY_LOWER)) != 0;
 }
 
+bool argument_has_unit_diagonal(const struct problem *problem, uint32_t index, const struct number *scope)
+{
+    const struct argument *argument = &problem->arguments[index];
+    return letter_of(problem, argument->unit, scope) == 'U' ||
+           (argument->properties & PROPERTY_UNIT_DIAGONAL) != 0;
+}
+
 static bool dims_of(const struct problem *problem, const struct argument *argument,
                     const struct number *scope, int64_t dims[2])
 {
@@ -226,8 +233,7 @@ bool solves_shape(const struct problem *problem, const struct number *scope, str
     }
     shape->mirrored = shape->triangle && (matrix->properties & mirrored);
     shape->conjugated = shape->mirrored && is_complex && !(matrix->properties & PROPERTY_SYMMETRIC);
-    shape->unit =
-        letter_of(problem, matrix->unit, scope) == 'U' || (matrix->properties & PROPERTY_UNIT_DIAGONAL) != 0;
+    shape->unit = argument_has_unit_diagonal(problem, solves->matrix, scope);
     if (solves->transposed != SOLVES_NOTHING && scope[solves->transposed].kind == NUMBER_INTEGER)
         shape->transposed = (char)scope[solves->transposed].integer;
     if (shape->transposed >= 'a')

@@ -49,6 +49,9 @@ static inline double solves_tolerance(bool is_single, int64_t n)
 bool argument_reads_triangle(const struct problem *problem, uint32_t index, const struct number *scope,
                              bool *upper);
 
+/* Whether this call takes the diagonal of argument `index` to be 1, whatever is stored there. */
+bool argument_has_unit_diagonal(const struct problem *problem, uint32_t index, const struct number *scope);
+
 /* The clause of the canonical form; nothing when there is none. */
 void solves_write(const struct problem *problem, struct text *text);
 

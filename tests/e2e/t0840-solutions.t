@@ -169,6 +169,19 @@ check_says "hide nothing" 'Backward error.*= [0-9.]*e-1[0-9]|= 0.00e\+00'
 check_fails 2 "half of an unsymmetric matrix" espalier call dsyev 'A=[1,2;3,1]'
 check_says "is not passed over" 'A has to be symmetric, but A\(1,2\) = 2 and A\(2,1\) = 3'
 check "one triangle alone is a symmetric matrix" espalier call dsyev 'A=[1,2;0,1]'
+check "what is not read may be anything" espalier call dsyev 'A=[2,1;nan,2]' --json
+check_says "in the other triangle" '"w": *\[1(\.0*)?, *3(\.0*)?\]'
+check "also no number of a unit diagonal" espalier call dtrsv 'A=[nan,3;inf,nan]' 'x=[7;2]' diag=U
+check_says "counts" '^ *1$'
+check_fails 2 "but what is read has to be finite" espalier call dsyev 'A=[2,nan;1,2]'
+check_says "and is named" 'A\(1,2\) is not a number'
+awk 'BEGIN { for (i = 1; i <= 600; i++) { line = ""
+    for (j = 1; j <= 600; j++) line = line (j > 1 ? "," : "") (i == j ? 600 : j > i ? 1 : "nan")
+    print line } }' >half.csv
+yes 1 | head -600 >ones.csv
+check "a large half arrives in pieces" espalier call dposv A=@half.csv B=@ones.csv -o B=x.csv
+sum_of_row() { tr -s ',; \t' '\n' <x.csv | awk '{ s += ($1 - 1/1199)^2 } END { exit !(NR == 600 && s < 1e-20) }'; }
+check "and is solved" sum_of_row
 check "options of calls" espalier solve dense.csv -v --deadline 1h
 check_says "show the rule" '^Rule '
 check_says "and what the user waited for" '^Elapsed .*: reading .*, solving .*, checking'

@@ -212,6 +212,112 @@ static void numbers_that_have_to_be_finite_are_looked_at(void **state)
     problem_set_destroy(bound.set);
 }
 
+/* Matrices A of which a call may read a part only. */
+static const struct {
+    const char *text;
+    bool triangle; /* which one is as uplo says */
+    bool row_major;
+} partly_read[] = {
+    {"in double A[n, n] triangle(uplo, diag) finite\n", true, false},
+    {"in double A[n, n] triangle(uplo, diag) finite row-major\n", true, true},
+    {"in double A[n, n] packed(uplo) triangle(uplo, diag) finite\n", true, false},
+    {"in double A[n, n] banded(if(is(uplo, 'U'), 0, kd), if(is(uplo, 'U'), kd, 0)) triangle(uplo, diag) "
+     "finite\n",
+     true, false},
+    {"in double A[n, n] banded(kd, kd, kd) finite\n", false, false},
+    {"in double A[n, n] unit-diagonal finite\n", false, false},
+    {"in int Ap[n + 1], Ai[n*n]\nin double A[n, n] csc(Ap, Ai) triangle(uplo, diag) finite\n", true, false},
+    {"in int Ap[n + 1], Ai[n*n]\nin double A[n, n] csr(Ap, Ai) triangle(uplo, diag) finite\n", true, true},
+};
+
+enum { ORDER = 5, WIDTH = 2 };
+
+/* Of A, whether element (i, j) is read by a call with that uplo and diag. */
+static bool is_read(unsigned kind, char uplo, char diag, int i, int j)
+{
+    const bool unit = kind == 5 || (partly_read[kind].triangle && diag == 'U');
+    return !(partly_read[kind].triangle && (uplo == 'U' ? i > j : i < j)) && !(unit && i == j);
+}
+
+/* Stored element (i, j), or -1. */
+static int64_t place_of(unsigned kind, char uplo, int i, int j)
+{
+    const bool upper = uplo == 'U';
+    switch (kind) {
+    case 2:
+        return layout_index(
+            &(struct layout){.storage = STORAGE_PACKED, .upper = upper, .rows = ORDER, .cols = ORDER}, i, j);
+    case 3:
+        return layout_index(&(struct layout){.storage = STORAGE_BANDED,
+                                             .rows = ORDER,
+                                             .cols = ORDER,
+                                             .below = upper ? 0 : WIDTH,
+                                             .above = upper ? WIDTH : 0},
+                            i, j);
+    case 4: /* rows in front are filled by the routine */
+        return j - i > WIDTH ? -1
+                             : layout_index(&(struct layout){.storage = STORAGE_BANDED,
+                                                             .rows = ORDER,
+                                                             .cols = ORDER,
+                                                             .below = WIDTH,
+                                                             .above = WIDTH,
+                                                             .front = WIDTH},
+                                            i, j);
+    default: /* full, or all elements of a sparse matrix */
+        return partly_read[kind].row_major ? j + i * ORDER : i + j * ORDER;
+    }
+}
+
+/* Each stored element in turn is no number: refused when the call reads that element, else not. */
+static void look_at_each_element(unsigned kind, char uplo, char diag)
+{
+    struct bound bound;
+    char text[400];
+    int n = ORDER, kd = WIDTH, starts[ORDER + 1], numbers[ORDER * ORDER];
+    bool read[4 * ORDER * ORDER] = {false};
+    snprintf(text, sizeof text, "problem p \"t\"\nin char uplo, diag\nin int n, kd\n%s",
+             partly_read[kind].text);
+    bound.set = parse(text);
+    bound.problem = bound.set->problems[0];
+    for (int i = 0; i <= ORDER; i++)
+        starts[i] = i * ORDER;
+    for (int i = 0; i < ORDER * ORDER; i++)
+        numbers[i] = i % ORDER;
+    double values[4 * ORDER * ORDER] = {0};
+    const void *data[PROBLEM_MAX_ARGUMENTS] = {&uplo, &diag, &n, &kd, values};
+    const uint32_t at = bound.problem->n_arguments - 1;
+    if (at > 4) {
+        data[4] = starts;
+        data[5] = numbers;
+        data[6] = values;
+    }
+    assert_int_equal(problem_bind(bound.problem, data, bound.scope, bound.shapes, &bound.error), ESP_OK);
+    for (int j = 0; j < ORDER; j++)
+        for (int i = 0; i < ORDER; i++) {
+            const int64_t place = place_of(kind, uplo, i, j);
+            if (place >= 0)
+                read[place] = is_read(kind, uplo, diag, i, j);
+        }
+    for (uint64_t k = 0; k < bound.shapes[at].count; k++) {
+        values[k] = k % 2 ? NAN : INFINITY;
+        if (contents(&bound, data) != (read[k] ? ESP_INVALID : ESP_OK))
+            fail_msg("%suplo = %c, diag = %c: stored element %d", partly_read[kind].text, uplo, diag, (int)k);
+        values[k] = 0;
+    }
+    for (uint64_t k = 0; k < bound.shapes[at].count; k++)
+        values[k] = read[k] ? (double)k : NAN;
+    assert_int_equal(contents(&bound, data), ESP_OK);
+    problem_set_destroy(bound.set);
+}
+
+static void elements_that_no_call_reads_need_not_be_finite(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < sizeof partly_read / sizeof *partly_read; kind++)
+        for (unsigned way = 0; way < 4; way++)
+            look_at_each_element(kind, way & 1 ? 'U' : 'L', way & 2 ? 'U' : 'N');
+}
+
 static void indices_lead_where_they_may(void **state)
 {
     (void)state;
@@ -358,6 +464,7 @@ int main(void)
         cmocka_unit_test(places_are_those_of_lapack),
         cmocka_unit_test(sizes_that_do_not_go_together_are_told),
         cmocka_unit_test(numbers_that_have_to_be_finite_are_looked_at),
+        cmocka_unit_test(elements_that_no_call_reads_need_not_be_finite),
         cmocka_unit_test(indices_lead_where_they_may),
         cmocka_unit_test(compressed_columns_are_looked_at),
         cmocka_unit_test(results_are_cut_to_what_was_found),
