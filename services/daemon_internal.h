@@ -94,8 +94,8 @@ void daemon_notes_remove(const struct daemon *daemon);
 
 /* ---- daemon_disks.c ---- */
 
-/* Appends which of the daemon's folders (state_dir, that of its log) are on a full disk. Returns whether there is
- * one. Takes no lock. */
+/* Appends which of the daemon's folders (state_dir, that of its log) are on a full disk. Returns whether
+ * there is one. Takes no lock. */
 bool daemon_disks_tell(const struct settings_node *settings, char *text, size_t size);
 
 #endif

@@ -138,7 +138,8 @@ static int killed(void)
     MUST(grpc_data_memory_mapping_set("a", a));
     MUST(grpc_data_init(&lu, from, NULL, GRPC_DOUBLE, dims, modes));
     MUST(grpc_call(&getrf, n, n, &lu, pivots));
-    /* Both servers of that city get what the call has made, not what was in memory. One output alone would move it. */
+    /* Both servers of that city get what the call has made, not what was in memory. One output alone would
+     * move it. */
     MUST(grpc_data_transfer(&lu, nothing, to, modes));
     MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
     fclose(fopen("factored", "w"));
