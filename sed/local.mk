@@ -145,8 +145,6 @@ sed_libserver_a_SOURCES = \
 	sed/server/call_plan.h \
 	sed/server/errands.c \
 	sed/server/errands.h \
-	sed/server/cpu_quota.c \
-	sed/server/cpu_quota.h \
 	sed/server/layings.c \
 	sed/server/layings.h \
 	sed/server/machine_memory.c \

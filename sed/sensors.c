@@ -4,7 +4,6 @@
 #include "sed/corrections_file.h"
 
 #include "core/forecast/gauge.h"
-#include "sed/server/cpu_quota.h"
 #include "services/nws/memory.h"
 #include "services/nws/processor.h"
 #include "services/nws/series.h"
@@ -110,7 +109,7 @@ static void read_all(struct sensors *sensors, unsigned turn)
 
 static double quota(void)
 {
-    return cpu_quota(NULL);
+    return control_groups_quota(NULL);
 }
 
 /* What the server's former life has read: the predictors go on, and know how good they are. Without, what

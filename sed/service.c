@@ -3,7 +3,6 @@
 
 #include "sed/server/accuracy.h"
 #include "sed/corrections_file.h"
-#include "sed/server/cpu_quota.h"
 #include "sed/directory_watch.h"
 #include "sed/server/errands.h"
 #include "sed/calibrate/idle_calibration.h"
@@ -17,6 +16,7 @@
 #include "services/hostfile.h"
 #include "services/nws/host_rate.h"
 #include "services/nws/links.h"
+#include "util/control_group.h"
 #include "util/listen_at.h"
 #include "util/log.h"
 
@@ -175,7 +175,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
 
 static double quota(void)
 {
-    return cpu_quota(NULL);
+    return control_groups_quota(NULL);
 }
 
 static bool is_confined(void)
@@ -418,13 +418,14 @@ bool service_health(void *self, char *text, size_t size)
         snprintf(text + n, size - n, "; %zu of its problems cannot be called on this machine",
                  (size_t)service->n_uncallable);
     n = strlen(text);
-    char why[240];
-    if (n < size && processes_lack(service->processes, why, sizeof why))
+    char why[480];
+    const bool lacks = processes_lack(service->processes, why, sizeof why);
+    if (n < size && lacks)
         snprintf(text + n, size - n, "; %s", why);
     n = strlen(text);
     if (service->directory)
         directory_watch_health(service->directory, text + n, size - n);
-    return good;
+    return good && !lacks;
 }
 
 static void write_ranks(struct workers *ranks, struct metrics *metrics)

@@ -3,6 +3,7 @@
 #include "services/environment.h"
 #include "services/notify.h"
 #include "util/clock.h"
+#include "util/process_limits.h"
 #include "util/random.h"
 
 #include <errno.h>
@@ -109,6 +110,15 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static void log_limits(void)
+{
+    struct process_limits limits;
+    char text[PROCESS_LIMITS_TEXT];
+    process_limits_read(NULL, &limits);
+    process_limits_text(&limits, text, sizeof text);
+    log_notice("limits: %s", text);
+}
+
 static void clean_environment(const struct daemon_arguments *arguments)
 {
     char names[400];
@@ -149,6 +159,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file beyond "ulimit -f" is an error of write(2), as on a full disk */
     raise_descriptor_limit();
+    log_limits();
     /* Few arenas share what is free; see return_memory(). */
     mallopt(M_ARENA_MAX, 4);
     *daemon = new;
@@ -178,7 +189,7 @@ static void return_memory(double *worked_s)
 /* Its node still answers: a lock that nobody gives back would keep us here, and systemd would notice. */
 static void show_life(struct daemon *daemon)
 {
-    char detail[512], lines[600];
+    char detail[DAEMON_HEALTH], lines[DAEMON_HEALTH + 40];
     daemon_node_health(daemon, detail, sizeof detail);
     snprintf(lines, sizeof lines, "WATCHDOG=1\nSTATUS=%s", detail);
     notify_systemd(lines);
@@ -236,6 +247,7 @@ void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
         if (number < 0) {
             return_memory(&worked_s);
             daemon_notes_again(daemon);
+            daemon_threads_look(daemon);
         }
         if (daemon->watchdog_ns > 0)
             show_life(daemon);

@@ -26,6 +26,8 @@ struct noted {
     int why; /* errno, that it is not written yet; 0: it is. Under the daemon's lock. */
 };
 
+#define DAEMON_HEALTH 1200 /* bytes for the text of a node's health */
+
 struct daemon {
     const struct daemon_arguments *arguments;
     const struct settings_node *settings;
@@ -35,7 +37,8 @@ struct daemon {
     struct http *http;
     struct noted notes[DAEMON_NOTES];
     bool was_ready;
-    int64_t watchdog_ns; /* 0: nobody wants signs of life */
+    char unthreaded[DAEMON_HEALTH / 2]; /* why no thread can be started; "": one can. Under the lock. */
+    int64_t watchdog_ns;                /* 0: nobody wants signs of life */
     /* Its file as it was when the daemon started and when it was last read; NULL: it was not. */
     union settings_any *begun, *now;
 };
@@ -91,6 +94,14 @@ void daemon_notes_again(struct daemon *daemon);
 void daemon_notes_tell(const struct daemon *daemon, char *text, size_t size);
 /* Those by which others find it. */
 void daemon_notes_remove(const struct daemon *daemon);
+
+/* ---- daemon_threads.c ---- */
+
+/* Tries to start a thread. The log says when the system begins to refuse threads, and when it no longer does.
+ */
+void daemon_threads_look(struct daemon *daemon);
+/* Appends why no thread can be started. Returns whether that is so. With the daemon's lock. */
+bool daemon_threads_tell(const struct daemon *daemon, char *text, size_t size);
 
 /* ---- daemon_disks.c ---- */
 

@@ -7,6 +7,7 @@
 #include "services/notify.h"
 #include "services/process_metrics.h"
 #include "util/clock.h"
+#include "util/process_limits.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -32,6 +33,7 @@ bool daemon_node_health(struct daemon *daemon, char *text, size_t size)
     if (daemon->node.health)
         good = daemon->node.health(daemon->node.self, text, size);
     daemon_notes_tell(daemon, text, size);
+    good &= !daemon_threads_tell(daemon, text, size);
     pthread_mutex_unlock(&daemon->lock);
     return !daemon_disks_tell(daemon->settings, text, size) && good;
 }
@@ -39,16 +41,20 @@ bool daemon_node_health(struct daemon *daemon, char *text, size_t size)
 static bool daemon_health_page(void *self, char *text, size_t size)
 {
     struct daemon *daemon = self;
-    char detail[512];
+    char detail[DAEMON_HEALTH], limits[PROCESS_LIMITS_TEXT];
     bool good = daemon_node_health(daemon, detail, sizeof detail);
-    snprintf(text, size, "%s %s: %s", good ? "ok" : "not ok", daemon->settings->name, detail);
+    struct process_limits now;
+    process_limits_read(NULL, &now);
+    process_limits_text(&now, limits, sizeof limits);
+    snprintf(text, size, "%s %s: %s\nlimits: %s", good ? "ok" : "not ok", daemon->settings->name, detail,
+             limits);
     return good;
 }
 
 static void daemon_metrics_page(void *self, struct metrics *metrics)
 {
     struct daemon *daemon = self;
-    char detail[512];
+    char detail[DAEMON_HEALTH];
     metrics_family(metrics, "espalier_node_info", METRIC_GAUGE, "Which node this is; always 1.");
     metrics_sample(metrics, 1, "node", daemon->settings->name, "program", daemon->arguments->program,
                    "version", PACKAGE_VERSION, (const char *)NULL);

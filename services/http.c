@@ -135,7 +135,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned s
 
 static enum MHD_Result health(struct http *http, struct MHD_Connection *connection)
 {
-    char text[1024] = "";
+    char text[HTTP_HEALTH] = "";
     bool good = http->pages.health(http->pages.self, text, sizeof text - 1);
     strcat(text, "\n");
     return answer_text(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, text);

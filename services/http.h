@@ -12,9 +12,12 @@
 struct http;
 
 /* What the pages say. Called from the port's thread, one call at a time. */
+#define HTTP_HEALTH 2048
+
 struct http_pages {
     void *self;
-    /* The whole text of /health, one line; false: answered with status 503. */
+    /* The whole text of /health without its last '\n', in HTTP_HEALTH bytes; false: answered with status 503.
+     */
     bool (*health)(void *self, char *text, size_t size);
     void (*metrics)(void *self, struct metrics *metrics);
 };

@@ -71,6 +71,7 @@ services_libdaemon_a_SOURCES = \
 	services/daemon_notes.c \
 	services/daemon_ready.c \
 	services/daemon_reload.c \
+	services/daemon_threads.c \
 	services/http.c \
 	services/http.h \
 	services/environment.c \
@@ -84,8 +85,6 @@ LIBDAEMON = services/libdaemon.a $(MICROHTTPD_LIBS)
 # Sensors of the machine.
 noinst_LIBRARIES += services/libnws.a
 services_libnws_a_SOURCES = \
-	services/nws/control_group.c \
-	services/nws/control_group.h \
 	services/nws/memory.c \
 	services/nws/memory.h \
 	services/nws/processor.c \

@@ -9,6 +9,7 @@
 #include "services/settings_tables.h"
 #include "util/certificates.h"
 #include "util/listen_at.h"
+#include "util/process_limits.h"
 #include "util/search_path.h"
 
 #include <ctype.h>
@@ -16,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -181,8 +181,9 @@ enum esp_status settings_finish_agent(void *settings, struct arena *arena, struc
 
 static int64_t n_processors(void)
 {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    struct process_limits limits;
+    process_limits_read(NULL, &limits);
+    return process_limits_processors(&limits);
 }
 
 static enum esp_status check_properties(const struct config_strings *properties, struct esp_error *error)
@@ -227,8 +228,6 @@ enum esp_status settings_finish_server(struct settings_sed *sed, struct arena *a
     if (sed->hostfile && sed->ranks == 0)
         return error_set(error, ESP_CONFIG,
                          "hostfile says where ranks are: expected the key \"ranks\" beside it, found none");
-    if (sed->slots == 0)
-        sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
     return finish_node(&sed->node, SETTINGS_SED, arena, error);
 }
 
@@ -244,6 +243,10 @@ static enum esp_status finish_sed(void *settings, struct arena *arena, struct es
             return error_no_memory(error, "a list of problems");
         sed->problems.n = 1;
     }
+    /* Here and not for all servers: what `espalier up` reads is for servers with other limits, or elsewhere.
+     */
+    if (sed->slots == 0)
+        sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
     return settings_finish_server(sed, arena, error);
 }
 

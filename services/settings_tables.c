@@ -286,7 +286,7 @@ static const struct config_key sed_keys[] = {
      AT(settings_sed, slots),
      .least = "1",
      .most = "4096",
-     .text = "calls that run at the same time (else: processors / threads)"},
+     .text = "calls that run at the same time (else: processors, or whole ones of a quota, / threads)"},
     {.name = "spares",
      .type = CONFIG_INTEGER,
      AT(settings_sed, spares),

@@ -16,6 +16,9 @@ util_libutil_a_SOURCES = \
 	util/config_value.c \
 	util/config_value.h \
 	util/config_write.c \
+	util/control_group.c \
+	util/control_group.h \
+	util/control_group_limits.c \
 	util/crc32c.c \
 	util/crc32c.h \
 	util/crc32c_x86.c \
@@ -41,6 +44,8 @@ util_libutil_a_SOURCES = \
 	util/names.h \
 	util/pages.c \
 	util/pages.h \
+	util/process_limits.c \
+	util/process_limits.h \
 	util/random.c \
 	util/random.h \
 	util/ranges.c \

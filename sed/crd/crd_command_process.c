@@ -5,6 +5,7 @@
 #include "sed/crd/crd_command.h"
 
 #include "sed/pool/handoff.h"
+#include "util/process_limits.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -141,6 +142,12 @@ static enum esp_status start(const struct command_process *process, struct pipes
     *pid = _Fork();
     if (*pid == 0)
         become_command(process, pipes, self);
+    if (*pid < 0 && errno == EAGAIN) {
+        char why[400];
+        process_limits_blame(NULL, why, sizeof why);
+        return error_set(error, ESP_SYSTEM, "cannot make a process for the command %s: %s", process->program,
+                         why);
+    }
     if (*pid < 0)
         return error_errno(error, "cannot make a process for the command %s", process->program);
     close_writing_ends(pipes);

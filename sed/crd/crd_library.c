@@ -5,12 +5,16 @@
 #include "sed/crd/crd.h"
 
 #include "util/own_library.h"
+#include "util/process_limits.h"
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_LIBRARIES 256
 
@@ -36,6 +40,45 @@ bool library_is_loaded(const char *folder, const char *library)
     return library[0] == 0 || find_library(folder, library) != NULL;
 }
 
+static unsigned count_threads(void)
+{
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? (unsigned)tasks.st_nlink - 2 : 1;
+}
+
+static void *do_nothing(void *arg)
+{
+    return arg;
+}
+
+/* OpenBLAS does not look whether its threads could be started, and waits for them for ever in the first
+ * routine that uses them. */
+static void set_openblas(void (*set)(int))
+{
+    static void (*known[MAX_LIBRARIES])(int);
+    static unsigned n_known;
+    pthread_t thread;
+    const unsigned before = count_threads();
+    set((int)blas_threads);
+    for (unsigned i = 0; i < n_known; i++)
+        if (known[i] == set)
+            return;
+    if (n_known < MAX_LIBRARIES)
+        known[n_known++] = set;
+    if (count_threads() + 1 >= before + blas_threads)
+        return;
+    /* Or this build of OpenBLAS starts its threads later. */
+    const int error = pthread_create(&thread, NULL, do_nothing, NULL);
+    if (error == 0) {
+        pthread_join(thread, NULL);
+        return;
+    }
+    char why[400];
+    process_limits_blame(NULL, why, sizeof why);
+    fprintf(stderr, "a worker cannot start the threads of BLAS: %s\n", why);
+    _exit(1);
+}
+
 /* Each BLAS has its own word for it; one library may bring several. */
 static void limit_threads(void *handle)
 {
@@ -45,7 +88,9 @@ static void limit_threads(void *handle)
         void *symbol = dlsym(handle, setters[i]);
         if (!symbol)
             continue;
-        if (setters[i][0] == 'b') /* BLIS counts in dim_t */
+        if (i == 0)
+            set_openblas((void (*)(int))(uintptr_t)symbol);
+        else if (setters[i][0] == 'b') /* BLIS counts in dim_t */
             ((void (*)(int64_t))(uintptr_t)symbol)(blas_threads);
         else
             ((void (*)(int))(uintptr_t)symbol)((int)blas_threads);

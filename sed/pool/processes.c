@@ -379,10 +379,7 @@ static void note_growth(struct pool *pool, const struct worker *worker)
 
 void pool_cannot(struct pool *pool, const char *why)
 {
-    snprintf(pool->unborn, sizeof pool->unborn, "workers cannot be started: %.100s%s", why,
-             strstr(why, strerror(EAGAIN))
-                 ? " (too many processes: \"ulimit -u\", or pids.max of the control group)"
-                 : "");
+    snprintf(pool->unborn, sizeof pool->unborn, "workers cannot be started: %s", why);
     if (log_quota_take(&pool->unborn_lines, pool_now_ns()))
         log_warning("%s", pool->unborn);
 }
@@ -399,8 +396,11 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     note_growth(pool, worker);
     if (why && worker->pid == 0 && worker->link->socket >= 0)
         pool_cannot(pool, why);
-    if (worker->state == WORKER_IDLE && !atomic_load(&worker->ring->ready)) /* at birth: not at once again */
+    const bool unborn = !atomic_load(&worker->ring->ready);
+    if (worker->state == WORKER_IDLE && unborn) /* at birth: not at once again */
         pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
+    if (worker->state != WORKER_DOOMED && unborn && worker->pid != 0 && last_words[0])
+        pool_cannot(pool, last_words);
     uint64_t job_id = worker->job_id, lost = 0;
     if (worker->state == WORKER_IDLE) {
         DL_DELETE(pool->idle, worker);

@@ -91,20 +91,28 @@ enum esp_status processes_renew(struct workers *workers, const struct problem_se
     return status;
 }
 
+/* Workers that have started up. With the lock. */
+static uint32_t count_ready(const struct pool *pool)
+{
+    uint32_t n = HASH_CNT(by_job, pool->by_job);
+    const struct worker *worker;
+    DL_FOREACH(pool->idle, worker)
+    {
+        n += atomic_load(&worker->ring->ready) != 0;
+    }
+    return n;
+}
+
 void processes_count(struct workers *workers, struct processes_counts *counts)
 {
     struct pool *pool = (struct pool *)workers;
-    struct worker *worker;
     pthread_mutex_lock(&pool->lock);
     *counts = (struct processes_counts){.alive = pool->alive,
                                         .born = pool->born,
                                         .died = pool->died,
                                         .grown = pool->grown,
                                         .spawner = pool->link ? pool->link->pid : 0};
-    DL_FOREACH(pool->idle, worker)
-    {
-        counts->ready += atomic_load(&worker->ring->ready) != 0;
-    }
+    counts->ready = count_ready(pool) - HASH_CNT(by_job, pool->by_job);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -112,6 +120,8 @@ bool processes_lack(struct workers *workers, char *why, size_t size)
 {
     struct pool *pool = (struct pool *)workers;
     pthread_mutex_lock(&pool->lock);
+    if (pool->unborn[0] && count_ready(pool) >= pool->options.slots)
+        pool->unborn[0] = 0;
     const bool lacks = pool->unborn[0] != 0;
     snprintf(why, size, "%s", pool->unborn);
     pthread_mutex_unlock(&pool->lock);

@@ -91,7 +91,9 @@ static enum esp_status run_program(struct pool *pool, struct link *link, int soc
     posix_spawn_file_actions_destroy(&files);
     if (why == 0)
         return ESP_OK;
-    return error_set(error, ESP_SYSTEM, "cannot start %s: %s", pool->program, strerror(why));
+    char reason[POOL_WHY];
+    pool_why_unmade(why, reason, sizeof reason);
+    return error_set(error, ESP_SYSTEM, "cannot start %s: %s", pool->program, reason);
 }
 
 static enum esp_status run_spawner(struct pool *pool, struct link *link, int socket, struct esp_error *error)

@@ -218,6 +218,13 @@ static void on_death(struct pool *pool, uint32_t id, int wait_status, const char
     drop_worker(pool, worker);
 }
 
+static void on_unborn(struct pool *pool, const struct spawner_message *message)
+{
+    char why[POOL_WHY];
+    pool_why_unmade(message->status, why, sizeof why);
+    on_death(pool, message->id, 0, why);
+}
+
 static void on_checked(struct pool *pool, const struct spawner_message *message)
 {
     pthread_mutex_lock(&pool->lock);
@@ -316,7 +323,7 @@ static void on_spawner(struct pool *pool, uint32_t number)
         else if (message.kind == SPAWNER_DIED)
             on_death(pool, message.id, message.status, NULL);
         else if (message.kind == SPAWNER_UNBORN)
-            on_death(pool, message.id, 0, strerror(message.status));
+            on_unborn(pool, &message);
         else if (message.kind == SPAWNER_CHECKED)
             on_checked(pool, &message);
     }

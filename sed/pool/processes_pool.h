@@ -110,6 +110,8 @@ struct check {
     struct esp_error error;
 };
 
+#define POOL_WHY 440 /* of a text that says why workers cannot be made */
+
 struct pool {
     struct workers workers; /* first */
     struct processes_options options;
@@ -125,7 +127,7 @@ struct pool {
     uint32_t next_id;
     uint64_t n_started, born, died, grown;
     struct log_quota grown_lines, unborn_lines;
-    char unborn[240]; /* why the last worker could not be made; "": it could */
+    char unborn[POOL_WHY + 32]; /* why the last worker could not be made; "": it could */
     struct oom_watch oom;
     struct check check;
     bool checking;
@@ -174,6 +176,8 @@ void pool_born(struct pool *pool, uint32_t id, int32_t pid);
 void pool_refill(struct pool *pool, bool urgent);
 /* Logs why workers cannot be made, for which calls wait, and keeps it for processes_lack(). With the lock. */
 void pool_cannot(struct pool *pool, const char *why);
+/* Writes why a process could not be made: `number` is an errno. A limit of processes is named. */
+void pool_why_unmade(int number, char *text, size_t size);
 /* Lets go of a worker that was used without the lock. With the lock. */
 void pool_release(struct pool *pool, struct worker *worker);
 /* No job any more: its death is awaited, another takes its place. The caller has taken it off the lists of

@@ -5,10 +5,13 @@
 #include "sed/pool/processes_pool.h"
 
 #include "util/clock.h"
+#include "util/process_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -98,6 +101,14 @@ static enum esp_status make_worker(struct pool *pool, struct esp_error *error)
     return ESP_OK;
 }
 
+void pool_why_unmade(int number, char *text, size_t size)
+{
+    if (number == EAGAIN)
+        process_limits_blame(NULL, text, size);
+    else
+        snprintf(text, size, "%s", strerror(number));
+}
+
 void pool_refill(struct pool *pool, bool urgent)
 {
     if (atomic_load(&pool->stopping) || (pool_now_ns() < pool->retry_ns && !urgent))
@@ -142,7 +153,6 @@ void pool_born(struct pool *pool, uint32_t id, int32_t pid)
     if (worker) {
         worker->pid = pid;
         pool->born++;
-        pool->unborn[0] = 0;
     }
     pthread_mutex_unlock(&pool->lock);
 }

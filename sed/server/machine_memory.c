@@ -26,7 +26,7 @@ static uint64_t available_bytes(void)
 
 uint64_t machine_memory(void)
 {
-    const uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), limit = memory_limit(NULL);
+    const uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), limit = control_groups_memory(NULL);
     return limit < machine ? limit : machine;
 }
 

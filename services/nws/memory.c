@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/nws/memory.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,16 +20,6 @@ static uint64_t of_machine(const char *meminfo)
     if (file)
         fclose(file);
     return kib < UINT64_MAX / 1024 ? kib * 1024 : UINT64_MAX;
-}
-
-static bool number_in(const char *folder, const char *name, uint64_t *number)
-{
-    char line[64], *end;
-    if (!control_group_line(folder, name, line, sizeof line) || *line < '0' || *line > '9')
-        return false;
-    errno = 0;
-    *number = strtoull(line, &end, 10);
-    return errno == 0;
 }
 
 /* What of a group's memory is caches of files: as the kernel counts them for MemAvailable, but for half of
@@ -55,29 +44,15 @@ static uint64_t caches(const char *folder, bool version2)
 static void take_least(const char *folder, bool version2, void *arg)
 {
     uint64_t *least = arg, limit, used;
-    if (!number_in(folder, version2 ? "memory.max" : "memory.limit_in_bytes", &limit) || limit >= NO_LIMIT ||
-        !number_in(folder, version2 ? "memory.current" : "memory.usage_in_bytes", &used))
+    if (!control_group_number(folder, version2 ? "memory.max" : "memory.limit_in_bytes", &limit) ||
+        limit >= NO_LIMIT ||
+        !control_group_number(folder, version2 ? "memory.current" : "memory.usage_in_bytes", &used))
         return;
     const uint64_t dropped = caches(folder, version2);
     used -= dropped < used ? dropped : used;
     const uint64_t left = used < limit ? limit - used : 0;
     if (left < *least)
         *least = left;
-}
-
-static void take_limit(const char *folder, bool version2, void *arg)
-{
-    uint64_t *least = arg, limit;
-    if (number_in(folder, version2 ? "memory.max" : "memory.limit_in_bytes", &limit) && limit < NO_LIMIT &&
-        limit < *least)
-        *least = limit;
-}
-
-uint64_t memory_limit(const struct memory_files *files)
-{
-    uint64_t least = UINT64_MAX;
-    control_groups_visit(files ? &files->groups : NULL, "memory", take_limit, &least);
-    return least;
 }
 
 uint64_t memory_available(const struct memory_files *files)

@@ -6,7 +6,7 @@
 #ifndef SERVICES_NWS_MEMORY_H
 #define SERVICES_NWS_MEMORY_H
 
-#include "services/nws/control_group.h"
+#include "util/control_group.h"
 
 #include <stdint.h>
 
@@ -20,9 +20,5 @@ struct memory_files {
  * of any control group that this process is in leaves beside what is used in it and cannot be dropped.
  * UINT64_MAX: neither can be read. `files` NULL: those of the system. Any thread; reads a few files. */
 uint64_t memory_available(const struct memory_files *files);
-
-/* Bytes: the least limit of the control groups that this process is in; UINT64_MAX: none has one. Any thread.
- */
-uint64_t memory_limit(const struct memory_files *files);
 
 #endif

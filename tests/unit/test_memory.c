@@ -99,27 +99,6 @@ static void version_1_has_other_names(void **state)
     assert_int_equal(available(), 513 * MIB);
 }
 
-static uint64_t limit(void)
-{
-    return memory_limit(&(struct memory_files){.meminfo = meminfo,
-                                               .groups = {.groups = groups, .mounts = mounts, .root = root}});
-}
-
-static void the_least_limit_of_all_groups_counts(void **state)
-{
-    (void)state;
-    write_text("mounts", "cgroup2 /sys cgroup2 rw 0 0\n");
-    write_text("groups", "0::/a\n");
-    write_text("sys/a/memory.max", "max\n");
-    assert_true(limit() == UINT64_MAX);
-    write_text("sys/a/memory.max", "734003200\n");
-    assert_int_equal(limit(), 700 * MIB);
-    write_text("sys/memory.max", "1073741824\n");
-    assert_int_equal(limit(), 700 * MIB);
-    write_text("sys/memory.max", "104857600\n");
-    assert_int_equal(limit(), 100 * MIB);
-}
-
 static void nonsense_is_no_limit(void **state)
 {
     (void)state;
@@ -142,7 +121,6 @@ int main(void)
         TEST(the_kernel_says_what_it_could_give),
         TEST(limits_of_control_groups_count),
         TEST(version_1_has_other_names),
-        TEST(the_least_limit_of_all_groups_counts),
         TEST(nonsense_is_no_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/nws/control_group.h"
+#include "util/control_group.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,11 +2,12 @@
  *
  * The control groups that this process is in (cgroups(7), versions 1 and 2): each of them may have limits.
  */
-#ifndef SERVICES_NWS_CONTROL_GROUP_H
-#define SERVICES_NWS_CONTROL_GROUP_H
+#ifndef UTIL_CONTROL_GROUP_H
+#define UTIL_CONTROL_GROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Where to look; a test has files of its own. */
 struct control_group_files {
@@ -21,7 +22,25 @@ struct control_group_files {
 void control_groups_visit(const struct control_group_files *files, const char *controller,
                           void (*visit)(const char *folder, bool version2, void *arg), void *arg);
 
+/* Processors: the least quota of the groups of this process, from its own up to the root (0.3: 30 % of one
+ * processor). HUGE_VAL: there is no quota, or it cannot be read. Any thread; reads a few files. */
+double control_groups_quota(const struct control_group_files *files);
+
+/* Bytes: the least limit of memory of these groups; UINT64_MAX: none has one. Any thread. */
+uint64_t control_groups_memory(const struct control_group_files *files);
+
+/* A limit of processes and threads, and how many there are. */
+struct control_group_tasks {
+    uint64_t most, used; /* UINT64_MAX, 0: no group has a limit */
+    char folder[256];    /* of the group, cut */
+};
+
+/* The limit (pids.max) that leaves least. Any thread. */
+void control_groups_tasks(const struct control_group_files *files, struct control_group_tasks *tasks);
+
 /* The first line of the file `name` there, with its '\n' if it has one; false: there is none. */
 bool control_group_line(const char *folder, const char *name, char *line, size_t size);
+/* The whole number in the first line of that file; false: there is none. */
+bool control_group_number(const char *folder, const char *name, uint64_t *number);
 
 #endif
