@@ -9,6 +9,7 @@ core_libcore_a_SOURCES = \
 	core/transport.h
 include core/choice/local.mk
 include core/data/local.mk
+include core/flow/local.mk
 include core/forecast/local.mk
 include core/hierarchy/local.mk
 include core/inproc/local.mk

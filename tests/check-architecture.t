@@ -5,7 +5,7 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 cd "$top_srcdir" || exit 99
 
-folders='agent bench client core doc etc examples idl include m4 orb problems redirector sed services solvers tests util'
+folders='agent bench client core doc etc examples idl include m4 orb problems redirector sed services simulate solvers tests util'
 
 # The files of the tree, also without git (in a release), and without what builds make beside them.
 sources() {
@@ -29,7 +29,7 @@ includes_only() {
     ! find "$folder" -name '*.[ch]' -exec grep -HnE '^#include "' {} + | grep -vE "#include \"($allowed)"
 }
 
-c_files=$(find include util core services agent sed client redirector tests examples -name '*.[ch]' | sort)
+c_files=$(find include util core services simulate agent sed client redirector tests examples -name '*.[ch]' | sort)
 
 # shellcheck disable=SC2086
 no_corba() {
@@ -38,7 +38,7 @@ no_corba() {
 }
 
 orb_is_chosen_by_entry_points() {
-    ! find util core services -name '*.[ch]' -exec grep -HE '#include "orb/' {} +
+    ! find util core services simulate -name '*.[ch]' -exec grep -HE '#include "orb/' {} +
 }
 
 cxx_only_in_orb() {
@@ -72,7 +72,7 @@ no_leftovers() {
 
 library_code_does_not_exit_or_print() {
     # daemon.c is what all main functions share, and answers --help.
-    ! find util core services -name '*.c' ! -name 'daemon*.c' -exec grep -HnE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' {} +
+    ! find util core services simulate -name '*.c' ! -name 'daemon*.c' -exec grep -HnE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' {} +
 }
 
 each_number_is_one_test() {
@@ -89,6 +89,7 @@ check "nothing outside idl/, orb/ and bench/ names CORBA" no_corba
 check "util/ leans on nothing but the public headers" includes_only util util/ espalier.h grpc.h
 check "core/ leans on util/" includes_only core core/ util/ espalier.h espalier_scheduler.h grpc.h config.h
 check "services/ leans on core/ and util/" includes_only services services/ core/ util/ espalier.h grpc.h
+check "simulate/ leans on core/ and util/" includes_only simulate simulate/ core/ util/ espalier.h config.h
 check "agent/ leans on services/, not on other programs" \
     includes_only agent agent/ services/ core/ util/ orb/orb.h espalier.h grpc.h
 check "redirector/ leans on services/, not on other programs" \
@@ -96,7 +97,7 @@ check "redirector/ leans on services/, not on other programs" \
 check "sed/ leans on services/, not on other programs" \
     includes_only sed sed/ services/ core/ util/ orb/orb.h espalier.h espalier_server.h grpc.h
 check "client/ leans on services/, not on other programs" \
-    includes_only client client/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
+    includes_only client client/ simulate/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points
 check "solvers/ leans on nothing of ours" includes_only solvers solvers/
 check "C++ stays in orb/, and in solvers/ behind C" cxx_only_in_orb

@@ -115,6 +115,12 @@ tests_unit_test_message_SOURCES = tests/unit/test_message.c tests/unit/generated
 tests_unit_test_message_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_inproc
 tests_unit_test_inproc_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_flow
+tests_unit_test_flow_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_star
+tests_unit_test_star_LDADD = $(LIBSIMULATE) $(CMOCKA_LIBS)
+unit_tests += tests/unit/test_lu
+tests_unit_test_lu_LDADD = $(LIBSIMULATE) $(CMOCKA_LIBS)
 unit_tests += tests/unit/test_bench
 tests_unit_test_bench_LDADD = $(LIBBENCH) $(UNIT_LIBS) -lm
 

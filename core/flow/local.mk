@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+core_libcore_a_SOURCES += \
+	core/flow/flow.h \
+	core/flow/flow_call.c \
+	core/flow/flow_check.c \
+	core/flow/flow_graph.c \
+	core/flow/flow_graph.h \
+	core/flow/flow_instance.c \
+	core/flow/flow_outcome.c \
+	core/flow/flow_play.c \
+	core/flow/flow_run.c \
+	core/flow/flow_run.h
