@@ -92,6 +92,8 @@ sed_espalier_crd_SOURCES = \
 	sed/crd/crd_callback.c \
 	sed/crd/crd_check.c \
 	sed/crd/crd_command.c \
+	sed/crd/crd_files.c \
+	sed/crd/crd_files.h \
 	sed/crd/crd_command.h \
 	sed/crd/crd_command_process.c \
 	sed/crd/crd_faults.c \

@@ -150,7 +150,7 @@ struct call_parameter {
     struct expr *value;    /* PARAMETER_VALUE */
     enum base_type type;   /* as what it is passed */
     uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
-    const char *name;      /* PARAMETER_RESULT */
+    const char *name;      /* PARAMETER_RESULT; of a file, how it is called in its folder */
     struct expr *width;    /* PARAMETER_ARGUMENT, an array of strings for Fortran: characters of an element;
                             * NULL: of an input, those of the longest */
 };
@@ -199,6 +199,7 @@ struct implementation {
                                     * NULL (core/problem/problem_parallel.h) */
     const struct expr *suits;      /* the calls that it can take; NULL: all */
     int64_t time_limit_ms;         /* after which it is stopped; 0: none */
+    uint64_t output_bytes;         /* that one file that comes back, or output of a command, may have */
     unsigned line;
 };
 

@@ -19,7 +19,8 @@ bool parser_end_implementation(struct parser *parser)
             implementation->name);
     if (implementation->convention == CONVENTION_COMMAND && !parser_end_command(parser))
         return false;
-    if (!parser_end_parallel(parser))
+    if (!parser_end_parallel(parser) ||
+        (implementation_is_routine(implementation) && !parser_name_files(parser)))
         return false;
     implementation->errors =
         parser_keep(parser, parser->errors, implementation->n_errors, sizeof *implementation->errors);
@@ -36,7 +37,9 @@ bool parser_implementation(struct parser *parser)
     if (problem->n_implementations == MAX_IMPLEMENTATIONS)
         return lexer_fail(lexer, offset, "a problem has at most %d implementations", MAX_IMPLEMENTATIONS);
     struct implementation *implementation = &parser->implementations[problem->n_implementations];
-    *implementation = (struct implementation){.line = lexer->token.line};
+    *implementation =
+        (struct implementation){.line = lexer->token.line, .output_bytes = COMMAND_DEFAULT_OUTPUT};
+    parser->has_output_limit = false;
     if (!parser_name(parser, "the name of the implementation", &implementation->name))
         return false;
     for (uint32_t i = 0; i < problem->n_implementations; i++)
@@ -167,7 +170,8 @@ static bool read_characters(struct parser *parser, struct call_parameter *parame
         return false;
     int index = argument_here(parser);
     offset = lexer->token.offset;
-    if (index < 0 || !argument_is_texts(&parser->arguments[index]))
+    if (index < 0 || !argument_is_texts(&parser->arguments[index]) ||
+        parser->arguments[index].type == TYPE_FILE)
         return lexer_expected(lexer, "the name of an array of strings", NULL);
     *parameter = (struct call_parameter){
         .kind = PARAMETER_ARGUMENT, .argument = (uint32_t)index, .type = parser->arguments[index].type};

@@ -67,20 +67,16 @@ static bool check_queries(struct parser *parser, uint32_t offset)
 /* What a routine has no way to take, or to give back. */
 static bool check_text(struct parser *parser, const struct argument *argument, uint32_t offset)
 {
-    if (argument->type == TYPE_FILE)
-        return lexer_fail(&parser->lexer, offset,
-                          "'%s' is a file, which only a command can take (a string or an array of char can "
-                          "hold its contents)",
-                          argument->name);
     if (argument->type == TYPE_STRING && argument->mode != MODE_IN)
         return lexer_fail(&parser->lexer, offset,
                           "'%s' is a string whose length is not known before the call, which only a command "
-                          "can give back (a routine has arrays of char, or of strings: string NAME[1])",
+                          "can give back (a routine has arrays of char, or of strings, string NAME[1], or a "
+                          "file)",
                           argument->name);
     return true;
 }
 
-/* C has pointers to texts, Fortran elements of one length; files are for commands. */
+/* C has pointers to texts, Fortran elements of one length. */
 static bool check_texts(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
@@ -91,11 +87,8 @@ static bool check_texts(struct parser *parser, uint32_t offset)
         const struct argument *argument = &parser->arguments[parameter->argument];
         if (argument->n_dims == 0 && !check_text(parser, argument, offset))
             return false;
-        if (!argument_is_texts(argument))
+        if (!argument_is_texts(argument) || argument->type == TYPE_FILE)
             continue;
-        if (argument->type == TYPE_FILE)
-            return lexer_fail(&parser->lexer, offset,
-                              "'%s' is an array of files, which only a command can take", argument->name);
         if (implementation->convention == CONVENTION_FORTRAN && argument->mode != MODE_IN &&
             !implementation->parameters[p].width)
             return lexer_fail(

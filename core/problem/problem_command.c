@@ -206,8 +206,7 @@ bool parser_command(struct parser *parser)
                           implementation->name, implementation->symbol);
     implementation->convention = CONVENTION_COMMAND;
     implementation->library = "";
-    parser->command = (struct command){.output_bytes = COMMAND_DEFAULT_OUTPUT};
-    parser->has_output_limit = false;
+    parser->command = (struct command){0};
     if (!has_no_callbacks(parser) || !read_program(parser) || !take_status(parser))
         return false;
     while (!lexer_at_line_end(lexer)) {
@@ -340,7 +339,7 @@ static bool read_file_name(struct parser *parser, struct command_file *file)
         return false;
     if (!is_good_name(file->name))
         return lexer_fail(lexer, offset,
-                          "expected the name of a file in the command's own folder: at most %d characters, "
+                          "expected the name of a file in the call's own folder: at most %d characters, "
                           "no '/', no blanks, not beginning with '.' or '-'",
                           COMMAND_MAX_FILE_NAME);
     if (!lexer_advance(lexer))
@@ -367,12 +366,47 @@ static bool read_argument(struct parser *parser, uint32_t *index)
     return lexer_expected_word(lexer, "an argument of the problem", words, parser->problem->n_arguments);
 }
 
+/* file NAME "mesh.vtk" behind a routine: the name says more than where it lies to routines that look at it.
+ */
+static bool name_file_of_routine(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct command_file file = {.stream = STREAM_FILE};
+    const uint32_t offset = lexer->token.offset;
+    struct implementation *implementation = parser->implementation;
+    bool found = false;
+    if (!read_argument(parser, &file.argument))
+        return false;
+    if (parser->arguments[file.argument].type != TYPE_FILE)
+        return lexer_fail(lexer, offset, "'%s' is no file: a routine gets it in memory",
+                          parser->arguments[file.argument].name);
+    if (lexer->token.kind != TOKEN_STRING)
+        return lexer_expected(lexer, "the name of the file in quotes, as \"mesh.vtk\"", NULL);
+    if (!read_file_name(parser, &file))
+        return false;
+    for (uint32_t i = 0; i < implementation->n_parameters; i++) {
+        struct call_parameter *parameter = &implementation->parameters[i];
+        if (parameter->kind != PARAMETER_ARGUMENT || parameter->argument != file.argument)
+            continue;
+        if (parameter->name)
+            return lexer_fail(lexer, offset, "'%s' has a name already: \"%s\"",
+                              parser->arguments[file.argument].name, parameter->name);
+        parameter->name = file.name;
+        found = true;
+    }
+    return found || lexer_fail(lexer, offset, "'%s' is not among the parameters of %s()",
+                               parser->arguments[file.argument].name, implementation->symbol);
+}
+
 bool parser_command_file(struct parser *parser, enum command_stream stream)
 {
     static const char *const clauses[] = {"file", "stdin", "stdout"};
     struct lexer *lexer = &parser->lexer;
     uint32_t arguments[PROBLEM_MAX_ARGUMENTS], offsets[PROBLEM_MAX_ARGUMENTS], n = 0;
     struct command_file file = {.stream = stream};
+    if (stream == STREAM_FILE && parser->implementation->symbol &&
+        implementation_is_routine(parser->implementation))
+        return name_file_of_routine(parser);
     if (!is_command(parser, clauses[stream]))
         return false;
     for (;;) {
@@ -397,6 +431,15 @@ bool parser_command_file(struct parser *parser, enum command_stream stream)
 
 /* ---- limits ---- */
 
+/* What a limit in bytes is about: outputs of a command, files that a routine gives back. */
+static bool has_outputs_of_any_length(const struct parser *parser)
+{
+    bool has = parser->implementation->convention == CONVENTION_COMMAND;
+    for (uint32_t i = 0; i < parser->problem->n_arguments && !has; i++)
+        has = parser->arguments[i].type == TYPE_FILE && argument_is_output(&parser->arguments[i]);
+    return has;
+}
+
 bool parser_limit(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -414,13 +457,13 @@ bool parser_limit(struct parser *parser)
         again = implementation->time_limit_ms != 0;
         implementation->time_limit_ms = ns / NS_PER_MS;
     } else if (config_read_size(text, &bytes, NULL) == ESP_OK && bytes > 0 &&
-               implementation->convention == CONVENTION_COMMAND) {
+               has_outputs_of_any_length(parser)) {
         again = parser->has_output_limit;
         parser->has_output_limit = true;
-        parser->command.output_bytes = bytes;
+        implementation->output_bytes = bytes;
     } else
         return lexer_expected(lexer,
-                              implementation->convention == CONVENTION_COMMAND
+                              has_outputs_of_any_length(parser)
                                   ? "a time or a size, as \"10 s\" or \"100 MiB\""
                                   : "a time, as \"10 s\"",
                               NULL);
@@ -441,6 +484,29 @@ static bool default_name(struct parser *parser, struct command_file *file)
              endings[file->format]);
     file->name = arena_strdup(parser->arena, name);
     return file->name || lexer_no_memory(&parser->lexer);
+}
+
+bool parser_name_files(struct parser *parser)
+{
+    struct implementation *implementation = parser->implementation;
+    for (uint32_t i = 0; i < implementation->n_parameters; i++) {
+        struct call_parameter *parameter = &implementation->parameters[i];
+        if (parameter->kind != PARAMETER_ARGUMENT || parser->arguments[parameter->argument].type != TYPE_FILE)
+            continue;
+        if (!parameter->name)
+            parameter->name = parser->arguments[parameter->argument].name;
+        for (uint32_t k = 0; k < i; k++) {
+            const struct call_parameter *other = &implementation->parameters[k];
+            if (other->kind == PARAMETER_ARGUMENT && other->argument != parameter->argument &&
+                parser->arguments[other->argument].type == TYPE_FILE &&
+                strcmp(other->name, parameter->name) == 0)
+                return lexer_fail(&parser->lexer, parser->implementation_offset,
+                                  "'%s' and '%s' would have the same file '%s'",
+                                  parser->arguments[other->argument].name,
+                                  parser->arguments[parameter->argument].name, parameter->name);
+        }
+    }
+    return true;
 }
 
 static bool name_files(struct parser *parser)

@@ -54,7 +54,6 @@ struct command {
     uint32_t n_words;
     struct command_file *files;
     uint32_t n_files;
-    uint64_t output_bytes; /* that one output of variable length, or a stream, may have */
 };
 
 /* The file of the argument with this index, or NULL. */

@@ -84,7 +84,7 @@ struct parser {
     uint32_t word_ends[COMMAND_MAX_WORDS];
     struct command_file files[MAX_COMMAND_FILES];
     uint32_t command_offset;
-    bool has_output_limit;
+    bool has_output_limit;                        /* of the implementation being read */
     struct spread spreads[PROBLEM_MAX_ARGUMENTS]; /* of a parallel one */
     uint32_t parallel_offset;                     /* where its call is */
 
@@ -172,7 +172,8 @@ bool parser_note_clause(struct parser *parser);
 bool parser_success_clause(struct parser *parser);
 /* The text at the lexer's token, which is one in quotes, with its {expressions} (problem_message.c). */
 bool parser_message(struct parser *parser, enum usage usage, struct failure_text *message);
-/* command "PROGRAM" "word" ... / file, stdin, stdout ARGUMENT [format] / limit "10 s" (problem_command.c). */
+/* command "PROGRAM" "word" ... / file, stdin, stdout ARGUMENT [format] / limit "10 s" (problem_command.c).
+ * `file` and `limit` are for routines with files, too. */
 bool parser_command(struct parser *parser);
 bool parser_command_file(struct parser *parser, enum command_stream stream);
 bool parser_limit(struct parser *parser);
@@ -188,6 +189,8 @@ bool parser_of_matrix(struct parser *parser, struct call_parameter *parameter);
 bool parser_parallel_parameter(struct parser *parser, struct call_parameter *parameter, bool *found);
 /* Completes the parallel implementation being read, when it is one. */
 bool parser_end_parallel(struct parser *parser);
+/* Gives each file of the routine being read the name that it has in its folder. */
+bool parser_name_files(struct parser *parser);
 /* Completes the command of the implementation being read, when it is one. */
 bool parser_end_command(struct parser *parser);
 /* Ends the implementation being read, if any. */

@@ -5,6 +5,7 @@
 #include "sed/crd/crd_command.h"
 
 #include "core/problem/texts.h"
+#include "sed/crd/crd_files.h"
 #include "sed/crd/crd_values.h"
 #include "util/clock.h"
 
@@ -24,6 +25,7 @@
 /* What is being done, and what it holds. */
 struct run {
     const struct command_context *context;
+    const struct ring_job *job;
     const struct ring_command *command;
     char *words[RING_MAX_WORDS + 1];
     int input, captured; /* -1: none */
@@ -55,7 +57,7 @@ static void *address_of(const struct run *run, const struct ring_file *file)
 static bool take_words(struct run *run)
 {
     const struct ring_command *command = run->command;
-    if (command->n_words > RING_MAX_WORDS || command->n_files > RING_MAX_FILES ||
+    if (command->n_words > RING_MAX_WORDS || run->context->ring->job.n_files > RING_MAX_FILES ||
         command->words > RING_ARENA_BYTES || command->words_bytes > RING_ARENA_BYTES - command->words ||
         !memchr(command->program, 0, sizeof command->program))
         return false;
@@ -93,42 +95,12 @@ static enum esp_status write_value(struct run *run, int fd, const struct ring_fi
                   : ESP_OK;
 }
 
-static bool is_texts(const struct ring_file *file)
-{
-    return is_variable(file) && file->n_dims > 0;
-}
-
-static int create_file(const struct run *run, const char *name)
-{
-    return openat(run->context->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-/* Each in a file of its own. */
-static enum esp_status write_files(struct run *run, const struct ring_file *file)
-{
-    const void *value = address_of(run, file);
-    struct text_item item = {0};
-    if (!value || texts_check(value, file->bytes, (uint64_t)file->dims[0], false, NULL) != ESP_OK)
-        return error_set(&run->error, ESP_INTERNAL, "the worker was handed a malformed call");
-    for (uint64_t i = 0; i < (uint64_t)file->dims[0]; i++) {
-        char name[sizeof file->name + 24];
-        snprintf(name, sizeof name, "%s.%" PRIu64, file->name, i + 1);
-        texts_next(value, i, &item);
-        int fd = create_file(run, name);
-        FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
-        bool good = stream && fwrite(item.bytes, 1, item.length, stream) == item.length;
-        if (!stream || fclose(stream) != 0 || !good)
-            return error_errno(&run->error, "cannot write an input of the command (%s)", name);
-    }
-    return ESP_OK;
-}
-
 static enum esp_status write_input(struct run *run, const struct ring_file *file)
 {
-    if (is_texts(file) && file->type == TYPE_FILE)
-        return write_files(run, file);
+    if (file_is_texts(file) && file->type == TYPE_FILE)
+        return file_write_each(run->context->folder, file, address_of(run, file), &run->error);
     if (file->stream == STREAM_FILE)
-        return write_value(run, create_file(run, file->name), file);
+        return write_value(run, file_create(run->context->folder, file->name), file);
     if (run->input < 0)
         run->input = memfd_create("standard input", MFD_CLOEXEC);
     return write_value(run, fcntl(run->input, F_DUPFD_CLOEXEC, 0), file);
@@ -137,8 +109,8 @@ static enum esp_status write_input(struct run *run, const struct ring_file *file
 static enum esp_status write_inputs(struct run *run)
 {
     enum esp_status status = ESP_OK;
-    for (uint32_t i = 0; status == ESP_OK && i < run->command->n_files; i++) {
-        const struct ring_file *file = &run->command->files[i];
+    for (uint32_t i = 0; status == ESP_OK && i < run->job->n_files; i++) {
+        const struct ring_file *file = &run->job->files[i];
         if (file->goes_in)
             status = write_input(run, file);
         if (file->stream == STREAM_OUTPUT && run->captured < 0 &&
@@ -155,19 +127,14 @@ static enum esp_status write_inputs(struct run *run)
 static enum esp_status open_output(struct run *run, const struct ring_file *file, int *fd, off_t *size)
 {
     struct stat is;
-    *fd = file->stream == STREAM_OUTPUT
-              ? fcntl(run->captured, F_DUPFD_CLOEXEC, 0)
-              : openat(run->context->folder, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (*fd < 0 && errno == ENOENT)
-        return error_set(&run->error, ESP_FAILED, "it did not write its output file '%s'", file->name);
-    if (*fd < 0 || fstat(*fd, &is) != 0 || !S_ISREG(is.st_mode))
-        return error_set(&run->error, ESP_FAILED, "its output file '%s' is not a plain file that can be read",
-                         file->name);
-    *size = is.st_size;
-    if ((uint64_t)is.st_size > run->command->output_bytes && is_variable(file))
-        return error_set(&run->error, ESP_FAILED,
-                         "its output file '%s' has %lld bytes: at most %llu are allowed (limit)", file->name,
-                         (long long)is.st_size, (unsigned long long)run->command->output_bytes);
+    if (file->stream != STREAM_OUTPUT)
+        return file_open_output(run->context->folder, file->name,
+                                is_variable(file) ? run->job->output_bytes : UINT64_MAX, fd, size,
+                                &run->error);
+    *fd = fcntl(run->captured, F_DUPFD_CLOEXEC, 0);
+    if (*fd < 0 || fstat(*fd, &is) != 0)
+        return error_errno(&run->error, "cannot read what the command printed");
+    *size = is.st_size; /* the process was stopped where it wrote more than it may */
     return ESP_OK;
 }
 
@@ -195,7 +162,7 @@ static enum esp_status parse_output(struct run *run, const struct ring_file *fil
     enum esp_status status = value_read(&at, end, name, file, value, &run->error);
     *position = (uint64_t)(at - begin);
     bool shared = false; /* with an output that comes behind this one */
-    for (const struct ring_file *next = file + 1; next < run->command->files + run->command->n_files; next++)
+    for (const struct ring_file *next = file + 1; next < run->job->files + run->job->n_files; next++)
         shared |= file->stream == STREAM_OUTPUT && next->stream == STREAM_OUTPUT;
     if (status == ESP_OK && !shared)
         status = value_read_rest(at, end, name, &run->error);
@@ -206,39 +173,6 @@ static enum esp_status parse_output(struct run *run, const struct ring_file *fil
 
 /* ---- arrays of strings and files that come back ---- */
 
-/* The whole file, with a 0 behind it; freed by the caller. */
-static char *read_whole(int fd, size_t size)
-{
-    char *text = malloc(size + 1);
-    size_t used = 0;
-    while (text && used < size) {
-        ssize_t n = pread(fd, text + used, size - used, (off_t)used);
-        if (n <= 0 && errno != EINTR)
-            break;
-        used += n > 0 ? (size_t)n : 0;
-    }
-    if (text)
-        text[used] = 0;
-    return text;
-}
-
-static enum esp_status send_texts(struct run *run, const struct ring_file *file,
-                                  const struct text_item *items)
-{
-    void *value = NULL;
-    uint64_t bytes;
-    enum esp_status status = texts_pack(items, (uint64_t)file->dims[0], &value, &bytes, &run->error);
-    int fd = status == ESP_OK ? memfd_create("texts", MFD_CLOEXEC) : -1;
-    if (status == ESP_OK)
-        status = fd >= 0 && write(fd, value, bytes) == (ssize_t)bytes
-                     ? send_output(run, file->argument, fd)
-                     : error_errno(&run->error, "cannot hand over a result");
-    if (fd >= 0)
-        close(fd);
-    free(value);
-    return status;
-}
-
 /* A line for each string. */
 static enum esp_status read_lines(struct run *run, const struct ring_file *file, struct text_item *items)
 {
@@ -246,7 +180,7 @@ static enum esp_status read_lines(struct run *run, const struct ring_file *file,
     off_t size = 0;
     uint64_t n = 0, wanted = (uint64_t)file->dims[0];
     enum esp_status status = open_output(run, file, &fd, &size);
-    char *text = status == ESP_OK ? read_whole(fd, (size_t)size) : NULL;
+    char *text = status == ESP_OK ? file_read_whole(fd, (size_t)size) : NULL;
     if (status == ESP_OK && !text)
         status = error_no_memory(&run->error, "a result");
     for (char *at = text, *end = text + size; status == ESP_OK && at < end; n++) {
@@ -264,48 +198,23 @@ static enum esp_status read_lines(struct run *run, const struct ring_file *file,
                            file->stream == STREAM_OUTPUT ? "standard output" : "output file ", file->name,
                            wanted, n);
     if (status == ESP_OK)
-        status = send_texts(run, file, items);
+        status = file_send_texts(run->context->ring, run->context->socket, file, items, &run->error);
     free(text);
     if (fd >= 0)
         close(fd);
     return status;
 }
 
-static enum esp_status read_files(struct run *run, const struct ring_file *file, struct text_item *items)
-{
-    enum esp_status status = ESP_OK;
-    uint64_t n = 0, total = 0;
-    for (; status == ESP_OK && n < (uint64_t)file->dims[0]; n++) {
-        struct ring_file one = *file;
-        int fd = -1;
-        off_t size = 0;
-        snprintf(one.name, sizeof one.name, "%.*s.%u", COMMAND_MAX_FILE_NAME, file->name, (unsigned)n + 1);
-        status = open_output(run, &one, &fd, &size);
-        if (status == ESP_OK && (total += (uint64_t)size) > run->command->output_bytes)
-            status =
-                error_set(&run->error, ESP_FAILED, "its output files '%s' have more than %llu bytes (limit)",
-                          file->name, (unsigned long long)run->command->output_bytes);
-        if (status == ESP_OK &&
-            !(items[n] = (struct text_item){read_whole(fd, (size_t)size), (uint64_t)size}).bytes)
-            status = error_no_memory(&run->error, "a result");
-        if (fd >= 0)
-            close(fd);
-    }
-    if (status == ESP_OK)
-        status = send_texts(run, file, items);
-    for (uint64_t i = 0; i < n; i++)
-        free((void *)(uintptr_t)items[i].bytes);
-    return status;
-}
-
 static enum esp_status read_texts(struct run *run, const struct ring_file *file)
 {
     uint64_t n = (uint64_t)file->dims[0];
+    if (file->type == TYPE_FILE)
+        return file_send_each(run->context->ring, run->context->socket, run->context->folder, file,
+                              &run->error);
     struct text_item *items = n <= TEXTS_MOST ? calloc(n ? n : 1, sizeof *items) : NULL;
     if (!items)
         return error_no_memory(&run->error, "a result");
-    enum esp_status status =
-        file->type == TYPE_FILE ? read_files(run, file, items) : read_lines(run, file, items);
+    enum esp_status status = read_lines(run, file, items);
     free(items);
     return status;
 }
@@ -314,14 +223,14 @@ static enum esp_status read_outputs(struct run *run)
 {
     uint64_t position = 0; /* on standard output */
     enum esp_status status = ESP_OK;
-    for (uint32_t i = 0; status == ESP_OK && i < run->command->n_files; i++) {
-        const struct ring_file *file = &run->command->files[i];
+    for (uint32_t i = 0; status == ESP_OK && i < run->job->n_files; i++) {
+        const struct ring_file *file = &run->job->files[i];
         uint64_t start = 0;
         off_t size = 0;
         int fd = -1;
         if (!file->comes_back)
             continue;
-        if (is_texts(file)) {
+        if (file_is_texts(file)) {
             status = read_texts(run, file);
             continue;
         }
@@ -344,7 +253,7 @@ static void tell_end(struct run *run, const struct command_process *process)
     if (process->flooded) {
         snprintf(answer->trouble, sizeof answer->trouble,
                  "it wrote more than %llu bytes to its standard output (limit)",
-                 (unsigned long long)run->command->output_bytes);
+                 (unsigned long long)run->job->output_bytes);
         answer->kind = ANSWER_STOPPED;
     } else if (WIFSIGNALED(process->status)) {
         answer->code = WTERMSIG(process->status);
@@ -372,8 +281,8 @@ static int64_t now_ns(void)
 void command_run(const struct command_context *context)
 {
     struct ring_answer *answer = &context->ring->answer;
-    struct run run = {
-        .context = context, .command = &context->ring->job.command, .input = -1, .captured = -1};
+    const struct ring_job *job = &context->ring->job;
+    struct run run = {.context = context, .job = job, .command = &job->command, .input = -1, .captured = -1};
     answer->n_outputs = 0;
     answer->trouble[0] = answer->text[0] = 0;
     int64_t begun = now_ns();
@@ -390,7 +299,7 @@ void command_run(const struct command_context *context)
                                       .program = run.command->program,
                                       .input = run.input,
                                       .captured = run.captured,
-                                      .most = run.command->output_bytes,
+                                      .most = run.job->output_bytes,
                                       .said = answer->text};
     if (status == ESP_OK)
         status = command_process_run(&process, &run.error);

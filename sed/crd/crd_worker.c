@@ -5,6 +5,7 @@
 #include "sed/crd/crd.h"
 
 #include "sed/crd/crd_command.h"
+#include "sed/crd/crd_files.h"
 #include "sed/pool/folder.h"
 #include "util/clock.h"
 
@@ -45,6 +46,7 @@ struct worker {
     struct ring *ring;
     struct areas areas;
     void *sections[PROBLEM_MAX_ARGUMENTS], *texts[PROBLEM_MAX_ARGUMENTS]; /* memory of those of the job */
+    struct paths paths;                                                   /* of the job's files */
     struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
     struct timespec folder_changed;
     uint64_t may_keep;      /* bytes after a call; 0: any number */
@@ -227,6 +229,10 @@ static bool resolve_operands(struct worker *worker, void **operands, struct esp_
             operands[i] = worker->sections[operand->value];
         else if (operand->place == OPERAND_TEXTS && operand->value < job->n_texts)
             operands[i] = worker->texts[operand->value];
+        else if (operand->place == OPERAND_PATH && operand->value < job->n_files)
+            operands[i] = worker->paths.items[operand->value].memory;
+        else if (operand->place == OPERAND_PATH_LENGTH && operand->value < job->n_files)
+            operands[i] = (void *)(uintptr_t)worker->paths.items[operand->value].length;
         else if (operand->place == OPERAND_QUERY && operand->value < job->n_queries)
             operands[i] = NULL; /* until the routine was asked */
         else if (operand->place != OPERAND_CALLBACK ||
@@ -284,6 +290,8 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     ring->answer.kind = illegal ? ANSWER_ILLEGAL : ANSWER_RETURNED;
     if (!texts_end(ring, &worker->areas, FD_SOCKET, worker->texts))
         ring->answer.kind = ANSWER_NO_TEXT;
+    else
+        paths_end(ring, FD_SOCKET, &worker->paths);
     bool before;
     const struct area *damaged = areas_find_damage(&worker->areas, &before);
     if (damaged) {
@@ -325,6 +333,8 @@ static void serve(struct worker *worker)
         invocation = NULL;
     if (invocation && texts_begin(worker->ring, &worker->areas, worker->texts, &error) != ESP_OK)
         invocation = NULL;
+    if (invocation && paths_begin(worker->ring, &worker->areas, &worker->paths, &error) != ESP_OK)
+        invocation = NULL;
     if (invocation && !resolve_operands(worker, operands, &error))
         invocation = NULL;
     if (invocation)
@@ -334,6 +344,7 @@ static void serve(struct worker *worker)
     /* Before the answer: afterwards the daemon may give the memory to another session. */
     areas_unmap(&worker->areas);
     worker_reply(worker->ring, FD_BELL);
+    paths_remove(&worker->paths);
 }
 
 /* ---- tidying up after a routine, while nobody waits for it ---- */

@@ -95,6 +95,9 @@ static enum esp_status write_job(struct ring *ring, const struct job *job, struc
     ring->job.n_sections = 0;
     ring->job.n_texts = 0;
     ring->job.n_parts = 0;
+    ring->job.n_files = 0;
+    ring->job.fortran_files = job->implementation->convention == CONVENTION_FORTRAN;
+    ring->job.output_bytes = job->implementation->output_bytes;
     ring->job.grid = job->grid;
     snprintf(ring->job.checkpoint, sizeof ring->job.checkpoint, "%s", job->checkpoint ? job->checkpoint : "");
     ring->job.checkpoint_number = job->checkpoint_number;
@@ -111,7 +114,7 @@ static enum esp_status write_job(struct ring *ring, const struct job *job, struc
         if (status == ESP_OK)
             status = handoff_put_result(&writer);
         handoff_put_system(&writer);
-        handoff->has_texts = ring->job.n_texts > 0;
+        handoff->has_texts = ring->job.n_texts > 0 || ring->job.n_files > 0;
         if (status == ESP_OK)
             end_arena(ring, handoff);
         tell_bays(ring, handoff);

@@ -23,7 +23,7 @@ struct handoff_value {
 struct handoff {
     struct job job;
     bool has_state; /* the problem has a state: its worker is of no other use */
-    bool has_texts; /* results of arrays of strings come beside the answer */
+    bool has_texts; /* results of arrays of strings, and files, come beside the answer */
     uint32_t n_values;
     uint32_t used;       /* of the arena: where the next value goes */
     uint32_t front, end; /* of what of the arena is filled with values and fences */

@@ -261,12 +261,11 @@ static enum esp_status put_whole(struct writer *writer, uint32_t index, struct r
     return status;
 }
 
-static enum esp_status put_file(struct writer *writer, const struct command_file *file)
+enum esp_status handoff_put_file(struct writer *writer, const struct command_file *file)
 {
     const struct job *job = &writer->handoff->job;
     const struct argument *argument = &job->problem->arguments[file->argument];
-    struct ring_command *command = &writer->ring->job.command;
-    struct ring_file *to = &command->files[command->n_files++];
+    struct ring_file *to = &writer->ring->job.files[writer->ring->job.n_files++];
     struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
     enum esp_status status = ESP_OK;
     memset(to, 0, sizeof *to);
@@ -300,11 +299,9 @@ enum esp_status handoff_put_command(struct writer *writer)
     const struct job *job = &writer->handoff->job;
     const struct command *command = job->implementation->command;
     struct ring_command *to = &writer->ring->job.command;
-    to->n_files = 0;
-    to->output_bytes = command->output_bytes;
     enum esp_status status =
         handoff_find_program(job->problem, job->implementation, to->program, writer->error);
     for (uint32_t i = 0; status == ESP_OK && i < command->n_files && i < RING_MAX_FILES; i++)
-        status = put_file(writer, &command->files[i]);
+        status = handoff_put_file(writer, &command->files[i]);
     return status == ESP_OK ? put_words(writer, command) : status;
 }

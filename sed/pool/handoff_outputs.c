@@ -76,14 +76,18 @@ static bool is_expected(const struct problem *problem, uint32_t index)
     return argument_is_output(argument) && (argument->type == TYPE_STRING || argument->type == TYPE_FILE);
 }
 
+static uint64_t most_bytes(const struct job *job, uint32_t index)
+{
+    const bool texts = !job->implementation->command && job->problem->arguments[index].type == TYPE_STRING;
+    return (texts ? TEXTS_MOST_BYTES : job->implementation->output_bytes) +
+           TEXTS_MOST * (sizeof(uint64_t) + 1) + sizeof(uint64_t); /* lengths of the elements of an array */
+}
+
 bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff, int socket,
                           struct job_end *end)
 {
     const struct job *job = &handoff->job;
     uint32_t n = ring->answer.n_outputs;
-    uint64_t most =
-        job->implementation->command ? job->implementation->command->output_bytes : TEXTS_MOST_BYTES;
-    most += TEXTS_MOST * (sizeof(uint64_t) + 1) + sizeof(uint64_t); /* their lengths */
     for (uint32_t i = 0; i < n && i < PROBLEM_MAX_ARGUMENTS; i++) {
         struct ring_output output;
         int fd = receive_output(socket, &output);
@@ -95,7 +99,7 @@ bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff
             return false;
         }
         if (end->error.status == ESP_OK)
-            read_output(fd, &job->arguments[output.argument], most, &end->error);
+            read_output(fd, &job->arguments[output.argument], most_bytes(job, output.argument), &end->error);
         close(fd);
     }
     return true;

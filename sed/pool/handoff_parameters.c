@@ -116,6 +116,25 @@ static enum esp_status put_callback(struct writer *writer, uint32_t index, struc
     return ESP_OK;
 }
 
+/* The routine gets the path of the file, which the worker makes. */
+static enum esp_status put_path(struct writer *writer, const struct call_parameter *parameter,
+                                struct ring_operand *operand)
+{
+    const struct argument *argument = &writer->handoff->job.problem->arguments[parameter->argument];
+    const struct command_file file = {.argument = parameter->argument,
+                                      .stream = STREAM_FILE,
+                                      .format = FORMAT_RAW,
+                                      .name = parameter->name,
+                                      .goes_in = argument_is_input(argument),
+                                      .comes_back = argument_is_output(argument)};
+    const struct ring_job *to = &writer->ring->job;
+    uint32_t i = 0;
+    while (i < to->n_files && to->files[i].argument != parameter->argument)
+        i++;
+    *operand = (struct ring_operand){.value = i, .place = OPERAND_PATH};
+    return i < to->n_files ? ESP_OK : handoff_put_file(writer, &file);
+}
+
 /* What the routine gets of an argument that it takes. */
 static enum esp_status put_passed(struct writer *writer, uint32_t index, struct ring_operand *operand)
 {
@@ -130,6 +149,8 @@ static enum esp_status put_passed(struct writer *writer, uint32_t index, struct 
     }
     if (argument->is_section)
         return handoff_put_section(writer, parameter->argument, operand);
+    if (argument->type == TYPE_FILE)
+        return put_path(writer, parameter, operand);
     if (argument_is_texts(argument))
         return handoff_put_texts(writer, parameter, operand);
     if (argument->type == TYPE_CALLBACK)
@@ -210,9 +231,13 @@ enum esp_status handoff_put_parameters(struct writer *writer)
         if (status != ESP_OK)
             return status;
         if (signature_has_length(job->problem, implementation, &implementation->parameters[i]))
-            writer->ring->job.operands[n++] = (struct ring_operand){
-                .value = hidden_length(job, &writer->ring->job, &implementation->parameters[i]),
-                .place = OPERAND_NUMBER};
+            writer->ring->job.operands[n++] =
+                writer->ring->job.operands[i].place == OPERAND_PATH
+                    ? (struct ring_operand){.value = writer->ring->job.operands[i].value,
+                                            .place = OPERAND_PATH_LENGTH}
+                    : (struct ring_operand){
+                          .value = hidden_length(job, &writer->ring->job, &implementation->parameters[i]),
+                          .place = OPERAND_NUMBER};
     }
     return ESP_OK;
 }

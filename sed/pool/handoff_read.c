@@ -231,6 +231,15 @@ static void judge_solution(const struct ring_answer *answer, const struct handof
             problem->name, solution, answer->backward_error, shape.tolerance);
 }
 
+/* The clauses of the description come first, too: a routine that says why it has failed may write no file. */
+static void judge_files(const struct ring_answer *answer, const struct handoff *handoff, struct job_end *end)
+{
+    char trouble[sizeof answer->trouble];
+    handoff_take_text(trouble, sizeof trouble, answer->trouble);
+    if (trouble[0])
+        error_set(&end->error, ESP_FAILED, "%s: %s", handoff->job.implementation->symbol, trouble);
+}
+
 static void read_returned(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
     bool succeeds;
@@ -239,6 +248,8 @@ static void read_returned(const struct ring *ring, const struct handoff *handoff
         judge_results(ring, handoff, end, &succeeds);
     if (end->error.status == ESP_OK)
         judge_solution(&ring->answer, handoff, end);
+    if (end->error.status == ESP_OK && handoff->has_texts)
+        judge_files(&ring->answer, handoff, end);
     /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */
     if (end->error.status == ESP_OK || end->error.status == ESP_FAILED || end->error.status == ESP_INACCURATE)
         copy_outputs(ring, handoff);

@@ -70,6 +70,9 @@ void handoff_put_system(struct writer *writer);
 enum esp_status handoff_put_part(struct writer *writer, const struct call_parameter *parameter,
                                  struct ring_operand *operand, bool *found);
 
+/* A file: in the folder of a command, or of a call of a routine. */
+enum esp_status handoff_put_file(struct writer *writer, const struct command_file *file);
+
 /* The words and files of a command. */
 enum esp_status handoff_put_command(struct writer *writer);
 

@@ -54,14 +54,16 @@
 #define RING_WAITERS 0x80000000u /* with RING_POSTED: somebody sleeps on the word */
 
 enum operand_place {
-    OPERAND_ARENA,    /* offset from the arena, as the worker has mapped it */
-    OPERAND_AREA,     /* index of an area of the segment */
-    OPERAND_NUMBER,   /* the number itself: a hidden length */
-    OPERAND_QUERY,    /* index of a queried work array */
-    OPERAND_SECTION,  /* index of a section */
-    OPERAND_TEXTS,    /* index of an array of strings */
-    OPERAND_CALLBACK, /* index of a callback */
-    OPERAND_STATE,    /* what the worker keeps between calls; 0: itself, 1: its address */
+    OPERAND_ARENA,       /* offset from the arena, as the worker has mapped it */
+    OPERAND_AREA,        /* index of an area of the segment */
+    OPERAND_NUMBER,      /* the number itself: a hidden length */
+    OPERAND_QUERY,       /* index of a queried work array */
+    OPERAND_SECTION,     /* index of a section */
+    OPERAND_TEXTS,       /* index of an array of strings */
+    OPERAND_CALLBACK,    /* index of a callback */
+    OPERAND_PATH,        /* index of a file: the routine gets its path */
+    OPERAND_PATH_LENGTH, /* index of a file: characters of its path, a hidden length of Fortran */
+    OPERAND_STATE,       /* what the worker keeps between calls; 0: itself, 1: its address */
     /* of ranks that compute together (sed/mpi/prd.h) */
     OPERAND_PART,         /* index of a part */
     OPERAND_INTO,         /* index of a part: memory like it, whose contents take its place */
@@ -161,7 +163,7 @@ struct ring_callback {
     char text[RING_CALLBACK_TEXT]; /* its signature, as a problem */
 };
 
-/* One argument's way to a command and back. */
+/* One argument's way to a command and back, or a file's to a routine. */
 struct ring_file {
     struct ring_operand operand; /* OPERAND_NUMBER: a result whose length is not known */
     uint64_t bytes;              /* of the value */
@@ -180,12 +182,9 @@ struct ring_file {
 
 /* A program to be run in place of a routine. */
 struct ring_command {
-    uint32_t n_words; /* 0: it is a routine */
-    uint32_t n_files;
+    uint32_t n_words;            /* 0: it is a routine */
     uint64_t words, words_bytes; /* in the arena, one behind the other, each with its final 0 */
-    uint64_t output_bytes;       /* that one output may have */
     char program[SIGNATURE_MAX_PATH];
-    struct ring_file files[RING_MAX_FILES];
 };
 
 struct ring_job {
@@ -220,6 +219,9 @@ struct ring_job {
     struct ring_operand operands[SIGNATURE_MAX_PARAMETERS];
     struct call_signature signature;
     struct ring_command command;
+    uint32_t n_files, fortran_files; /* paths are Fortran's: filled up with blanks, without a final 0 */
+    uint64_t output_bytes;           /* that one output of a command, or file of a routine, may have */
+    struct ring_file files[RING_MAX_FILES];
 };
 
 enum answer_kind {
@@ -251,11 +253,12 @@ struct ring_answer {
     uint64_t refused_bytes, memory_bytes; /* that it could not allocate (0: none), that it may in all */
     char text[RING_ANSWER_TEXT]; /* ANSWER_UNABLE, ANSWER_CALLBACK: the reason; ANSWER_ILLEGAL: the routine's
                                   * name; of a command: the end of its standard error */
-    char trouble[256];           /* what is wrong with what a command has written; "": nothing */
-    uint32_t is_wrong;           /* the solution was looked at, and is wrong: */
-    double backward_error;       /* NaN: elements of it are not finite, though all of the system are */
-    uint32_t keeps;              /* the routine has left a state behind */
-    uint32_t n_outputs;          /* results that come over the socket, each a struct ring_output */
+    char trouble[256];     /* what is wrong with what a command has written, or with a file of a routine; "":
+                            * nothing */
+    uint32_t is_wrong;     /* the solution was looked at, and is wrong: */
+    double backward_error; /* NaN: elements of it are not finite, though all of the system are */
+    uint32_t keeps;        /* the routine has left a state behind */
+    uint32_t n_outputs;    /* results that come over the socket, each a struct ring_output */
 };
 
 /* Comes with the descriptor of a file that holds the result. */

@@ -39,7 +39,7 @@ bool signature_has_length(const struct problem *problem, const struct implementa
     if (implementation->convention != CONVENTION_FORTRAN)
         return false;
     enum base_type type = parameter_type(problem, parameter);
-    return type == TYPE_CHAR || type == TYPE_STRING;
+    return type == TYPE_CHAR || type == TYPE_STRING || type == TYPE_FILE;
 }
 
 static bool goes_by_value(const struct problem *problem, const struct implementation *implementation,
@@ -54,7 +54,7 @@ static bool goes_by_value(const struct problem *problem, const struct implementa
                parameter->kind == PARAMETER_LEADING;
     const struct argument *argument = &problem->arguments[parameter->argument];
     return argument->n_dims == 0 && argument->mode == MODE_IN && argument->type != TYPE_STRING &&
-           argument->type < TYPE_STATE; /* pointers are passed as addresses are */
+           argument->type < TYPE_FILE; /* pointers are passed as addresses are */
 }
 
 static enum esp_status add_parameter(struct call_signature *signature, enum parameter_pass pass,

@@ -348,17 +348,19 @@ static enum esp_status lay_out(struct call_plan *plan, struct esp_error *error)
     return ESP_OK;
 }
 
-/* Results of a command whose length nobody knows yet: as long as they may be. */
+/* Results whose length nobody knows yet: as long as they may be. */
 static uint64_t unknown_results(const struct problem *problem)
 {
-    const struct command *command =
-        problem->n_implementations > 0 ? problem->implementations[0].command : NULL;
-    uint64_t bytes = 0, each = command ? command->output_bytes : TEXTS_MOST_BYTES;
-    for (uint32_t i = 0; i < problem->n_arguments; i++)
-        if (has_variable_length(&problem->arguments[i]) && argument_is_output(&problem->arguments[i]) &&
-            (command || argument_is_texts(&problem->arguments[i])) &&
-            __builtin_add_overflow(bytes, each, &bytes))
+    const struct implementation *first = problem->n_implementations > 0 ? problem->implementations : NULL;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        const bool limited = first && (first->command || argument->type == TYPE_FILE);
+        if (has_variable_length(argument) && argument_is_output(argument) &&
+            (limited || argument_is_texts(argument)) &&
+            __builtin_add_overflow(bytes, limited ? first->output_bytes : TEXTS_MOST_BYTES, &bytes))
             return UINT64_MAX;
+    }
     return bytes;
 }
 

@@ -431,3 +431,81 @@ ROUTINE void ask_null(void (*f)(int, const double *, double *, short *), int n)
     short times = 1;
     f(n, NULL, NULL, &times);
 }
+
+/* ---- files ---- */
+
+static char *name_of_call; /* the folder of the last call's files */
+
+static int copy_file(const char *from, const char *to, const char *mode)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, mode);
+    int n = 0;
+    for (int c; in && out && (c = getc(in)) != EOF; n++)
+        putc(c, out);
+    if (in)
+        fclose(in);
+    if (out)
+        fclose(out);
+    return in && out ? n : -1;
+}
+
+/* 0: all as it should be. `how`: d writes the result again, s writes over the paths, n writes nothing, m a
+ * folder, l a link in the place of the result, a is content with the file that goes in and comes back, u
+ * removes it. */
+ROUTINE int use_files(char *in, char *out, char *both, char how)
+{
+    struct stat is;
+    const char *slash = strrchr(in, '/');
+    free(name_of_call);
+    name_of_call = strndup(in, (size_t)(slash - in));
+    if (in[0] != '/' || stat(name_of_call, &is) != 0 || (is.st_mode & 077) || stat(out, &is) == 0)
+        return 100;
+    if (how == 'n')
+        return 0;
+    if (how == 'm')
+        return mkdir(out, 0700);
+    if (how == 'l')
+        return symlink("/etc/passwd", out);
+    if (how == 'u')
+        return unlink(both) || copy_file(in, out, "wb") < 0;
+    if (how == 'r') /* a routine may write into its private copy */
+        return copy_file(both, in, "ab") < 0 || copy_file(in, out, "wb") < 0;
+    int n = copy_file(in, out, "wb");
+    if (how == 'd')
+        n += copy_file(in, out, "ab");
+    if (n < 0 || (how != 'a' && copy_file(in, both, "ab") < 0))
+        return 101;
+    if (how == 's')
+        for (size_t i = strlen(out); i > 0; i--)
+            in[0] = out[i - 1] = both[0] = 'x';
+    return 0;
+}
+
+ROUTINE int file_is_gone(void)
+{
+    struct stat is;
+    return name_of_call && stat(name_of_call, &is) != 0;
+}
+
+/* subroutine path(in, out, length) with character(*) in, out */
+ROUTINE void use_paths_(const char *in, const char *out, int32_t *length, size_t in_length, size_t out_length)
+{
+    char *from = strndup(in, in_length), *to = strndup(out, out_length);
+    *length = copy_file(from, to, "wb") < 0 || strcmp(strrchr(to, '/'), "/copy.dat") != 0
+                  ? -1
+                  : (int32_t)(in_length + strlen("copy.dat") - strlen("data") - out_length);
+    free(from);
+    free(to);
+}
+
+ROUTINE int crash_with_file(const char *in)
+{
+    int *nowhere = NULL;
+    *nowhere = in[0];
+    return 0;
+}
+
+ROUTINE void write_beyond_path(char *in)
+{
+    in[strlen(in) + 1] = 'x';
+}

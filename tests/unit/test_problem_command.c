@@ -44,9 +44,9 @@ static void wrong_commands_say_where_and_what(void **state)
         {C "file s matrix-market\n", "9:6: 's' is a string: it goes as it is ('raw')"},
         {C "stdin x\nstdin x\n", "10:7: 'x' has its way to the command and back already"},
         {C "stdin x raw\nstdin n\n", "10:7: only numbers as 'text' can share a standard stream"},
-        {C "file x \"../x\"\n", "9:8: expected the name of a file in the command's own folder: at most 63 "
+        {C "file x \"../x\"\n", "9:8: expected the name of a file in the call's own folder: at most 63 "
                                 "characters, no '/', no blanks, not beginning with '.' or '-'"},
-        {C "file x \"-x\"\n", "9:8: expected the name of a file in the command's own folder: at most 63 "
+        {C "file x \"-x\"\n", "9:8: expected the name of a file in the call's own folder: at most 63 "
                               "characters, no '/', no blanks, not beginning with '.' or '-'"},
         {C "file x \"y.txt\"\n", "8:9: 'x' and 'y' would have the same file 'y.txt'"},
         {C "limit 3\n", "9:7: expected a time or a size in quotes, as \"10 s\" or \"100 MiB\", found 3"},
@@ -99,7 +99,7 @@ static void a_command_is_what_it_says(void **state)
     assert_int_equal(command->parts[3].kind, PART_STRING);
     assert_int_equal(command->parts[4].kind, PART_FILE);
     assert_string_equal(command->parts[5].text, "{}");
-    assert_int_equal(command->output_bytes, 3 << 20);
+    assert_int_equal(implementation->output_bytes, 3 << 20);
     assert_int_equal(implementation->n_errors, 2);
     assert_int_equal(implementation->errors[0].verdict, VERDICT_DONE);
     assert_int_equal(implementation->errors[1].verdict, VERDICT_FAILED);

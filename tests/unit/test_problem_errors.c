@@ -190,8 +190,23 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "in file f[2:0,1,1]\n", "2:12: an array of files has no section"},
         {S "out int m\nout string s[2] count(m)\n", "3:17: an array of strings has no count"},
         {S "work string s[2]\n", "2:13: a string cannot be work memory"},
-        {S "in file f[2]\nimplementation i\nc r(f) in x.so\n",
-         "4:3: 'f' is an array of files, which only a command can take"},
+        {S "in file f[2]\nimplementation i\nfortran r_(character(f, 80)) in x.so\n",
+         "4:22: expected the name of an array of strings, found 'f'"},
+        {S "in file f, g\nimplementation i\nc r(f, g) in x.so\nfile f \"g\"\n",
+         "3:16: 'f' and 'g' would have the same file 'g'"},
+        {S "in file f\nimplementation i\nc r(f) in x.so\nfile f\n",
+         "5:7: expected the name of the file in quotes, as \"mesh.vtk\", found the end of the line"},
+        {S "in file f\nimplementation i\nc r(f) in x.so\nfile f \"../g\"\n",
+         "5:8: expected the name of a file in the call's own folder: at most 63 characters, no '/', no "
+         "blanks, not beginning with '.' or '-'"},
+        {S "in file f\nimplementation i\nc r(f) in x.so\nfile f \"g\"\nfile f \"h\"\n",
+         "6:6: 'f' has a name already: \"g\""},
+        {S "in file f\nin int n\nimplementation i\nc r(n) in x.so\nfile f \"g\"\n",
+         "6:6: 'f' is not among the parameters of r()"},
+        {S "in int n\nimplementation i\nc r(n) in x.so\nfile n \"g\"\n",
+         "5:6: 'n' is no file: a routine gets it in memory"},
+        {S "in file f\nimplementation i\nc r(f) in x.so\nlimit \"3 MB\"\n",
+         "5:7: expected a time, as \"10 s\", found \"3 MB\""},
         {S "out string s[2]\nimplementation i\nfortran r_(s) in x.so\n",
          "4:9: 's' is an array of strings that comes back, and Fortran's have one length: write character(s, "
          "80) among the parameters for its character(80) s(*)"},
@@ -394,10 +409,8 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {I "c f(n, y, 2*y)\n", "5:13: 'y' is an array: an expression can use scalars only"},
         {I "c f(n, y, inf + 1)\n", "5:11: unknown name 'inf'"},
         {T "c f(s)\n", "4:3: 's' is a string whose length is not known before the call, which only a command "
-                       "can give back (a routine has arrays of char, or of strings: string NAME[1])"},
-        {F "fortran f(input)\n",
-         "4:9: 'input' is a file, which only a command can take (a string or an array "
-         "of char can hold its contents)"},
+                       "can give back (a routine has arrays of char, or of strings, string NAME[1], or a "
+                       "file)"},
         {I "c n = f(n, y)\n", "5:3: 'n' cannot take what the routine returns: "
                               "expected an 'out' scalar"},
         {I "c y = f(n, y)\n", "5:3: 'y' cannot take what the routine returns: "

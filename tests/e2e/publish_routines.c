@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the server of the test of published routines computes: files by their paths.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHOWN __attribute__((visibility("default")))
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+static long append(const char *from, const char *to)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "ab");
+    long n = 0;
+    for (int c; in && out && (c = getc(in)) != EOF; n++)
+        putc(c, out);
+    if (in)
+        fclose(in);
+    return in && out && fclose(out) == 0 ? n : -1;
+}
+
+/* All parts behind one another, and behind the log. */
+SHOWN int join_files(int n, char **parts, const char *whole, const char *log, long *bytes)
+{
+    const char *ending = strrchr(whole, '.');
+    *bytes = 0;
+    if (!ending || strcmp(ending, ".txt") != 0)
+        return 2;
+    for (int i = 0; i < n; i++) {
+        const long more = append(parts[i], whole);
+        if (more < 0 || append(parts[i], log) < 0)
+            return 1;
+        *bytes += more;
+    }
+    return 0;
+}
+
+/* Each piece of `size` bytes into a file of its own. */
+SHOWN int split_file(const char *whole, int n, int size, char **pieces)
+{
+    FILE *in = fopen(whole, "rb");
+    for (int i = 0; in && i < n; i++) {
+        FILE *out = fopen(pieces[i], "wb");
+        for (int k = 0, c; out && k < size && (c = getc(in)) != EOF; k++)
+            putc(c, out);
+        if (out)
+            fclose(out);
+    }
+    if (in)
+        fclose(in);
+    return in == NULL;
+}
+
+/* A routine that forgets its result, or writes too much of it. */
+SHOWN void write_badly(int how, char *result)
+{
+    FILE *out = how ? fopen(result, "wb") : NULL;
+    for (int i = 0; out && i < 3000; i++)
+        putc('x', out);
+    if (out)
+        fclose(out);
+    memset(result, 'x', strlen(result));
+}
+
+/* Files that its folder, and those of earlier calls, still have. */
+SHOWN int where_am_i(const char *data, char *folder)
+{
+    memset(folder, 0, 200);
+    strncpy(folder, data, 199);
+    return access(data, R_OK);
+}
