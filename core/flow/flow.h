@@ -59,7 +59,10 @@ struct flow_threads_spec {
     unsigned n;
     /* The node of a thread, less than n_nodes. NULL: thread i is on node i % n_nodes. */
     unsigned (*place)(void *application, unsigned thread, unsigned n_nodes);
+    const unsigned
+        *nodes; /* in place of place(): the node of each of the n threads; outlives the graph's runs */
     uint64_t state_bytes; /* of one thread; the bytes that moving it transfers, and memory on its node */
+    unsigned reserve;     /* of the n threads, the last ones, which flow_take() adds later */
 };
 /* Adds a set of threads; *set is its number. ESP_INVALID for a name that is empty, too long or taken. */
 enum esp_status flow_add_threads(struct flow_graph *graph, const struct flow_threads_spec *spec,
@@ -81,11 +84,19 @@ struct flow_operation_spec {
     unsigned window; /* split, stream: at most so many of its messages in circulation; 0: any number */
     bool single;     /* merge, stream: all messages of the run go to one instance, which the operation or
                         flow_expect() ends; otherwise there is one instance for each instance of the split */
+    bool fixed;      /* route() gives the number of a thread itself, of an active one or not */
+    /* Of a stream: messages with the same group, of whatever splits, go to one instance. NULL: see `single`.
+     */
+    int64_t (*group)(void *application, const struct flow_message *message);
 };
 enum esp_status flow_add_operation(struct flow_graph *graph, const struct flow_operation_spec *spec,
                                    unsigned *operation, struct esp_error *error);
 /* Messages may pass from one operation to the other. ESP_INVALID for an edge that exists. */
 enum esp_status flow_add_edge(struct flow_graph *graph, unsigned from, unsigned to, struct esp_error *error);
+/* As flow_add_edge() for messages to instances that other operations come before although the operation
+ * itself comes earlier, or is the same: the edge is no part of the order that flow_graph_check() wants. */
+enum esp_status flow_add_return_edge(struct flow_graph *graph, unsigned from, unsigned to,
+                                     struct esp_error *error);
 /* Replaces an operation by a part of the graph between two others, `first` and `last`: what led to the
  * operation leads to `first`, what it led to follows `last`. The operation stays without edges and never
  * runs. Callbacks that post to a replaced operation reach `first`. */

@@ -25,7 +25,8 @@ static enum esp_status describe_cycle(struct checking *checking)
     unsigned at = FLOW_NONE;
     for (unsigned i = 0; i < graph->n_operations; i++)
         for (unsigned e = 0; checking->entering[i] && e < graph->operations[i].n_edges; e++)
-            if (checking->entering[graph->operations[i].edges[e].to])
+            if (!graph->operations[i].edges[e].returns &&
+                checking->entering[graph->operations[i].edges[e].to])
                 before[at = graph->operations[i].edges[e].to] = i;
     for (unsigned i = 0; i < graph->n_operations; i++)
         at = before[at];
@@ -50,7 +51,7 @@ static enum esp_status order_operations(struct checking *checking)
     unsigned n_present = 0;
     for (unsigned i = 0; i < graph->n_operations; i++)
         for (unsigned e = 0; e < graph->operations[i].n_edges; e++)
-            checking->entering[graph->operations[i].edges[e].to]++;
+            checking->entering[graph->operations[i].edges[e].to] += !graph->operations[i].edges[e].returns;
     for (unsigned i = 0; i < graph->n_operations; i++) {
         n_present++;
         if (checking->entering[i] == 0)
@@ -59,7 +60,7 @@ static enum esp_status order_operations(struct checking *checking)
     for (unsigned next = 0; next < checking->n_ordered; next++) {
         const struct flow_operation *operation = &graph->operations[checking->order[next]];
         for (unsigned e = 0; e < operation->n_edges; e++)
-            if (--checking->entering[operation->edges[e].to] == 0)
+            if (!operation->edges[e].returns && --checking->entering[operation->edges[e].to] == 0)
                 checking->order[checking->n_ordered++] = operation->edges[e].to;
     }
     return checking->n_ordered == n_present ? ESP_OK : describe_cycle(checking);
@@ -112,7 +113,8 @@ static enum esp_status match_collectors(struct checking *checking)
         struct flow_operation *operation = &graph->operations[i];
         for (unsigned e = 0; e < operation->n_edges; e++) {
             struct flow_edge *edge = &operation->edges[e];
-            edge->collector = checking->met[edge->to];
+            /* What a return edge leads to may come later in this loop, but it is a stream with groups. */
+            edge->collector = edge->returns ? edge->to : checking->met[edge->to];
             bool opens = operation->spec.kind == FLOW_SPLIT || operation->spec.kind == FLOW_STREAM;
             if (opens && edge->collector == FLOW_NONE)
                 return error_set(checking->error, ESP_INVALID,

@@ -66,6 +66,10 @@ enum esp_status flow_add_threads(struct flow_graph *graph, const struct flow_thr
     for (unsigned i = 0; i < graph->n_sets; i++)
         if (strcmp(graph->sets[i].name, spec->name) == 0)
             return error_set(error, ESP_INVALID, "there are two sets of threads '%s'", spec->name);
+    if (spec->reserve && spec->reserve >= spec->n)
+        return error_set(error, ESP_INVALID,
+                         "threads '%s': %u of %u are in reserve, expected at least one that is not",
+                         spec->name, spec->reserve, spec->n);
     if (spec->n == 0 || graph->n_threads + spec->n > FLOW_MAX_THREADS)
         return error_set(error, ESP_LIMIT, "threads '%s': expected 1 to %llu threads, found %u", spec->name,
                          (unsigned long long)(FLOW_MAX_THREADS - graph->n_threads), spec->n);
@@ -105,6 +109,9 @@ static enum esp_status check_operation(const struct flow_graph *graph, const str
     if (spec->single && spec->kind != FLOW_MERGE && spec->kind != FLOW_STREAM)
         return error_set(error, ESP_INVALID, "operation '%s': only a merge or a stream is single",
                          spec->name);
+    if (spec->group && (spec->kind != FLOW_STREAM || spec->single))
+        return error_set(error, ESP_INVALID, "operation '%s': only a stream that is not single has groups",
+                         spec->name);
     return ESP_OK;
 }
 
@@ -137,7 +144,8 @@ const struct flow_edge *flow_find_edge(const struct flow_graph *graph, unsigned 
     return NULL;
 }
 
-enum esp_status flow_add_edge(struct flow_graph *graph, unsigned from, unsigned to, struct esp_error *error)
+static enum esp_status add_edge(struct flow_graph *graph, unsigned from, unsigned to, bool returns,
+                                struct esp_error *error)
 {
     if (from >= graph->n_operations || to >= graph->n_operations)
         return error_set(error, ESP_INVALID,
@@ -152,9 +160,21 @@ enum esp_status flow_add_edge(struct flow_graph *graph, unsigned from, unsigned 
     operation->edges = edges;
     if (!grown)
         return error_no_memory(error, "edges of a flow graph");
-    operation->edges[operation->n_edges++] = (struct flow_edge){.to = to, .collector = FLOW_NONE};
+    operation->edges[operation->n_edges++] =
+        (struct flow_edge){.to = to, .collector = FLOW_NONE, .returns = returns};
     graph->entry = FLOW_NONE;
     return ESP_OK;
+}
+
+enum esp_status flow_add_edge(struct flow_graph *graph, unsigned from, unsigned to, struct esp_error *error)
+{
+    return add_edge(graph, from, to, false, error);
+}
+
+enum esp_status flow_add_return_edge(struct flow_graph *graph, unsigned from, unsigned to,
+                                     struct esp_error *error)
+{
+    return add_edge(graph, from, to, true, error);
 }
 
 enum esp_status flow_replace(struct flow_graph *graph, unsigned operation, unsigned first, unsigned last,

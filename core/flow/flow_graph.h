@@ -12,6 +12,7 @@
 struct flow_edge {
     unsigned to;
     unsigned collector; /* the merge or stream that the messages meet; set by flow_graph_check() */
+    bool returns;       /* no part of the order */
 };
 
 struct flow_operation {

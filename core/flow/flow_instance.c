@@ -154,13 +154,40 @@ bool instance_count_posted(struct flow_run *run, struct instance *origin, const 
     return true;
 }
 
+static struct instance *find_group(struct flow_run *run, unsigned operation, int64_t group)
+{
+    struct instance *found, probe;
+    memset(&probe.key, 0, sizeof probe.key);
+    probe.key.operation = operation;
+    probe.key.group = group;
+    HASH_FIND(hh, run->groups, &probe.key, sizeof probe.key, found);
+    return found;
+}
+
+static bool add_group(struct flow_run *run, struct instance *instance, int64_t group)
+{
+    memset(&instance->key, 0, sizeof instance->key);
+    instance->key.operation = instance->operation;
+    instance->key.group = group;
+    HASH_ADD(hh, run->groups, key, sizeof instance->key, instance);
+    if (instance->hh.tbl)
+        return true;
+    run_fail(run, ESP_NO_MEMORY, "out of memory for the operation '%s'",
+             flow_operation_name(run->graph, instance->operation));
+    return false;
+}
+
 struct instance *instance_for(struct flow_run *run, struct worker *worker, const struct parcel *parcel)
 {
     const struct flow_operation *operation = &run->graph->operations[parcel->operation];
     bool collects = flow_collects(operation), single = operation->spec.single;
     struct collection *collection = NULL;
     struct instance *found = NULL;
-    if (collects && single) {
+    int64_t group =
+        operation->spec.group ? operation->spec.group(run->graph->application, &parcel->message) : 0;
+    if (operation->spec.group) {
+        found = find_group(run, parcel->operation, group);
+    } else if (collects && single) {
         found = run->single[parcel->operation];
         if (run->single_ended[parcel->operation]) {
             run_fail(run, ESP_INVALID, "the %s '%s' received a message after its end",
@@ -200,7 +227,7 @@ struct instance *instance_for(struct flow_run *run, struct worker *worker, const
     /* What a single instance sends belongs to no split before: it gathers messages of several. */
     struct instance *origin = parcel->origin;
     if (collects)
-        origin = single ? NULL : parcel->origin->origin;
+        origin = collection ? parcel->origin->origin : NULL;
     found = make(run, worker, parcel->operation, origin, bytes);
     if (found && collection) {
         collection->instance = found;
@@ -209,6 +236,8 @@ struct instance *instance_for(struct flow_run *run, struct worker *worker, const
     }
     if (found && single)
         run->single[parcel->operation] = found;
+    if (found && operation->spec.group && !add_group(run, found, group))
+        return NULL;
     return found;
 }
 
@@ -242,6 +271,8 @@ void instance_end(struct flow_run *run, struct instance *instance)
         run->single[instance->operation] = NULL;
         run->single_ended[instance->operation] = true;
     }
+    if (run->graph->operations[instance->operation].spec.group)
+        HASH_DEL(run->groups, instance);
     if (source) {
         struct collection *collection = find_collection(run, source, instance->operation);
         collection->instance = NULL;

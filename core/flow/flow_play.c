@@ -47,17 +47,16 @@ static bool may_post(struct flow_run *run, struct instance *instance)
 static bool post(struct flow_run *run, struct instance *instance, const struct action *action)
 {
     const struct flow_edge *edge = &run->graph->operations[instance->operation].edges[action->target];
-    const struct flow_operation_spec *to = &run->graph->operations[edge->to].spec;
     if (!may_post(run, instance))
         return false;
     struct instance *origin = origin_of_output(run, instance);
     struct parcel *parcel = run_parcel(run, &action->message);
     if (!parcel || (origin == instance && !instance_count_posted(run, origin, edge)))
         return false;
-    struct run_set *set = &run->sets[to->threads];
-    unsigned thread = to->route ? to->route(run->graph->application, &action->message) % set->active : 0;
     parcel->operation = edge->to;
-    parcel->worker = set->workers[thread];
+    parcel->worker = run_route(run, edge->to, &action->message);
+    if (!parcel->worker)
+        return false;
     parcel->origin = origin;
     if (origin)
         instance_hold(origin);

@@ -35,7 +35,8 @@ static void leave_node(struct flow_run *run, unsigned node)
         run->spec.executor.node_used(run->spec.executor.self, node, false);
 }
 
-static bool add_worker(struct flow_run *run, unsigned set)
+/* A thread in reserve is one that was removed. */
+static bool add_worker(struct flow_run *run, unsigned set, bool in_reserve)
 {
     struct run_set *workers = &run->sets[set];
     const struct flow_thread_set *threads = &run->graph->sets[set];
@@ -54,8 +55,11 @@ static bool add_worker(struct flow_run *run, unsigned set)
         workers->capacity = capacity;
     }
     unsigned n_nodes = run->spec.n_nodes;
-    unsigned node = threads->spec.place ? threads->spec.place(run->graph->application, workers->n, n_nodes)
-                                        : workers->n % n_nodes;
+    unsigned node = workers->n % n_nodes;
+    if (threads->spec.nodes && workers->n < threads->spec.n)
+        node = threads->spec.nodes[workers->n];
+    else if (threads->spec.place)
+        node = threads->spec.place(run->graph->application, workers->n, n_nodes);
     if (node >= n_nodes) {
         run_fail(run, ESP_INVALID, "thread %s[%u] is placed on node %u: there are %u nodes", threads->name,
                  workers->n, node, n_nodes);
@@ -70,6 +74,10 @@ static bool add_worker(struct flow_run *run, unsigned set)
     worker->last = &worker->queue;
     worker->last_resumed = &worker->resumed;
     workers->workers[workers->n++] = worker;
+    if (in_reserve) {
+        worker->retired = worker->released = true;
+        return true;
+    }
     use_node(run, node);
     return run_reserve(run, worker, FLOW_NONE, threads->spec.state_bytes);
 }
@@ -104,7 +112,7 @@ void run_take(struct flow_run *run, unsigned set, unsigned n)
     struct run_set *workers = &run->sets[set];
     for (; n > 0 && !run->failed; n--) {
         if (workers->active == workers->n) {
-            if (!add_worker(run, set))
+            if (!add_worker(run, set, false))
                 return;
         } else {
             struct worker *worker = workers->workers[workers->active];
@@ -152,6 +160,21 @@ void run_move(struct flow_run *run, unsigned set, unsigned thread, unsigned node
         run_send(run, parcel, from);
     else
         run_drop_parcel(run, parcel);
+}
+
+struct worker *run_route(struct flow_run *run, unsigned operation, const struct flow_message *message)
+{
+    const struct flow_operation_spec *spec = &run->graph->operations[operation].spec;
+    struct run_set *set = &run->sets[spec->threads];
+    unsigned thread = spec->route ? spec->route(run->graph->application, message) : 0;
+    if (!spec->fixed)
+        return set->workers[thread % set->active];
+    if (thread < set->n)
+        return set->workers[thread];
+    run_fail(run, ESP_INVALID, "operation '%s' is routed to thread %s[%u]: there are %u",
+             flow_operation_name(run->graph, operation), run->graph->sets[spec->threads].name, thread,
+             set->n);
+    return NULL;
 }
 
 void run_make_ready(struct flow_run *run, struct worker *worker)
@@ -410,6 +433,14 @@ static bool create_parts(struct flow_run *run)
     return true;
 }
 
+static void add_workers(struct flow_run *run, unsigned set)
+{
+    const struct flow_threads_spec *spec = &run->graph->sets[set].spec;
+    unsigned active = spec->n - spec->reserve;
+    for (unsigned i = 0; i < spec->n && add_worker(run, set, i >= active); i++)
+        run->sets[set].active += i < active;
+}
+
 enum esp_status flow_run_create(const struct flow_run_spec *spec, struct flow_run **run,
                                 struct esp_error *error)
 {
@@ -426,9 +457,8 @@ enum esp_status flow_run_create(const struct flow_run_spec *spec, struct flow_ru
     made->spec = *spec;
     made->last_ready = &made->ready;
     if (create_parts(made))
-        for (unsigned s = 0; s < spec->graph->n_sets; s++)
-            for (unsigned i = 0; i < spec->graph->sets[s].spec.n && add_worker(made, s); i++)
-                made->sets[s].active++;
+        for (unsigned s = 0; s < spec->graph->n_sets && !made->failed; s++)
+            add_workers(made, s);
     if (made->failed) {
         enum esp_status status = error_set(error, made->error.status, "%s", made->error.text);
         flow_run_destroy(made);
@@ -449,6 +479,7 @@ void flow_run_destroy(struct flow_run *run)
 {
     if (!run)
         return;
+    HASH_CLEAR(hh, run->groups);
     while (run->instances) {
         struct instance *instance = run->instances;
         run->instances = instance->next;
@@ -473,14 +504,13 @@ enum esp_status flow_run_start(struct flow_run *run, unsigned entry, const struc
     if (entry != graph->entry)
         return error_set(error, ESP_INVALID, "the flow graph '%s' was checked for another first operation",
                          graph->name);
-    const struct flow_operation_spec *spec = &graph->operations[entry].spec;
     struct parcel *parcel = run_parcel(run, message);
     if (!parcel)
         return error_no_memory(error, "a message");
-    struct run_set *set = &run->sets[spec->threads];
-    unsigned thread = spec->route ? spec->route(graph->application, message) % set->active : 0;
     parcel->operation = entry;
-    parcel->worker = set->workers[thread];
+    parcel->worker = run_route(run, entry, message);
+    if (!parcel->worker)
+        return flow_run_outcome(run, error);
     run_send(run, parcel, parcel->worker->node);
     run_pump(run);
     return ESP_OK;

@@ -11,6 +11,7 @@
 
 #include "core/flow/flow_graph.h"
 #include "util/arena.h"
+#include "util/hash.h"
 
 #define INLINE_ACTIONS 4
 
@@ -80,6 +81,11 @@ struct instance {
     unsigned posts;                         /* outputs so far, for the check of leaves, merges and splits */
     struct parcel *pending, **last_pending; /* messages that came while it was suspended */
     struct instance *next_resumed;
+    UT_hash_handle hh; /* of a group */
+    struct {
+        unsigned operation, unused;
+        int64_t group;
+    } key;
 };
 
 /* A message of the run, in transit or in a queue. */
@@ -141,6 +147,7 @@ struct flow_run {
     struct esp_error error;
     struct instance **single; /* of each operation; NULL: none yet, or it has ended */
     bool *single_ended;
+    struct instance *groups; /* by operation and group */
 };
 
 struct flow_call {
@@ -173,6 +180,8 @@ void run_move(struct flow_run *run, unsigned set, unsigned thread, unsigned node
 /* The instance that a message is for, made when it is the first one. NULL: the run has failed, or the thread
  * waits for memory (worker->held). */
 struct instance *instance_for(struct flow_run *run, struct worker *worker, const struct parcel *parcel);
+/* The thread that a message to an operation goes to. NULL: the run has failed. */
+struct worker *run_route(struct flow_run *run, unsigned operation, const struct flow_message *message);
 /* Counts a message of `origin` that one merge or stream will receive. */
 bool instance_count_posted(struct flow_run *run, struct instance *origin, const struct flow_edge *edge);
 /* The instance has received a message of `origin`, which may go on when it waited for that. */

@@ -9,4 +9,10 @@ core_libcore_a_SOURCES += \
 	core/flow/flow_outcome.c \
 	core/flow/flow_play.c \
 	core/flow/flow_run.c \
-	core/flow/flow_run.h
+	core/flow/flow_run.h \
+	core/flow/program.h \
+	core/flow/program_parse.c \
+	core/flow/program_plan.c \
+	core/flow/program_plan.h \
+	core/flow/program_tree.h \
+	core/flow/program_unfold.c

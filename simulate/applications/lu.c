@@ -10,6 +10,9 @@
 /* What a message's indices mean. */
 enum { COLUMN, ROW, LEVEL, PAIR };
 
+/* The keys of what c receives besides blocks of T12, whose keys are their columns. */
+enum { PIVOTS = -1, L_BLOCK = -2 };
+
 /* How far the panel of a level, or the collecting of its T12, is. Levels run once. */
 struct level {
     unsigned f, b, c, d, e, g;                          /* operations */
@@ -103,16 +106,27 @@ static void ask_solve(struct flow_call *call, struct lu *lu, unsigned k, unsigne
     level->n_started++;
 }
 
+/* c runs on the same thread, so these messages cost nothing. */
+static void hand_panel(struct flow_call *call, struct lu *lu, unsigned k)
+{
+    struct flow_message output = message(0, k, pivot_bytes(lu));
+    output.key = PIVOTS;
+    flow_post(call, lu->levels[k].c, &output);
+    for (unsigned row = k + 1; row < lu->k; row++) {
+        output = message(0, k, CONTROL_BYTES + block_bytes(lu));
+        output.index[ROW] = (int32_t)row;
+        output.key = L_BLOCK;
+        flow_post(call, lu->levels[k].c, &output);
+    }
+}
+
 static void factorize(struct flow_call *call, struct lu *lu, unsigned k)
 {
     struct level *level = &lu->levels[k];
     level->factorized = true;
     flow_compute(call, "factorize", lu->spec.factorize_s * (lu->k - k - 1.0 / 3));
-    if (k + 1 < lu->k) {
-        struct flow_message output = message(0, k, CONTROL_BYTES);
-        output.key = -1;
-        flow_post(call, level->c, &output);
-    }
+    if (k + 1 < lu->k)
+        hand_panel(call, lu, k);
     for (unsigned column = 0; column < k; column++) {
         struct flow_message output = message(column, k, pivot_bytes(lu));
         output.key = (int64_t)k * lu->k + column;
@@ -158,7 +172,7 @@ static void receive_b(struct flow_call *call, const struct flow_message *input)
     struct lu *lu = flow_application(call);
     flow_compute(call, "solve", lu->spec.solve_s);
     struct flow_message output = *input;
-    output.bytes = CONTROL_BYTES;
+    output.bytes = CONTROL_BYTES + block_bytes(lu);
     flow_post(call, lu->levels[input->index[LEVEL]].c, &output);
 }
 
@@ -176,23 +190,18 @@ static void send_pairs(struct flow_call *call, struct lu *lu, unsigned k, unsign
     }
 }
 
-/* First comes the notice that L21 is there, then, for each column, the notice that its T12 is there, which
- * makes c fetch it, and the block. */
+/* The pivots and the blocks of L21 come first, then the blocks of T12, whose rows are exchanged by then. */
 static void receive_c(struct flow_call *call, const struct flow_message *input)
 {
     struct lu *lu = flow_application(call);
     unsigned k = (unsigned)input->index[LEVEL], column = (unsigned)input->index[COLUMN];
     struct level *level = &lu->levels[k];
-    if (input->key == -1)
+    if (input->key < 0)
         return;
-    if (input->bytes == CONTROL_BYTES) {
-        struct flow_message block = message(column, k, CONTROL_BYTES + block_bytes(lu));
-        block.key = column;
-        flow_fetch(call, lu->columns, column, &block);
-        return;
-    }
-    level->n_got++;
-    bool all = level->n_got == lu->k - k - 1;
+    struct flow_message exchanged = message(column, k, CONTROL_BYTES);
+    exchanged.key = (int64_t)k * lu->k + column;
+    flow_post(call, lu->h, &exchanged);
+    bool all = ++level->n_got == lu->k - k - 1;
     if (lu->spec.pipelined)
         send_pairs(call, lu, k, column);
     for (unsigned i = k + 1; all && !lu->spec.pipelined && i < lu->k; i++)
@@ -240,7 +249,7 @@ static void receive_h(struct flow_call *call, const struct flow_message *input)
 {
     struct lu *lu = flow_application(call);
     (void)input;
-    flow_expect(call, (uint64_t)lu->k * (lu->k - 1) / 2);
+    flow_expect(call, (uint64_t)lu->k * (lu->k - 1));
 }
 
 static void all_flipped(struct flow_call *call)
@@ -454,6 +463,7 @@ static void add_level(struct building *building, unsigned k)
     edge(building, level->f, level->b);
     edge(building, level->f, level->c);
     edge(building, level->b, level->c);
+    edge(building, level->c, lu->h);
     edge(building, level->c, level->d);
     edge(building, level->d, level->e);
     if (lu->spec.sub_block)

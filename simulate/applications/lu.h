@@ -9,11 +9,11 @@
  *
  *   f  factorize the panel of this level (a of the figure is f of level 0)
  *   b  solve the triangular system for one column block, and flip its rows
- *   c  collect the blocks of T12, send pairs of blocks of L21 and T12
+ *   c  collect the blocks of L21 and T12, send pairs of them
  *   d  multiply a pair
  *   e  subtract a product from its block
  *   g  flip the rows of an earlier column block
- *   h  collect the notifications of g
+ *   h  collect the notifications that rows are exchanged, of g and of c
  *
  * With S1 = K (K - 1) / 2 and S2 = sum of j^2 over j < K there are 2 S2 + 2 S1 + 2 K operations (a) to (h),
  * and 3 S2 + 6 S1 + 3 K + 1 messages with those that set up the column blocks.
