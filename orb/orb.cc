@@ -350,13 +350,16 @@ static void init(OrbTransport &self, const struct orb_options *options, std::vec
 {
     if (getauxval(AT_SECURE))
         ignore_environment();
-    if (!options->client_only) /* a daemon's settings are in its own file, not in the machine's */
-        arguments.insert(arguments.end(), {"-ORBconfigFile", "/dev/null"});
     std::vector<char *> argv;
     for (std::string &argument : arguments)
         argv.push_back(&argument[0]);
+    /* A daemon's settings are in its own file, not in the machine's. The ORB keeps the pointer to this name,
+     * and reads the name again when a later ORB of the process begins. */
+    static char option[] = "-ORBconfigFile", no_file[] = "/dev/null";
+    if (!options->client_only)
+        argv.insert(argv.end(), {option, no_file});
+    int argc = (int)argv.size();
     argv.push_back(nullptr);
-    int argc = (int)arguments.size();
     struct sigaction sigpipe;
     sigaction(SIGPIPE, nullptr, &sigpipe);
     self.orb = CORBA::ORB_init(argc, argv.data(), "omniORB4");

@@ -445,6 +445,7 @@ static void a_time_limit_stops_a_call(void **state)
     works_again(before);
 }
 
+#if MEMORY_TESTS
 static void limit_memory(pid_t pid)
 {
     struct rlimit old, little;
@@ -496,7 +497,6 @@ static void a_rank_without_memory_takes_no_call_beside_with_it(void **state)
     free(c);
 }
 
-#if MEMORY_TESTS
 static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
 {
     (void)state;
@@ -573,9 +573,9 @@ static void a_call_that_waits_for_such_a_rank_ends_behind_the_one_beside_it(void
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+#if MEMORY_TESTS
         cmocka_unit_test(a_rank_without_memory_fails_the_call_and_is_replaced),
         cmocka_unit_test(a_rank_without_memory_takes_no_call_beside_with_it),
-#if MEMORY_TESTS
         cmocka_unit_test(what_a_rank_may_allocate_and_keep_is_bounded),
         cmocka_unit_test(nobody_waits_for_a_rank_that_got_no_memory),
         cmocka_unit_test(a_call_that_waits_for_such_a_rank_ends_behind_the_one_beside_it),
