@@ -115,6 +115,7 @@ client_command_libcommand_a_SOURCES = \
 	client/command/layout.h \
 	client/command/verb_down.c \
 	client/command/verb_fetch.c \
+	client/command/verb_flow.c \
 	client/command/verb_jobs.c \
 	client/command/verb_matrix.c \
 	client/command/verb_output.c \
@@ -161,7 +162,7 @@ client_command_libcommand_a_SOURCES = \
 	client/command/verbs.c
 nodist_client_command_libcommand_a_SOURCES = client/command/default_platform.c
 client_command_libcommand_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
-LIBCOMMAND = client/command/libcommand.a util/libown.a $(LIBSERVICES) $(JANSSON_LIBS) -lm
+LIBCOMMAND = client/command/libcommand.a simulate/libsimulate.a util/libown.a $(LIBSERVICES) $(JANSSON_LIBS) -lm
 # The client library. client/libclient.a is all of it but the choice of the transport (client/entry.c), for
 # tests over other transports.
 noinst_LIBRARIES += client/libclient.a

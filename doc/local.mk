@@ -50,4 +50,5 @@ dist_doc_DATA += doc/parallel-models.md
 dist_doc_DATA += doc/parallel-servers.md
 dist_doc_DATA += doc/administration.md
 dist_doc_DATA += doc/data.md
+dist_doc_DATA += doc/flow.md
 dist_doc_DATA += doc/directory.md

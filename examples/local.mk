@@ -5,6 +5,6 @@ nobase_dist_pkgdata_DATA += examples/README.md examples/Makefile examples/kept/k
 	examples/checkpoint/poisson.c examples/checkpoint/poisson.esp examples/ranks/columns.c examples/ranks/columns.esp
 nobase_dist_pkgdata_DATA += examples/callback/calc.c examples/callback/calc.esp examples/scheduler/largest_idle.c examples/integrate.c
 nobase_dist_pkgdata_DATA += examples/solve.c examples/farm.c examples/bound.c examples/errors.c examples/forecast.c examples/pieces.c
-nobase_dist_pkgdata_DATA += examples/flow/lu.flow examples/flow/solve.flow
+nobase_dist_pkgdata_DATA += examples/flow/fast-ethernet.conf examples/flow/lu.flow examples/flow/solve.flow
 nobase_dist_pkgdata_DATA += examples/matrices/README.md examples/matrices/lund_a.mtx examples/matrices/lund_a.rsa \
 	examples/matrices/pores_1.mtx examples/matrices/utm300.rua examples/matrices/wrong.mtx

@@ -5,8 +5,14 @@ simulate_libsimulate_a_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 simulate_libsimulate_a_SOURCES = \
 	simulate/applications/lu.c \
 	simulate/applications/lu.h \
+	simulate/picture.c \
+	simulate/picture.h \
+	simulate/platform.c \
+	simulate/platform.h \
 	simulate/simulation.c \
 	simulate/simulation.h \
 	simulate/star.c \
-	simulate/star.h
+	simulate/star.h \
+	simulate/study.c \
+	simulate/study.h
 LIBSIMULATE = simulate/libsimulate.a $(LIBCORE)

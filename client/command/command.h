@@ -164,6 +164,8 @@ enum exit_code verb_data_show(const struct command_line *command);
 enum exit_code verb_data_rm(const struct command_line *command);
 enum exit_code verb_data_cp(const struct command_line *command);
 enum exit_code verb_data_mv(const struct command_line *command);
+enum exit_code verb_flow_check(const struct command_line *command);
+enum exit_code verb_flow_simulate(const struct command_line *command);
 enum exit_code verb_matrix_info(const struct command_line *command);
 enum exit_code verb_matrix_convert(const struct command_line *command);
 

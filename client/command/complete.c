@@ -119,7 +119,7 @@ static void offer_option_value(const struct completion *completion, const struct
         completion_offer_nodes(completion, COMPLETION_AGENTS);
     else if (strcmp(option->name, "server") == 0 || strcmp(option->argument, "SERVER") == 0)
         completion_offer_nodes(completion, COMPLETION_SERVERS);
-    else if (strcmp(option->name, "platform") == 0)
+    else if (strcmp(option->name, "platform") == 0 && strcmp(option->argument, "FILE") != 0)
         completion_offer_platforms(completion);
     else if (strcmp(option->name, "output") == 0 && strchr(option->argument, '='))
         completion_offer_arguments(completion, true);

@@ -104,6 +104,18 @@ const struct command_option input_options[] = {
     {0, "sum-duplicates", NULL, "add up entries that a matrix file gives for one place (else: an error)"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option flow_check_options[] = {
+    {0, "nodes", "N", "plan for so many nodes (1)"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option flow_simulate_options[] = {
+    {0, "platform", "FILE", "the platform: nodes, latency, bandwidth and so on, as doc/flow.md tells"},
+    {0, "sweep", "NAME=VALUES", "simulate with each of the values, with commas between; may be repeated"},
+    {0, "gantt", "FILE", "draw the computations of each thread (SVG)"},
+    {0, "trace", "FILE", "write computations and transfers for chrome://tracing or Perfetto (JSON)"},
+    {0, "intervals", "N", "parts of the time for which the efficiency is shown (10)"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option fetch_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
     {'f', "format", "FORMAT",
@@ -490,6 +502,18 @@ const struct verb command_verbs[] = {
      "When the server with the original never comes back, --force makes an original of the replica there; "
      "one is\nfetched from another server, if there is none.",
      data_move_options, WITH_PLATFORM, 1, -1, verb_data_mv},
+    {"flow check", "FILE [NAME=VALUE]...", "Check a flow graph, and show what it would do",
+     "FILE is a text in the language that doc/flow.md explains. NAME is a parameter of the flow. Mistakes "
+     "are\n"
+     "told with line and column, what was expected and what was found.",
+     flow_check_options, 0, 1, -1, verb_flow_check},
+    {"flow simulate", "FILE [NAME=VALUE]...", "Show how long a flow graph would take on a platform",
+     "Nothing is computed and no daemon is asked: operations take what the flow says of them, on the nodes "
+     "and\n"
+     "links of the platform file. NAME is a parameter of the flow, or a key of the platform file where the\n"
+     "flow has no such parameter. In place of FILE, application:lu is the LU factorization that doc/flow.md\n"
+     "describes.",
+     flow_simulate_options, 0, 1, -1, verb_flow_simulate},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
      "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, Octave's text, and CSV files, recognised "
