@@ -12,6 +12,8 @@ core_libcore_a_SOURCES += \
 	core/forecast/cost_ranks.c \
 	core/forecast/cost_text.c \
 	core/forecast/cost_wire.c \
+	core/forecast/few_ranks.c \
+	core/forecast/few_ranks.h \
 	core/forecast/gauge.c \
 	core/forecast/gauge.h \
 	core/forecast/grid_search.c \
