@@ -16,4 +16,5 @@ nobase_dist_pkgdata_DATA += problems/sparse/products.esp
 nobase_dist_pkgdata_DATA += problems/elementwise/elementwise.esp
 nobase_dist_pkgdata_DATA += problems/lapack/norms.esp problems/abstract/systems.esp problems/abstract/factorisations.esp
 nobase_dist_pkgdata_DATA += problems/abstract/iterative.esp problems/abstract/elements.esp problems/lapack/dense.esp
+nobase_dist_pkgdata_DATA += problems/differential/multigrid.esp
 EXTRA_DIST += problems/README.md

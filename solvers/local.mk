@@ -17,9 +17,18 @@ solvers_libespalier_solvers_la_CPPFLAGS = $(AM_CPPFLAGS) $(EIGEN_CFLAGS) -I/usr/
 solvers_libespalier_solvers_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -avoid-version
 solvers_libespalier_solvers_la_LIBADD = -lumfpack -lcholmod -lsmumps_seq -ldmumps_seq -lcmumps_seq -lzmumps_seq -llapack -lm
 if WITH_MPI
+# Factorisations on ranks of different speed, and multigrid. A library of its own, so that tests link what ranks load.
+noinst_LTLIBRARIES += solvers/libunequal.la
+solvers_libunequal_la_SOURCES = solvers/columns.h solvers/columns.c solvers/multigrid.h solvers/multigrid.c
+solvers_libunequal_la_SOURCES += solvers/unequal.h solvers/unequal.c solvers/unequal_type.h solvers/unequal_s.c
+solvers_libunequal_la_SOURCES += solvers/unequal_d.c solvers/unequal_c.c solvers/unequal_z.c
+# What it needs of core/, so that the library links no other archive.
+solvers_libunequal_la_SOURCES += core/unequal/allocation.c util/error.c
+solvers_libunequal_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 # Only ranks load it.
 pkglib_LTLIBRARIES += solvers/libespalier-parallel.la
-solvers_libespalier_parallel_la_SOURCES = solvers/full_rank.c
+solvers_libespalier_parallel_la_SOURCES = solvers/full_rank.c solvers/multigrid_call.c
+solvers_libespalier_parallel_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 solvers_libespalier_parallel_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -avoid-version
-solvers_libespalier_parallel_la_LIBADD = $(SCALAPACK_LIBS)
+solvers_libespalier_parallel_la_LIBADD = solvers/libunequal.la $(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS)
 endif

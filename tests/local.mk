@@ -733,6 +733,15 @@ check_PROGRAMS += tests/mpi/redistribute
 tests_mpi_redistribute_SOURCES = tests/mpi/redistribute.c
 tests_mpi_redistribute_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_mpi_redistribute_LDADD = $(LIBMPI) $(LIBCORE) $(MPI_LIBS) -lm
+check_PROGRAMS += tests/mpi/unequal
+tests_mpi_unequal_SOURCES = tests/mpi/unequal.c tests/mpi/unequal.h tests/mpi/unequal_type.h tests/mpi/unequal_s.c
+tests_mpi_unequal_SOURCES += tests/mpi/unequal_d.c tests/mpi/unequal_c.c tests/mpi/unequal_z.c
+tests_mpi_unequal_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+tests_mpi_unequal_LDADD = solvers/libunequal.la util/libutil.a $(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -lm
+check_PROGRAMS += tests/mpi/multigrid
+tests_mpi_multigrid_SOURCES = tests/mpi/multigrid.c
+tests_mpi_multigrid_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+tests_mpi_multigrid_LDADD = solvers/libunequal.la util/libutil.a $(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -lm
 check_LTLIBRARIES += tests/mpi/librankroutines.la
 tests_mpi_librankroutines_la_SOURCES = tests/mpi/rank_routines.c
 tests_mpi_librankroutines_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS) -fvisibility=default
@@ -763,6 +772,8 @@ tests_mpi_test_far_data_LDADD = tests/mpi/libfarrig.a $(RANKS_LIBS) -lm
 EXTRA_tests_mpi_test_far_data_DEPENDENCIES = tests/mpi/librankroutines.la
 endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
+shell_tests += tests/e2e/t0724-unequal-ranks.t
+shell_tests += tests/e2e/t0725-multigrid.t
 shell_tests += tests/e2e/t0705-ranks-on-hosts.t
 shell_tests += tests/e2e/t0702-parallel-servers.t
 shell_tests += tests/e2e/t0703-distributed-data.t

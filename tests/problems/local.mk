@@ -31,6 +31,7 @@ tests_problems_test_solvers_LDADD = $(LIBTRIAL)
 tests_problems_libtrial_a_SOURCES += tests/problems/rows_functions.c
 unit_tests += tests/problems/test_functions
 tests_problems_test_functions_LDADD = $(LIBTRIAL)
+tests_problems_libtrial_a_SOURCES += tests/problems/rows_differential.c
 if WITH_MPI
 # Under sanitizers OpenBLAS, which reads beyond vectors (cgemv of pcgesvd), meets the end of their heap now and then.
 if !SANITIZER

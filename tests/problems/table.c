@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const struct group *const groups[] = {&blas1_group, &blas2_group,      &blas3_group,   &linear_group,
-                                      &eigen_group, &orthogonal_group, &solvers_group, &functions_group};
+const struct group *const groups[] = {&blas1_group,   &blas2_group,     &blas3_group,
+                                      &linear_group,  &eigen_group,     &orthogonal_group,
+                                      &solvers_group, &functions_group, &differential_group};
 const size_t n_groups = sizeof groups / sizeof *groups;
 
 static struct rig rig;

@@ -38,6 +38,8 @@ struct group {
 
 extern const struct group blas1_group, blas2_group, blas3_group, linear_group, eigen_group, orthogonal_group,
     solvers_group, functions_group;
+/* Of problems that only ranks compute: no program of its own tries them. */
+extern const struct group differential_group;
 
 /* Of problems that ranks compute: against workers. Not one of `groups`. */
 extern const struct group alike_group;
