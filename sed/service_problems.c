@@ -65,31 +65,33 @@ static enum esp_status is_callable(const struct service *service, const struct p
     return ESP_OK;
 }
 
-/* Keeps the first implementation for a worker that can be called here, then the first for ranks. */
+/* Keeps the first implementation for a worker that can be called here, then all for ranks: the server weighs
+ * these against each other at each call. */
 static enum esp_status choose_implementation(const struct service *service, struct problem *problem,
                                              struct esp_error *error)
 {
     uint32_t n = 0;
-    struct implementation kept[2];
-    for (int parallel = 0; parallel < 2; parallel++) {
+    struct implementation *kept = malloc((problem->n_implementations + 1) * sizeof *kept);
+    enum esp_status status = kept ? ESP_OK : error_no_memory(error, "the implementations of a problem");
+    for (int parallel = 0; parallel < 2 && status == ESP_OK; parallel++) {
         bool found = false;
-        for (uint32_t i = 0; i < problem->n_implementations && !found; i++) {
-            if (implementation_is_parallel(&problem->implementations[i]) != parallel)
+        for (uint32_t i = 0; i < problem->n_implementations && status == ESP_OK; i++) {
+            if (implementation_is_parallel(&problem->implementations[i]) != parallel || (found && !parallel))
                 continue;
-            enum esp_status status =
-                is_callable(service, problem, &problem->implementations[i], &found, error);
-            if (status != ESP_OK)
-                return status;
+            status = is_callable(service, problem, &problem->implementations[i], &found, error);
             if (found)
                 kept[n++] = problem->implementations[i];
         }
     }
-    if (problem->n_implementations == 0)
-        log_warning("%s:%u: %s has no implementation", problem->file, problem->line, problem->name);
-    for (uint32_t i = 0; i < n; i++)
-        problem->implementations[i] = kept[i];
-    problem->n_implementations = n;
-    return ESP_OK;
+    if (status == ESP_OK) {
+        if (problem->n_implementations == 0)
+            log_warning("%s:%u: %s has no implementation", problem->file, problem->line, problem->name);
+        for (uint32_t i = 0; i < n; i++)
+            problem->implementations[i] = kept[i];
+        problem->n_implementations = n;
+    }
+    free(kept);
+    return status;
 }
 
 enum esp_status service_keep_callable(struct service *service, struct problem_set *problems,

@@ -774,6 +774,7 @@ endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
 shell_tests += tests/e2e/t0724-unequal-ranks.t
 shell_tests += tests/e2e/t0725-multigrid.t
+shell_tests += tests/e2e/t0726-unequal-server.t
 shell_tests += tests/e2e/t0705-ranks-on-hosts.t
 shell_tests += tests/e2e/t0702-parallel-servers.t
 shell_tests += tests/e2e/t0703-distributed-data.t

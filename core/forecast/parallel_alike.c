@@ -26,9 +26,27 @@ static bool is_named(const char *rest, const char *name)
     return strncmp(rest, name, length) == 0 && (!rest[length] || strcmp(rest + length, "_") == 0);
 }
 
+/* "esp_pdgesv_unequal_": its part "pdgesv". False: no such name. */
+static bool strip_unequal(const char *name, char *bare, size_t size)
+{
+    static const char before[] = "esp_", behind[] = "_unequal";
+    const char *end = strstr(name, behind);
+    if (strncmp(name, before, sizeof before - 1) != 0 || !end || !is_named(end, behind))
+        return false;
+    const char *from = name + sizeof before - 1;
+    return (size_t)snprintf(bare, size, "%.*s", (int)(end - from), from) < size;
+}
+
 bool parallel_alike(const char *name, struct parallel_alike *alike)
 {
-    *alike = (struct parallel_alike){"pdgetrf", 1, name[0] == 'p' ? type_of(name[1]) : 1};
+    char bare[16];
+    if (strip_unequal(name, bare, sizeof bare)) {
+        const bool known = parallel_alike(bare, alike);
+        alike->unequal = true;
+        return known;
+    }
+    *alike =
+        (struct parallel_alike){.model = "pdgetrf", .part = 1, .type = name[0] == 'p' ? type_of(name[1]) : 1};
     if (name[0] != 'p' || !name[1] || !strchr("sdcz", name[1]))
         return false;
     for (size_t i = 0; i < ROWS; i++)

@@ -12,10 +12,12 @@ struct parallel_alike {
     const char *model; /* "pdgemm", ... */
     double part;       /* of what that one computes, for the same type */
     double type;       /* real work takes so many times that of doubles */
+    bool unequal;      /* it gives faster ranks more columns (solvers/unequal.h) */
 };
 
-/* "pdgemm", "pzposv_"; the underscore of Fortran's symbols may be there. Of another name false, with the type
- * that its second letter tells, and pdgetrf as the model: what is not known counts as an LU of the same work.
+/* "pdgemm", "pzposv_", "esp_pdgesv_unequal_"; the underscore of Fortran's symbols may be there. Of another
+ * name false, with the type that its second letter tells, and pdgetrf as the model: what is not known counts
+ * as an LU of the same work.
  */
 bool parallel_alike(const char *name, struct parallel_alike *alike);
 

@@ -97,6 +97,7 @@ void parallel_profile_measured(struct parallel_profile *profile, const struct pa
     join(&known->byte_s, fresh->byte_s);
     join(&known->fill_byte_s, fresh->fill_byte_s);
     join(&known->column_s, fresh->column_s);
+    known->gain = fresh->gain > 0 ? fresh->gain : known->gain; /* speeds change with the owners' other work */
     known->panel = fresh->panel > 0 ? fresh->panel : known->panel;
     if (fresh->processors > 0) {
         known->processors = fresh->processors;

@@ -13,6 +13,7 @@
  *     fill_byte_s 4.1e-10            of each byte of an argument that a rank copies into memory of its own
  *     column_s 2.2e-05               struct parallel_machine
  *     panel 32                       and this
+ *     gain 1.78                      of shares proportional to the ranks' speeds (core/unequal/allocation.h)
  *     processors 2 4                 ranks of one host have so many processors, and are so many
  *     broadcast tree 2.9e-06 1.5e-10 the form that fits best, with its latency and a byte of it
  *     kernel gemm 1.2e-10 0 ...      the polynomial of each kernel (struct parallel_polynomials), in seconds
@@ -34,7 +35,7 @@
 /* What ranks have measured of themselves, all at the same time; 0: not known. Of several ranks the slowest.
  */
 struct parallel_speed {
-    double flops, update_s, latency_s, byte_s, fill_byte_s, column_s, panel; /* as above */
+    double flops, update_s, latency_s, byte_s, fill_byte_s, column_s, panel, gain; /* as above */
     double processors, sharers; /* of the host on which the most ranks share one */
     uint32_t broadcast;         /* 1 + its number (parallel_broadcast_at) */
     double broadcast_latency_s, broadcast_byte_s;

@@ -30,7 +30,8 @@ static const struct figure {
                {"byte_s", offsetof(struct parallel_speed, byte_s)},
                {"fill_byte_s", offsetof(struct parallel_speed, fill_byte_s)},
                {"column_s", offsetof(struct parallel_speed, column_s)},
-               {"panel", offsetof(struct parallel_speed, panel)}};
+               {"panel", offsetof(struct parallel_speed, panel)},
+               {"gain", offsetof(struct parallel_speed, gain)}};
 #define FIGURES (sizeof figures / sizeof *figures)
 
 static double *figure_of(const struct parallel_speed *speed, const struct figure *figure)
@@ -192,11 +193,12 @@ static enum esp_status read_lines(char *line, struct parallel_profile *profile, 
 {
     for (unsigned number = 2; *line; line = strchr(line, '\n') + 1, number++)
         if (!strchr(line, '\n') || !read_line(line, profile))
-            return error_set(error, ESP_INVALID,
-                             "line %u: expected ranks, flops, update_s, latency_s, byte_s, fill_byte_s, "
-                             "column_s, panel, processors, broadcast, kernel, or what a routine 'took' on a "
-                             "grid, found %.*s",
-                             number, (int)strcspn(line, "\n"), line);
+            return error_set(
+                error, ESP_INVALID,
+                "line %u: expected ranks, flops, update_s, latency_s, byte_s, fill_byte_s, "
+                "column_s, panel, gain, processors, broadcast, kernel, or what a routine 'took' on a "
+                "grid, found %.*s",
+                number, (int)strcspn(line, "\n"), line);
     return ESP_OK;
 }
 

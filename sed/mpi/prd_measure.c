@@ -5,6 +5,7 @@
  */
 #include "sed/mpi/prd.h"
 
+#include "core/unequal/allocation.h"
 #include "services/fast/fit.h"
 
 #include <math.h>
@@ -157,6 +158,50 @@ static void measure_broadcasts(struct parallel_speed *speed, char *data)
     }
 }
 
+/* ---- speeds of the ranks ---- */
+
+#define PRODUCT_ORDER 192
+#define PRODUCTS_S    0.03 /* several periods of a quota of processor time */
+
+void dgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
+            const double *alpha, const double *a, const int *lda, const double *b, const int *ldb,
+            const double *beta, double *c, const int *ldc, size_t transa_length, size_t transb_length);
+
+/* Seconds of this rank's product of matrices while all compute; 0 without memory. */
+static double product_s(void)
+{
+    const int n = PRODUCT_ORDER;
+    const size_t elements = (size_t)n * (size_t)n;
+    const double one = 1, zero = 0;
+    double *memory = calloc(3 * elements, sizeof *memory), seconds = 0;
+    int times = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (double begun = MPI_Wtime(); memory && seconds < PRODUCTS_S; times++) {
+        dgemm_("N", "N", &n, &n, &n, &one, memory, &n, memory + elements, &n, &zero, memory + 2 * elements,
+               &n, 1, 1);
+        seconds = MPI_Wtime() - begun;
+    }
+    free(memory);
+    return times > 0 ? seconds / times : 0;
+}
+
+/* What shares proportional to speed gain over equal ones. Of a rank that cannot tell: nothing is known. */
+static void measure_gain(struct parallel_speed *speed)
+{
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    double *all = malloc((size_t)size * sizeof *all);
+    int mine = all != NULL, able;
+    MPI_Allreduce(&mine, &able, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (able) {
+        const double seconds = product_s();
+        MPI_Allgather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, MPI_COMM_WORLD);
+        if (allocation_check(all, (uint32_t)size, NULL) == ESP_OK)
+            speed->gain = allocation_gain(all, (uint32_t)size);
+    }
+    free(all);
+}
+
 /* ---- what is known without a clock ---- */
 
 /* ScaLAPACK's own, as Fortran has it: the columns of PBLAS's panels. */
@@ -201,6 +246,7 @@ void rank_measure(struct parallel_speed *speed, bool known)
     speed->panel = fmax(0, pilaenv_(&context, "D", 1));
     count_processors(speed);
     rank_measure_kernels(speed);
+    measure_gain(speed);
     char *out = calloc(2, LONG_BYTES), *in = out ? out + LONG_BYTES : NULL;
     if (all_of_us(out != NULL)) {
         measure_messages(speed, out, in);

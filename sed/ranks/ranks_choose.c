@@ -130,14 +130,33 @@ static uint64_t lying(const struct parallel_question *question, struct process_g
     return 0;
 }
 
+/* Ranks of which the slower ones are slower by so much, in their summed speed, are unequal. */
+#define LEAST_GAIN 1.1
+
+/* All ranks side by side, and only where they differ. */
+static bool is_useful_unequal(const struct choice *choice, struct process_grid grid)
+{
+    return choice->speed.gain >= LEAST_GAIN && grid.rows == 1 && grid.cols == choice->ranks;
+}
+
 /* Rows (or columns) of ranks that would have nothing are of no use, unless they are asked for. */
 static bool is_useful(const struct choice *choice, struct process_grid grid)
 {
     bool lies;
+    if (choice->alike.unequal && !is_useful_unequal(choice, grid))
+        return false;
     lying(choice->question, grid, &lies);
     return choice->wanted.rows > 0 || lies ||
            (is_filled(grid.rows, choice->largest.rows, grid.block) &&
             is_filled(grid.cols, choice->largest.cols, grid.block));
+}
+
+/* The model is that of equal shares, which goes at the pace of the slowest rank. Matrices go to their owners
+ * and back. */
+static double unequal_s(const struct choice *choice, struct process_grid grid, double seconds)
+{
+    const double moved = 2 * (double)choice->question->bytes / grid.cols;
+    return choice->alike.unequal ? seconds / choice->speed.gain + moved * choice->speed.byte_s : seconds;
 }
 
 /* What lies on that grid already need not be moved; all else has to be, whatever grid it comes from. So A
@@ -154,8 +173,10 @@ static bool propose(const struct choice *choice, struct process_grid grid, struc
     bool lies;
     const uint64_t stays = lying(question, grid, &lies);
     const double moved = (double)(question->bytes > stays ? question->bytes - stays : 0);
-    const double seconds = forecast.seconds * choice->alike.part * choice->alike.type + CALL_S +
-                           parallel_speed_fill_s(&choice->speed, moved, (double)grid.rows * grid.cols);
+    const double routine_s =
+        unequal_s(choice, grid, forecast.seconds * choice->alike.part * choice->alike.type);
+    const double seconds =
+        routine_s + CALL_S + parallel_speed_fill_s(&choice->speed, moved, (double)grid.rows * grid.cols);
     *proposal = (struct parallel_proposal){
         .grid = grid,
         .seconds = seconds,

@@ -102,26 +102,47 @@ static void find_places(const struct session *session, struct parallel_question 
 
 /* ---- the choice ---- */
 
+static bool ends_sooner(const struct parallel_proposal *a, const struct parallel_proposal *b)
+{
+    return a->wait_s + a->seconds < b->wait_s + b->seconds;
+}
+
+/* The parallel implementation that suits the call and ends first by forecast, with its grid. */
+static bool propose_best(const struct server *server, struct parallel_question *question,
+                         const struct session *session, struct parallel_choice *choice)
+{
+    const struct problem *problem = question->problem;
+    choice->implementation = NULL;
+    for (uint32_t i = 0; i < problem->n_implementations; i++) {
+        struct parallel_proposal proposal;
+        question->implementation = &problem->implementations[i];
+        question->n_places = 0;
+        if (!implementation_is_parallel(question->implementation) ||
+            !implementation_suits(problem, question->implementation, question->scope))
+            continue;
+        if (session)
+            find_places(session, question);
+        if (!server->workers->ops->propose(server->workers, question, &proposal) ||
+            (choice->implementation && !ends_sooner(&proposal, &choice->proposal)))
+            continue;
+        choice->implementation = question->implementation;
+        choice->proposal = proposal;
+    }
+    return choice->implementation != NULL;
+}
+
 /* Whether ranks would be through sooner than a worker, which takes `alone_s`. */
 static bool propose(const struct server *server, const struct problem *problem, const struct number *scope,
                     double work_flop, uint64_t bytes, const struct session *session, double alone_s,
                     struct parallel_choice *choice)
 {
-    const struct workers_ops *ops = server->workers->ops;
-    struct parallel_question question = {.problem = problem,
-                                         .implementation = server_parallel(problem, scope),
-                                         .scope = scope,
-                                         .work_flop = work_flop,
-                                         .bytes = bytes,
-                                         .now = session != NULL};
-    if (question.implementation && session)
-        find_places(session, &question);
-    if (!question.implementation || !ops->propose)
+    struct parallel_question question = {
+        .problem = problem, .scope = scope, .work_flop = work_flop, .bytes = bytes, .now = session != NULL};
+    if (!server_parallel(problem, scope) || !server->workers->ops->propose)
         return false;
-    choice->ranks_absent = !ops->propose(server->workers, &question, &choice->proposal);
+    choice->ranks_absent = !propose_best(server, &question, session, choice);
     if (choice->ranks_absent)
         return false;
-    choice->implementation = question.implementation;
     choice->grid = spread_cut_grid(problem, choice->implementation, scope, choice->proposal.grid);
     /* Those who compete for the processors hold up ranks as they do workers, in whose forecast they are. */
     const double available = server_computer(server).available;

@@ -311,6 +311,19 @@ static double solver(const char *name, int64_t m, int64_t n, int64_t nrhs, struc
     return forecast.seconds;
 }
 
+static void routines_for_unequal_ranks_have_the_models_of_equal_ones(void **state)
+{
+    (void)state;
+    struct parallel_alike alike;
+    assert_true(parallel_alike("esp_pzgels_unequal_", &alike) && alike.unequal);
+    assert_string_equal(alike.model, "pdgels");
+    assert_true(alike.type > 3.9 && alike.type < 4.1);
+    assert_true(parallel_alike("pdgels_", &alike) && !alike.unequal);
+    assert_false(parallel_alike("esp_pdother_unequal_", &alike));
+    assert_false(parallel_alike("esp_pdgels_unequally_", &alike));
+    assert_false(parallel_alike("esp_p_unequal_of_a_long_name_unequal_", &alike));
+}
+
 /* Two triangles against as many right-hand sides as A has columns are six times the work of its Cholesky,
  * against one hardly anything; Q is applied and one triangle solved. */
 static void right_hand_sides_take_their_time(void **state)
@@ -406,6 +419,7 @@ int main(void)
         cmocka_unit_test(factorizations_do_their_flops),
         cmocka_unit_test(the_fastest_grid_comes_first),
         cmocka_unit_test(grids_whose_ranks_have_too_little_memory_are_last),
+        cmocka_unit_test(routines_for_unequal_ranks_have_the_models_of_equal_ones),
         cmocka_unit_test(right_hand_sides_take_their_time),
         cmocka_unit_test(wrong_questions_are_refused),
         cmocka_unit_test(all_ranks_together_are_the_best_place),

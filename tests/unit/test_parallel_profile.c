@@ -29,6 +29,7 @@ static struct parallel_profile known_well(void)
                                    .processors = 2,
                                    .sharers = 4,
                                    .column_s = 2e-5,
+                                   .gain = 1.78,
                                    .broadcast = 4,
                                    .broadcast_latency_s = 6e-6,
                                    .broadcast_byte_s = 1e-10};
@@ -50,10 +51,12 @@ static void a_new_measurement_counts_as_much_as_what_is_known(void **state)
     assert_true(profile.speed.byte_s == 2.5e-10);
     profile = known_well();
     fresh = profile.speed;
+    fresh.gain = 1;
     fresh.kernels.of[PARALLEL_GETF2][4] = 5e-6;
     parallel_profile_measured(&profile, &fresh);
     assert_true(fabs(profile.speed.kernels.of[PARALLEL_GETF2][4] / 4e-6 - 1) < 1e-9);
     assert_true(profile.speed.kernels.of[PARALLEL_GEMM][0] == 1e-10);
+    assert_true(profile.speed.gain == 1); /* of now: other work comes and goes */
 }
 
 /* One kernel or broadcast moves what is made of it, and nothing else. */
