@@ -158,6 +158,15 @@ bench_programs += bench/bench_pdgemr2d
 bench_bench_pdgemr2d_SOURCES = bench/bench_pdgemr2d.c
 bench_bench_pdgemr2d_LDADD = $(LIBBENCH) -lm
 EXTRA_bench_bench_pdgemr2d_DEPENDENCIES = bench/redistribute_mpi
+EXTRA_PROGRAMS += bench/unequal_mpi
+bench_unequal_mpi_SOURCES = bench/unequal_mpi.c
+bench_unequal_mpi_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+bench_unequal_mpi_LDADD = solvers/libunequal.la $(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -lm
+CLEANFILES += bench/unequal_mpi
+bench_programs += bench/bench_unequal
+bench_bench_unequal_SOURCES = bench/bench_unequal.c
+bench_bench_unequal_LDADD = $(LIBBENCH) -lm
+EXTRA_bench_bench_unequal_DEPENDENCIES = bench/unequal_mpi
 if WITH_OMNIORB
 EXTRA_PROGRAMS += bench/scalapack_mpi
 bench_scalapack_mpi_SOURCES = bench/scalapack_mpi.c
