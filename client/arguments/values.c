@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/arguments/contents.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_function.h"
 #include "client/arguments/values_random.h"
@@ -205,6 +206,32 @@ static enum esp_status make_spool(struct value_slot *slot, struct esp_error *err
     return ESP_OK;
 }
 
+/* The library writes the result where the input was: a copy keeps the user's file as it is. */
+static enum esp_status copy_input(struct values *values, size_t index, struct esp_error *error)
+{
+    struct value_slot *slot = &values->slots[index];
+    void *contents = NULL;
+    uint64_t bytes;
+    if (slot->spool || !values->arguments[index].data)
+        return ESP_OK;
+    enum esp_status status = contents_load(values->arguments[index].data, &contents, &bytes, error);
+    if (status == ESP_OK)
+        status = make_spool(slot, error);
+    if (status == ESP_OK)
+        status = contents_save(slot->spool, contents, bytes, error);
+    if (status == ESP_OK)
+        values->arguments[index].data = slot->spool;
+    else
+        error_prefix(error, "%s", values->problem->arguments[index].name);
+    free(contents);
+    return status;
+}
+
+static bool is_file_there_and_back(const struct esp_problem_argument *formal)
+{
+    return formal->mode == ESP_MODE_INOUT && formal->type == ESP_TYPE_FILE && formal->n_dims == 0;
+}
+
 enum esp_status values_prepare_output(struct values *values, size_t index, struct esp_error *error)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
@@ -351,11 +378,12 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
     if (given != ESP_OK)
         return given;
     for (size_t i = 0; i < problem->n_arguments; i++) {
-        enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT
-                                     ? values_prepare_output(values, i, error)
-                                 : values->slots[i].datum ? values_prepare_datum(values, i, error)
-                                 : values->slots[i].given ? check_count(values, i, error)
-                                                          : give_default(values, i, error);
+        enum esp_status status =
+            problem->arguments[i].mode == ESP_MODE_OUT       ? values_prepare_output(values, i, error)
+            : values->slots[i].datum                         ? values_prepare_datum(values, i, error)
+            : is_file_there_and_back(&problem->arguments[i]) ? copy_input(values, i, error)
+            : values->slots[i].given                         ? check_count(values, i, error)
+                                                             : give_default(values, i, error);
         if (status == ESP_OK)
             status = values_check_halves(values, i, error);
         if (status != ESP_OK)

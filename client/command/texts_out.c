@@ -8,6 +8,7 @@
 #include "client/command/texts_out.h"
 
 #include "client/command/command.h"
+#include "client/arguments/contents.h"
 #include "client/arguments/values_storage.h"
 
 #include <stdio.h>
@@ -122,9 +123,22 @@ enum esp_status values_write_characters(const struct values *values, size_t inde
 
 /* ---- files ---- */
 
+static enum esp_status save_file(const struct value_slot *slot, struct esp_error *error)
+{
+    void *contents = NULL;
+    uint64_t bytes;
+    enum esp_status status = contents_load(slot->spool, &contents, &bytes, error);
+    if (status == ESP_OK)
+        status = contents_save(slot->path, contents, bytes, error);
+    free(contents);
+    return status;
+}
+
 enum esp_status values_copy_file(const struct values *values, size_t index, struct esp_error *error)
 {
     const struct value_slot *slot = &values->slots[index];
+    if (strcmp(slot->path, "-") != 0)
+        return save_file(slot, error);
     char bytes[65536];
     size_t n;
     FILE *stream = fopen(slot->spool, "re");

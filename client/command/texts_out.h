@@ -19,7 +19,7 @@ void values_print_characters(const struct values *values, size_t index);
 json_t *values_json_characters(const struct values *values, size_t index); /* NULL: not UTF-8 */
 enum esp_status values_write_characters(const struct values *values, size_t index, struct esp_error *error);
 
-/* A file that was saved for "-": to standard output. ESP_SYSTEM. */
+/* A file of ours to where -o says: a file, or standard output for "-". ESP_SYSTEM. */
 enum esp_status values_copy_file(const struct values *values, size_t index, struct esp_error *error);
 /* The same for JSON: a text as it is, other bytes as {"base64": "..."}; null when it cannot be read. */
 json_t *values_json_file(const struct values *values, size_t index);
