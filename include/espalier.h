@@ -524,11 +524,13 @@ enum esp_status esp_session_bring(const struct esp_session_info *info, int sides
 enum esp_status esp_session_leave(const struct esp_session_info *info);
 
 /* Callbacks: functions of the caller that the problem's routine calls while the session runs. They have the C
- * signature that the description tells: scalars that go in by value, all else by address. grpc_call() and
- * esp_call() run them in the calling thread, asynchronous sessions in a thread of the library (64 of them at
- * a time, as with esp_call_options.follow); a session calls one at a time. When a session is tried on another
- * server, they are called anew. Inside one, the functions of this library come back with ESP_REFUSED, and a
- * session is cancelled, or its deadline heeded, when the function has returned.
+ * signature that the description tells: scalars that go in by value, all else by address; of strings those
+ * that go in as const char *, those that come back through a char **, or returned: the library copies them
+ * and frees nothing. grpc_call() and esp_call() run them in the calling thread, asynchronous sessions in a
+ * thread of the library (64 of them at a time, as with esp_call_options.follow); a session calls one at a
+ * time. When a session is tried on another server, they are called anew. Inside one, the functions of this
+ * library come back with ESP_REFUSED, and a session is cancelled, or its deadline heeded, when the function
+ * has returned.
  *
  * Called by such a function before it returns: it has failed, and what it leaves is not looked at. The
  * session ends with ESP_FAILED and that text. Anywhere else it does nothing. */

@@ -11,10 +11,16 @@
 
 static _Thread_local bool running;
 static _Thread_local char *reason; /* of the function that runs, MOST_REASON bytes; "": it has not failed */
+static _Thread_local const uint64_t *outer; /* of the function that runs */
 
 bool callback_is_running(void)
 {
     return running;
+}
+
+const uint64_t *callback_running_outer(void)
+{
+    return outer;
 }
 
 void esp_callback_fail(const char *text)
@@ -27,9 +33,11 @@ void esp_callback_fail(const char *text)
 struct errand {
     const struct argument *argument;
     const struct problem *problem;
+    const uint64_t *outer; /* raw scalars of the problem around it */
     struct callback_layout layout;
     char *question, *answer; /* aligned */
     void *values[PROBLEM_MAX_ARGUMENTS];
+    char *strings[PROBLEM_MAX_ARGUMENTS]; /* as the function gets them, then as it leaves them */
 };
 
 static enum esp_status find(const struct session *session, uint32_t index, struct errand *call,
@@ -44,6 +52,7 @@ static enum esp_status find(const struct session *session, uint32_t index, struc
         if (!value->in)
             break;
         call->problem = call->argument->callback;
+        call->outer = value->loaded;
         memcpy(function, &value->in, sizeof *function);
         return ESP_OK;
     }
@@ -51,10 +60,17 @@ static enum esp_status find(const struct session *session, uint32_t index, struc
                      "the server asks for argument %u, which is no function of this program", index);
 }
 
+static void place_string(struct errand *call, uint32_t index)
+{
+    const uint32_t in = call->layout.question.text[index];
+    call->strings[index] = in != CALLBACK_ABSENT ? call->question + in : NULL;
+    call->values[index] = &call->strings[index];
+}
+
 static enum esp_status make_room(struct errand *call, const struct follow_reply *from,
                                  struct esp_error *error)
 {
-    size_t answer = call->layout.answer_bytes + CALLBACK_ALIGNMENT;
+    size_t answer = call->layout.answer.bytes + CALLBACK_ALIGNMENT;
     size_t question = (from->question_length / CALLBACK_ALIGNMENT + 1) * CALLBACK_ALIGNMENT;
     call->question = aligned_alloc(CALLBACK_ALIGNMENT, question);
     call->answer = aligned_alloc(CALLBACK_ALIGNMENT, answer);
@@ -63,8 +79,12 @@ static enum esp_status make_room(struct errand *call, const struct follow_reply 
     memset(call->answer, 0, answer);
     if (from->question_length > 0)
         memcpy(call->question, from->question, from->question_length);
-    for (uint32_t i = 0; i < call->problem->n_arguments; i++) {
-        uint32_t in = call->layout.question[i], out = call->layout.answer[i];
+    for (uint32_t i = 0; i < callback_n_own(call->problem); i++) {
+        uint32_t in = call->layout.question.at[i], out = call->layout.answer.at[i];
+        if (argument_is_string(&call->problem->arguments[i])) {
+            place_string(call, i);
+            continue;
+        }
         call->values[i] = out != CALLBACK_ABSENT ? call->answer + out : call->question + in;
         if (in != CALLBACK_ABSENT && out != CALLBACK_ABSENT && call->layout.shapes[i].bytes > 0)
             memcpy(call->answer + out, call->question + in, call->layout.shapes[i].bytes);
@@ -79,7 +99,7 @@ static enum esp_status invoke(struct errand *call, void (*function)(void), struc
     void *parameters[CALLBACK_MAX_PARAMETERS];
     _Alignas(16) unsigned char returned[16] = {0};
     const struct problem *problem = call->problem;
-    uint32_t n = problem->n_arguments - call->argument->callback_returns;
+    uint32_t n = callback_n_parameters(call->argument);
     bool possible = true;
     if (call->argument->callback_returns)
         result = foreign_type(problem->arguments[n].type);
@@ -92,10 +112,43 @@ static enum esp_status invoke(struct errand *call, void (*function)(void), struc
     if (!possible || !result || ffi_prep_cif(&cif, FFI_DEFAULT_ABI, n, result, types) != FFI_OK)
         return error_set(error, ESP_SYSTEM, "libffi cannot call such a function on this machine");
     running = true;
+    outer = call->outer;
     ffi_call(&cif, function, returned, parameters);
+    outer = NULL;
     running = false;
     if (call->argument->callback_returns)
         foreign_store_result(problem->arguments[n].type, returned, call->values[n]);
+    return ESP_OK;
+}
+
+/* What the function leaves in its strings goes behind the rest of the answer, whose places stay as they are.
+ * The strings are the function's own: nothing of them is freed. */
+static enum esp_status put_strings(struct errand *call, struct esp_error *error)
+{
+    struct callback_side *side = &call->layout.answer;
+    bool some = false;
+    for (uint32_t i = 0; i < callback_n_own(call->problem); i++)
+        if (side->text[i] != CALLBACK_ABSENT) {
+            side->length[i] = call->strings[i] ? strnlen(call->strings[i], CALLBACK_MOST_BYTES) : 0;
+            some = true;
+        }
+    if (!some)
+        return ESP_OK;
+    enum esp_status status = callback_lay_out_answer(call->problem, &call->layout, error);
+    char *answer = status == ESP_OK ? realloc(call->answer, side->bytes + CALLBACK_ALIGNMENT) : NULL;
+    if (!answer)
+        return status == ESP_OK ? error_no_memory(error, "the strings of a callback") : status;
+    call->answer = answer;
+    for (uint32_t i = 0; i < callback_n_own(call->problem); i++)
+        if (side->text[i] != CALLBACK_ABSENT) {
+            char *to = answer + side->text[i];
+            const uint32_t end =
+                (uint32_t)(side->length[i] + CALLBACK_ALIGNMENT) & ~(uint32_t)(CALLBACK_ALIGNMENT - 1);
+            memcpy(answer + side->at[i], &side->length[i], sizeof side->length[i]);
+            memset(to, 0, end);
+            if (side->length[i] > 0)
+                memcpy(to, call->strings[i], side->length[i]);
+        }
     return ESP_OK;
 }
 
@@ -106,8 +159,8 @@ static enum esp_status run(const struct session *session, const struct follow_re
     char why[MOST_REASON] = "";
     enum esp_status status = find(session, question->argument, call, &function, error);
     if (status == ESP_OK)
-        status = callback_lay_out_question(call->problem, question->question, question->question_length,
-                                           &call->layout, error);
+        status = callback_lay_out_question(call->problem, call->outer, question->question,
+                                           question->question_length, &call->layout, error);
     if (status == ESP_OK)
         status = make_room(call, question, error);
     if (status != ESP_OK)
@@ -115,7 +168,9 @@ static enum esp_status run(const struct session *session, const struct follow_re
     reason = why;
     status = invoke(call, function, error);
     reason = NULL;
-    return status == ESP_OK && why[0] ? error_set(error, ESP_FAILED, "%s", why) : status;
+    if (status == ESP_OK && why[0])
+        return error_set(error, ESP_FAILED, "%s", why);
+    return status == ESP_OK ? put_strings(call, error) : status;
 }
 
 void callback_run(const struct session *session, const struct follow_reply *question,
@@ -128,7 +183,7 @@ void callback_run(const struct session *session, const struct follow_reply *ques
     free(call.question);
     if (answer->status == ESP_OK) {
         answer->data = call.answer;
-        answer->length = call.layout.answer_bytes;
+        answer->length = call.layout.answer.bytes;
         return;
     }
     free(call.answer);

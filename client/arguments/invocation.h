@@ -36,7 +36,8 @@ struct value {
     bool lent;      /* ... not: the server uses it, or writes the result, where it is, */
     bool lent_out;  /* and this is a result (client/data/lend.h) */
     uint64_t fetch; /* bytes of a result that is still on the server */
-    void *loaded;   /* owned: the contents of a file that is sent, the elements of a section */
+    void *loaded;   /* owned: the contents of a file that is sent, the elements of a section, the scalars that
+                     * the   sizes of a function use */
     struct section *section; /* owned, of VALUE_SECTION */
     uint64_t n_texts;        /* of VALUE_TEXTS: elements */
     void *received;          /* owned: text or contents on their way to the caller */

@@ -6,6 +6,7 @@
 #include "client/arguments/contents.h"
 #include "client/arguments/invocation_fill.h"
 #include "client/arguments/invocation_hold.h"
+#include "core/problem/problem_callback.h"
 #include "client/room.h"
 #include "core/problem/texts.h"
 
@@ -71,6 +72,18 @@ static enum esp_status fill_default(const struct problem *problem, struct value 
         memcpy(filled + at, raw, size);
     value->in = value->loaded = filled;
     return ESP_OK;
+}
+
+/* A function is called when the values of the call may be others already. */
+static enum esp_status take_outer(const struct problem *problem, struct value *value,
+                                  const struct number *scope, struct esp_error *error)
+{
+    const struct problem *callback = problem->arguments[value->index].callback;
+    if (callback->n_outer == 0)
+        return ESP_OK;
+    value->loaded = calloc(CALLBACK_MAX_OUTER, sizeof(uint64_t));
+    return value->loaded ? callback_outer_values(callback, scope, value->loaded, error)
+                         : error_no_memory(error, "a callback");
 }
 
 /* What is sent of an array is gathered now, and its places are remembered for what comes back. */
@@ -190,6 +203,8 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
                 hold_check_strings(value, problem, binding->scope, &binding->shapes[value->index], error);
         if (status == ESP_OK)
             status = fill_default(problem, value, binding->scope, error);
+        if (status == ESP_OK && value->form == VALUE_FUNCTION)
+            status = take_outer(problem, value, binding->scope, error);
         if (status == ESP_OK && value->form == VALUE_SECTION)
             status = take_section(problem, value, binding, error);
         if (status == ESP_OK)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Callbacks on the command line: expressions of the callback's own parameters (f='x^2 + 1'), in brackets when
- * there are several results (f='[y[2]; -y[1]]'). A function that libffi makes evaluates them when the
+ * Callbacks on the command line: expressions of the callback's own parameters and of the scalars that its
+ * sizes use (f='x^2 + 1'), in brackets when there are several results (f='[y[2]; -y[1]]'). Strings are texts
+ * in double quotes or strings that go in. A function that libffi makes evaluates them when the
  * routine calls.
  */
 #include "config.h"
 
 #include "client/arguments/values_function.h"
+#include "client/arguments/callback.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 #include "core/problem/foreign.h"
@@ -32,7 +34,11 @@ struct value_function {
     const struct problem *callback; /* borrowed from the description */
     bool returns;
     struct arena arena; /* of the expressions */
-    struct expr *results[MOST_RESULTS];
+    struct result {
+        struct expr *expr;
+        char *text; /* of a string: what it is; NULL: */
+        int string; /* the parameter that it is */
+    } results[MOST_RESULTS];
     uint32_t n_results;
     struct element elements[MOST_ELEMENTS];
     uint32_t n_elements;
@@ -117,22 +123,88 @@ static enum esp_status read_expression(struct value_function *function, const ch
     if (status != ESP_OK)
         return status;
     for (uint32_t i = 0; i < callback->n_arguments; i++) /* results cannot be looked at, nor whole arrays */
-        names[i] = argument_is_input(&callback->arguments[i]) && callback->arguments[i].n_dims == 0
+        names[i] = argument_is_input(&callback->arguments[i]) && callback->arguments[i].n_dims == 0 &&
+                           callback->arguments[i].type != TYPE_STRING
                        ? callback->arguments[i].name
                        : "";
     for (uint32_t i = 0; i < function->n_elements; i++)
         names[callback->n_arguments + i] = function->elements[i].alias;
     status = expr_parse(named, names, callback->n_arguments + function->n_elements, &function->arena,
-                        &function->results[function->n_results++], error);
+                        &function->results[function->n_results++].expr, error);
     free(named);
     return status;
+}
+
+/* The output that result `n` is an element of, or belongs to; NULL: the sizes of arrays before it are not
+ * known yet, or there are no more. */
+static const struct argument *output_of(const struct problem *callback, uint32_t n)
+{
+    for (uint32_t i = 0; i < callback_n_own(callback); i++) {
+        const struct argument *argument = &callback->arguments[i];
+        if (!argument_is_output(argument))
+            continue;
+        if (argument->n_dims > 0)
+            return NULL;
+        if (n-- == 0)
+            return argument;
+    }
+    return NULL;
+}
+
+/* A string is a text in double quotes, or that of a parameter. */
+static enum esp_status read_string(struct value_function *function, const char *text, bool *found,
+                                   struct esp_error *error)
+{
+    char word[PROBLEM_MAX_NAME + 1];
+    const char *from = text + strspn(text, " ");
+    size_t length = strlen(from);
+    while (length > 0 && from[length - 1] == ' ')
+        length--;
+    snprintf(word, sizeof word, "%.*s", (int)length, from);
+    const int parameter = problem_argument_index(function->callback, word);
+    const struct argument *argument = parameter >= 0 ? &function->callback->arguments[parameter] : NULL;
+    const bool quoted = length >= 2 && from[0] == '"' && from[length - 1] == '"';
+    *found = quoted || (argument && argument_is_string(argument) && argument_is_input(argument));
+    if (!*found)
+        return ESP_OK;
+    if (function->n_results == MOST_RESULTS)
+        return error_set(error, ESP_LIMIT, "a function gives at most %d results", MOST_RESULTS);
+    struct result *result = &function->results[function->n_results++];
+    *result = (struct result){.string = parameter};
+    if (!quoted)
+        return ESP_OK;
+    result->text = arena_alloc(&function->arena, length - 1);
+    if (!result->text)
+        return error_no_memory(error, "a function");
+    memcpy(result->text, from + 1, length - 2);
+    result->text[length - 2] = 0;
+    return ESP_OK;
+}
+
+static enum esp_status read_result(struct value_function *function, const char *text, struct esp_error *error)
+{
+    bool found;
+    const struct argument *output = output_of(function->callback, function->n_results);
+    enum esp_status status = read_string(function, text, &found, error);
+    if (status != ESP_OK || found)
+        return status;
+    if (output && argument_is_string(output))
+        return error_set(error, ESP_INVALID,
+                         "%s is a string: expected a text, \"like this\", or a string that goes in, found "
+                         "'%.60s'",
+                         output->name, text);
+    return read_expression(function, text, error);
 }
 
 /* Behind the piece that begins here, which ends at a ';' or ',' outside of all parentheses and brackets. */
 static char *end_of_piece(char *at)
 {
-    for (int depth = 0; *at && (depth > 0 || (*at != ';' && *at != ',')); at++)
-        depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
+    bool quoted = false;
+    for (int depth = 0; *at && (quoted || depth > 0 || (*at != ';' && *at != ',')); at++) {
+        quoted ^= *at == '"';
+        if (!quoted)
+            depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
+    }
     return at;
 }
 
@@ -151,14 +223,14 @@ static enum esp_status read_results(struct value_function *function, const char 
     for (size_t n = copy ? strlen(copy) : 0; n > 0 && copy[n - 1] == ' '; n--)
         copy[n - 1] = 0;
     if (copy && !is_list(copy)) {
-        status = read_expression(function, copy, error);
+        status = read_result(function, copy, error);
     } else if (copy) {
         copy[strlen(copy) - 1] = 0;
         for (char *from = copy + 1; status == ESP_OK && from[strspn(from, " ")];) {
             char *to = end_of_piece(from);
             bool last = !*to;
             *to = 0;
-            status = read_expression(function, from, error);
+            status = read_result(function, from, error);
             if (last)
                 break;
             from = to + 1;
@@ -187,10 +259,30 @@ static enum esp_status load_scope(const struct value_function *function, void *c
     return ESP_OK;
 }
 
-static enum esp_status give_result(const struct expr *expr, const struct scope *scope, enum base_type type,
+static enum esp_status give_string(const struct result *result, const struct problem *callback,
+                                   void *const *values, void *to, struct esp_error *error)
+{
+    if (result->expr)
+        return error_set(error, ESP_INVALID, "expected a string, found the expression %s",
+                         expr_text(result->expr));
+    if (result->text)
+        *(char **)to = result->text;
+    else /* the library copies it before the strings of the question go */
+        *(char **)to = callback->arguments[result->string].mode == MODE_IN ? (char *)values[result->string]
+                                                                           : *(char **)values[result->string];
+    return ESP_OK;
+}
+
+static enum esp_status give_result(const struct result *result, const struct problem *callback,
+                                   void *const *values, const struct scope *scope, enum base_type type,
                                    void *to, struct esp_error *error)
 {
     struct number number = {.kind = NUMBER_REAL};
+    const struct expr *expr = result->expr;
+    if (type == TYPE_STRING)
+        return give_string(result, callback, values, to, error);
+    if (!expr)
+        return error_set(error, ESP_INVALID, "expected a number, found a string");
     enum esp_status status = type >= TYPE_FLOAT ? expr_eval_real(expr, scope, &number.real, error)
                                                 : expr_eval(expr, scope, &number, error);
     return status == ESP_OK ? number_store(&number, type, to, error) : status;
@@ -205,9 +297,13 @@ static enum esp_status answer(const struct value_function *function, void *const
     const void *inputs[PROBLEM_MAX_ARGUMENTS] = {0};
     struct scope scope = {numbers, callback->n_arguments + function->n_elements};
     uint64_t wanted = 0, n = 0;
-    for (uint32_t i = 0; i < callback->n_arguments; i++)
+    const uint64_t *outer = callback_running_outer();
+    const uint32_t n_own = callback_n_own(callback);
+    for (uint32_t i = 0; i < n_own; i++)
         if (argument_is_input(&callback->arguments[i]))
             inputs[i] = values[i];
+    for (uint32_t k = 0; outer && k < callback->n_outer; k++)
+        inputs[n_own + k] = &outer[k];
     enum esp_status status = problem_bind(callback, inputs, numbers, shapes, error);
     if (status == ESP_OK)
         status = load_scope(function, values, numbers, shapes, error);
@@ -220,7 +316,7 @@ static enum esp_status answer(const struct value_function *function, void *const
         enum base_type type = callback->arguments[i].type;
         for (uint64_t k = 0;
              argument_is_output(&callback->arguments[i]) && k < shapes[i].count && status == ESP_OK; k++)
-            status = give_result(function->results[n++], &scope, type,
+            status = give_result(&function->results[n++], callback, values, &scope, type,
                                  (char *)values[i] + k * base_type_size(type), error);
     }
     return status;
@@ -231,14 +327,15 @@ static void run(ffi_cif *cif, void *returned, void **parameters, void *arg)
 {
     const struct value_function *function = arg;
     const struct problem *callback = function->callback;
-    uint32_t n = callback->n_arguments - function->returns;
+    uint32_t n = callback_n_own(callback) - function->returns;
     void *values[PROBLEM_MAX_ARGUMENTS];
     _Alignas(16) unsigned char result[16] = {0};
     struct esp_error error = {0};
     (void)cif;
     for (uint32_t i = 0; i < n; i++) {
         bool by_value = callback->arguments[i].n_dims == 0 && callback->arguments[i].mode == MODE_IN;
-        values[i] = by_value ? parameters[i] : *(void **)parameters[i];
+        values[i] =
+            by_value && callback->arguments[i].type != TYPE_STRING ? parameters[i] : *(void **)parameters[i];
     }
     values[n] = result;
     if (answer(function, values, &error) != ESP_OK) {
@@ -252,10 +349,10 @@ static void run(ffi_cif *cif, void *returned, void **parameters, void *arg)
 static enum esp_status make_callable(struct value_function *function, struct esp_error *error)
 {
     const struct problem *callback = function->callback;
-    uint32_t n = callback->n_arguments - function->returns;
+    uint32_t n = callback_n_own(callback) - function->returns;
     ffi_type *result = function->returns ? foreign_type(callback->arguments[n].type) : &ffi_type_void;
     for (uint32_t i = 0; i < callback->n_arguments; i++)
-        if (callback->arguments[i].type > TYPE_DOUBLE)
+        if (callback->arguments[i].type == TYPE_COMPLEX || callback->arguments[i].type == TYPE_DOUBLE_COMPLEX)
             return error_set(error, ESP_INVALID,
                              "expressions have no complex numbers: call it from a program");
     for (uint32_t i = 0; i < n; i++)

@@ -9,7 +9,7 @@
 #include <ffi.h>
 #include <string.h>
 
-/* The C type of one element, or NULL when none can be passed by value. */
+/* The C type of one element, of a string a pointer to it, or NULL when none can be passed by value. */
 static inline ffi_type *foreign_type(enum base_type type)
 {
     switch (type) {
@@ -26,6 +26,8 @@ static inline ffi_type *foreign_type(enum base_type type)
         return &ffi_type_float;
     case TYPE_DOUBLE:
         return &ffi_type_double;
+    case TYPE_STRING:
+        return &ffi_type_pointer;
 #ifdef FFI_TARGET_HAS_COMPLEX_TYPE
     case TYPE_COMPLEX:
         return &ffi_type_complex_float;
@@ -52,6 +54,9 @@ static inline void foreign_store_result(enum base_type type, const void *returne
     case TYPE_INT:
         *(int32_t *)result = (int32_t)wide;
         break;
+    case TYPE_STRING:
+        memcpy(result, returned, sizeof(char *));
+        break;
     default:
         memcpy(result, returned, base_type_size(type));
     }
@@ -66,6 +71,8 @@ static inline void foreign_return(enum base_type type, const void *value, void *
         number = number_load(type, value);
         wide = (ffi_sarg)number.integer;
         memcpy(returned, &wide, sizeof wide);
+    } else if (type == TYPE_STRING) {
+        memcpy(returned, value, sizeof(char *));
     } else {
         memcpy(returned, value, base_type_size(type));
     }

@@ -114,7 +114,7 @@ struct argument {
     struct expr *triangle;          /* of a matrix: 'U' or 'L', the triangle that is read; NULL: both are */
     struct expr *unit;              /* of such a matrix: 'U' when its diagonal is taken to be 1; or NULL */
     const struct problem *callback; /* TYPE_CALLBACK: its signature, without implementations */
-    bool callback_returns;          /* the last argument of that is what the function returns */
+    bool callback_returns;          /* behind the parameters of that is what the function returns */
     unsigned line;
     uint32_t offset; /* of its name, while it is read */
 };
@@ -246,6 +246,8 @@ struct problem {
     bool checkpoint; /* its routine saves its state, and goes on from there when it is called again */
     struct implementation *implementations;
     uint32_t n_implementations;
+    uint32_t n_outer; /* of a callback: so many of its last arguments are scalars of the problem around it, */
+    const uint32_t *outer;           /* these of its arguments; of a callback that was read by itself NULL */
     const struct abstract *abstract; /* its rules (core/problem/abstract.h) when it is abstract, else NULL */
     const char *source;              /* canonical text of the signature part (without implementations) */
     uint64_t digest;                 /* of `source`: equal digests mean equal signatures */
@@ -418,6 +420,22 @@ static inline bool argument_is_input(const struct argument *argument)
 static inline bool argument_is_output(const struct argument *argument)
 {
     return argument->mode == MODE_OUT || argument->mode == MODE_INOUT;
+}
+
+/* The arguments of a callback that are its own: parameters, then what it returns. */
+static inline uint32_t callback_n_own(const struct problem *callback)
+{
+    return callback->n_arguments - callback->n_outer;
+}
+/* Parameters of a callback's function (an argument of TYPE_CALLBACK). */
+static inline uint32_t callback_n_parameters(const struct argument *argument)
+{
+    return callback_n_own(argument->callback) - argument->callback_returns;
+}
+/* Whether it is a single string, as callbacks have them. */
+static inline bool argument_is_string(const struct argument *argument)
+{
+    return argument->type == TYPE_STRING && argument->n_dims == 0;
 }
 
 /* 64-bit digest (FNV-1a) of text, used for signatures and catalogues. */

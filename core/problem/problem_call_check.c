@@ -67,6 +67,13 @@ static bool check_queries(struct parser *parser, uint32_t offset)
 /* What a routine has no way to take, or to give back. */
 static bool check_text(struct parser *parser, const struct argument *argument, uint32_t offset)
 {
+    if (argument->type == TYPE_CALLBACK && argument->callback_returns &&
+        argument->callback->arguments[callback_n_parameters(argument)].type == TYPE_STRING &&
+        parser->implementation->convention == CONVENTION_FORTRAN)
+        return lexer_fail(&parser->lexer, offset,
+                          "the callback '%s' returns a string, which Fortran's functions do not do here: "
+                          "give the string by a parameter, callback %s(..., out string NAME)",
+                          argument->name, argument->name);
     if (argument->type == TYPE_STRING && argument->mode != MODE_IN)
         return lexer_fail(&parser->lexer, offset,
                           "'%s' is a string whose length is not known before the call, which only a command "

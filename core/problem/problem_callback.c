@@ -52,9 +52,10 @@ static bool read_parameter(struct parser *parser)
     if (!parser_type(parser, &type, &is_type))
         return false;
     if (!is_type)
-        return lexer_expected(lexer, "a type (char, short, int, long, int64, float, double, complex)", NULL);
-    if (type > TYPE_DOUBLE_COMPLEX)
-        return lexer_fail(lexer, offset, "a callback takes and gives numbers, not a %s",
+        return lexer_expected(lexer, "a type (char, short, int, long, int64, float, double, complex, string)",
+                              NULL);
+    if (type > TYPE_STRING)
+        return lexer_fail(lexer, offset, "a callback takes and gives numbers and strings, not a %s",
                           base_type_name(type));
     offset = lexer->token.offset;
     if (parser->problem->n_arguments == CALLBACK_MAX_PARAMETERS)
@@ -66,6 +67,8 @@ static bool read_parameter(struct parser *parser)
         argument->index_of || argument->is_section || argument->storage != STORAGE_FULL)
         return lexer_fail(lexer, offset,
                           "a parameter of a callback has a type and dimensions, no properties or default");
+    if (argument_is_texts(argument))
+        return lexer_fail(lexer, offset, "a callback takes and gives single strings, no arrays of them");
     return true;
 }
 
@@ -99,12 +102,31 @@ static bool add_result(struct parser *parser, enum base_type type)
     return true;
 }
 
+/* Names of the callback's own arguments get their index. The others wait in parser->pending for those of the
+ * problem around it, which may be declared later. */
+static bool resolve_own(struct parser *parser)
+{
+    for (struct pending *p = parser->pending; p; p = p->next) {
+        struct expr *own = NULL, *others = NULL, **own_end = &own, **others_end = &others;
+        for (struct expr *name = p->names; name; name = name->next_name) {
+            struct expr ***end =
+                problem_argument_index(parser->problem, name->spelling) >= 0 ? &own_end : &others_end;
+            **end = name;
+            *end = &name->next_name;
+        }
+        *own_end = *others_end = NULL;
+        if (!parser_resolve(parser, &parser->lexer, own, p->usage, p->owner))
+            return false;
+        p->names = others;
+    }
+    return true;
+}
+
 static bool read_signature(struct parser *parser, const struct argument *argument, enum base_type returned)
 {
     struct problem *callback = parser->problem;
     if (!read_parameters(parser) || (argument->callback_returns && !add_result(parser, returned)) ||
-        !parser_resolve_pending(parser) || !parser_check_arguments(parser) ||
-        !parser_write_callback_source(parser))
+        !resolve_own(parser) || !parser_check_arguments(parser))
         return false;
     callback->arguments =
         parser_keep(parser, parser->arguments, callback->n_arguments, sizeof *callback->arguments);
@@ -137,6 +159,8 @@ static bool read_inside(struct parser *parser, struct argument *argument, enum b
     parser->pending = NULL;
     parser->last_pending = &parser->pending;
     bool good = read_signature(parser, argument, returned);
+    parser->callbacks[outer.problem->n_arguments] =
+        (struct callback_draft){.problem = callback, .names = parser->pending};
     parser->problem = outer.problem;
     parser->pending = outer.pending;
     parser->last_pending = outer.pending ? outer.last_pending : &parser->pending;
@@ -151,9 +175,83 @@ static bool read_result_type(struct parser *parser, struct argument *argument, e
     uint32_t offset = parser->lexer.token.offset;
     if (!parser_type(parser, type, &argument->callback_returns))
         return false;
-    if (argument->callback_returns && *type > TYPE_DOUBLE_COMPLEX)
-        return lexer_fail(&parser->lexer, offset, "a callback returns a number, not a %s",
+    if (argument->callback_returns && *type > TYPE_STRING)
+        return lexer_fail(&parser->lexer, offset, "a callback returns a number or a string, not a %s",
                           base_type_name(*type));
+    return true;
+}
+
+/* ---- scalars of the problem around it ---- */
+
+/* The callback gets one more input, of the same name; *index is where it is among the callback's. */
+static bool add_outer(struct parser *parser, struct callback_draft *draft, uint32_t argument,
+                      const struct expr *name, uint32_t *index)
+{
+    const struct problem *callback = draft->problem;
+    uint32_t k = 0;
+    while (k < draft->n_outer && draft->outer[k] != argument)
+        k++;
+    *index = callback->n_arguments + k;
+    if (k < draft->n_outer)
+        return true;
+    if (k == CALLBACK_MAX_OUTER)
+        return lexer_fail(&parser->lexer, name->offset,
+                          "the sizes of a callback use at most %d scalars of the problem",
+                          CALLBACK_MAX_OUTER);
+    draft->outer[draft->n_outer++] = argument;
+    return true;
+}
+
+static bool resolve_outer(struct parser *parser, struct callback_draft *draft)
+{
+    for (const struct pending *p = draft->names; p; p = p->next) {
+        if (!parser_resolve(parser, &parser->lexer, p->names, USAGE_DIMENSION, 0))
+            return false;
+        for (struct expr *name = p->names; name; name = name->next_name) {
+            uint32_t index;
+            if (!add_outer(parser, draft, name->index, name, &index))
+                return false;
+            name->index = index;
+        }
+    }
+    return true;
+}
+
+static bool keep_outer(struct parser *parser, const struct callback_draft *draft)
+{
+    struct problem *callback = draft->problem;
+    const uint32_t own = callback->n_arguments;
+    struct argument *arguments = arena_alloc(parser->arena, (own + draft->n_outer) * sizeof *arguments);
+    if (!arguments)
+        return lexer_no_memory(&parser->lexer);
+    memcpy(arguments, callback->arguments, own * sizeof *arguments);
+    for (uint32_t k = 0; k < draft->n_outer; k++) {
+        const struct argument *from = &parser->arguments[draft->outer[k]];
+        arguments[own + k] = (struct argument){
+            .name = from->name, .text = "", .mode = MODE_IN, .type = from->type, .line = from->line};
+    }
+    callback->arguments = arguments;
+    callback->n_arguments = own + draft->n_outer;
+    callback->n_outer = draft->n_outer;
+    callback->outer = parser_keep(parser, draft->outer, draft->n_outer, sizeof *draft->outer);
+    return callback->outer != NULL;
+}
+
+bool parser_end_callbacks(struct parser *parser)
+{
+    struct problem *problem = parser->problem;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        struct callback_draft *draft = &parser->callbacks[i];
+        if (parser->arguments[i].type != TYPE_CALLBACK)
+            continue;
+        if (!resolve_outer(parser, draft) || (draft->n_outer > 0 && !keep_outer(parser, draft)))
+            return false;
+        parser->problem = draft->problem;
+        const bool written = parser_write_source(parser);
+        parser->problem = problem;
+        if (!written)
+            return false;
+    }
     return true;
 }
 
@@ -203,20 +301,43 @@ static enum esp_status too_large(const struct problem *callback, uint32_t index,
                      callback->name, callback->arguments[index].name, CALLBACK_MOST_BYTES);
 }
 
-/* Scalars (or arrays) of the question and of the answer. */
-static enum esp_status place(const struct problem *callback, bool arrays, struct callback_layout *layout,
-                             struct esp_error *error)
+static bool is_there(const struct argument *argument, bool answer)
 {
+    return answer ? argument_is_output(argument) : argument_is_input(argument);
+}
+
+static enum esp_status place_scalars(const struct problem *callback, bool answer, struct callback_side *side,
+                                     struct esp_error *error)
+{
+    side->bytes = 0;
     for (uint32_t i = 0; i < callback->n_arguments; i++) {
         const struct argument *argument = &callback->arguments[i];
-        uint64_t bytes = arrays ? layout->shapes[i].bytes : base_type_size(argument->type);
-        if ((argument->n_dims > 0) != arrays)
+        side->at[i] = side->text[i] = CALLBACK_ABSENT;
+        if (i >= callback_n_own(callback) || argument->n_dims > 0 || !is_there(argument, answer))
             continue;
-        layout->question[i] = layout->answer[i] = CALLBACK_ABSENT;
-        if ((argument_is_input(argument) && !put(&layout->question_bytes, bytes, &layout->question[i])) ||
-            (argument_is_output(argument) && !put(&layout->answer_bytes, bytes, &layout->answer[i])))
+        if (!put(&side->bytes,
+                 argument_is_string(argument) ? sizeof(uint64_t) : base_type_size(argument->type),
+                 &side->at[i]))
             return too_large(callback, i, error);
     }
+    return ESP_OK;
+}
+
+static enum esp_status place(const struct problem *callback, bool answer, const struct shape *shapes,
+                             struct callback_side *side, struct esp_error *error)
+{
+    enum esp_status status = place_scalars(callback, answer, side, error);
+    if (status != ESP_OK)
+        return status;
+    for (uint32_t i = 0; i < callback_n_own(callback); i++)
+        if (callback->arguments[i].n_dims > 0 && is_there(&callback->arguments[i], answer) &&
+            !put(&side->bytes, shapes[i].bytes, &side->at[i]))
+            return too_large(callback, i, error);
+    for (uint32_t i = 0; i < callback_n_own(callback); i++)
+        if (argument_is_string(&callback->arguments[i]) && is_there(&callback->arguments[i], answer) &&
+            (side->length[i] >= CALLBACK_MOST_BYTES ||
+             !put(&side->bytes, side->length[i] + 1, &side->text[i])))
+            return too_large(callback, i, error);
     return ESP_OK;
 }
 
@@ -224,31 +345,93 @@ enum esp_status callback_lay_out(const struct problem *callback, const void *con
                                  struct callback_layout *layout, struct esp_error *error)
 {
     struct number scope[PROBLEM_MAX_ARGUMENTS];
-    layout->question_bytes = layout->answer_bytes = 0;
     enum esp_status status = problem_bind(callback, values, scope, layout->shapes, error);
     if (status != ESP_OK) {
         struct esp_error why = error ? *error : (struct esp_error){.status = status};
         return error_set(error, status, "callback %s", why.text); /* its name is there already */
     }
-    status = place(callback, false, layout, error);
-    return status == ESP_OK ? place(callback, true, layout, error) : status;
+    memset(layout->answer.length, 0, sizeof layout->answer.length);
+    status = place(callback, false, layout->shapes, &layout->question, error);
+    return status == ESP_OK ? callback_lay_out_answer(callback, layout, error) : status;
 }
 
-enum esp_status callback_lay_out_question(const struct problem *callback, const void *question,
-                                          uint32_t length, struct callback_layout *layout,
-                                          struct esp_error *error)
+enum esp_status callback_lay_out_answer(const struct problem *callback, struct callback_layout *layout,
+                                        struct esp_error *error)
+{
+    return place(callback, true, layout->shapes, &layout->answer, error);
+}
+
+/* The lengths of strings, from what came: the scalars are placed already. */
+static void take_lengths(const struct problem *callback, const void *data, struct callback_side *side)
+{
+    for (uint32_t i = 0; i < callback_n_own(callback); i++)
+        if (argument_is_string(&callback->arguments[i]) && side->at[i] != CALLBACK_ABSENT)
+            memcpy(&side->length[i], (const char *)data + side->at[i], sizeof side->length[i]);
+}
+
+/* Whoever gets a string goes to its 0. */
+static enum esp_status check_strings(const struct problem *callback, const void *data,
+                                     const struct callback_side *side, struct esp_error *error)
+{
+    for (uint32_t i = 0; i < callback_n_own(callback); i++) {
+        if (side->text[i] != CALLBACK_ABSENT &&
+            strnlen((const char *)data + side->text[i], side->length[i] + 1) != side->length[i])
+            return error_set(error, ESP_PROTOCOL,
+                             "callback %s: the string %s does not end where its length says", callback->name,
+                             callback->arguments[i].name);
+    }
+    return ESP_OK;
+}
+
+enum esp_status callback_lay_out_question(const struct problem *callback, const uint64_t *outer,
+                                          const void *question, uint32_t length,
+                                          struct callback_layout *layout, struct esp_error *error)
 {
     const void *values[PROBLEM_MAX_ARGUMENTS] = {0};
-    layout->question_bytes = layout->answer_bytes = 0;
-    enum esp_status status = place(callback, false, layout, error);
-    if (status == ESP_OK && layout->question_bytes <= length) {
-        for (uint32_t i = 0; i < callback->n_arguments; i++)
-            if (callback->arguments[i].n_dims == 0 && layout->question[i] != CALLBACK_ABSENT)
-                values[i] = (const char *)question + layout->question[i];
+    struct callback_side *side = &layout->question;
+    enum esp_status status = place_scalars(callback, false, side, error);
+    if (status == ESP_OK && side->bytes <= length) {
+        for (uint32_t i = 0; i < callback_n_own(callback); i++)
+            if (side->at[i] != CALLBACK_ABSENT)
+                values[i] = (const char *)question + side->at[i];
+        for (uint32_t k = 0; k < callback->n_outer; k++)
+            values[callback_n_own(callback) + k] = &outer[k];
+        take_lengths(callback, question, side);
         status = callback_lay_out(callback, values, layout, error);
     }
-    if (status == ESP_OK && layout->question_bytes != length)
+    if (status == ESP_OK && side->bytes != length)
         status = error_set(error, ESP_PROTOCOL, "callback %s: expected a question of %u bytes, found %u",
-                           callback->name, layout->question_bytes, length);
-    return status;
+                           callback->name, side->bytes, length);
+    return status == ESP_OK ? check_strings(callback, question, side, error) : status;
+}
+
+enum esp_status callback_take_answer(const struct problem *callback, const void *answer, uint32_t length,
+                                     struct callback_layout *layout, struct esp_error *error)
+{
+    struct callback_side *side = &layout->answer;
+    enum esp_status status = ESP_OK;
+    if (length <= CALLBACK_MOST_BYTES && side->bytes <= length) { /* so far with empty strings */
+        take_lengths(callback, answer, side);
+        status = callback_lay_out_answer(callback, layout, error);
+    }
+    if (status == ESP_OK && side->bytes != length)
+        status = error_set(error, ESP_PROTOCOL,
+                           "callback %s: expected an answer of %u bytes from the client, found %u",
+                           callback->name, side->bytes, length);
+    return status == ESP_OK ? check_strings(callback, answer, side, error) : status;
+}
+
+enum esp_status callback_outer_values(const struct problem *callback, const struct number *scope,
+                                      uint64_t *outer, struct esp_error *error)
+{
+    for (uint32_t k = 0; k < callback->n_outer; k++) {
+        const struct argument *argument = &callback->arguments[callback_n_own(callback) + k];
+        outer[k] = 0;
+        enum esp_status status = number_store(&scope[callback->outer[k]], argument->type, &outer[k], error);
+        if (status != ESP_OK) {
+            error_prefix(error, "callback %s: %s", callback->name, argument->name);
+            return status;
+        }
+    }
+    return ESP_OK;
 }

@@ -155,7 +155,7 @@ static void write_lines(struct text *text, const char *lines)
 static void write_signature(struct text *text, const struct argument *argument)
 {
     const struct problem *callback = argument->callback;
-    uint32_t n = callback->n_arguments - argument->callback_returns;
+    uint32_t n = callback_n_parameters(argument);
     text_put(text, "(");
     for (uint32_t i = 0; i < n; i++) {
         const struct argument *parameter = &callback->arguments[i];
@@ -283,17 +283,28 @@ static void write_cost(struct text *text, const struct problem *problem)
 
 static void write_c_parameter(struct text *text, const struct argument *argument);
 
+/* As grpc(3) has the types. */
+static const char *const c_types[] = {
+    [TYPE_CHAR] = "char ",
+    [TYPE_SHORT] = "short ",
+    [TYPE_INT] = "int ",
+    [TYPE_LONG] = "long ",
+    [TYPE_INT64] = "int64_t ",
+    [TYPE_FLOAT] = "float ",
+    [TYPE_DOUBLE] = "double ",
+    [TYPE_COMPLEX] = "float complex ",
+    [TYPE_DOUBLE_COMPLEX] = "double complex ",
+    [TYPE_STRING] = "char *",
+    [TYPE_FILE] = "char *",
+    [TYPE_STATE] = "char *",
+};
+
 static void write_c_function(struct text *text, const struct argument *argument)
 {
-    static const char *const types[] = {
-        [TYPE_CHAR] = "char",     [TYPE_SHORT] = "short",           [TYPE_INT] = "int",
-        [TYPE_LONG] = "long",     [TYPE_INT64] = "int64_t",         [TYPE_FLOAT] = "float",
-        [TYPE_DOUBLE] = "double", [TYPE_COMPLEX] = "float complex", [TYPE_DOUBLE_COMPLEX] = "double complex",
-    };
     const struct problem *callback = argument->callback;
-    const uint32_t n = callback->n_arguments - argument->callback_returns;
-    const enum base_type returns = argument->callback_returns ? callback->arguments[n].type : TYPE_STRING;
-    text_printf(text, "%s (*%s)(", returns < TYPE_STRING ? types[returns] : "void", argument->name);
+    const uint32_t n = callback_n_parameters(argument);
+    const char *returns = argument->callback_returns ? c_types[callback->arguments[n].type] : "void ";
+    text_printf(text, "%s(*%s)(", returns, argument->name);
     for (uint32_t i = 0; i < n; i++) {
         text_put(text, i ? ", " : "");
         write_c_parameter(text, &callback->arguments[i]);
@@ -301,23 +312,8 @@ static void write_c_function(struct text *text, const struct argument *argument)
     text_put(text, n ? ")" : "void)");
 }
 
-/* As grpc(3) has the types. */
 static void write_c_parameter(struct text *text, const struct argument *argument)
 {
-    static const char *const types[] = {
-        [TYPE_CHAR] = "char ",
-        [TYPE_SHORT] = "short ",
-        [TYPE_INT] = "int ",
-        [TYPE_LONG] = "long ",
-        [TYPE_INT64] = "int64_t ",
-        [TYPE_FLOAT] = "float ",
-        [TYPE_DOUBLE] = "double ",
-        [TYPE_COMPLEX] = "float complex ",
-        [TYPE_DOUBLE_COMPLEX] = "double complex ",
-        [TYPE_STRING] = "char *",
-        [TYPE_FILE] = "char *",
-        [TYPE_STATE] = "char *",
-    };
     const bool is_text = argument->type == TYPE_STRING || argument->type == TYPE_STATE;
     const bool by_address = argument->n_dims > 0 || (argument_is_output(argument) &&
                                                      (is_text || !base_type_is_variable(argument->type)));
@@ -325,7 +321,7 @@ static void write_c_parameter(struct text *text, const struct argument *argument
         write_c_function(text, argument);
     else
         text_printf(text, "%s%s%s%s", argument->mode == MODE_IN && argument->n_dims > 0 ? "const " : "",
-                    types[argument->type], by_address ? "*" : "", argument->name);
+                    c_types[argument->type], by_address ? "*" : "", argument->name);
 }
 
 static void write_prototype(struct text *text, const struct problem *problem)

@@ -394,9 +394,9 @@ static bool check_checkpoint(struct parser *parser)
 /* The signature is complete where the first implementation, the next problem or the text's end is. */
 static bool end_signature(struct parser *parser)
 {
-    return keep_description(parser) && parser_resolve_pending(parser) && parser_check_arguments(parser) &&
-           parser_check_solves(parser) && parser_check_constants(parser) && parser_check_abstract(parser) &&
-           check_checkpoint(parser) && parser_write_source(parser);
+    return keep_description(parser) && parser_resolve_pending(parser) && parser_end_callbacks(parser) &&
+           parser_check_arguments(parser) && parser_check_solves(parser) && parser_check_constants(parser) &&
+           parser_check_abstract(parser) && check_checkpoint(parser) && parser_write_source(parser);
 }
 
 bool parser_end_problem(struct parser *parser)

@@ -8,7 +8,7 @@
 #define CORE_PROBLEM_PARSER_H
 
 #include "core/problem/expr_tree.h"
-#include "core/problem/problem.h"
+#include "core/problem/problem_callback.h"
 #include "core/problem/problem_family.h"
 #include "core/problem/problem_parallel.h"
 
@@ -41,6 +41,13 @@ struct pending {
     uint32_t owner;
 };
 
+/* A callback of the problem being read, until all arguments of the problem are declared. */
+struct callback_draft {
+    struct problem *problem;
+    const struct pending *names;                 /* in its sizes, that are none of its own arguments */
+    uint32_t outer[CALLBACK_MAX_OUTER], n_outer; /* the problem's arguments that these are */
+};
+
 struct parser {
     struct lexer lexer;
     struct arena *arena;
@@ -60,6 +67,7 @@ struct parser {
     unsigned cost_line;        /* of its `work` that tells the cost */
     struct pending *pending, **last_pending;
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
+    struct callback_draft callbacks[PROBLEM_MAX_ARGUMENTS]; /* by argument */
     /* Where names stand whose mistakes are found when the problem is complete. */
     uint32_t problem_offset, implementation_offset, checkpoint_offset;
     struct {
@@ -147,6 +155,9 @@ bool parser_new_name(struct parser *parser, const char *name, uint32_t offset);
 bool parser_argument_text(struct parser *parser, struct argument *argument);
 /* callback [TYPE] NAME(in TYPE name, ...) "text"; the lexer stands behind the keyword. */
 bool parser_callback(struct parser *parser);
+/* When all arguments of the problem are declared: names in the sizes of its callbacks that are none of theirs
+ * are the problem's. Writes the sources of the callbacks. */
+bool parser_end_callbacks(struct parser *parser);
 
 /* packed, banded, csc, csr, index, signed-index, count, unread or triangle behind the dimensions, when the
  * lexer stands on one of these words. */
@@ -205,8 +216,6 @@ void *parser_keep(struct parser *parser, const void *items, size_t n, size_t siz
 
 /* Fills problem->source and digest. */
 bool parser_write_source(struct parser *parser);
-/* The same for a callback inside a problem that is not complete. */
-bool parser_write_callback_source(struct parser *parser);
 
 /* Reads one text into a parser whose file, arena are set; problems are appended. */
 bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error);

@@ -56,7 +56,7 @@ static void write_argument(struct text *text, const struct problem *problem, con
 static void write_callback(struct text *text, const struct argument *argument)
 {
     const struct problem *callback = argument->callback;
-    uint32_t n = callback->n_arguments - argument->callback_returns;
+    uint32_t n = callback_n_parameters(argument);
     text_put(text, "callback ");
     if (argument->callback_returns)
         text_printf(text, "%s ", base_type_name(callback->arguments[n].type));
@@ -177,28 +177,17 @@ static void write_problem(struct text *text, const struct problem *problem)
     }
 }
 
-/* Into what the scratch buffer has left behind `used` bytes. */
-static bool keep_source(struct parser *parser, size_t used)
+bool parser_write_source(struct parser *parser)
 {
     struct problem *problem = parser->problem;
     struct text text;
-    text_open(&text, parser->scratch + used, sizeof parser->scratch - used);
+    text_open(&text, parser->scratch, sizeof parser->scratch);
     write_problem(&text, problem);
     if (text.length >= text.size)
         return lexer_fail(&parser->lexer, parser->problem_offset,
                           "the signature of '%s' takes more than %d bytes in its canonical form",
                           problem->name, PROBLEM_MAX_TEXT - 1);
-    problem->source = parser_keep(parser, parser->scratch + used, text.length + 1, 1);
-    problem->digest = digest_text(parser->scratch + used, text.length);
+    problem->source = parser_keep(parser, parser->scratch, text.length + 1, 1);
+    problem->digest = digest_text(parser->scratch, text.length);
     return problem->source != NULL;
-}
-
-bool parser_write_source(struct parser *parser)
-{
-    return keep_source(parser, 0);
-}
-
-bool parser_write_callback_source(struct parser *parser)
-{
-    return keep_source(parser, parser->text_length);
 }

@@ -39,9 +39,9 @@ static bool measure(const struct problem *problem, const struct number *scope, c
     const struct scope own = {values, callback->n_arguments};
     for (uint32_t i = 0; i < callback->n_arguments; i++) {
         const struct argument *parameter = &callback->arguments[i];
-        if (parameter->type > TYPE_DOUBLE)
+        if (parameter->type > TYPE_DOUBLE && parameter->type != TYPE_STRING)
             return false;
-        if (parameter->n_dims == 0 && argument_is_input(parameter))
+        if (parameter->n_dims == 0 && argument_is_input(parameter) && parameter->type != TYPE_STRING)
             values[i] = parameter_value(problem, scope, parameter->name);
     }
     for (uint32_t i = 0; i < callback->n_arguments; i++) {
@@ -61,7 +61,7 @@ static const struct argument *find_variable(const struct problem *callback, cons
 {
     const struct argument *found = NULL;
     *n = 0;
-    for (uint32_t i = 0; i < callback->n_arguments; i++)
+    for (uint32_t i = 0; i < callback_n_own(callback); i++)
         if (argument_is_input(&callback->arguments[i]) && is_real(&callback->arguments[i]) &&
             callback->arguments[i].n_dims == n_dims && shapes[i].count >= least) {
             found = &callback->arguments[i];
@@ -90,6 +90,10 @@ static void write_element(struct text *text, const struct problem *callback, con
 {
     const struct shape *shape = &shapes[result];
     unsigned n;
+    if (callback->arguments[result].type == TYPE_STRING) {
+        text_put(text, "\"text\"");
+        return;
+    }
     if (!is_real(&callback->arguments[result])) {
         text_put(text, "1"); /* what real parameters come to need not be an integer */
         return;

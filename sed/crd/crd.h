@@ -174,6 +174,10 @@ enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memor
  * routine has allocated. False: answer.trouble and answer.argument say what is wrong. */
 bool texts_end(struct ring *ring, const struct areas *areas, int socket, void *const *memory);
 
+/* Writes a text of a routine up to and with its 0, which an address that leads nowhere does not crash. False:
+ * there is no such memory, or no 0 within `most` bytes. */
+bool text_write(int fd, const char *text, uint64_t most, uint64_t *length);
+
 /* Hands over a file with a result whose length the daemon does not know. */
 bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd);
 

@@ -106,7 +106,7 @@ enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memor
 /* Writes the text up to and with its 0: write() tells of memory that cannot be read where a look would crash.
  * Page by page, for the 0 may be the last byte that there is; what is behind it is overwritten or cut off. A
  * bare system call: a sanitizer would take it for reading beyond the text. */
-static bool write_text(int fd, const char *text, uint64_t most, uint64_t *length)
+bool text_write(int fd, const char *text, uint64_t most, uint64_t *length)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     *length = 0;
@@ -136,7 +136,7 @@ static bool pack(int fd, const struct ring_texts *texts, char *const *pointers, 
         return false;
     for (uint64_t i = 0; i < texts->n; i++) {
         *wrong = i + 1;
-        if (!write_text(fd, pointers[i] ? pointers[i] : "", left, &head[i + 1]) || head[i + 1] > left)
+        if (!text_write(fd, pointers[i] ? pointers[i] : "", left, &head[i + 1]) || head[i + 1] > left)
             return false;
         left -= head[i + 1];
     }

@@ -112,8 +112,9 @@ static enum esp_status put_callback(struct writer *writer, uint32_t index, struc
     callback->argument = index;
     callback->fortran = job->implementation->convention == CONVENTION_FORTRAN;
     callback->returns = argument->callback_returns;
+    callback->n_outer = argument->callback->n_outer;
     memcpy(callback->text, argument->callback->source, bytes);
-    return ESP_OK;
+    return callback_outer_values(argument->callback, job->scope, callback->outer, writer->error);
 }
 
 /* The routine gets the path of the file, which the worker makes. */

@@ -160,7 +160,9 @@ struct ring_part {
 struct ring_callback {
     uint32_t argument;
     uint8_t fortran, returns;
-    char text[RING_CALLBACK_TEXT]; /* its signature, as a problem */
+    uint32_t n_outer;                   /* so many of its last arguments are scalars of the problem, */
+    uint64_t outer[CALLBACK_MAX_OUTER]; /* whose raw elements these are */
+    char text[RING_CALLBACK_TEXT];      /* its signature, as a problem */
 };
 
 /* One argument's way to a command and back, or a file's to a routine. */

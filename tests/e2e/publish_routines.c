@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the server of the test of published routines computes: files by their paths.
+ * What the server of the test of published routines computes: files by their paths, functions of the caller
+ * that take and give strings, or arrays whose sizes the problem says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,4 +71,51 @@ SHOWN int where_am_i(const char *data, char *folder)
     memset(folder, 0, 200);
     strncpy(folder, data, 199);
     return access(data, R_OK);
+}
+
+/* What is said of each step, by its name; *characters is how many characters all names have. */
+SHOWN int visit_steps(char *(*name)(int step),
+                      void (*say)(const char *what, double at, char **state, char **remark), int steps,
+                      char **remarks, int *characters)
+{
+    char *state = strdup("begun");
+    *characters = 0;
+    for (int i = 0; i < steps; i++) {
+        char *what = name(i), *before = state;
+        say(what, i / 2.0, &state, &remarks[i]);
+        *characters += (int)strlen(what);
+        free(what);
+        free(before);
+    }
+    const int ended = strcmp(state, steps > 1 ? "ended" : "begun") == 0;
+    free(state);
+    return !ended;
+}
+
+/* A string that does not end where memory does. */
+SHOWN void say_nonsense(void (*say)(const char *what), int how)
+{
+    char *large = malloc(200001);
+    memset(large, 'x', 200000);
+    large[200000] = 0;
+    say(how ? large : (const char *)64);
+    free(large);
+}
+
+/* Differences of f, which has m values of n numbers. */
+SHOWN void differences(void (*f)(const double *x, double *y), int m, int n, double *x, double *J)
+{
+    double *before = malloc(((size_t)m + 1) * sizeof *before),
+           *after = malloc(((size_t)m + 1) * sizeof *after);
+    f(x, before);
+    for (int j = 0; j < n; j++) {
+        const double was = x[j];
+        x[j] = was + 1;
+        f(x, after);
+        x[j] = was;
+        for (int i = 0; i < m; i++)
+            J[i + j * m] = after[i] - before[i];
+    }
+    free(before);
+    free(after);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -430,6 +431,75 @@ ROUTINE void ask_null(void (*f)(int, const double *, double *, short *), int n)
 {
     short times = 1;
     f(n, NULL, NULL, &times);
+}
+
+/* ---- strings of callbacks ---- */
+
+typedef char *asks_strings(int i, const char *what, char **got, char **both);
+
+/* The length of all that comes back. `how`: s as it should be, 0 and p null pointers, w an address that leads
+ * nowhere, e a string without an end, l one of 1 MB, t two that are too long together, m the longest that may
+ * be beside "both", n one byte more. */
+ROUTINE int ask_strings(asks_strings *f, char how)
+{
+    static char large[1 << 20];
+    char both_text[] = "both", *got = NULL, *both = both_text;
+    const char *what = "what";
+    if (how == '0')
+        what = NULL;
+    if (how == 'w')
+        what = (const char *)16;
+    if (how == 'e') {
+        char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memset(pages, 'x', 8192);
+        munmap(pages + 4096, 4096);
+        what = pages;
+    }
+    memset(large, 'x', sizeof large);
+    large[sizeof large - 1] = 0;
+    if (how == 'l')
+        what = large;
+    if (how == 't') {
+        large[40000] = 0;
+        what = both = large;
+    }
+    if (how == 'm' || how == 'n') { /* i, two lengths and "both" take 16 bytes each */
+        large[65536 - 64 - (how == 'm')] = 0;
+        what = large;
+    }
+    char *returned = f(7, what, how == 'p' ? NULL : &got, &both);
+    const size_t length = strlen(returned) + strlen(got) + strlen(both);
+    free(returned);
+    free(got);
+    free(both);
+    return (int)length;
+}
+
+/* subroutine f(c, what, got, both) with character c, character(*) what, got, both */
+typedef void asks_characters(const char *c, const char *what, char *got, char *both, size_t one,
+                             size_t n_what, size_t n_got, size_t n_both);
+
+ROUTINE void ask_strings_(asks_characters *f, const int32_t *room, int32_t *flag)
+{
+    char got[20], both[20];
+    memset(got, 'z', sizeof got);
+    memcpy(both, "both  zz", 8);
+    f("c", "what   zz", got, both, 1, 7, (size_t)*room, 6);
+    *flag = memcmp(got, "got  zzz", 8) == 0 ? 1 : 0;
+    *flag |= memcmp(both, "got   zz", 8) == 0 ? 2 : 0;
+}
+
+typedef void asks_outer(const double *x, double *y, int k, const double *z);
+
+ROUTINE double ask_outer(asks_outer *f, int m, int n)
+{
+    double *x = calloc((size_t)(m * n + 1), sizeof *x), *y = calloc((size_t)(2 * m) + 1, sizeof *y), sum = 0;
+    f(x, y, 2, x);
+    for (int i = 0; i <= 2 * m; i++) /* the last one is not the function's */
+        sum += y[i];
+    free(x);
+    free(y);
+    return sum;
 }
 
 /* ---- files ---- */
