@@ -262,6 +262,7 @@ sed_libservice_a_SOURCES = \
 	sed/service_models.c \
 	sed/service_problems.c \
 	sed/service.h
+include sed/batch/local.mk
 if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
 sed_espalier_sed_SOURCES = sed/main.c

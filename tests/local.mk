@@ -162,7 +162,8 @@ check-unit: unit-programs
 # What takes too long for each change. Tests look at the variable ESP_NIGHTLY.
 nightly_tests = tests/unit/test_many_workers
 nightly_tests += tests/e2e/t0840-solutions.t
-nightly_programs = tests/unit/test_many_workers
+nightly_tests += tests/e2e/t0760-slurm.t
+nightly_programs = tests/unit/test_many_workers tests/e2e/batch_driver
 .PHONY: nightly
 nightly: all $(nightly_programs) $(check_LIBRARIES) $(check_LTLIBRARIES)
 	ESP_NIGHTLY=1 $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(nightly_tests)' check_PROGRAMS=
@@ -831,3 +832,25 @@ shell_tests += tests/e2e/t0742-units.t
 shell_tests += tests/e2e/t0743-environment.t
 shell_tests += tests/e2e/t0744-cleaned-folders.t
 shell_tests += tests/e2e/t0745-limits.t
+
+# Batch systems: pure parts, the back ends, and the jobs of a server with a batch system of the test's own.
+BATCH_LIBS = $(LIBBATCH) $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_batch_life
+tests_unit_test_batch_life_LDADD = $(BATCH_LIBS)
+unit_tests += tests/unit/test_batch_script
+tests_unit_test_batch_script_LDADD = $(BATCH_LIBS)
+unit_tests += tests/unit/test_batch_command
+tests_unit_test_batch_command_LDADD = $(BATCH_LIBS)
+unit_tests += tests/unit/test_batch_jobs
+tests_unit_test_batch_jobs_LDADD = $(BATCH_LIBS)
+unit_tests += tests/unit/test_slurm
+tests_unit_test_slurm_LDADD = $(BATCH_LIBS)
+unit_tests += tests/fuzz/fuzz_slurm
+tests_fuzz_fuzz_slurm_SOURCES = tests/fuzz/fuzz_slurm.c tests/fuzz/replay.c tests/fuzz/replay.h
+tests_fuzz_fuzz_slurm_LDADD = $(LIBBATCH) $(LIBCORE)
+EXTRA_DIST += tests/fuzz/corpus/slurm/squeue tests/fuzz/corpus/slurm/sacct tests/fuzz/corpus/slurm/sbatch
+EXTRA_DIST += tests/fuzz/corpus/slurm/scontrol tests/fuzz/corpus/slurm/record tests/fuzz/corpus/slurm/exit
+check_PROGRAMS += tests/e2e/batch_driver
+tests_e2e_batch_driver_LDADD = $(LIBBATCH) $(LIBCORE)
+shell_tests += tests/e2e/t0760-slurm.t
+EXTRA_DIST += tests/e2e/slurm.sh
