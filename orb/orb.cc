@@ -19,7 +19,9 @@
 #include <fcntl.h>
 #include <omniORB4/internal/corbaOrb.h>
 #include <omniORB4/internal/giopStrand.h>
+#include <mutex>
 #include <omniORB4/internal/orbParameters.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -29,6 +31,7 @@ static std::atomic<bool> open_now{false};
 static pid_t opened_by;               /* the process that opened the transport that is open */
 static std::string standing_security; /* of the ORB that this library has started and not destroyed */
 static bool standing_is_ours;         /* there is such an ORB */
+static std::atomic<bool> lets_go_at_fork{false};
 
 std::shared_ptr<Endpoint> OrbTransport::find(unsigned port)
 {
@@ -192,7 +195,24 @@ static std::string security_of(const struct orb_options *options)
 }
 
 /* In a forked child: connections stay the parent's. The child lets go of their sockets, so that the other
- * ends see when the parent closes them. False: another thread was inside the ORB at the fork. */
+ * ends see when the parent closes them. With the ORB's lock of connections. False: no descriptor is left. */
+static bool let_go_of_sockets()
+{
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nowhere < 0)
+        return false;
+    for (omni::StrandList *p = omni::giopStrand::active.next; p != &omni::giopStrand::active; p = p->next) {
+        omni::giopStrand *const strand = static_cast<omni::giopStrand *>(p);
+        if (!strand->connection)
+            continue;
+        strand->state(omni::giopStrand::DYING); /* no call takes the connection any more */
+        dup3(nowhere, connection_descriptor(strand->connection), O_CLOEXEC);
+    }
+    close(nowhere);
+    return true;
+}
+
+/* False also where another thread was inside the ORB at the fork. */
 static bool let_go_of_connections()
 {
     omni_tracedmutex *const locks[] = {omni::internalLock, omni::objref_rc_lock, omni::omniTransportLock};
@@ -203,22 +223,43 @@ static bool let_go_of_connections()
             return false;
         lock->unlock();
     }
-    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (nowhere < 0)
-        return false;
-    {
-        omni_tracedmutex_lock lock(*omni::omniTransportLock);
-        for (omni::StrandList *p = omni::giopStrand::active.next; p != &omni::giopStrand::active;
-             p = p->next) {
-            omni::giopStrand *const strand = static_cast<omni::giopStrand *>(p);
-            if (!strand->connection)
-                continue;
-            strand->state(omni::giopStrand::DYING); /* no call takes the connection any more */
-            dup3(nowhere, connection_descriptor(strand->connection), O_CLOEXEC);
-        }
-    }
-    close(nowhere);
-    return true;
+    omni_tracedmutex_lock lock(*omni::omniTransportLock);
+    return let_go_of_sockets();
+}
+
+/* A program that forks and does not execute another one would keep its parent's connections open: servers
+ * would compute for a client that has ended. The ORB's list of connections is whole in the child because the
+ * thread that forks holds its lock. */
+static omni_tracedmutex *held_for_fork;
+
+static void before_fork()
+{
+    held_for_fork = lets_go_at_fork ? omni::omniTransportLock : nullptr;
+    if (held_for_fork)
+        held_for_fork->lock();
+}
+
+static void after_fork()
+{
+    if (held_for_fork)
+        held_for_fork->unlock();
+}
+
+static void after_fork_in_child()
+{
+    if (!held_for_fork)
+        return;
+    let_go_of_sockets();
+    held_for_fork->unlock();
+}
+
+/* Of clients only: a daemon's children execute other programs. An ORB of the program's own may have
+ * connections that the program wants in its child. */
+static void let_go_at_fork(bool is_ours)
+{
+    static std::once_flag once;
+    lets_go_at_fork = is_ours;
+    std::call_once(once, [] { pthread_atfork(before_fork, after_fork, after_fork_in_child); });
 }
 
 /* Takes the ORB that there is. The program's own settings stay, except that messages and connections of this
@@ -264,6 +305,7 @@ static void orb_destroy(struct transport *transport)
         if (self->entry_active)
             entry_deactivate();
         if (self->references > 0 && references(self->orb) <= self->references) {
+            lets_go_at_fork = false;
             self->orb->destroy();
             standing_is_ours = false;
         }
@@ -412,6 +454,7 @@ static enum esp_status open_transport(const struct orb_options *options, struct 
             return status;
         refusals_start(false, self->tls);
         start(*self, options);
+        let_go_at_fork(standing_is_ours);
         *transport = self.release();
         return ESP_OK;
     }
@@ -425,6 +468,8 @@ static enum esp_status open_transport(const struct orb_options *options, struct 
     refusals_start(!options->client_only, self->tls);
     init(*self, options, arguments);
     start(*self, options);
+    if (options->client_only)
+        let_go_at_fork(true);
     *transport = self.release();
     return ESP_OK;
 }

@@ -5,6 +5,7 @@
  */
 #include "tests/e2e/steps.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +70,26 @@ static int forked(void)
     return 0;
 }
 
+/* A child that executes no other program outlives its parent, which is killed in the middle of a call. */
+static int killed(void)
+{
+    grpc_function_handle_t nap = handle("nap");
+    grpc_sessionid_t session;
+    int slept;
+    EXPECT(grpc_call_async(&nap, &session, 600000, &slept) == GRPC_NO_ERROR);
+    printf("called\n");
+    fflush(stdout);
+    sleep(1); /* the call is on its way */
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child > 0)
+        kill(getpid(), SIGKILL);
+    printf("child %ld\n", (long)getpid());
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
 /* Arrays of one element, of which nothing more may be read. */
 static int too_large(void)
 {
@@ -113,7 +134,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } steps[] = {{"forked", forked}, {"too-large", too_large}, {"extents", wrong_extents}, {"entry", entry}};
+    } steps[] = {{"forked", forked},
+                 {"killed", killed},
+                 {"too-large", too_large},
+                 {"extents", wrong_extents},
+                 {"entry", entry}};
     if (grpc_initialize(NULL) != GRPC_NO_ERROR) {
         printf("%s\n", esp_last_error()->text);
         return 1;

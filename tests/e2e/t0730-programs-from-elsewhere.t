@@ -24,7 +24,7 @@ for name in A B; do
 done
 agent_for_clients
 for name in A B; do
-    server_below_agent $name $name 'slots = 2' 'memory = "256 MiB"' \
+    server_below_agent $name $name 'slots = 2' 'memory = "256 MiB"' 'orphan_lease = "500 ms"' \
         "problems = { \"$work/$name.esp\", \"$top_srcdir/problems/lapack/linear-systems\" }"
 done
 servers() {
@@ -33,6 +33,17 @@ servers() {
 check "two servers are there" wait_until servers
 
 check "a forked child begins anew" timeout 60 "$steps" forked
+# A parent that ends while its child lives is missed by the server.
+start parent "$steps" killed
+has_child() { grep -q child parent.out; }
+check "a program forks in the middle of a call, and is killed" wait_until has_child
+child=$(sed -n 's/^child //p' parent.out)
+pids="$pids $child"
+gone() { grep -q 'a client ([0-9a-f]*) is gone: 1 of its sessions end' A.log B.log; }
+check "servers miss it though its child lives" wait_until gone
+check "the child lives" kill -0 "$child"
+kill "$child"
+
 check "a call that no server can hold reads nothing" timeout 60 "$steps" too-large
 check "nor does a call with wrong extents" timeout 60 "$steps" extents
 check "a problem in a module" timeout 60 "$steps" entry
