@@ -13,9 +13,13 @@
 static bool add_absent(struct agent *agent, struct message *message, struct node_record *own)
 {
     const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
-    struct extension *told = n > 0 ? arena_alloc(&message->arena, 2 * sizeof *told) : NULL;
-    if (told)
+    const struct extensions others = own->extensions;
+    struct extension *told = n > 0 ? arena_alloc(&message->arena, (2 + others.n) * sizeof *told) : NULL;
+    if (told) {
         own->extensions = (struct extensions){told, lost_tell(agent, &message->arena, told)};
+        for (uint32_t i = 0; i < others.n; i++)
+            told[own->extensions.n++] = others.items[i];
+    }
     const bool news = n > 0 || agent->absent_told > 0;
     agent->absent_told = n;
     return news;

@@ -365,6 +365,27 @@ static void what_a_leader_lost_is_in_the_masters_tree(void **state)
     message_clear(&reply);
 }
 
+static void a_leader_on_loopback_is_told_also_when_it_has_lost_servers(void **state)
+{
+    (void)state;
+    struct message reply;
+    platform_agent(&platform, "ma", "");
+    platform.agent_options.loopback_only = true;
+    platform_agent(&platform, "la", "ma");
+    platform.agent_options.loopback_only = false;
+    struct simulated_server *lost = platform_server(&platform, "s-lost", "la");
+    assert_true(platform_settle(&platform, 0, 2, 20000));
+    for (int n_lost = 0; n_lost < 2; n_lost++) {
+        ask_tree(&reply);
+        assert_non_null(extension_find(&record_of(&reply, "la")->extensions, EXTENSION_LOOPBACK_ONLY));
+        assert_null(extension_find(&record_of(&reply, "ma")->extensions, EXTENSION_LOOPBACK_ONLY));
+        message_clear(&reply);
+        if (n_lost == 0)
+            platform_server_kill(&platform, lost);
+        platform_run_ms(&platform, 60000);
+    }
+}
+
 static void every_scheduler_places_sessions_in_both_modes(void **state)
 {
     (void)state;
@@ -778,6 +799,7 @@ int main(void)
         TEST(other_signatures_of_a_name_are_problems_of_their_own),
         TEST(the_tree_is_told_parents_first),
         TEST(what_a_leader_lost_is_in_the_masters_tree),
+        TEST(a_leader_on_loopback_is_told_also_when_it_has_lost_servers),
         TEST(every_scheduler_places_sessions_in_both_modes),
         TEST(a_wanted_property_decides),
         TEST(a_deadline_that_nobody_keeps_is_told_at_once),
