@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Nobody looks while nothing computes. Who was killed in such a while did not compute here. */
@@ -23,17 +24,44 @@ void oom_offer_self(void)
     close(file);
 }
 
-static uint64_t count_killed(const struct oom_watch *watch)
+/* A line "oom_kill NUMBER" of the file. */
+static bool read_count(const char *path, uint64_t *killed)
 {
     char line[128];
-    uint64_t killed = 0;
-    FILE *file = fopen(watch->file ? watch->file : "/proc/vmstat", "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "oom_kill %" SCNu64, &killed) == 1)
-            break;
+    bool found = false;
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = sscanf(line, "oom_kill %" SCNu64, killed) == 1;
     if (file)
         fclose(file);
-    return killed;
+    return found;
+}
+
+/* Of the first group on the way to the root that counts. */
+static void take_file(const char *folder, bool version2, void *arg)
+{
+    struct oom_watch *watch = arg;
+    char path[sizeof watch->of_group];
+    uint64_t unused;
+    if (!watch->of_group[0] &&
+        snprintf(path, sizeof path, "%s/%s", folder, version2 ? "memory.events" : "memory.oom_control") <
+            (int)sizeof path &&
+        read_count(path, &unused))
+        memcpy(watch->of_group, path, sizeof path);
+}
+
+static const char *file_of(struct oom_watch *watch)
+{
+    if (!watch->looked_for_group)
+        control_groups_visit(watch->groups, "memory", take_file, watch);
+    watch->looked_for_group = true;
+    return watch->of_group[0] ? watch->of_group : "/proc/vmstat";
+}
+
+static uint64_t count_killed(const char *path)
+{
+    uint64_t killed = 0;
+    return read_count(path, &killed) ? killed : 0;
 }
 
 void oom_look(struct oom_watch *watch, int64_t now_ns)
@@ -41,7 +69,7 @@ void oom_look(struct oom_watch *watch, int64_t now_ns)
     if (watch->looked_ns != 0 && now_ns - watch->looked_ns < NS_PER_S)
         return;
     const bool recent = watch->looked_ns != 0 && now_ns - watch->looked_ns < LONG_AGO_NS;
-    const uint64_t killed = count_killed(watch);
+    const uint64_t killed = count_killed(watch->file ? watch->file : file_of(watch));
     watch->before = recent ? watch->last : killed;
     watch->last = killed;
     watch->looked_ns = now_ns;
@@ -49,5 +77,6 @@ void oom_look(struct oom_watch *watch, int64_t now_ns)
 
 bool oom_is_recent(const struct oom_watch *watch)
 {
-    return watch->looked_ns != 0 && count_killed(watch) > watch->before;
+    const char *group = watch->of_group[0] ? watch->of_group : "/proc/vmstat";
+    return watch->looked_ns != 0 && count_killed(watch->file ? watch->file : group) > watch->before;
 }

@@ -6,6 +6,8 @@
 #ifndef SED_OOM_H
 #define SED_OOM_H
 
+#include "util/control_group.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,9 +19,13 @@
  * kernel refuses, nothing changes. */
 void oom_offer_self(void);
 
-/* How many processes the killer has ended since the machine was started, now and a while ago. */
+/* How many processes of the server's control group the killer has ended, now and a while ago. Where the
+ * kernel does not count by groups: of the whole machine. All members zero at first, except those of tests. */
 struct oom_watch {
-    const char *file; /* NULL: /proc/vmstat */
+    const char *file;                         /* with the number; NULL: the group's */
+    const struct control_group_files *groups; /* NULL: those of the system */
+    bool looked_for_group;
+    char of_group[320]; /* the file of the group; "": there is none */
     uint64_t before, last;
     int64_t looked_ns; /* 0: never */
 };

@@ -180,6 +180,51 @@ static void the_killer_is_noticed_until_the_second_reading_after_it(void **state
     assert_false(oom_is_recent(&watch));
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void only_deaths_in_the_servers_own_group_count(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mount, *group, *file, *before, *after;
+    } versions[] = {
+        {"cgroup2 /sys cgroup2 rw 0 0\n", "0::/own\n", "memory.events",
+         "max 0\noom 1\noom_kill 1\noom_group_kill 0\n", "max 0\noom 2\noom_kill 2\noom_group_kill 0\n"},
+        {"cgroup /sys cgroup rw,memory 0 0\n", "4:memory:/own\n", "memory.oom_control",
+         "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"}};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        char root[] = "/tmp/espalier-oom-XXXXXX", own[64], above[64], groups[64], mounts[64], command[80];
+        assert_non_null(mkdtemp(root));
+        snprintf(above, sizeof above, "%s/sys", root);
+        snprintf(own, sizeof own, "%s/sys/own", root);
+        snprintf(groups, sizeof groups, "%s/groups", root);
+        snprintf(mounts, sizeof mounts, "%s/mounts", root);
+        assert_int_equal(mkdir(above, 0700), 0);
+        assert_int_equal(mkdir(own, 0700), 0);
+        write_file(root, "groups", versions[i].group);
+        write_file(root, "mounts", versions[i].mount);
+        write_file(above, versions[i].file, versions[i].before);
+        write_file(own, versions[i].file, versions[i].before);
+        const struct control_group_files files = {.groups = groups, .mounts = mounts, .root = root};
+        struct oom_watch watch = {.groups = &files};
+        oom_look(&watch, NS_PER_S);
+        write_file(above, versions[i].file, versions[i].after); /* somebody else's */
+        assert_false(oom_is_recent(&watch));
+        write_file(own, versions[i].file, versions[i].after);
+        assert_true(oom_is_recent(&watch));
+        snprintf(command, sizeof command, "rm -rf %s", root);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 /* ---- descriptors ---- */
 
 static void too_few_descriptors_are_named_before_anything_starts(void **state)
@@ -319,6 +364,7 @@ int main(void)
         cmocka_unit_test(only_a_bound_of_the_server_is_told_as_one),
         cmocka_unit_test(workers_are_killed_before_the_daemon_when_memory_runs_out),
         cmocka_unit_test(the_killer_is_noticed_until_the_second_reading_after_it),
+        cmocka_unit_test(only_deaths_in_the_servers_own_group_count),
         cmocka_unit_test(too_few_descriptors_are_named_before_anything_starts),
         cmocka_unit_test(workers_begin_with_few_descriptors),
         cmocka_unit_test(why_no_worker_begins_is_told),
