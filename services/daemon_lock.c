@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@ static struct held {
     int fd; /* 0: not held */
     char path[PATH_MAX];
 } locks[2];
+static int held_folder; /* 0: none */
 
 static bool is_locked(int fd, bool set, pid_t *holder)
 {
@@ -109,6 +111,20 @@ static enum esp_status lock(struct held *held, const char *what, const char *thi
     }
 }
 
+/* systemd-tmpfiles leaves locked folders of /tmp alone, where files are old that nobody reads: `espalier up`
+ * without XDG_RUNTIME_DIR has its files there. The lock goes with this process. */
+static void hold_folder(const char *file)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    if (held_folder > 0 ||
+        snprintf(folder, sizeof folder, "%.*s/", (int)(slash ? slash - file : 0), file) >= (int)sizeof folder)
+        return;
+    held_folder = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (held_folder >= 0)
+        flock(held_folder, LOCK_SH | LOCK_NB);
+}
+
 enum esp_status daemon_lock(const struct settings_node *settings, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
@@ -122,6 +138,8 @@ enum esp_status daemon_lock(const struct settings_node *settings, struct esp_err
         status = lock(&locks[1], "address_file", settings->address_file, settings->name, error);
     if (status != ESP_OK)
         daemon_unlock();
+    else if (settings->address_file)
+        hold_folder(settings->address_file);
     return status;
 }
 
@@ -134,6 +152,9 @@ void daemon_lock_ending(const char *name)
 
 void daemon_unlock(void)
 {
+    if (held_folder > 0)
+        close(held_folder);
+    held_folder = 0;
     for (size_t i = 0; i < 2; i++) {
         if (locks[i].fd <= 0)
             continue;

@@ -6,12 +6,15 @@
 
 #include "sed/pool/folder.h"
 #include "sed/pool/program.h"
+#include "util/log.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -48,6 +51,23 @@ static enum esp_status take_options(struct rank_pool *pool, const struct ranks_o
     return ESP_OK;
 }
 
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void close_listener(struct rank_pool *pool)
+{
+    close_if_open(pool->listener); /* and so nobody watches it any more */
+    close_if_open(pool->folder_held);
+    close_if_open(pool->folder_lock);
+    pool->listener = pool->folder_held = pool->folder_lock = -1;
+    free(pool->folder);
+    free(pool->path);
+    pool->folder = pool->path = NULL;
+}
+
 static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *error)
 {
     char folder[100];
@@ -62,6 +82,9 @@ static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *e
     if (!pool->folder || !pool->path)
         return error_no_memory(error, "the ranks' socket");
     pool->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* systemd-tmpfiles leaves locked folders alone. */
+    if ((pool->folder_held = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0)
+        flock(pool->folder_held, LOCK_SH | LOCK_NB);
     if (pool->listener < 0 || bind(pool->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
         listen(pool->listener, RANKS_MOST) != 0)
         return error_errno(error, "cannot listen for ranks at %s", pool->path);
@@ -79,6 +102,27 @@ static enum esp_status open_shared_folder(struct rank_pool *pool, struct esp_err
         folder_make(SHARED_MEMORY, "ranks", folder, sizeof folder, &pool->shared_lock, error);
     if (status == ESP_OK && !(pool->shared = strdup(folder)))
         status = error_no_memory(error, "the ranks' shared memory");
+    return status;
+}
+
+enum esp_status ranks_keep_folders(struct rank_pool *pool, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    if (access(pool->path, F_OK) != 0) {
+        log_warning("the folder of the ranks' socket, %s, was removed by another program: it is made anew",
+                    pool->folder);
+        folder_remove(pool->folder);
+        close_listener(pool);
+        status = open_listener(pool, error);
+        if (status == ESP_OK && !ranks_watch(pool, pool->listener, RANKS_LISTENER))
+            status = error_errno(error, "cannot watch ranks");
+    }
+    if (status == ESP_OK && pool->shared && access(pool->shared, F_OK) != 0) {
+        free(pool->shared);
+        pool->shared = NULL;
+        close_if_open(pool->shared_lock);
+        status = open_shared_folder(pool, error);
+    }
     return status;
 }
 
@@ -149,7 +193,8 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
         return error_no_memory(error, "the pool of ranks");
     pool->workers.ops = &ranks_ops;
     pool->listener = pool->bell = pool->wake = pool->epoll = pool->output = pool->mpirun_process = -1;
-    pool->checker_in = pool->checker_out = pool->board_fd = pool->folder_lock = pool->shared_lock = -1;
+    pool->checker_in = pool->checker_out = pool->board_fd = pool->folder_lock = pool->folder_held =
+        pool->shared_lock = -1;
     pthread_mutex_init(&pool->lock, NULL);
     enum esp_status status = take_options(pool, options, error);
     if (status == ESP_OK)
@@ -170,12 +215,6 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
     }
     *workers = &pool->workers;
     return ESP_OK;
-}
-
-static void close_if_open(int fd)
-{
-    if (fd >= 0)
-        close(fd);
 }
 
 void ranks_destroy(struct workers *workers)
@@ -202,14 +241,13 @@ void ranks_destroy(struct workers *workers)
     }
     board_unmap(pool->board);
     close_if_open(pool->board_fd);
-    close_if_open(pool->listener);
     close_if_open(pool->bell);
     close_if_open(pool->wake);
     close_if_open(pool->output);
     close_if_open(pool->epoll);
     if (pool->folder)
         folder_remove(pool->folder);
-    close_if_open(pool->folder_lock);
+    close_listener(pool);
     if (pool->shared)
         folder_remove(pool->shared);
     close_if_open(pool->shared_lock);
@@ -217,9 +255,7 @@ void ranks_destroy(struct workers *workers)
     free(pool->mpirun);
     free(pool->program);
     free(pool->hostfile);
-    free(pool->folder);
     free(pool->shared);
-    free(pool->path);
     free(pool->profile_path);
     free(pool->ranks);
     free(pool->busy);

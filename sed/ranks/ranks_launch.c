@@ -188,6 +188,8 @@ enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
                          strerror(errno));
     if (pool->envoys && envoys_expect(pool->envoys, secret, error) != ESP_OK)
         return error->status;
+    if (ranks_keep_folders(pool, error) != ESP_OK)
+        return error->status;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
         error_errno(error, "cannot start mpirun");

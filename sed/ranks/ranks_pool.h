@@ -65,6 +65,7 @@ struct rank_pool {
     struct oom_watch oom;                              /* of the monitor's thread */
     char *mpirun, *program, *hostfile, *folder, *path; /* path: of the socket */
     int folder_lock;                                   /* that says it is in use */
+    int folder_held;                                   /* the folder itself, locked for programs that clean */
     char *shared;          /* folder of what ranks of this host share in memory; NULL: MPI's own */
     int shared_lock;       /* as folder_lock */
     struct envoys *envoys; /* NULL: all ranks are on this host */
@@ -231,6 +232,10 @@ char *ranks_profile_tell(struct workers *workers, size_t most);
 void ranks_profile_save(struct rank_pool *pool, bool now);
 
 /* ---- ranks_launch.c ---- */
+
+/* Makes the folders of the ranks' socket and files anew where another program has removed them. Before a job
+ * is started. */
+enum esp_status ranks_keep_folders(struct rank_pool *pool, struct esp_error *error);
 
 enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error);
 /* Ends mpirun and waits for it: at most a second, then it is killed. */

@@ -24,6 +24,7 @@ works() { rm -f out && espalier call upper text=text -o capitals=out && grep -q 
 check "a command works in a folder of its own" wait_until works
 is_locked() { ! flock -n "$1" true; }
 check "systemd-tmpfiles finds the folder of workers locked" is_locked temporary/espalier-crd-*
+check "and the folder of its address file" is_locked .
 rm -rf temporary/espalier-crd-*
 check "after the folders were removed a call works" works
 check "and another one" works

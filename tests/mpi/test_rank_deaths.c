@@ -3,6 +3,8 @@
  * Every way in which ranks die, and what becomes of the calls on them and beside them.
  */
 #include "tests/mpi/ranks_rig.h"
+#include "sed/pool/folder.h"
+#include "sed/ranks/rank_link.h"
 
 #include "util/clock.h"
 
@@ -293,6 +295,39 @@ static void a_rank_killed_between_calls_is_replaced(void **state)
     (void)state;
     uint64_t before = jobs_started();
     assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGKILL), 0);
+    works_again(before);
+}
+
+/* The folder of the daemon's socket, as a rank's environment has it. */
+static void folder_of_socket(pid_t rank, char *path, size_t size)
+{
+    char name[64], *all = NULL;
+    size_t room = 0;
+    ssize_t n;
+    *path = 0;
+    snprintf(name, sizeof name, "/proc/%d/environ", (int)rank);
+    FILE *file = fopen(name, "re");
+    assert_non_null(file);
+    while ((n = getdelim(&all, &room, 0, file)) > 0)
+        if (strncmp(all, RANK_LINK_VARIABLE "=", sizeof RANK_LINK_VARIABLE) == 0)
+            snprintf(path, size, "%s", all + sizeof RANK_LINK_VARIABLE);
+    free(all);
+    fclose(file);
+    char *last = strrchr(path, '/');
+    assert_non_null(last);
+    *last = 0;
+}
+
+static void ranks_start_again_when_their_folder_was_removed(void **state)
+{
+    (void)state;
+    char folder[200];
+    uint64_t before = jobs_started();
+    const pid_t rank = ranks_pid(rig.workers, 1);
+    folder_of_socket(rank, folder, sizeof folder);
+    folder_remove(folder);
+    assert_int_equal(access(folder, F_OK), -1);
+    assert_int_equal(kill(rank, SIGKILL), 0);
     works_again(before);
 }
 
@@ -589,6 +624,7 @@ int main(void)
         cmocka_unit_test(the_rank_that_ended_first_is_told_and_how),
         cmocka_unit_test(a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while),
         cmocka_unit_test(a_rank_killed_between_calls_is_replaced),
+        cmocka_unit_test(ranks_start_again_when_their_folder_was_removed),
         cmocka_unit_test(what_a_killed_job_shared_goes_with_it),
         cmocka_unit_test(calls_wait_when_a_start_is_killed),
         cmocka_unit_test(calls_wait_when_a_rank_is_killed_while_it_starts),
