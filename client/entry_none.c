@@ -11,6 +11,10 @@ enum esp_status client_open_transport(const struct settings_client *settings, st
     return client_check_network(error);
 }
 
+void client_ignore_environment(void)
+{
+}
+
 enum esp_status client_check_network(struct esp_error *error)
 {
     return error_set(error, ESP_UNREACHABLE, "%s", ESP_NO_NETWORK);

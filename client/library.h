@@ -19,6 +19,10 @@ struct library {
     struct table *table;
 };
 
+/* Removes the variables of the environment that are settings for transports of other programs. For the
+ * command: a program that uses the library may mean them. While there is one thread. */
+void client_ignore_environment(void);
+
 /* Chosen by the entry point (client/entry.c; tests have their own). The transport is destroyed with the
  * library. */
 enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,

@@ -14,9 +14,26 @@ struct Context {
     struct esp_error *error;
 };
 
-/* "host:port: submit: text" */
-static enum esp_status fail(const Context &context, enum esp_status status, const char *text)
+static std::string settings_from;
+
+void failure_note_settings(const std::string &where)
 {
+    settings_from = where;
+}
+
+/* Of the failures that settings of the ORB can cause. */
+static std::string with_settings(enum esp_status status, const char *text)
+{
+    const bool may_be = status == ESP_UNREACHABLE || status == ESP_SYSTEM || status == ESP_PROTOCOL;
+    return settings_from.empty() || !may_be ? text
+                                            : text + (" (omniORB takes settings from " + settings_from + ")");
+}
+
+/* "host:port: submit: text" */
+static enum esp_status fail(const Context &context, enum esp_status status, const char *plain)
+{
+    const std::string words = with_settings(status, plain);
+    const char *const text = words.c_str();
     if (!context.what)
         return error_set(context.error, status, "%s", text);
     if (context.address && (!strcmp(context.what, "greet") || !strcmp(context.what, "locate")))

@@ -366,17 +366,6 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
     };
 }
 
-/* What the environment says is for programs that act for the user who runs them. */
-static void ignore_environment()
-{
-    std::vector<std::string> names;
-    for (char **variable = environ; *variable; variable++)
-        if (strncmp(*variable, "ORB", 3) == 0 || strncmp(*variable, "OMNIORB_", 8) == 0)
-            names.emplace_back(*variable, strcspn(*variable, "="));
-    for (const std::string &name : names)
-        unsetenv(name.c_str());
-}
-
 /* Names of the ORB's settings, as ORBInitRef, have small letters, and other names that begin with ORB seldom
  * do. */
 bool orb_reads_variable(const char *entry)
@@ -388,10 +377,38 @@ bool orb_reads_variable(const char *entry)
            std::any_of(name.begin(), name.end(), [](unsigned char c) { return islower(c) != 0; });
 }
 
+static std::vector<std::string> variables_that_are_read()
+{
+    std::vector<std::string> names;
+    for (char **variable = environ; *variable; variable++)
+        if (orb_reads_variable(*variable))
+            names.emplace_back(*variable, strcspn(*variable, "="));
+    return names;
+}
+
+void orb_ignore_environment(void)
+{
+    for (const std::string &name : variables_that_are_read())
+        unsetenv(name.c_str());
+}
+
+/* Where the ORB of a client has settings from: the program may want them, as there is one ORB for both. */
+static std::string foreign_settings()
+{
+    static const char file[] = "/etc/omniORB.cfg";
+    std::string text;
+    for (const std::string &name : variables_that_are_read())
+        text += (text.empty() ? "the environment's " : ", ") + name;
+    if (!getenv("OMNIORB_CONFIG") && access(file, F_OK) == 0)
+        text += (text.empty() ? "" : ", ") + std::string(file);
+    return text;
+}
+
 static void init(OrbTransport &self, const struct orb_options *options, std::vector<std::string> &arguments)
 {
     if (getauxval(AT_SECURE))
-        ignore_environment();
+        orb_ignore_environment();
+    failure_note_settings(options->client_only ? foreign_settings() : "");
     std::vector<char *> argv;
     for (std::string &argument : arguments)
         argv.push_back(&argument[0]);

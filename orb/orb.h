@@ -31,6 +31,10 @@ struct orb_options {
 enum esp_status orb_open(const struct orb_options *options, struct transport **transport,
                          struct esp_error *error);
 
+/* Removes the variables of the environment that the ORB would take settings from. To be called while there is
+ * one thread. */
+void orb_ignore_environment(void);
+
 /* Whether the ORB would take settings from this variable of the environment ("NAME=value"). */
 bool orb_reads_variable(const char *entry);
 

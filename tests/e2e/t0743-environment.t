@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Daemons start, and compute on all processors, whatever their environment says to other programs.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-agent espalier-sed cc
+needs "$top_builddir/tests/e2e/guest_steps" espalier espalier-agent espalier-sed cc
 
 cat >routines.c <<'END'
 #include <stdlib.h>
@@ -73,6 +73,10 @@ OMP_PROC_BIND=true PMIX_RANK=0 OMNIORB_CONFIG=/nonexistent ORBInitRef=nonsense
 export OMP_PROC_BIND PMIX_RANK OMNIORB_CONFIG ORBInitRef
 agent_for_clients
 server_below_agent server S 'slots = 1' "problems = { \"$work/seen.esp\" }"
+check "the command does not heed them" espalier tree
+plain() { timeout 60 "$top_builddir/tests/e2e/guest_steps" entry; }
+check_fails any "a program with the library does" plain
+check_says "and is told which ones they are" "the environment's .*ORBInitRef"
 unset OMNIORB_CONFIG ORBInitRef
 sees_nothing() { espalier call seen n=0 | grep -q 'number *= *0'; }
 check "a routine sees no variable that binds its threads or that another mpirun has set" wait_until sees_nothing
