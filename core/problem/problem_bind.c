@@ -4,6 +4,7 @@
  */
 #include "core/problem/expr_tree.h"
 #include "core/problem/fill.h"
+#include "core/problem/problem_solves.h"
 #include "core/problem/section.h"
 #include "core/problem/texts.h"
 
@@ -240,6 +241,17 @@ static void bind_unread(const struct problem *problem, const void *const *values
     }
 }
 
+/* The elements of both triangles. Where one triangle is read, a caller may store both or that one: a grid in
+ * three dimensions has 4 elements a column in one triangle, and a grid in two has 5 in both. */
+static int64_t count_both_triangles(const struct problem *problem, uint32_t index, const struct number *scope,
+                                    int64_t n, int64_t stored)
+{
+    bool upper;
+    const bool one_triangle =
+        argument_reads_triangle(problem, index, scope, &upper) && (double)stored <= 4.5 * (double)n;
+    return one_triangle ? 2 * stored - n : stored;
+}
+
 /* The fill of compressed matrices, by their sizes. A caller that has the pattern replaces it by
  * fill_by_pattern(). */
 static void bind_fills(const struct problem *problem, const struct shape *shapes, struct number *scope_values)
@@ -250,7 +262,8 @@ static void bind_fills(const struct problem *problem, const struct shape *shapes
             (argument->storage != STORAGE_CSC && argument->storage != STORAGE_CSR))
             continue;
         const int64_t n = shapes[i].dims[argument->storage == STORAGE_CSC ? 1 : 0];
-        const struct fill fill = fill_by_sizes(n, (int64_t)shapes[i].count);
+        const int64_t elements = count_both_triangles(problem, i, scope_values, n, (int64_t)shapes[i].count);
+        const struct fill fill = fill_by_sizes(n, elements);
         scope_values[i] = fill_number(&fill);
     }
 }

@@ -7,12 +7,14 @@
 
 #include "agent/agent.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { SERVERS = 4, SLOTS = 2, CALLS = 100, CLIENTS = 16 };
 
 #define NAP_S   0.5
 #define IDEAL_S (CALLS * NAP_S / (SERVERS * SLOTS))
+#define KNOWN   3 /* calls of a problem on a server, after which its forecasts have to be near */
 
 #define NAP(WORK)                                                                                            \
     "problem nap \"Sleep\"\n    in int n\n    in double x[n]\n    out double y[n]\n" WORK                    \
@@ -24,6 +26,9 @@ static struct world {
     double work_flop; /* of a call, by its description */
     uint64_t sequence;
     uint64_t placed[SERVERS], refused;
+    uint64_t completed_before;
+    unsigned judged,
+        wrong; /* forecasts of servers that know the problem, and those that are three times off */
 } world;
 
 static const char *const names[SERVERS] = {"A", "B", "C", "D"};
@@ -45,7 +50,7 @@ static void open_world(const char *problems, double work_flop)
                                                        .parent_name = "MA",
                                                        .problems = problems,
                                                        .speed_flops = 1e10 * (1 + 0.1 * i),
-                                                       .pool_flops = 1e15,
+                                                       .pool_flops = 1e18,
                                                        .slots = SLOTS,
                                                        .beside = i ? &world.rigs[0] : NULL});
         world.rigs[i].pool.least_s = NAP_S;
@@ -77,7 +82,7 @@ static uint64_t completed(void)
     uint64_t sum = 0;
     for (int i = 0; i < SERVERS; i++)
         sum += rig_counts(&world.rigs[i]).completed;
-    return sum;
+    return sum - world.completed_before;
 }
 
 /* ---- a client that calls where it is told to ---- */
@@ -91,6 +96,20 @@ static void on_called(void *arg, enum esp_status status, const struct message *r
 {
     (void)arg;
     world.refused += status != ESP_OK || message_outcome(reply, NULL) != ESP_OK;
+}
+
+/* Whether the forecast of a server that has computed the problem KNOWN times is near what a call takes there.
+ */
+static void judge(const struct candidate *candidate)
+{
+    for (int i = 0; i < SERVERS; i++) {
+        struct rig *rig = &world.rigs[i];
+        if (strcmp(candidate->server, names[i]) != 0 || rig_counts(rig).completed < KNOWN)
+            continue;
+        const double ratio = candidate->compute_s / rig->pool.least_s;
+        world.judged++;
+        world.wrong += !(ratio > 1.0 / 3 && ratio < 3);
+    }
 }
 
 static void on_candidates(void *arg, enum esp_status status, const struct message *reply)
@@ -120,6 +139,7 @@ static void on_candidates(void *arg, enum esp_status status, const struct messag
                                     .n_arguments = 3}};
     for (int i = 0; i < SERVERS; i++)
         world.placed[i] += strcmp(first->server, names[i]) == 0;
+    judge(first);
     assert_int_equal(
         inproc_call_async(network(), first->address, &call, 3600 * 1000, on_called, NULL, &error), ESP_OK);
     free(own);
@@ -207,6 +227,73 @@ static void clients_fill_all_slots_when_far_too_much_work_is_declared(void **sta
     check(NAP("    work 1e12*n\n"), 1e12, seconds_for_clients);
 }
 
+/* What a call takes on each server. */
+static const double uneven_s[SERVERS] = {0.2, 0.8, 0.4, 0.4};
+
+/* Calls that begin when a slot is free, and never wait for a better one: the time of the last one's end. */
+static double greedy_s(void)
+{
+    double free_s[SERVERS * SLOTS] = {0}, last_s = 0;
+    for (int call = 0; call < CALLS; call++) {
+        int best = 0;
+        for (int slot = 1; slot < SERVERS * SLOTS; slot++)
+            if (free_s[slot] + uneven_s[slot / SLOTS] < free_s[best] + uneven_s[best / SLOTS])
+                best = slot;
+        free_s[best] += uneven_s[best / SLOTS];
+        last_s = fmax(last_s, free_s[best]);
+    }
+    return last_s;
+}
+
+/* Servers of different speed, about whose calls the description tells nothing true: after the first calls all
+ * of them compute, each in proportion to its speed. */
+static void check_uneven(const char *problems, double work_flop, double (*seconds)(void))
+{
+    open_world(problems, work_flop);
+    for (int i = 0; i < SERVERS; i++) {
+        world.rigs[i].pool.least_s = uneven_s[i];
+        for (int call = 0; call < KNOWN; call++)
+            begin_call(names[i]);
+    }
+    run(5);
+    memset(world.placed, 0, sizeof world.placed);
+    world.completed_before = completed();
+    assert_int_equal(world.completed_before, KNOWN * SERVERS);
+    const double took_s = seconds(), ideal_s = greedy_s();
+    print_message("# %g s, greedy %g s; placed %llu %llu %llu %llu; %u of %u forecasts three times off\n",
+                  took_s, ideal_s, (unsigned long long)world.placed[0], (unsigned long long)world.placed[1],
+                  (unsigned long long)world.placed[2], (unsigned long long)world.placed[3], world.wrong,
+                  world.judged);
+    assert_int_equal(world.refused, 0);
+    assert_true(took_s <= 1.15 * ideal_s);
+    for (int i = 0; i < SERVERS; i++)
+        assert_true(world.placed[i] > 0);
+    assert_true(world.judged >= CALLS);
+    assert_int_equal(world.wrong, 0);
+    close_world();
+}
+
+static void servers_of_different_speed_share_calls_when_no_work_is_declared(void **state)
+{
+    (void)state;
+    check_uneven(NAP(""), 0, seconds_for_all_at_once);
+    check_uneven(NAP(""), 0, seconds_for_clients);
+}
+
+static void servers_of_different_speed_share_calls_when_far_too_much_work_is_declared(void **state)
+{
+    (void)state;
+    check_uneven(NAP("    work 1e15*n\n"), 1e15, seconds_for_all_at_once);
+    check_uneven(NAP("    work 1e15*n\n"), 1e15, seconds_for_clients);
+}
+
+static void servers_of_different_speed_share_calls_when_hardly_any_work_is_declared(void **state)
+{
+    (void)state;
+    check_uneven(NAP("    work 2*n\n"), 2, seconds_for_all_at_once);
+    check_uneven(NAP("    work 2*n\n"), 2, seconds_for_clients);
+}
+
 /* The servers where it was not called look a thousand times quicker by its description. */
 static void a_server_that_was_called_is_not_left_idle_for_those_that_were_not(void **state)
 {
@@ -253,6 +340,9 @@ int main(void)
         cmocka_unit_test(clients_fill_all_slots_when_hardly_any_work_is_declared),
         cmocka_unit_test(clients_fill_all_slots_when_no_work_is_declared),
         cmocka_unit_test(clients_fill_all_slots_when_far_too_much_work_is_declared),
+        cmocka_unit_test(servers_of_different_speed_share_calls_when_no_work_is_declared),
+        cmocka_unit_test(servers_of_different_speed_share_calls_when_far_too_much_work_is_declared),
+        cmocka_unit_test(servers_of_different_speed_share_calls_when_hardly_any_work_is_declared),
         cmocka_unit_test(a_server_that_was_called_is_not_left_idle_for_those_that_were_not),
         cmocka_unit_test(the_line_counts_though_every_call_is_thought_to_cost_nothing),
     };

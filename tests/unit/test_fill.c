@@ -155,6 +155,43 @@ static void costs_follow_the_fill(void **state)
     problem_set_destroy(set);
 }
 
+/* The work that a description declares for those sizes. */
+static double work_of(const struct problem *problem, int n, int nz)
+{
+    const void *inputs[PROBLEM_MAX_ARGUMENTS] = {&n, &nz};
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    struct esp_error error;
+    double flop;
+    assert_int_equal(problem_bind(problem, inputs, scope, shapes, &error), ESP_OK);
+    assert_int_equal(problem_work(problem, scope, &flop, &error), ESP_OK);
+    return flop;
+}
+
+static void one_stored_triangle_counts_as_the_whole_matrix(void **state)
+{
+    static const char text[] =
+        "problem p \"p\"\nin int n\nin int nz\nin int Ap[n + 1], Ai[nz]\n"
+        "in double A[n, n] csc(Ap, Ai) triangle('U')\nout double x\nwork factor_flop(A)\n"
+        "implementation i\nc p(n, nz, Ap, Ai, A, x) in libm.so\n";
+    static const int sides[][3] = {{100, 100, 1}, {25, 25, 25}};
+    struct problem_set *set = NULL;
+    struct esp_error error;
+    (void)state;
+    if (problem_parse(text, strlen(text), "p.esp", &set, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    const struct problem *problem = problem_find(set, "p");
+    for (unsigned i = 0; i < sizeof sides / sizeof *sides; i++) {
+        struct grid grid = make_grid(sides[i][0], sides[i][1], sides[i][2]);
+        const double both = work_of(problem, grid.n, grid.nz), told = analyse(&grid).flop;
+        const double one = work_of(problem, grid.n, (grid.nz + grid.n) / 2);
+        is_within(one, told, 3);
+        assert_float_equal(one, both, 1e-6 * both);
+        free_grid(&grid);
+    }
+    problem_set_destroy(set);
+}
+
 static void only_costs_may_use_a_matrix(void **state)
 {
     static const char *const wrong[][2] = {
@@ -183,6 +220,7 @@ int main(void)
         cmocka_unit_test(the_same_pattern_has_the_same_fill_however_it_is_stored),
         cmocka_unit_test(what_is_no_pattern_has_no_fill),
         cmocka_unit_test(costs_follow_the_fill),
+        cmocka_unit_test(one_stored_triangle_counts_as_the_whole_matrix),
         cmocka_unit_test(only_costs_may_use_a_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
