@@ -19,6 +19,10 @@
 #define TELL_NS (3 * NS_PER_S)
 /* all speeds, which are some 100 bytes, so often. */
 #define TELL_SPEEDS_NS NS_PER_S
+/* Forecasts of a problem that were off by more than this factor are told sooner: a description may be wrong
+ * by any factor, and until agents know that, the next calls are placed by it. */
+#define FAR_OFF         2
+#define TELL_FAR_OFF_NS (50 * NS_PER_MS)
 
 static uint32_t known_scalars(const struct problem *problem, const struct number *scope,
                               struct scalar_value *scalars)
@@ -92,9 +96,18 @@ void server_speed_measured(struct server *server, double flops)
         speeds_changed(server);
 }
 
+/* Of a call like that one, without others on the processor. */
+static double expected_s(const struct server *server, const struct session *session)
+{
+    const struct problem_speed *called = problem_speed_find(&server->speed.called, session->problem->digest);
+    return called ? problem_speed_s(called, session->work_flop)
+                  : estimate_compute_s(session->work_flop, server->speed.measured, NULL);
+}
+
 static void observe(struct server *server, const struct session *session, double taken_s)
 {
     const struct problem *problem = session->problem;
+    const double before_s = expected_s(server, session);
     server->corrected = true;
     if (!speed_observe(&server->speed, problem->digest, session->job.implementation->name, session->work_flop,
                        taken_s))
@@ -102,6 +115,8 @@ static void observe(struct server *server, const struct session *session, double
     const struct problem_speed *called = problem_speed_find(&server->speed.called, problem->digest);
     if (!called)
         return;
+    const double now_s = expected_s(server, session);
+    server->speeds_far_off |= now_s > FAR_OFF * before_s || before_s > FAR_OFF * now_s;
     log_debug("%s takes %.3g s and its work at %.3g Gflop/s, where %.3g were measured", problem->name,
               called->base_s, called->flops / 1e9, server->speed.measured / 1e9);
     speeds_changed(server);
@@ -161,7 +176,8 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
 bool server_tell_speeds(struct server *server, bool complete, struct arena *arena, struct node_record *record)
 {
     const int64_t now_ns = server_now(server);
-    const int64_t wait_ns = server->speeds_told_ns ? server->speeds_told_ns + TELL_SPEEDS_NS - now_ns : 0;
+    const int64_t apart_ns = server->speeds_far_off ? TELL_FAR_OFF_NS : TELL_SPEEDS_NS;
+    const int64_t wait_ns = server->speeds_told_ns ? server->speeds_told_ns + apart_ns - now_ns : 0;
     if (!complete && server->speeds_told)
         return true;
     if (!complete && wait_ns > 0) {
@@ -169,6 +185,7 @@ bool server_tell_speeds(struct server *server, bool complete, struct arena *aren
         return true;
     }
     server->speeds_told = true;
+    server->speeds_far_off = false;
     server->speeds_told_ns = now_ns;
     return problem_speeds_add(&record->extensions, &server->speed.called, arena);
 }

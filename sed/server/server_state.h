@@ -173,7 +173,8 @@ struct server {
     bool ranks_absent;                   /* as the parent has been told */
     bool models_told;                    /* as they are now, to the parent */
     int64_t models_told_ns;
-    bool speeds_told; /* of problems that were called, as they are now */
+    bool speeds_told;    /* of problems that were called, as they are now */
+    bool speeds_far_off; /* a forecast that agents have is wrong by far */
     int64_t speeds_told_ns;
     bool disabled_told;        /* problems, as they are now, */
     bool disabled_ever;        /* and that there were some */

@@ -23,7 +23,9 @@ enum { SERVERS = 4, SLOTS = 2, CALLS = 100, CLIENTS = 16 };
 static struct world {
     struct rig rigs[SERVERS];
     struct agent *agent;
-    double work_flop; /* of a call, by its description */
+    const char *problem; /* that is called */
+    double work_flop;    /* of a call, by its description */
+    double forecast_s;   /* of the latest call */
     uint64_t sequence;
     uint64_t placed[SERVERS], refused;
     uint64_t completed_before;
@@ -44,6 +46,7 @@ static void open_world(const char *problems, double work_flop)
         .name = "MA", .listen = "MA", .incarnation = 1000, .seed = 1, .heartbeat_ms = 300, .lease_ms = 1000};
     struct esp_error error;
     memset(&world, 0, sizeof world);
+    world.problem = "nap";
     world.work_flop = work_flop;
     for (int i = 0; i < SERVERS; i++) {
         rig_open(&world.rigs[i], &(struct rig_options){.name = names[i],
@@ -130,8 +133,8 @@ static void on_candidates(void *arg, enum esp_status status, const struct messag
                                     .oldest_unacknowledged = 1,
                                     .server_incarnation = first->incarnation,
                                     .time_left_ms = 3600 * 1000,
-                                    .problem = "nap",
-                                    .digest = rig_digest(&world.rigs[0], "nap"),
+                                    .problem = world.problem,
+                                    .digest = rig_digest(&world.rigs[0], world.problem),
                                     .master = reply->submit_reply.master,
                                     .placement = reply->submit_reply.placement,
                                     .forecast_s = first->compute_s,
@@ -139,6 +142,7 @@ static void on_candidates(void *arg, enum esp_status status, const struct messag
                                     .n_arguments = 3}};
     for (int i = 0; i < SERVERS; i++)
         world.placed[i] += strcmp(first->server, names[i]) == 0;
+    world.forecast_s = first->compute_s;
     judge(first);
     assert_int_equal(
         inproc_call_async(network(), first->address, &call, 3600 * 1000, on_called, NULL, &error), ESP_OK);
@@ -153,8 +157,8 @@ static void begin_call(const char *server)
     struct message message = {.kind = MESSAGE_SUBMIT,
                               .submit = {.time_left_ms = 60000,
                                          .request = {.session = own->session,
-                                                     .problem = "nap",
-                                                     .digest = rig_digest(&world.rigs[0], "nap"),
+                                                     .problem = world.problem,
+                                                     .digest = rig_digest(&world.rigs[0], world.problem),
                                                      .work_flop = world.work_flop,
                                                      .server = server}}};
     assert_int_equal(inproc_call_async(network(), "MA", &message, 60000, on_candidates, own, &error), ESP_OK);
@@ -311,6 +315,29 @@ static void a_server_that_was_called_is_not_left_idle_for_those_that_were_not(vo
     close_world();
 }
 
+/* Right after a call of another problem, whose time the agent has just been told. */
+static void a_second_call_is_forecast_by_what_the_first_one_took(void **state)
+{
+    static const char *const problems[] = {"other", "nap"};
+    (void)state;
+    open_world(NAP("    work 1e15*n\n") "problem other \"Sleep\"\n    in int n\n    in double x[n]\n"
+                                        "    out double y[n]\nimplementation c\n    c nap(n, x, y) in "
+                                        "libnap.so\n",
+               1e15);
+    for (int i = 0; i < SERVERS; i++)
+        world.rigs[i].pool.least_s = 0.15;
+    for (unsigned which = 0; which < 2; which++) {
+        world.problem = problems[which];
+        for (int call = 0; call < 2; call++) {
+            begin_call("A");
+            run(0.25);
+        }
+        if (!(world.forecast_s > 0.05 && world.forecast_s < 0.45))
+            fail_msg("%s: forecast %g s, expected 0.15", world.problem, world.forecast_s);
+    }
+    close_world();
+}
+
 /* Calls of 20 us: nothing is known to wait for, and yet the shorter line is the better one. */
 static void the_line_counts_though_every_call_is_thought_to_cost_nothing(void **state)
 {
@@ -344,6 +371,7 @@ int main(void)
         cmocka_unit_test(servers_of_different_speed_share_calls_when_far_too_much_work_is_declared),
         cmocka_unit_test(servers_of_different_speed_share_calls_when_hardly_any_work_is_declared),
         cmocka_unit_test(a_server_that_was_called_is_not_left_idle_for_those_that_were_not),
+        cmocka_unit_test(a_second_call_is_forecast_by_what_the_first_one_took),
         cmocka_unit_test(the_line_counts_though_every_call_is_thought_to_cost_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
