@@ -319,11 +319,12 @@ static void a_server_that_was_called_is_not_left_idle_for_those_that_were_not(vo
 static void a_second_call_is_forecast_by_what_the_first_one_took(void **state)
 {
     static const char *const problems[] = {"other", "nap"};
+    static const char text[] =
+        NAP("    work 1e15*n\n") "problem other \"Sleep\"\n    in int n\n    in double x[n]\n"
+                                 "    out double y[n]\n    work 1e15*n\n"
+                                 "implementation c\n    c nap(n, x, y) in libnap.so\n";
     (void)state;
-    open_world(NAP("    work 1e15*n\n") "problem other \"Sleep\"\n    in int n\n    in double x[n]\n"
-                                        "    out double y[n]\nimplementation c\n    c nap(n, x, y) in "
-                                        "libnap.so\n",
-               1e15);
+    open_world(text, 1e15);
     for (int i = 0; i < SERVERS; i++)
         world.rigs[i].pool.least_s = 0.15;
     for (unsigned which = 0; which < 2; which++) {
