@@ -135,13 +135,25 @@ enum esp_status flow_add_operation(struct flow_graph *graph, const struct flow_o
     return ESP_OK;
 }
 
+/* Where the edge to an operation is, or would be: edges are in the order of what they lead to. */
+static unsigned edge_place(const struct flow_operation *operation, unsigned to)
+{
+    unsigned low = 0, high = operation->n_edges;
+    while (low < high) {
+        unsigned middle = low + (high - low) / 2;
+        if (operation->edges[middle].to < to)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 const struct flow_edge *flow_find_edge(const struct flow_graph *graph, unsigned from, unsigned to)
 {
     const struct flow_operation *operation = &graph->operations[from];
-    for (unsigned i = 0; i < operation->n_edges; i++)
-        if (operation->edges[i].to == to)
-            return &operation->edges[i];
-    return NULL;
+    unsigned place = edge_place(operation, to);
+    return place < operation->n_edges && operation->edges[place].to == to ? &operation->edges[place] : NULL;
 }
 
 static enum esp_status add_edge(struct flow_graph *graph, unsigned from, unsigned to, bool returns,
@@ -160,8 +172,10 @@ static enum esp_status add_edge(struct flow_graph *graph, unsigned from, unsigne
     operation->edges = edges;
     if (!grown)
         return error_no_memory(error, "edges of a flow graph");
-    operation->edges[operation->n_edges++] =
-        (struct flow_edge){.to = to, .collector = FLOW_NONE, .returns = returns};
+    unsigned at = edge_place(operation, to);
+    memmove(&operation->edges[at + 1], &operation->edges[at],
+            (operation->n_edges++ - at) * sizeof *operation->edges);
+    operation->edges[at] = (struct flow_edge){.to = to, .collector = FLOW_NONE, .returns = returns};
     graph->entry = FLOW_NONE;
     return ESP_OK;
 }
@@ -194,10 +208,18 @@ enum esp_status flow_replace(struct flow_graph *graph, unsigned operation, unsig
     }
     replaced->n_edges = 0;
     replaced->replaced_by = first;
-    for (unsigned i = 0; i < graph->n_operations; i++)
-        for (unsigned e = 0; e < graph->operations[i].n_edges; e++)
-            if (graph->operations[i].edges[e].to == operation)
-                graph->operations[i].edges[e].to = first;
+    for (unsigned i = 0; i < graph->n_operations; i++) {
+        struct flow_operation *before = &graph->operations[i];
+        unsigned place = edge_place(before, operation);
+        if (place == before->n_edges || before->edges[place].to != operation)
+            continue;
+        bool returns = before->edges[place].returns;
+        memmove(&before->edges[place], &before->edges[place + 1],
+                (--before->n_edges - place) * sizeof *before->edges);
+        enum esp_status status = add_edge(graph, i, first, returns, error);
+        if (status != ESP_OK)
+            return status;
+    }
     graph->entry = FLOW_NONE;
     return ESP_OK;
 }

@@ -146,11 +146,14 @@ static struct collection *find_collection(struct flow_run *run, struct instance 
 
 bool instance_count_posted(struct flow_run *run, struct instance *origin, const struct flow_edge *edge)
 {
+    const struct flow_operation_spec *collector = &run->graph->operations[edge->collector].spec;
+    origin->circulating++;
+    if (collector->single || collector->group)
+        return true; /* it does not ask how many there are of one split */
     struct collection *collection = find_collection(run, origin, edge->collector);
     if (!collection)
         return false;
     collection->posted++;
-    origin->circulating++;
     return true;
 }
 

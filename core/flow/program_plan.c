@@ -180,18 +180,17 @@ static enum esp_status add_edges(struct flow_plan *plan, struct esp_error *error
         return error_no_memory(error, "the plan of a flow");
     for (uint32_t t = 0; t < plan->n_tasks; t++) {
         const struct task *task = &plan->tasks[t];
-        for (uint32_t r = task->first_reader; r < task->first_reader + task->n_readers; r++) {
+        uint32_t first = task->first_reader; /* of those that one message serves */
+        for (uint32_t r = first; r < task->first_reader + task->n_readers; r++) {
             const struct task_reader *reader = &plan->readers[r];
             const struct task *to = &plan->tasks[reader->task];
             bool orders = reader->output != PLAN_CONTROL || t == 0 || to->change.kind != STATEMENT_LET;
             edges[n++] = (struct edge_key){task->operation, to->operation, !orders};
-            if (r > task->first_reader && together(plan, reader - 1, reader)) {
-                uint32_t first = r - 1;
-                while (first > task->first_reader && together(plan, &plan->readers[first - 1], reader))
-                    first--;
+            if (!together(plan, &plan->readers[first], reader))
+                first = r;
+            else if (r > first)
                 edges[n++] =
                     (struct edge_key){plan->tasks[plan->readers[first].task].operation, to->operation, true};
-            }
         }
     }
     qsort(edges, n, sizeof *edges, compare_edges);

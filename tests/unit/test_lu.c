@@ -3,6 +3,7 @@
 #include "simulate/simulation.h"
 #include "tests/unit/unit.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const unsigned sizes[] = {81, 108, 162, 216, 324};
@@ -33,20 +34,26 @@ struct outcome {
     uint64_t operations; /* (a) to (h) */
 };
 
-static void simulate(const struct lu_spec *spec, bool events, struct outcome *outcome)
+static void simulate_on(const struct star_spec *platform, const struct lu_spec *spec, bool events,
+                        struct outcome *outcome)
 {
     struct lu *lu;
     struct esp_error error;
     if (lu_create(spec, &lu, &error) != ESP_OK)
         fail_msg("%s", error.text);
     struct simulation_spec simulation = {
-        .graph = lu_graph(lu), .entry = lu_entry(lu), .platform = &network, .events = events};
+        .graph = lu_graph(lu), .entry = lu_entry(lu), .platform = platform, .events = events};
     if (simulation_run(&simulation, &outcome->result, &error) != ESP_OK)
         fail_msg("r = %u: %s", spec->r, error.text);
     outcome->operations = 0;
     for (unsigned i = 0; i < outcome->result.n_operations; i++)
         outcome->operations += lu_factorizes(lu, i) ? outcome->result.instances[i] : 0;
     lu_destroy(lu);
+}
+
+static void simulate(const struct lu_spec *spec, bool events, struct outcome *outcome)
+{
+    simulate_on(&network, spec, events, outcome);
 }
 
 static uint64_t sum(uint64_t k, unsigned power)
@@ -181,6 +188,140 @@ static void two_simulations_give_the_same_bits(void **state)
     simulation_clear(&b.result);
 }
 
+/* ---- tables 2, 3 and 4 ---- */
+
+#define LATENCY   1350e-6
+#define BANDWIDTH 11.85e6
+
+/* Durations and use of processors that make the simulator give the rows "original parameters", "CPU
+ * utilization divided by 4" and "LU computation 10% faster" of tables 2 and 3; fitted, see doc/flow.md. */
+struct fitted {
+    unsigned r, window;
+    double factorize_s, solve_s, multiply_s, subtract_s;
+    double send, receive; /* of one transfer */
+};
+static const struct fitted fitted[] = {
+    {324, 8, 1.23236, 1.20763, 1.02314, 0.00320977, 0.073604, 0.121961},
+    {108, 16, 0.0137952, 0.0941426, 0.032, 0.00152492, 0.114649, 0.161984},
+};
+
+/* The paper's network; transfers use the fitted parts of the processors, times `communication`. */
+static struct star_spec platform_of(const struct fitted *of, double communication)
+{
+    struct star_spec platform = {
+        .n_nodes = 8, .latency_s = LATENCY, .bandwidth_Bps = BANDWIDTH, .channel = 1};
+    platform.send.n = platform.receive.n = 16;
+    for (unsigned i = 0; i < 16; i++) {
+        platform.send.of[i] = fmin(1, of->send * (i + 1)) * communication;
+        platform.receive.of[i] = fmin(1, of->receive * (i + 1)) * communication;
+    }
+    return platform;
+}
+
+static double predict(const struct fitted *of, bool pipelined, double latency_s, double bandwidth_Bps,
+                      double communication, double factorization, double processors)
+{
+    struct star_spec platform = platform_of(of, communication);
+    platform.latency_s = latency_s;
+    platform.bandwidth_Bps = bandwidth_Bps;
+    struct lu_spec spec = {.n = 2592,
+                           .r = of->r,
+                           .n_nodes = 8,
+                           .pipelined = pipelined,
+                           .window = pipelined ? of->window : 0,
+                           .factorize_s = of->factorize_s * factorization * processors,
+                           .solve_s = of->solve_s * processors,
+                           .multiply_s = of->multiply_s * processors,
+                           .subtract_s = of->subtract_s * processors,
+                           .flip_s = of->subtract_s * processors};
+    struct lu *lu;
+    struct esp_error error;
+    struct simulation_result result;
+    if (lu_create(&spec, &lu, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    struct simulation_spec simulation = {.graph = lu_graph(lu), .entry = lu_entry(lu), .platform = &platform};
+    if (simulation_run(&simulation, &result, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    double seconds = result.seconds;
+    simulation_clear(&result);
+    lu_destroy(lu);
+    return seconds;
+}
+
+/* Rows of the tables: what is varied, the paper's seconds, and how far ours may be from these. */
+static const struct row {
+    unsigned fitted; /* index */
+    double latency_s, bandwidth_Bps, communication, factorization, processors;
+    double paper[2]; /* basic; pipelined with flow control */
+    double percent[2];
+} rows[] = {
+    {0, LATENCY, BANDWIDTH, 1, 1, 1, {86.5, 78.3}, {1, 1}}, /* fitted */
+    {0, 2e-6, BANDWIDTH, 1, 1, 1, {86.2, 78.1}, {1, 3}},
+    {0, 2e-6, 912e6, 1, 1, 1, {72.7, 69.5}, {1, 2}},
+    {0, LATENCY, BANDWIDTH, 0.25, 1, 1, {82.9, 75.9}, {1, 1}}, /* fitted */
+    {0, LATENCY, BANDWIDTH, 1, 0.9, 1, {82.4, 74.2}, {1, 1}},  /* fitted */
+    {0, LATENCY, BANDWIDTH, 0.25, 1, 0.25, {36.6, 25.4}, {3, 4}},
+    {0, 2e-6, BANDWIDTH, 0.25, 1, 0.25, {36.3, 25.3}, {3, 1}},
+    {0, 2e-6, 912e6, 0.25, 1, 0.25, {18.3, 17.5}, {1, 1}},
+    {1, LATENCY, BANDWIDTH, 1, 1, 1, {83.9, 43.0}, {2, 2}}, /* fitted */
+    {1, 2e-6, BANDWIDTH, 1, 1, 1, {77.2, 41.2}, {3, 5}},
+    {1, 2e-6, 912e6, 1, 1, 1, {30.4, 24.9}, {11, 2}},
+    {1, LATENCY, BANDWIDTH, 0.25, 1, 1, {83.1, 31.2}, {3, 8}}, /* fitted */
+    {1, LATENCY, BANDWIDTH, 1, 0.9, 1, {83.2, 42.6}, {2, 1}},  /* fitted */
+    {1, LATENCY, BANDWIDTH, 0.25, 1, 0.25, {76.2, 24.2}, {1, 5}},
+    {1, 2e-6, BANDWIDTH, 0.25, 1, 0.25, {69.3, 21.0}, {2, 6}},
+    {1, 2e-6, 912e6, 0.25, 1, 0.25, {8.3, 6.6}, {18, 5}},
+};
+
+static void predictions_are_near_those_of_the_paper(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int pipelined = 0; pipelined < 2; pipelined++) {
+            const struct row *row = &rows[i];
+            double seconds = predict(&fitted[row->fitted], pipelined, row->latency_s, row->bandwidth_Bps,
+                                     row->communication, row->factorization, row->processors);
+            double percent = 100 * (seconds / row->paper[pipelined] - 1);
+            if (getenv("ESP_SHOW"))
+                print_message("%u %d: %.2f of %.1f, %+.1f %%\n", fitted[row->fitted].r, pipelined, seconds,
+                              row->paper[pipelined], percent);
+            else if (fabs(percent) > row->percent[pipelined])
+                fail_msg("row %zu, pipelined %d: %.2f s, expected %.1f s within %g %%", i, pipelined, seconds,
+                         row->paper[pipelined], row->percent[pipelined]);
+        }
+}
+
+/* Figure 13: the columns are on four of eight nodes, and four multiplying threads are removed after
+ * iteration 1. */
+static void removing_threads_costs_what_the_paper_measured(void **state)
+{
+    (void)state;
+    struct lu_spec spec = {.n = 2592,
+                           .r = 324,
+                           .n_nodes = 8,
+                           .column_nodes = 4,
+                           .factorize_s = fitted[0].factorize_s,
+                           .solve_s = fitted[0].solve_s,
+                           .multiply_s = fitted[0].multiply_s,
+                           .subtract_s = fitted[0].subtract_s,
+                           .flip_s = fitted[0].subtract_s};
+    struct star_spec platform = platform_of(&fitted[0], 1);
+    struct outcome all, some;
+    simulate_on(&platform, &spec, false, &all);
+    spec.kills[0].after = 1;
+    spec.kills[0].threads = 4;
+    spec.n_kills = 1;
+    simulate_on(&platform, &spec, false, &some);
+    if (getenv("ESP_SHOW"))
+        print_message("%.2f s; %.2f s, %.1f node s\n", all.result.seconds, some.result.seconds,
+                      some.result.node_s);
+    assert_true(fabs(all.result.seconds / 86.9 - 1) < 0.05);
+    assert_true(fabs(some.result.seconds / (22.5 + 66) - 1) < 0.1);
+    assert_true(fabs(some.result.node_s / (8 * 22.5 + 4 * 66) - 1) < 0.1);
+    simulation_clear(&all.result);
+    simulation_clear(&some.result);
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -204,6 +345,8 @@ int main(void)
         cmocka_unit_test(sub_blocks_replace_each_multiplication_by_a_graph),
         cmocka_unit_test(nodes_are_released_when_their_threads_are_removed),
         cmocka_unit_test(two_simulations_give_the_same_bits),
+        cmocka_unit_test(predictions_are_near_those_of_the_paper),
+        cmocka_unit_test(removing_threads_costs_what_the_paper_measured),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
