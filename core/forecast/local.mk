@@ -42,6 +42,8 @@ core_libcore_a_SOURCES += \
 	core/forecast/predictor.h \
 	core/forecast/problem_speeds.c \
 	core/forecast/problem_speeds.h \
+	core/forecast/queue_wait.c \
+	core/forecast/queue_wait.h \
 	core/forecast/sharing.c \
 	core/forecast/sharing.h \
 	core/forecast/size_rates.c \

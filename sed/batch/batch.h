@@ -25,7 +25,7 @@ enum batch_state {
     BATCH_ACTIVE,    /* the job has started; a job that was requeued stays ACTIVE */
     BATCH_COMPLETED, /* the job wrote exit code 0 */
     BATCH_FAILED,    /* the job was refused, failed, was killed or got lost */
-    BATCH_CANCELED,  /* Espalier or somebody else cancelled the job */
+    BATCH_CANCELED,  /* Espalier, a user or an administrator cancelled the job */
     BATCH_N_STATES
 };
 
@@ -39,7 +39,7 @@ static inline bool batch_state_is_final(enum batch_state state)
     return state >= BATCH_COMPLETED;
 }
 
-/* What the states of all batch systems come down to. */
+/* The states of all batch systems, reduced to those that matter to Espalier. */
 enum batch_hint {
     BATCH_HINT_NONE,    /* nothing is known, or the state says nothing */
     BATCH_HINT_WAITING, /* in the queue, also again after a requeue */

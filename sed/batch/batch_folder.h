@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folders and files of batch jobs on disk. Files in "run" belong to the job's user, who may be another
- * one than the server's: no symbolic link in there is followed.
+ * The folders and files of batch jobs on disk. Files in "run" belong to the job's user, which may
+ * differ from the server's user: the server follows no symbolic link there.
  */
 #ifndef SED_BATCH_FOLDER_H
 #define SED_BATCH_FOLDER_H
@@ -33,7 +33,8 @@ enum esp_status batch_folder_save(const char *folder, const struct batch_record 
 enum esp_status batch_folder_load(const char *folder, const char *name, struct batch_record *record,
                                   struct esp_error *error);
 
-/* What the job has written about itself. Opening the folder anew makes network file systems ask their server.
+/* The files that the job has written about itself. Opening the folder anew makes network file systems ask
+ * their server.
  */
 struct batch_traces {
     bool started;

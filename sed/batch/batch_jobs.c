@@ -22,11 +22,10 @@
 struct batch_job {
     char name[BATCH_NAME_BYTES];
     char id[BATCH_ID_BYTES];
-    bool submitted;   /* handed over by its caller; else only prepared */
-    bool cancel_sent; /* the batch system has taken the wish to cancel */
-    bool unsaved;     /* the record on disk is older than this struct */
-    bool reported;    /* its owner has been told of the present state */
-    bool looked_up;   /* NEW: the batch system was asked since the latest submission without an answer */
+    bool submitted;         /* handed over by its caller; else only prepared */
+    bool cancel_sent;       /* the batch system has taken the wish to cancel */
+    bool unsaved;           /* the record on disk is older than this struct */
+    bool reported;          /* its owner has been told of the present state */
     struct batch_work work; /* without words */
     struct batch_life life;
     int64_t created_s, started_s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a server must know of a batch job after a restart, as a small text file that is replaced as a whole:
- * one "key value" a line, first "espalier-batch-job 1". Unknown keys are skipped.
+ * The record from which a server finds a batch job again after a restart: a small text file that is replaced
+ * as a whole: one "key value" a line, first "espalier-batch-job 1". Unknown keys are skipped.
  */
 #ifndef SED_BATCH_RECORD_H
 #define SED_BATCH_RECORD_H

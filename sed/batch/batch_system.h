@@ -13,7 +13,7 @@
 
 struct batch_system;
 
-/* What the server's file says about the batch system. NULL, 0: the file says nothing. */
+/* Settings of a batch system. NULL, 0: not set. */
 struct batch_settings {
     const char *partition, *account, *qos, *gres;
     const char *const *options;    /* further options of the submit command, NULL at the end; or NULL: none */
@@ -36,7 +36,7 @@ struct batch_order {
 struct batch_system_ops {
     const char *name; /* "slurm" */
     const char *text; /* for people: one line */
-    /* What the shell of a job's script expands to the id of the job. */
+    /* An expression for the shell of a job's script that gives the id of the job. */
     const char *id_in_script;
     /* Hands the job over. `id` has BATCH_ID_BYTES. ESP_REFUSED: the batch system does not want the job; the
      * text is its standard error word for word. ESP_UNREACHABLE, ESP_TIMEOUT: no answer, so that the job may

@@ -21,6 +21,8 @@ sed_libbatch_a_SOURCES = \
 	sed/batch/batch_system.c \
 	sed/batch/batch_system.h \
 	sed/batch/local.c \
+	sed/batch/pilots.c \
+	sed/batch/pilots.h \
 	sed/batch/slurm.c \
 	sed/batch/slurm_text.c \
 	sed/batch/slurm_text.h

@@ -222,7 +222,8 @@ static enum esp_status append(struct batch_sighting **to, size_t *n_to, const st
     return ESP_OK;
 }
 
-/* Jobs that the queue has forgotten may still be in the accounts. What sacct cannot say leaves them unknown.
+/* Jobs that the queue has forgotten may still be in the accounts. If sacct does not show them, they are
+ * unknown.
  */
 static enum esp_status look_up_missing(struct slurm *slurm, const char *const *ids, size_t n,
                                        struct batch_sighting **sightings, size_t *n_sightings,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A piece of a text that somebody else owns. */
+/* A piece of a text, which the caller of this file owns. */
 struct span {
     const char *data;
     size_t length;
@@ -258,7 +258,7 @@ static void say(struct batch_sighting *sighting, struct span state, struct span 
     snprintf(sighting->note, sizeof sighting->note, "%s", means ? means : "");
 }
 
-/* A longer name is of somebody else's job. */
+/* A longer name is not one of Espalier's. */
 static void take_name(struct batch_sighting *sighting, struct span name)
 {
     if (name.length < sizeof sighting->name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the programs of Slurm print, read by pure functions. Any bytes are safe to read.
+ * Pure functions that read the output of Slurm's programs. Any bytes are safe to read.
  */
 #ifndef SED_SLURM_TEXT_H
 #define SED_SLURM_TEXT_H
@@ -27,15 +27,15 @@ bool slurm_read_id(const char *text, size_t length, char *id);
 enum esp_status slurm_read_queue(const char *text, size_t length, struct batch_sighting **sightings,
                                  size_t *n_sightings, struct esp_error *error);
 
-/* The same of `sacct --noheader --parsable2 --allocations`. */
+/* The jobs of an answer of `sacct --noheader --parsable2 --allocations`, as slurm_read_queue(). */
 enum esp_status slurm_read_accounting(const char *text, size_t length, struct batch_sighting **sightings,
                                       size_t *n_sightings, struct esp_error *error);
 
-/* What a state means; BATCH_HINT_NONE for a state that is not known. "CANCELLED by 1000" and "CANCELLED+" are
+/* The hint of a state; BATCH_HINT_NONE: an unknown state. "CANCELLED by 1000" and "CANCELLED+" are
  * CANCELLED. */
 enum batch_hint slurm_hint(const char *state);
 
-/* What a reason means, for people; NULL: the reason says enough by itself, or is not known. */
+/* The meaning of a reason, for people; NULL: the reason says enough by itself, or is not known. */
 const char *slurm_reason_means(const char *reason);
 
 /* Whether these words of a program's standard error mean that Slurm could not be asked, and not that it

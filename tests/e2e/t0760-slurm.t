@@ -41,7 +41,7 @@ check "a job that fails ends, too" "$driver" wait "$bad" COMPLETED
 check_says "with its own exit code" '^state FAILED$' '^exit 7$' 'the batch job ended with exit code 7'
 
 submit crash sh -c 'kill -SEGV $$'
-check "so does a job that crashes" "$driver" wait "$crash" COMPLETED
+check "a job that crashes ends" "$driver" wait "$crash" COMPLETED
 check_says "with its signal" '^state FAILED$' 'ended by signal 11'
 
 check "a job that sbatch refuses" env BATCH_PARTITION=nope "$driver" submit true
@@ -71,6 +71,15 @@ submit elsewhere sleep 1000
 scancel "$(sed -n 's/^id //p' "$BATCH_FOLDER/$elsewhere/job")"
 check "a job that its site has cancelled ends" "$driver" wait "$elsewhere" COMPLETED
 check_says "and says that it was not Espalier" '^state CANCELED$' 'cancelled in the batch system, and not by Espalier'
+
+# A server of root runs jobs as another user.
+BATCH_USER=nobody
+BATCH_FOLDER=$work/others
+export BATCH_USER
+submit other sh -c 'id -un'
+check "a job of another user completes" "$driver" wait "$other" COMPLETED
+check "and ran as that user" grep -qx nobody "$(run_folder "$other")/output"
+unset BATCH_USER
 
 # The node does not see the folder.
 BATCH_FOLDER=$work/unshared/jobs

@@ -359,7 +359,7 @@ static void a_cancelled_job_is_cancelled_in_the_batch_system(void **state)
     fake.cancels = ESP_OK;
     turn_for(120);
     assert_int_equal(look(name).state, BATCH_CANCELED);
-    submit_true(other); /* cancelled before it is submitted: the batch system never hears of it */
+    submit_true(other); /* cancelled before its submission, so that nothing is submitted */
     assert_int_equal(batch_jobs_cancel(jobs, other, &error), ESP_OK);
     turn_for(1);
     assert_int_equal(look(other).state, BATCH_CANCELED);

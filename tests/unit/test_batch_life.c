@@ -294,7 +294,7 @@ static void fill_alphabet(void)
         add_letter((struct batch_news){.event = BATCH_EVENT_TIME}, waits[i]);
 }
 
-/* What holds after every step, whatever came before. */
+/* The rules that hold after every step. */
 static void check_step(const struct trial *before, const struct trial *after, const struct batch_news *news,
                        bool changed)
 {
@@ -375,7 +375,7 @@ static void long_lives_keep_the_rules(void **state)
     }
 }
 
-/* Whatever has happened: an exit code, or the end in the queue, leads to a final state in a bounded time. */
+/* An exit code, or the end in the queue, leads to a final state in a bounded time. */
 static void every_end_is_noticed(void **state)
 {
     struct random random;
