@@ -159,13 +159,14 @@ static enum esp_status read_text(const char *path, char **text, size_t *length, 
     return failed ? error_set(error, ESP_SYSTEM, "%s: cannot be read", path) : ESP_OK;
 }
 
-static enum esp_status read_program(const char *path, struct study *study, struct esp_error *error)
+static enum esp_status read_program(const char *path, const struct problem_set *problems, struct study *study,
+                                    struct esp_error *error)
 {
     char *text = NULL;
     size_t length = 0;
     enum esp_status status = read_text(path, &text, &length, error);
     if (status == ESP_OK)
-        status = flow_program_parse(text, length, path, &study->program, error);
+        status = flow_program_parse(text, length, path, problems, &study->program, error);
     free(text);
     return status;
 }
@@ -201,7 +202,8 @@ static enum esp_status make_plan(struct study *study, bool durations, struct esp
 }
 
 enum esp_status study_open(const char *path, const char *platform_path, unsigned n_nodes,
-                           const char *const *texts, size_t n, struct study *study, struct esp_error *error)
+                           const struct problem_set *problems, const char *const *texts, size_t n,
+                           struct study *study, struct esp_error *error)
 {
     struct lu_spec spec = {.n = 2592, .r = 324};
     struct lu_extra extra = {.after = 1};
@@ -211,7 +213,7 @@ enum esp_status study_open(const char *path, const char *platform_path, unsigned
     if (n > STUDY_MOST_SETTINGS)
         return error_set(error, ESP_LIMIT, "expected at most %d settings, found %zu", STUDY_MOST_SETTINGS, n);
     if (strcmp(path, STUDY_LU) != 0)
-        status = read_program(path, study, error);
+        status = read_program(path, problems, study, error);
     for (size_t i = 0; i < n && status == ESP_OK; i++)
         status = sort_setting(study, &spec, &extra, texts[i], &settings, error);
     if (status == ESP_OK && platform_path)

@@ -30,8 +30,8 @@ struct study {
  * the platform where the flow has no such parameter. `platform_path` NULL: `n_nodes` nodes and no durations,
  * for a check. */
 enum esp_status study_open(const char *path, const char *platform_path, unsigned n_nodes,
-                           const char *const *settings, size_t n, struct study *study,
-                           struct esp_error *error);
+                           const struct problem_set *problems, const char *const *settings, size_t n,
+                           struct study *study, struct esp_error *error);
 void study_close(struct study *study);
 /* Once for each study. */
 enum esp_status study_run(struct study *study, bool events, struct simulation_result *result,

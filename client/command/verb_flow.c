@@ -6,6 +6,7 @@
 
 #include "client/command/command.h"
 #include "client/command/table.h"
+#include "core/problem/problem.h"
 #include "simulate/picture.h"
 #include "simulate/study.h"
 
@@ -17,6 +18,27 @@
 #define DEFAULT_INTERVALS 10
 #define MOST_INTERVALS    1000
 #define MOST_NODES_SHOWN  32
+
+/* ---- problems ---- */
+
+#define MOST_PATHS 100
+
+/* Those of --problems; NULL without the option. */
+static enum esp_status load_problems(const struct command_line *command, struct problem_set **problems,
+                                     struct esp_error *error)
+{
+    const char *paths[MOST_PATHS];
+    size_t n = 0;
+    *problems = NULL;
+    for (int i = 0; i < command->n_options; i++) {
+        if (strcmp(command->options[i].name, "problems") != 0)
+            continue;
+        if (n == MOST_PATHS)
+            return error_set(error, ESP_LIMIT, "expected --problems at most %d times", MOST_PATHS);
+        paths[n++] = command->options[i].value;
+    }
+    return n ? problem_load_all(paths, n, problems, error) : ESP_OK;
+}
 
 /* ---- check ---- */
 
@@ -75,9 +97,14 @@ enum exit_code verb_flow_check(const struct command_line *command)
                              PLATFORM_MOST_NODES, command_option_value(command, "nodes"));
     if (strcmp(path, STUDY_LU) == 0)
         return command_usage(command, "%s is no file", path);
-    if (study_open(path, NULL, n_nodes, (const char *const *)command->operands + 1,
-                   (size_t)command->n_operands - 1, &study, &error) != ESP_OK)
+    struct problem_set *problems;
+    if (load_problems(command, &problems, &error) != ESP_OK)
         return command_fail(command, &error);
+    if (study_open(path, NULL, n_nodes, problems, (const char *const *)command->operands + 1,
+                   (size_t)command->n_operands - 1, &study, &error) != ESP_OK) {
+        problem_set_destroy(problems);
+        return command_fail(command, &error);
+    }
     flow_plan_counts(study.plan, &counts);
     enum exit_code code = EXIT_DONE;
     if (command->json)
@@ -85,6 +112,7 @@ enum exit_code verb_flow_check(const struct command_line *command)
     else
         print_check(path, &study, &counts);
     study_close(&study);
+    problem_set_destroy(problems);
     return command->json ? code : command_flush();
 }
 
@@ -193,13 +221,13 @@ static enum esp_status write_picture(const struct command_line *command, const c
 }
 
 static enum exit_code simulate_once(const struct command_line *command, const char *platform,
-                                    unsigned intervals)
+                                    const struct problem_set *problems, unsigned intervals)
 {
     struct study study;
     struct simulation_result result;
     struct esp_error error = {0};
     double efficiency[MOST_INTERVALS];
-    if (study_open(command->operands[0], platform, 0, (const char *const *)command->operands + 1,
+    if (study_open(command->operands[0], platform, 0, problems, (const char *const *)command->operands + 1,
                    (size_t)command->n_operands - 1, &study, &error) != ESP_OK)
         return command_fail(command, &error);
     enum esp_status status = study_run(&study, true, &result, &error);
@@ -226,6 +254,7 @@ static enum exit_code simulate_once(const struct command_line *command, const ch
 struct sweep {
     const struct command_line *command;
     const char *platform;
+    const struct problem_set *problems;
     struct study_axis axes[STUDY_MOST_AXES];
     unsigned n_axes;
     size_t n_runs;
@@ -303,7 +332,8 @@ static enum esp_status run_one(struct sweep *sweep, size_t run, struct esp_error
         }
     }
     if (status == ESP_OK)
-        status = study_open(command->operands[0], sweep->platform, 0, settings, n, &study, error);
+        status =
+            study_open(command->operands[0], sweep->platform, 0, sweep->problems, settings, n, &study, error);
     if (status == ESP_OK) {
         status = study_run(&study, false, &result, error);
         study_close(&study);
@@ -319,7 +349,8 @@ static enum esp_status run_one(struct sweep *sweep, size_t run, struct esp_error
     return status;
 }
 
-static enum exit_code simulate_sweep(const struct command_line *command, const char *platform)
+static enum exit_code simulate_sweep(const struct command_line *command, const char *platform,
+                                     const struct problem_set *problems)
 {
     struct sweep *sweep = calloc(1, sizeof *sweep);
     struct esp_error error = {0};
@@ -331,6 +362,7 @@ static enum exit_code simulate_sweep(const struct command_line *command, const c
     }
     sweep->command = command;
     sweep->platform = platform;
+    sweep->problems = problems;
     enum esp_status status = read_axes(sweep, &error);
     for (unsigned i = 0; i < sweep->n_axes; i++) {
         snprintf(names[i], sizeof names[i], ">%.60s", sweep->axes[i].name);
@@ -370,9 +402,15 @@ enum exit_code verb_flow_simulate(const struct command_line *command)
     if (!read_count(command, "intervals", DEFAULT_INTERVALS, MOST_INTERVALS, &intervals))
         return command_usage(command, "--intervals: expected a number from 1 to %d, found '%.40s'",
                              MOST_INTERVALS, command_option_value(command, "intervals"));
-    if (!command_option_value(command, "sweep"))
-        return simulate_once(command, platform, intervals);
-    if (command_option_value(command, "gantt") || command_option_value(command, "trace"))
+    bool sweeps = command_option_value(command, "sweep") != NULL;
+    if (sweeps && (command_option_value(command, "gantt") || command_option_value(command, "trace")))
         return command_usage(command, "--gantt and --trace show one simulation, not a sweep");
-    return simulate_sweep(command, platform);
+    struct problem_set *problems;
+    struct esp_error error = {0};
+    if (load_problems(command, &problems, &error) != ESP_OK)
+        return command_fail(command, &error);
+    enum exit_code code = sweeps ? simulate_sweep(command, platform, problems)
+                                 : simulate_once(command, platform, problems, intervals);
+    problem_set_destroy(problems);
+    return code;
 }

@@ -106,10 +106,14 @@ const struct command_option input_options[] = {
 };
 static const struct command_option flow_check_options[] = {
     {0, "nodes", "N", "plan for so many nodes (1)"},
+    {'p', "problems", "PATH",
+     "problem descriptions, for operations that the flow does not declare; may be repeated"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option flow_simulate_options[] = {
     {0, "platform", "FILE", "the platform: nodes, latency, bandwidth and so on, as doc/flow.md tells"},
+    {'p', "problems", "PATH",
+     "problem descriptions, for operations that the flow does not declare; may be repeated"},
     {0, "sweep", "NAME=VALUES", "simulate with each of the values, with commas between; may be repeated"},
     {0, "gantt", "FILE", "draw the computations of each thread (SVG)"},
     {0, "trace", "FILE", "write computations and transfers for chrome://tracing or Perfetto (JSON)"},

@@ -21,7 +21,7 @@
 #define PROGRAM_MAX_NESTING    16
 #define PROGRAM_MAX_INPUTS     16 /* of one operation as written; collect may stand for many */
 #define PROGRAM_MAX_OUTPUTS    8
-#define PROGRAM_MAX_SCALARS    8
+#define PROGRAM_MAX_SCALARS    16
 #define PROGRAM_MAX_SUBSCRIPTS 4
 #define PLAN_MAX_TASKS         2000000
 #define PLAN_MAX_STEPS         50000000
@@ -29,9 +29,13 @@
 
 struct flow_program;
 
-/* Reads a text. ESP_SYNTAX with "file:line:column: expected ..., found ...". `text` may be freed. */
+struct problem_set;
+
+/* Reads a text. ESP_SYNTAX with "file:line:column: expected ..., found ...". `text` may be freed. Operations
+ * that the text does not declare are problems of the set (NULL: none), which must outlive the program. */
 enum esp_status flow_program_parse(const char *text, size_t length, const char *file,
-                                   struct flow_program **program, struct esp_error *error);
+                                   const struct problem_set *problems, struct flow_program **program,
+                                   struct esp_error *error);
 void flow_program_destroy(struct flow_program *program);
 
 const char *flow_program_name(const struct flow_program *program);

@@ -349,6 +349,69 @@ static bool read_operation(struct parser *parser)
     return read;
 }
 
+/* ---- problems ---- */
+
+/* One argument of a problem as inputs, outputs and arguments of the operation. */
+static bool take_argument(struct parser *parser, struct program_operation *operation, uint32_t index,
+                          uint32_t argument_index, uint32_t offset)
+{
+    const struct argument *argument = &operation->problem->arguments[argument_index];
+    bool is_array = argument->n_dims > 0, reads = argument_is_input(argument);
+    uint32_t value;
+    if (base_type_is_variable(argument->type))
+        return lexer_fail(&parser->lexer, offset,
+                          "the problem '%s' cannot be an operation: its argument '%s' is a %s",
+                          operation->name, argument->name, base_type_name(argument->type));
+    if ((is_array && reads && operation->n_inputs == PROGRAM_MAX_INPUTS) ||
+        (!is_array && reads && operation->n_scalars == PROGRAM_MAX_SCALARS) ||
+        (argument_is_output(argument) && operation->n_outputs == PROGRAM_MAX_OUTPUTS))
+        return lexer_fail(
+            &parser->lexer, offset,
+            "the problem '%s' cannot be an operation: it has more than %d inputs, %d outputs or %d "
+            "scalars",
+            operation->name, PROGRAM_MAX_INPUTS, PROGRAM_MAX_OUTPUTS, PROGRAM_MAX_SCALARS);
+    if (reads && !add_value(parser, argument->name, index, &value))
+        return false;
+    if (reads && is_array) {
+        operation->input_values[operation->n_inputs] = value;
+        operation->input_arguments[operation->n_inputs] = argument_index;
+        operation->inputs[operation->n_inputs++] = argument->name;
+    } else if (reads) {
+        operation->scalar_arguments[operation->n_scalars] = argument_index;
+        operation->scalars[operation->n_scalars++] = value;
+    }
+    if (argument_is_output(argument)) {
+        operation->output_arguments[operation->n_outputs] = argument_index;
+        operation->outputs[operation->n_outputs++] = argument->name;
+    }
+    return true;
+}
+
+/* An operation that the text does not declare: a problem of that name. *index stays PROGRAM_NONE where there
+ * is none. */
+static bool use_problem(struct parser *parser, const char *name, uint32_t offset, uint32_t *index)
+{
+    struct flow_program *program = parser->program;
+    const struct problem *problem = program->problems ? problem_find(program->problems, name) : NULL;
+    if (!problem)
+        return true;
+    if (program->n_operations == PROGRAM_MAX_NAMES)
+        return lexer_fail(&parser->lexer, offset, "there are more than %d operations", PROGRAM_MAX_NAMES);
+    struct program_operation *operation = arena_alloc(&program->arena, sizeof *operation);
+    if (!operation)
+        return lexer_no_memory(&parser->lexer);
+    operation->name = problem->name;
+    operation->problem = problem;
+    operation->place = here(parser);
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].mode != MODE_WORK &&
+            !take_argument(parser, operation, program->n_operations, i, offset))
+            return false;
+    *index = program->n_operations;
+    program->operations[program->n_operations++] = operation;
+    return true;
+}
+
 /* ---- statements ---- */
 
 static struct statement *new_statement(struct parser *parser, enum statement_kind kind)
@@ -536,6 +599,8 @@ static bool read_call(struct parser *parser, struct statement **result)
             return false;
     }
     statement->operation = find_operation(program, name);
+    if (statement->operation == PROGRAM_NONE && !use_problem(parser, name, offset, &statement->operation))
+        return false;
     if (statement->operation == PROGRAM_NONE) {
         const char *names[PROGRAM_MAX_NAMES];
         for (uint32_t i = 0; i < program->n_operations; i++)
@@ -553,7 +618,9 @@ static bool read_call(struct parser *parser, struct statement **result)
         return false;
     /* After the inputs: x = f(x) is an error where x is new. */
     for (unsigned i = 0; i < n; i++)
-        if (!add_data(parser, target_names[i], offsets[i], &targets[i].name))
+        if (strcmp(target_names[i], "_") == 0)
+            targets[i].name = PROGRAM_NONE; /* an output that nothing reads */
+        else if (!add_data(parser, target_names[i], offsets[i], &targets[i].name))
             return false;
     statement->n_targets = n;
     statement->targets = arena_memdup(&program->arena, targets, n * sizeof *targets);
@@ -811,7 +878,8 @@ static bool read_flow(struct parser *parser)
 }
 
 enum esp_status flow_program_parse(const char *text, size_t length, const char *file,
-                                   struct flow_program **program, struct esp_error *error)
+                                   const struct problem_set *problems, struct flow_program **program,
+                                   struct esp_error *error)
 {
     struct esp_error own;
     struct esp_error *filled = error ? error : &own;
@@ -823,6 +891,7 @@ enum esp_status flow_program_parse(const char *text, size_t length, const char *
     if (!made)
         return error_no_memory(error, "a flow");
     struct parser parser = {.program = made, .operation = PROGRAM_NONE};
+    made->problems = problems;
     made->file = arena_strdup(&made->arena, file);
     bool has_file = made->file != NULL;
     if (!has_file || !lexer_open(&parser.lexer, text, length, made->file, filled) || !read_flow(&parser)) {

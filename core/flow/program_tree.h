@@ -6,7 +6,7 @@
 #define CORE_FLOW_PROGRAM_TREE_H
 
 #include "core/flow/program.h"
-#include "core/problem/expr.h"
+#include "core/problem/problem.h"
 #include "util/arena.h"
 
 #define PROGRAM_NONE UINT32_MAX
@@ -42,6 +42,10 @@ struct program_operation {
     struct expr *bytes[PROGRAM_MAX_OUTPUTS];    /* NULL: 0 */
     struct expr *time, *work, *memory;          /* NULL: not given */
     struct place place;
+    /* Of a problem: its arguments that the inputs, outputs and scalars are. */
+    const struct problem *problem;
+    uint32_t input_arguments[PROGRAM_MAX_INPUTS], output_arguments[PROGRAM_MAX_OUTPUTS];
+    uint32_t scalar_arguments[PROGRAM_MAX_SCALARS];
 };
 
 struct subscript {
@@ -88,6 +92,7 @@ struct statement {
 
 struct flow_program {
     struct arena arena;
+    const struct problem_set *problems; /* or NULL */
     const char *file, *name, *title;
     struct program_value values[PROGRAM_MAX_VALUES];
     uint32_t n_values, nodes, thread; /* the values `nodes` and `thread` */

@@ -535,12 +535,76 @@ static bool read_scalars(struct unfolding *unfolding, const struct statement *st
     return true;
 }
 
+/* The scalars of a call as the problem's raw elements; those that are not given stay NULL. */
+static bool store_scalars(struct unfolding *unfolding, const struct statement *statement,
+                          const struct program_operation *operation, const void **values, char (*raw)[16])
+{
+    struct scope scope = scope_of(unfolding);
+    for (unsigned i = 0; i < operation->n_scalars; i++) {
+        struct number value;
+        uint32_t argument = operation->scalar_arguments[i];
+        if (!statement->scalars[i])
+            continue;
+        if (expr_eval(statement->scalars[i], &scope, &value, unfolding->error) != ESP_OK ||
+            number_store(&value, operation->problem->arguments[argument].type, raw[i], unfolding->error) !=
+                ESP_OK)
+            return evaluation_failed(unfolding, statement->place);
+        values[argument] = raw[i];
+    }
+    return true;
+}
+
+/* What the description of a problem says of the task. */
+static bool read_problem(struct unfolding *unfolding, const struct statement *statement,
+                         const struct program_operation *operation, uint32_t index)
+{
+    const struct problem *problem = operation->problem;
+    struct flow_plan *plan = unfolding->plan;
+    struct task *task = &plan->tasks[index];
+    const void *values[PROBLEM_MAX_ARGUMENTS] = {0};
+    char raw[PROGRAM_MAX_SCALARS][16] = {{0}};
+    struct number numbers[PROBLEM_MAX_ARGUMENTS] = {0};
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    double flops;
+    if (!store_scalars(unfolding, statement, operation, values, raw))
+        return false;
+    if (problem_bind(problem, values, numbers, shapes, unfolding->error) != ESP_OK ||
+        problem_work(problem, numbers, &flops, unfolding->error) != ESP_OK ||
+        problem_memory(problem, numbers, &task->memory_bytes, unfolding->error) != ESP_OK)
+        return evaluation_failed(unfolding, statement->place);
+    for (unsigned i = 0; i < operation->n_inputs; i++) {
+        uint64_t expected = shapes[operation->input_arguments[i]].bytes;
+        int64_t found = plan->values[operation->input_values[i]].integer;
+        if ((uint64_t)found != expected)
+            return fail(unfolding, statement->inputs[i].place,
+                        "the input '%s' of '%s' has %" PRIu64 " bytes, found %" PRId64, operation->inputs[i],
+                        operation->name, expected, found);
+    }
+    task->n_outputs = (uint8_t)operation->n_outputs;
+    for (unsigned i = 0; i < operation->n_outputs; i++)
+        task->bytes[i] = shapes[operation->output_arguments[i]].bytes;
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        task->memory_bytes += shapes[i].bytes;
+    if (!plan->spec.durations)
+        return true;
+    if (!problem->work)
+        return fail(unfolding, statement->place,
+                    "the problem '%s' has no duration: its description gives no `work`", operation->name);
+    if (!(plan->spec.flop_rate > 0))
+        return fail(unfolding, statement->place,
+                    "the problem '%s' has work, but the platform gives no `flops`", operation->name);
+    task->seconds = flops / plan->spec.flop_rate;
+    return true;
+}
+
 /* What the operation's properties say of the task, whose inputs are known. */
 static bool read_properties(struct unfolding *unfolding, const struct statement *statement,
                             const struct program_operation *operation, uint32_t index)
 {
     struct flow_plan *plan = unfolding->plan;
     struct task *task = &plan->tasks[index];
+    if (operation->problem)
+        return read_problem(unfolding, statement, operation, index);
     if (!read_scalars(unfolding, statement, operation))
         return false;
     task->n_outputs = (uint8_t)operation->n_outputs;
@@ -585,7 +649,8 @@ static bool run_call(struct unfolding *unfolding, const struct statement *statem
         !place_task(unfolding, statement, index) || !end_inputs(unfolding, statement))
         return false;
     for (unsigned i = 0; i < statement->n_targets; i++)
-        if (!bind(unfolding, &statement->targets[i], index, (uint8_t)i))
+        if (statement->targets[i].name != PROGRAM_NONE &&
+            !bind(unfolding, &statement->targets[i], index, (uint8_t)i))
             return false;
     return true;
 }

@@ -68,6 +68,15 @@ if command -v python3 >/dev/null 2>&1; then
 fi
 check "a sweep is a table" says "81      4" espalier flow simulate "$flows/lu.flow" --platform "$flows/fast-ethernet.conf" --sweep r=81,324 --sweep nodes=4,8
 check "the application counts the messages of the paper" says "14701" espalier flow simulate application:lu r=108 multiply=0.035 --platform "$flows/fast-ethernet.conf" --sweep pipelined=0,1
+cat >solve.flow <<'EOF2'
+flow solve
+input A bytes 8*100^2
+input b bytes 800
+_, pivots, x = dgesv(A, b, n = 100, nrhs = 1)
+result x
+EOF2
+check "operations may be problems" says "which compute 0.00980952" espalier flow simulate solve.flow --problems "$top_srcdir/problems/lapack" --platform "$flows/fast-ethernet.conf"
+check "a problem without its description is unknown" refuses 4 "unknown operation 'dgesv'" espalier flow check solve.flow
 check "a platform is needed" refuses 2 "expected --platform FILE" espalier flow simulate "$flows/lu.flow"
 check "a missing platform is told" refuses 4 "nowhere.conf" espalier flow simulate "$flows/lu.flow" --platform nowhere.conf
 finish

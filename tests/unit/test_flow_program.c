@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/flow/program.h"
+#include "core/problem/problem.h"
 #include "simulate/simulation.h"
 #include "tests/unit/unit.h"
 #include "util/random.h"
@@ -10,9 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What operations that a text does not declare may be. */
+static const struct problem_set *problems;
+
 static enum esp_status parse(const char *text, struct flow_program **program, struct esp_error *error)
 {
-    return flow_program_parse(text, strlen(text), "f", program, error);
+    return flow_program_parse(text, strlen(text), "f", problems, program, error);
 }
 
 /* Everything from the text to the plan; NULL with *error filled. */
@@ -263,6 +267,55 @@ static void threads_are_removed_and_added_while_it_runs(void **state)
     clear(&planned);
 }
 
+static void operations_may_be_problems(void **state)
+{
+    (void)state;
+    const char *description = "problem dgesv \"Solve A X = B\"\n in int n, nrhs\n inout double A[n, n]\n"
+                              " out int ipiv[n]\n inout double B[n, nrhs]\n require n >= 0, nrhs >= 0\n"
+                              " work 2/3*n^3 + 2*n^2*nrhs\n"
+                              "problem look \"Look at a text\"\n in string s\n out int n\n";
+    struct problem_set *set;
+    struct esp_error error;
+    if (problem_parse(description, strlen(description), "p", &set, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    problems = set;
+    struct planned_text planned;
+    struct flow_plan_counts result;
+    plan_well(
+        "flow t\ninput A bytes 8*100^2\ninput b bytes 800\n_, pivots, x = dgesv(A, b, n = 100, nrhs = 1)\n"
+        "result x\n",
+        1, &planned);
+    flow_plan_counts(planned.plan, &result);
+    assert_float_equal(result.seconds, 2.0 / 3 * 1e6 + 2e4, 1e-6 * result.seconds);
+    assert_int_equal(result.bytes, 2 * (80000 + 800) + 400);
+    assert_int_equal(result.most_memory_bytes, 80000 + 400 + 800 + 4 + 4);
+    clear(&planned);
+    static const struct {
+        const char *text, *error;
+    } mistakes[] = {
+        {"_, p, x = dgesv(A, b, n = 10, nrhs = 1)",
+         "f:4:17: the input 'A' of 'dgesv' has 800 bytes, found 80000"},
+        {"x = dgesv(A, b, n = 100, nrhs = 1)", "f:4:5: 'dgesv' has 3 outputs, found 1 name before '='"},
+        {"_, p, x = dgesv(A, b, m = 100)", "f:4:23: 'dgesv' has no argument 'm'"},
+        {"n = look()", "f:4:5: the problem 'look' cannot be an operation: its argument 's' is a string"},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "flow t\ninput A bytes 8*100^2\ninput b bytes 800\n%s\n",
+                 mistakes[i].text);
+        assert_int_not_equal(plan_text(text, 1, &planned, &error), ESP_OK);
+        assert_string_equal(error.text, mistakes[i].error);
+        clear(&planned);
+    }
+    assert_int_not_equal(plan_text("flow t\ninput A bytes 8\ninput b bytes 8\n_, p, x = dgesv(A, b, n = 1)\n",
+                                   1, &planned, &error),
+                         ESP_OK);
+    assert_non_null(strstr(error.text, "nrhs"));
+    clear(&planned);
+    problems = NULL;
+    problem_set_destroy(set);
+}
+
 /* The text of an example that is installed. */
 static void read_example(const char *name, char *text, size_t size)
 {
@@ -395,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_datum_travels_once_to_each_thread_that_reads_it),
         cmocka_unit_test(a_window_bounds_the_iterations_under_way),
         cmocka_unit_test(threads_are_removed_and_added_while_it_runs),
+        cmocka_unit_test(operations_may_be_problems),
         cmocka_unit_test(the_examples_run),
         cmocka_unit_test(random_flows_keep_what_any_schedule_keeps),
     };
