@@ -79,6 +79,8 @@ client_command_libcommand_a_SOURCES = \
 	client/command/forecast_grids.h \
 	client/command/forecast_machine.c \
 	client/command/forecast_machine.h \
+	client/command/forecast_strategies.c \
+	client/command/forecast_strategies.h \
 	client/command/implementations.c \
 	client/command/implementations.h \
 	client/command/ranks_ask.c \

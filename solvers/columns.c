@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* ---- waiting ---- */
@@ -128,9 +129,19 @@ static void place(struct columns *columns)
     }
 }
 
+#define LARGE_PAGE (2 << 20)
+
+/* In large pages where there are any: to touch a matrix for the first time takes a tenth of the time then. */
 static char *room_for(const struct columns *columns, int own_columns)
 {
-    return malloc((size_t)columns->leading * (size_t)own_columns * (size_t)columns->element + 1);
+    const size_t bytes = (size_t)columns->leading * (size_t)own_columns * (size_t)columns->element + 1,
+                 whole = (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    if (bytes < LARGE_PAGE)
+        return malloc(bytes);
+    char *room = aligned_alloc(LARGE_PAGE, whole);
+    if (room)
+        madvise(room, whole, MADV_HUGEPAGE);
+    return room;
 }
 
 static bool allocate(struct columns *columns)

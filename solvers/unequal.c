@@ -53,6 +53,20 @@ int unequal_phase(int blocks)
     return phase_set >= 0 ? phase_set : blocks / PHASES;
 }
 
+static double speed_set;
+
+void unequal_set_speed(double cycle_time)
+{
+    speed_set = cycle_time;
+}
+
+double unequal_speed(double seconds, double least, double flop)
+{
+    if (speed_set > 0)
+        return speed_set;
+    return seconds > least ? seconds / flop : 0;
+}
+
 static int redistributions;
 
 int unequal_redistributions(void)

@@ -54,6 +54,11 @@ void unequal_spread(const struct grid_part *part, bool with_rows, int n, int ele
  */
 void unequal_set_phase(int blocks);
 int unequal_phase(int blocks);
+/* For tests: what each phase takes for the speed of this rank, in seconds of an operation, in place of what
+ * it measured; 0: what it measured. */
+void unequal_set_speed(double cycle_time);
+/* Seconds of an operation in a phase; 0: it took less than `least` seconds. */
+double unequal_speed(double seconds, double least, double flop);
 /* How often blocks went to other owners in this process. */
 int unequal_redistributions(void);
 void unequal_redistributed(void);

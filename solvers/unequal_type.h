@@ -92,6 +92,7 @@ struct work {
     int *pivots;   /* of all blocks, rows of the matrix from 1 */
     SCALAR *tau;
     int info, steps;
+    double looked;                    /* when messages were last looked after */
     double flop, seconds;             /* of updates */
     double phase_flop, phase_seconds; /* and in this phase */
 };
@@ -153,15 +154,22 @@ static void send_panel(struct work *work, struct panel *panel, size_t bytes, uin
                &panel->request);
 }
 
+#define LOOK_S                                                                                               \
+    0.01 /* between two looks after messages: each may give the processor away to another program */
+
+/* Long updates let blocks pass that other ranks wait for. */
 static void keep_messages_going(struct work *work)
 {
     MPI_Request requests[DEPTH];
     int done;
-    for (int i = 0; i < DEPTH; i++) {
+    if (MPI_Wtime() - work->looked < LOOK_S)
+        return;
+    for (int i = 0; i < DEPTH; i++)
         requests[i] = work->panels[i].request;
-        MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+    MPI_Testall(DEPTH, requests, &done, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < DEPTH; i++)
         work->panels[i].request = requests[i];
-    }
+    work->looked = MPI_Wtime();
 }
 
 static void copy_block(SCALAR *to, const SCALAR *from, int leading, int rows, int cols)
@@ -300,41 +308,77 @@ static void note_step(struct work *work, int step)
 
 /* ---- the semi-static strategy ---- */
 
-#define WORTH  0.95  /* of what is left, or less, when blocks go to other owners */
 #define SOME_S 2e-4 /* of updates, or a phase says nothing about speed */
+#define WORTH  0.9 /* of what is left, or less, when blocks go to other owners: speeds differ by chance, too \
+                    */
+#define BYTE_S 3e-9 /* to move a byte into memory that was never touched */
 
-/* Speeds of this phase, and owners that end sooner with them. Blocks after `step` have not been updated by
- * it. */
-static void repartition(struct work *work, int step, double *cycle_times, uint32_t *fresh)
+/* Seconds that the updates after `step` take with these owners. */
+static double left_s(const struct work *work, int step, const double *cycle_times, const uint32_t *owners)
 {
-    struct columns *columns = work->columns;
-    const uint32_t p = (uint32_t)columns->ranks, n = (uint32_t)columns->blocks, first = (uint32_t)step + 1;
-    const bool knows = work->phase_seconds > SOME_S;
-    columns_gather(columns->comm, knows ? work->phase_seconds / work->phase_flop : 0, cycle_times);
-    for (uint32_t i = 0; i < p; i++)
-        if (!(cycle_times[i] > 0))
-            return; /* a rank had nothing to do: nobody knows how fast it is. The same on all ranks. */
-    work->phase_flop = work->phase_seconds = 0;
-    memcpy(fresh, columns->owners, n * sizeof *fresh);
-    allocation_columns(cycle_times, p, n - first, n, fresh + first);
-    if (allocation_remaining(cycle_times, p, fresh, first, n) <
-            WORTH * allocation_remaining(cycle_times, p, columns->owners, first, n) &&
-        columns_move(columns, step + 1, fresh)) /* without memory blocks stay where they are */
-        unequal_redistributed();
+    const struct columns *columns = work->columns;
+    const double width = columns->bounds[1] - columns->bounds[0],
+                 flop = (work->content == WITH_PIVOTS ? 2 : 4) * width * width * width;
+    return flop * allocation_remaining(cycle_times, (uint32_t)columns->ranks, owners, (uint32_t)step + 1,
+                                       (uint32_t)columns->blocks);
+}
+
+/* Seconds to move blocks to other owners. */
+static double move_s(const struct work *work, int step, const uint32_t *owners)
+{
+    const struct columns *columns = work->columns;
+    double moved = 0;
+    for (int j = step + 1; j < columns->blocks; j++)
+        moved += owners[j] != columns->owners[j] ? width_of(columns, j) : 0;
+    return moved * columns->rows * columns->element * BYTE_S;
 }
 
 struct phases {
     int length;
-    double *cycle_times;
+    bool told;                    /* `before` is known */
+    double *cycle_times, *before; /* of this phase, and of the one before */
     uint32_t *owners;
 };
+
+/* The owners end sooner with these speeds, by more than it takes to give blocks to them. */
+static bool is_worth_moving(const struct work *work, int step, const double *cycle_times,
+                            const uint32_t *owners)
+{
+    const double now_s = left_s(work, step, cycle_times, work->columns->owners),
+                 then_s = left_s(work, step, cycle_times, owners);
+    return then_s < WORTH * now_s && then_s + move_s(work, step, owners) < now_s;
+}
+
+/* Owners that end sooner with the speeds of this phase. A change that was not there in the phase before may
+ * be chance. Blocks after `step` have not been updated by it. */
+static void repartition(struct work *work, int step, struct phases *phases)
+{
+    struct columns *columns = work->columns;
+    const uint32_t p = (uint32_t)columns->ranks, n = (uint32_t)columns->blocks, first = (uint32_t)step + 1;
+    columns_gather(columns->comm, unequal_speed(work->phase_seconds, SOME_S, work->phase_flop),
+                   phases->cycle_times);
+    for (uint32_t i = 0; i < p; i++)
+        if (!(phases->cycle_times[i] > 0))
+            return; /* a rank had nothing to do: nobody knows how fast it is. The same on all ranks. */
+    work->phase_flop = work->phase_seconds = 0;
+    memcpy(phases->owners, columns->owners, n * sizeof *phases->owners);
+    allocation_columns(phases->cycle_times, p, n - first, n, phases->owners + first);
+    if (phases->told && is_worth_moving(work, step, phases->cycle_times, phases->owners) &&
+        is_worth_moving(work, step, phases->before, phases->owners) &&
+        columns_move(columns, step + 1, phases->owners)) /* without memory blocks stay where they are */
+        unequal_redistributed();
+    memcpy(phases->before, phases->cycle_times, p * sizeof *phases->before);
+    phases->told = true;
+}
 
 static struct phases phases_open(const struct work *work)
 {
     const size_t p = (size_t)work->columns->ranks, n = (size_t)work->columns->blocks + 1;
-    struct phases phases = {unequal_phase(work->steps), malloc(p * sizeof(double)),
-                            malloc(n * sizeof(uint32_t))};
-    if (!columns_all(work->columns->comm, phases.cycle_times && phases.owners) || p == 1)
+    struct phases phases = {.length = unequal_phase(work->steps),
+                            .cycle_times = malloc(p * sizeof(double)),
+                            .before = malloc(p * sizeof(double)),
+                            .owners = malloc(n * sizeof(uint32_t))};
+    if (!columns_all(work->columns->comm, phases.cycle_times && phases.before && phases.owners) || p == 1)
         phases.length = 0;
     return phases;
 }
@@ -342,6 +386,7 @@ static struct phases phases_open(const struct work *work)
 static void phases_close(struct phases *phases)
 {
     free(phases->cycle_times);
+    free(phases->before);
     free(phases->owners);
 }
 
@@ -358,7 +403,7 @@ static void factorise(struct work *work)
         columns_wait(1, &work->panels[step % DEPTH].request);
         note_step(work, step);
         if (phases.length > 0 && step > 0 && step % phases.length == 0 && step + phases.length < work->steps)
-            repartition(work, step, phases.cycle_times, phases.owners);
+            repartition(work, step, &phases);
         int next = columns->from[step + 1];
         if (step + 1 < work->steps) {
             update(work, step, next, columns->from[step + 2]);

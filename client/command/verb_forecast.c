@@ -7,6 +7,7 @@
 #include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
 #include "client/command/forecast_grids.h"
+#include "client/command/forecast_strategies.h"
 #include "client/command/forecast_tables.h"
 #include "client/command/plot.h"
 #include "client/command/problem_verb.h"
@@ -190,16 +191,21 @@ enum exit_code verb_forecast(const struct command_line *command)
     static struct words words;
     struct esp_error error = {0};
     const char *path = command_option_value(command, "plot");
-    const bool grids = command_option_value(command, "grids") != NULL;
+    const bool grids = command_option_value(command, "grids") != NULL,
+               strategies = command_option_value(command, "strategies") != NULL;
+    if (grids && strategies)
+        return command_usage(command, "expected --grids or --strategies, found both");
     if (path && command->n_operands > 1)
         return command_usage(command, "--plot draws one model: expected the file of one, found %d operands",
                              command->n_operands);
     if (path)
         return plot(command, path);
-    if (!grids && has_arguments(command))
+    if (!grids && !strategies && has_arguments(command))
         return problem_verb(command, forecast_plain, forecast_abstract);
     for (int i = 1; i < command->n_operands; i++)
         if (read_word(command->operands[i], &words, &error) != ESP_OK)
             return command_fail(command, &error);
+    if (strategies)
+        return forecast_strategies(command, words.values, words.n);
     return grids ? forecast_grids(command, words.values, words.n) : forecast_sizes(command, &words);
 }

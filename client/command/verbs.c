@@ -197,6 +197,7 @@ static const struct command_option forecast_options[] = {
     {0, "machine", "CONSTANTS",
      "what ranks would be like: 'paper', or flops=,slow=,latency=,bandwidth=,broadcast=; for --grids"},
     {0, "svg", "FILE", "the table of --grids as a picture ('-': standard output)"},
+    {0, "strategies", "TIMES", "of an LU or QR: ways to share it between processors with these cycle times"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option problems_check_options[] = {
@@ -337,7 +338,9 @@ const struct verb command_verbs[] = {
      "                                                  ranks, by its model; needs no platform,\n"
      "                                                  but for --server NAME, whose ranks count then\n"
      "  espalier forecast pdgemm n=2048 --grids 32 --machine paper\n"
-     "                                                  on the nodes that the models' papers measured",
+     "                                                  on the nodes that the models' papers measured\n"
+     "  espalier forecast pdgetrf n=2000 --strategies 3,5,8\n"
+     "                                                  an LU on three processors of different speed",
      forecast_options, WITH_INPUT | WITH_PLATFORM | WITH_CONSTRAINTS, 1, -1, verb_forecast},
     {"accuracy", "[FILE]...", "Show how good forecasts have been",
      "Each server of the platform is asked, which takes who may administer it, of its last 256 sessions of\n"

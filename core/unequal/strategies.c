@@ -13,7 +13,7 @@ const char *const strategy_names[STRATEGIES] = {"cyclic", "static",         "opt
 
 /* ---- tasks and messages ---- */
 
-double simulation_flop(const struct strategies_question *question, uint32_t k, uint32_t j)
+double strategy_flop(const struct strategies_question *question, uint32_t k, uint32_t j)
 {
     const double r = question->width, rows = (double)(question->blocks - k) * r;
     const double lu = j == k ? r * r * (rows - r / 3) : r * r * r + 2 * r * r * (rows - r);
@@ -21,14 +21,13 @@ double simulation_flop(const struct strategies_question *question, uint32_t k, u
     return question->factorisation == FACTORISE_LU ? lu : qr;
 }
 
-double simulation_message_s(const struct strategies_question *question, uint32_t k)
+double strategy_message_s(const struct strategies_question *question, uint32_t k)
 {
     const double r = question->width;
     return question->latency_s + question->element_s * r * r * (double)(question->blocks - k);
 }
 
-double simulation_end(const struct strategies_question *question, uint32_t processor, double start,
-                      double flop)
+double strategy_end(const struct strategies_question *question, uint32_t processor, double start, double flop)
 {
     const double first = start + flop * question->cycle_times[processor];
     if (!question->later || first <= question->change_s)
@@ -42,10 +41,10 @@ double simulation_end(const struct strategies_question *question, uint32_t proce
 static double arrival(const struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor)
 {
     const bool here = simulation->places[j] == processor;
-    return simulation->ready[j] + (here ? 0 : simulation_message_s(simulation->question, k));
+    return simulation->ready[j] + (here ? 0 : strategy_message_s(simulation->question, k));
 }
 
-double simulation_start(const struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor)
+double strategy_start(const struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor)
 {
     const double has_block = arrival(simulation, k, j, processor);
     const double has_pivot = j > k ? simulation->panel_at[k % 2][processor] : 0;
@@ -56,7 +55,7 @@ static void fetch(struct simulation *simulation, uint32_t k, uint32_t j, uint32_
 {
     if (simulation->places[j] == processor)
         return;
-    const double seconds = simulation_message_s(simulation->question, k);
+    const double seconds = strategy_message_s(simulation->question, k);
     simulation->sums[simulation->places[j]] += seconds;
     simulation->sums[processor] += seconds;
     simulation->places[j] = processor;
@@ -65,19 +64,18 @@ static void fetch(struct simulation *simulation, uint32_t k, uint32_t j, uint32_
 
 static void broadcast(struct simulation *simulation, uint32_t k, uint32_t from, double at)
 {
-    const double seconds = simulation_message_s(simulation->question, k);
+    const double seconds = strategy_message_s(simulation->question, k);
     for (uint32_t i = 0; i < simulation->question->processors; i++) {
         simulation->panel_at[k % 2][i] = at + (i == from ? 0 : seconds);
         simulation->sums[i] += simulation->question->processors > 1 ? seconds : 0;
     }
 }
 
-void simulation_run(struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor)
+void strategy_run(struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor)
 {
     const struct strategies_question *question = simulation->question;
-    const double start = simulation_start(simulation, k, j, processor),
-                 flop = simulation_flop(question, k, j),
-                 end = simulation_end(question, processor, start, flop);
+    const double start = strategy_start(simulation, k, j, processor), flop = strategy_flop(question, k, j),
+                 end = strategy_end(question, processor, start, flop);
     fetch(simulation, k, j, processor);
     simulation->available[processor] = simulation->ready[j] = end;
     simulation->sums[processor] += end - start;
@@ -132,7 +130,7 @@ static void deal_again(struct simulation *simulation, uint32_t first, uint32_t *
     const double now_s =
                      unit * allocation_remaining(simulation->cycle_times, p, simulation->owners, first, n),
                  then_s = unit * allocation_remaining(simulation->cycle_times, p, fresh, first, n);
-    if (then_s + moves * simulation_message_s(question, first) / p < now_s)
+    if (then_s + moves * strategy_message_s(question, first) / p < now_s)
         memcpy(simulation->owners, fresh, n * sizeof *fresh);
 }
 
@@ -146,14 +144,14 @@ static void run_owned(struct simulation *simulation, enum strategy strategy, uin
 {
     const struct strategies_question *question = simulation->question;
     const uint32_t n = question->blocks, phase = question->phase ? question->phase : n / 32 + 1;
-    simulation_run(simulation, 0, 0, factor_owner(simulation, strategy, 0));
+    strategy_run(simulation, 0, 0, factor_owner(simulation, strategy, 0));
     for (uint32_t k = 0; k + 1 < n; k++) {
         if (strategy == STRATEGY_SEMI_STATIC && k > 0 && k % phase == 0)
             deal_again(simulation, k + 1, fresh);
-        simulation_run(simulation, k, k + 1, factor_owner(simulation, strategy, k + 1));
-        simulation_run(simulation, k + 1, k + 1, factor_owner(simulation, strategy, k + 1));
+        strategy_run(simulation, k, k + 1, factor_owner(simulation, strategy, k + 1));
+        strategy_run(simulation, k + 1, k + 1, factor_owner(simulation, strategy, k + 1));
         for (uint32_t j = k + 2; j < n; j++)
-            simulation_run(simulation, k, j, simulation->owners[j]);
+            strategy_run(simulation, k, j, simulation->owners[j]);
     }
 }
 
@@ -212,9 +210,9 @@ static void run(struct simulation *simulation, enum strategy strategy, uint32_t 
     deal(simulation, strategy);
     memcpy(simulation->places, simulation->owners, n * sizeof *simulation->places);
     if (strategy == STRATEGY_LEVELS)
-        simulation_levels(simulation);
+        strategy_levels(simulation);
     else if (strategy == STRATEGY_MASTER_CENTRAL || strategy == STRATEGY_MASTER_DECENTRAL)
-        simulation_master(simulation, strategy == STRATEGY_MASTER_CENTRAL);
+        strategy_master(simulation, strategy == STRATEGY_MASTER_CENTRAL);
     else
         run_owned(simulation, strategy, fresh);
     for (uint32_t i = 0; i < question->processors; i++)

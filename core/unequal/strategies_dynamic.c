@@ -25,12 +25,12 @@ static void find_critical_paths(struct simulation *simulation)
             const uint32_t owner = simulation->owners[j];
             const bool far = owner != simulation->owners[k];
             double *critical = critical_of(simulation, k, j);
-            *critical = simulation_flop(question, k, j) * question->cycle_times[owner] +
+            *critical = strategy_flop(question, k, j) * question->cycle_times[owner] +
                         *critical_of(simulation, k + 1, j);
-            longest = fmax(longest, *critical + (far ? simulation_message_s(question, k) : 0));
+            longest = fmax(longest, *critical + (far ? strategy_message_s(question, k) : 0));
         }
         *critical_of(simulation, k, k) =
-            simulation_flop(question, k, k) * question->cycle_times[simulation->owners[k]] + longest;
+            strategy_flop(question, k, k) * question->cycle_times[simulation->owners[k]] + longest;
     }
 }
 
@@ -41,8 +41,8 @@ static uint32_t soonest(const struct simulation *simulation, uint32_t k, uint32_
     uint32_t best = 0;
     double least = INFINITY;
     for (uint32_t i = 0; i < question->processors; i++) {
-        const double end = simulation_end(question, i, simulation_start(simulation, k, j, i),
-                                          simulation_flop(question, k, j));
+        const double end =
+            strategy_end(question, i, strategy_start(simulation, k, j, i), strategy_flop(question, k, j));
         if (end < least) {
             least = end;
             best = i;
@@ -64,13 +64,13 @@ static uint32_t most_critical(struct simulation *simulation, uint32_t k)
     return best;
 }
 
-void simulation_levels(struct simulation *simulation)
+void strategy_levels(struct simulation *simulation)
 {
     find_critical_paths(simulation);
     for (uint32_t k = 0; k < simulation->question->blocks; k++) {
-        simulation_run(simulation, k, k, soonest(simulation, k, k));
+        strategy_run(simulation, k, k, soonest(simulation, k, k));
         for (uint32_t j = most_critical(simulation, k); j > 0; j = most_critical(simulation, k)) {
-            simulation_run(simulation, k, j, soonest(simulation, k, j));
+            strategy_run(simulation, k, j, soonest(simulation, k, j));
             *critical_of(simulation, k, j) = 0;
         }
     }
@@ -98,10 +98,10 @@ static void run_by_slave(struct simulation *simulation, uint32_t k, uint32_t j, 
 {
     const uint32_t master = simulation->fastest;
     const double seconds =
-        simulation->question->processors > 1 ? simulation_message_s(simulation->question, k) : 0;
+        simulation->question->processors > 1 ? strategy_message_s(simulation->question, k) : 0;
     simulation->ready[j] = fmax(simulation->ready[j], *link);
     *link = simulation->ready[j] + seconds;
-    simulation_run(simulation, k, j, slave);
+    strategy_run(simulation, k, j, slave);
     simulation->ready[j] += seconds;
     simulation->places[j] = master;
     simulation->sums[slave] += seconds;
@@ -109,18 +109,18 @@ static void run_by_slave(struct simulation *simulation, uint32_t k, uint32_t j, 
     simulation->result->moves += slave != master;
 }
 
-void simulation_master(struct simulation *simulation, bool central)
+void strategy_master(struct simulation *simulation, bool central)
 {
     const uint32_t n = simulation->question->blocks, master = simulation->fastest;
     double link = 0;
     for (uint32_t j = 0; j < n && central; j++)
         simulation->places[j] = master;
     for (uint32_t k = 0; k < n; k++) {
-        simulation_run(simulation, k, k, master);
+        strategy_run(simulation, k, k, master);
         for (uint32_t j = k + 1; j < n; j++)
             if (central)
                 run_by_slave(simulation, k, j, first_idle(simulation, true), &link);
             else
-                simulation_run(simulation, k, j, first_idle(simulation, false));
+                strategy_run(simulation, k, j, first_idle(simulation, false));
     }
 }

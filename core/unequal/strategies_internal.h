@@ -26,19 +26,19 @@ struct simulation {
 };
 
 /* Operations of F(k) (j = k) or U(k, j). */
-double simulation_flop(const struct strategies_question *question, uint32_t k, uint32_t j);
+double strategy_flop(const struct strategies_question *question, uint32_t k, uint32_t j);
 /* Seconds of a message with a column block whose first row is row block k. */
-double simulation_message_s(const struct strategies_question *question, uint32_t k);
+double strategy_message_s(const struct strategies_question *question, uint32_t k);
 /* When a processor that begins at `start` has done so many operations. */
-double simulation_end(const struct strategies_question *question, uint32_t processor, double start,
-                      double flop);
+double strategy_end(const struct strategies_question *question, uint32_t processor, double start,
+                    double flop);
 /* When the processor could begin that task: it is free, and has the block and the pivot block. */
-double simulation_start(const struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor);
+double strategy_start(const struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor);
 /* Runs the task on that processor, and sends a factored block to all others. */
-void simulation_run(struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor);
+void strategy_run(struct simulation *simulation, uint32_t k, uint32_t j, uint32_t processor);
 
 /* strategies_dynamic.c: whole factorisations. */
-void simulation_levels(struct simulation *simulation);
-void simulation_master(struct simulation *simulation, bool central);
+void strategy_levels(struct simulation *simulation);
+void strategy_master(struct simulation *simulation, bool central);
 
 #endif

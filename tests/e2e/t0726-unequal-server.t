@@ -20,6 +20,17 @@ implementation unequal
     parallel fortran esp_pdgesv_unequal_(communicator, n, nrhs, A, desc(A), ipiv, B, desc(B),
         out info) in libespalier-parallel.so
 END
+# Figure 12 of the paper: static shares and the heuristic are alike, cyclic ones are far slower.
+compares() {
+    espalier forecast pdgetrf n=2000 --strategies 3,5,8 --machine flops=1e9,latency=1e-6,bandwidth=1e10 >said && cat said &&
+        awk '{ of[$1] = $3 } END { exit !(of["static"] == 1 && of["cyclic"] > 1.6 && of["levels"] > 0.9 && of["levels"] < 1.1) }' said &&
+        espalier forecast pdgeqrf n=500 block=50 --strategies 1,1 --json | jq -e 'length == 7'
+}
+check "strategies are compared" compares
+refuses() { ! espalier forecast "$@" 2>error && cat error; }
+check "a cycle time that is none is refused" refuses pdgetrf n=2000 --strategies 3,x
+check_says "with what was expected" 'expected the cycle times of 1 to 64 processors, as 3,5,8, found 3,x'
+check "and a routine that is no factorisation" refuses pdgemm n=2000 --strategies 3,5
 agent_for_clients
 # server NAME GAIN SUM: with ranks of which it is known what unequal shares gain; a call has told it, so that they do not
 # measure.
