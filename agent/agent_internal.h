@@ -9,13 +9,12 @@
  *     down.c       towards the children: membership, reports from them, catalogues
  *     submit.c     a client's request, answered from memory; placements
  *     learning.c   requests that come before it knows of those below
- *     question.c   what is asked down: requests of clients, and asks from above
  *     explain.c    why no server takes a request
  *     lost.c       nodes that were lost
  *     awaited.c    servers that are being started again
  *     disabled.c   problems that were disabled
  *     decide.c     servers chosen from the children's answers
- *     queries.c    what people ask: greet, describe, list, tree
+ *     queries.c    what people ask (greet, describe, list, tree), and what is asked down
  *     administer.c what administrators want of it and of nodes below it
  *     data.c       where data are
  *     data_given_up.c  data that are to go when they come back, and given_up_peers.c what others know of them
@@ -35,7 +34,7 @@
 #include "core/hierarchy/children.h"
 #include "core/hierarchy/knowledge.h"
 #include "core/forecast/link_graph.h"
-#include "core/hierarchy/location_report.h"
+#include "core/hierarchy/location.h"
 #include "core/hierarchy/lost_problems.h"
 #include "core/hierarchy/returning.h"
 #include "core/hierarchy/membership.h"
@@ -174,24 +173,10 @@ void administer_child_lost(struct agent *agent, const char *name);
 bool administer_abandon(struct agent *agent, const struct call *call);
 void administer_clear(struct agent *agent);
 
-/* administer_checks.c */
-
 /* "; did you mean \"S8\"?", of a name that no node below has, nor has had; "" where none is near. `servers`:
  * only those are meant. */
 #define CLOSEST_TEXT (CAP_NAME + 32)
 const char *closest_node(struct agent *agent, const char *name, bool servers, char text[CLOSEST_TEXT]);
-/* ESP_NOT_FOUND, with the nearest name. */
-enum esp_status administer_unknown(struct agent *agent, const char *name, struct esp_error *error);
-/* Whether that node may be moved so; *address: the new parent's. */
-enum esp_status administer_check_move(struct agent *agent, const struct knowledge_node *node,
-                                      const struct administer *asked, const char **address,
-                                      struct esp_error *error);
-/* Whether it may be stopped: nothing below it is cut off, or that is meant. */
-enum esp_status administer_check_stop(const struct agent *agent, const struct knowledge_node *node,
-                                      const struct administer *asked, struct esp_error *error);
-/* The same of an order to the agent itself: what would change its place is decided above it. */
-enum esp_status administer_check_own(const struct agent *agent, const struct administer *asked,
-                                     struct esp_error *error);
 
 /* up.c */
 /* How its tie to a parent is made. */
@@ -388,7 +373,7 @@ void lost_inherit(struct agent *agent, struct lost_problems *all);
 /* Puts them behind the others of a tree reply. False without memory. */
 bool lost_add(struct agent *agent, struct message *message);
 
-/* question.c */
+/* queries.c */
 struct member { /* a client's request that waits */
     struct call *call;
     int64_t since_ns;
@@ -433,22 +418,8 @@ void question_abandon(struct agent *agent, struct call *call);
 void question_child_lost(struct agent *agent, const struct branch *branch);
 void question_clear(struct agent *agent);
 
-/* `ask` is taken over, with its request; NULL is no memory. */
-struct question *question_create(struct agent *agent, struct message *ask, int64_t wait_ms);
-void question_free(struct agent *agent, struct question *question);
-/* Who is to be asked: those that can solve it (`variant`, NULL: nobody), and those that know of its data. */
-void question_choose_children(struct agent *agent, struct question *question, const struct variant *variant);
-void question_send(struct agent *agent, struct question *question, int64_t wait_ms);
 /* A child may use this much of the time that is left, so that its answer still arrives in time. */
 #define QUESTION_SHARE_OF_TIME 0.8
-
-/* question_group.c */
-
-/* Its members hear what came of the question. */
-void group_answer(struct agent *agent, struct question *question);
-/* The question is over: those that came meanwhile are asked for; without such, the group is gone. */
-void group_go_on(struct agent *agent, struct group *group);
-void groups_clear(struct agent *agent);
 
 /* disabled.c: problems that administrators have disabled on servers below */
 /* On how many servers that is so. `text` says on which, and what has it solved again; "": on none. */
@@ -531,7 +502,6 @@ bool links_across(void *agent, const char *holder, const char *server, struct pa
 /* How data move within the host of a child, as it has told. */
 void links_of_host(struct agent *agent, const char *child, const struct path *path);
 
-/* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
 /* Of a description that peers were asked for, as it was not known here yet: it is waited for. */
 void queries_describe_again(struct agent *agent, struct call *call, const struct describe *asked);

@@ -2,7 +2,6 @@
 noinst_LIBRARIES += agent/libagent.a
 agent_libagent_a_SOURCES = \
 	agent/administer.c \
-	agent/administer_checks.c \
 	agent/agent.c \
 	agent/agent.h \
 	agent/agent_internal.h \
@@ -27,8 +26,6 @@ agent_libagent_a_SOURCES = \
 	agent/passed.c \
 	agent/peers.c \
 	agent/peers.h \
-	agent/question.c \
-	agent/question_group.c \
 	agent/registered.c \
 	agent/renew.c \
 	agent/submit.c \

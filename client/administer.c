@@ -2,7 +2,6 @@
  *
  * What administrators want of nodes: one call to an agent above.
  */
-#include "client/session/deadline.h"
 #include "client/session/engine.h"
 #include "client/library.h"
 

@@ -5,7 +5,7 @@
 #include "client/describe.h"
 #include "core/problem/section.h"
 #include "client/library.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 #include "core/problem/problem_help.h"
 
 #include <stdlib.h>

@@ -6,9 +6,8 @@
 #include "client/arguments/invocation_data.h"
 #include "client/library.h"
 #include "client/room.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 #include "client/session/past.h"
-#include "client/session/start.h"
 
 #include <math.h>
 

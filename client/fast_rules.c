@@ -7,7 +7,7 @@
 
 #include "client/abstract/foresight.h"
 #include "client/library.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 
 static enum esp_status tell_rules(const struct fast_call *call, const struct esp_call_options *options,
                                   const struct problem *problem, struct fast_step **steps, size_t *n,

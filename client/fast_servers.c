@@ -7,7 +7,7 @@
 #include "client/library.h"
 #include "client/session/link.h"
 #include "client/session/link_sound.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 #include "client/session/wishes.h"
 #include "core/choice/estimate.h"
 #include "core/forecast/told_links.h"

@@ -7,8 +7,7 @@
 #include "client/arguments/invocation_data.h"
 #include "client/library.h"
 #include "client/room.h"
-#include "client/session/outcome.h"
-#include "client/session/start.h"
+#include "client/session/session.h"
 
 #include <stdarg.h>
 #include <stdio.h>

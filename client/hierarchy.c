@@ -3,8 +3,8 @@
  * The hierarchy as espalier.h shows it: masters, who answers at an address. (The tree: tree.c.)
  */
 #include "client/library.h"
-#include "client/session/deadline.h"
-#include "client/session/package.h"
+#include "client/session/engine.h"
+#include "client/session/session.h"
 
 #include <stdio.h>
 

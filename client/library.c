@@ -2,7 +2,6 @@
 #include "client/data/buffer.h"
 #include "client/data/distant.h"
 #include "client/data/grid_data.h"
-#include "client/data/grid_transfer.h"
 #include "client/library.h"
 #include "client/arguments/callback.h"
 #include "client/session/acquainted.h"

@@ -3,8 +3,8 @@
  * The list of problems: those of all master agents, each of which knows what is below it.
  */
 #include "client/library.h"
-#include "client/session/deadline.h"
-#include "client/session/package.h"
+#include "client/session/engine.h"
+#include "client/session/session.h"
 #include "core/hierarchy/absent.h"
 #include "espalier.h"
 

@@ -3,8 +3,8 @@
  * The tree as espalier.h shows it: redirectors, master agents and all below them.
  */
 #include "client/library.h"
-#include "client/session/deadline.h"
-#include "client/session/package.h"
+#include "client/session/engine.h"
+#include "client/session/session.h"
 #include "core/hierarchy/absent.h"
 #include "core/choice/terms.h"
 #include "core/forecast/told_links.h"

@@ -45,8 +45,6 @@ sed_libworkers_a_SOURCES = \
 	sed/pool/program.h \
 	sed/ranks/envoy.c \
 	sed/ranks/envoy.h \
-	sed/ranks/envoy_arguments.c \
-	sed/ranks/envoy_call.c \
 	sed/ranks/envoy_internal.h \
 	sed/ranks/envoys.c \
 	sed/ranks/gang.c \
@@ -60,19 +58,9 @@ sed_libworkers_a_SOURCES = \
 	sed/ranks/rank_secret.h \
 	sed/ranks/ranks.c \
 	sed/ranks/ranks.h \
-	sed/ranks/ranks_arrive.c \
-	sed/ranks/ranks_choose.c \
-	sed/ranks/ranks_create.c \
-	sed/ranks/ranks_end.c \
 	sed/ranks/ranks_job.c \
-	sed/ranks/ranks_known.c \
 	sed/ranks/ranks_launch.c \
-	sed/ranks/ranks_monitor.c \
 	sed/ranks/ranks_pool.h \
-	sed/ranks/ranks_profile.c \
-	sed/ranks/ranks_still.c \
-	sed/ranks/ranks_alone.c \
-	sed/ranks/ranks_wait.c \
 	sed/ranks/ranks_wait.h \
 	sed/pool/ring.c \
 	sed/pool/ring.h \
@@ -119,15 +107,11 @@ noinst_LIBRARIES += sed/libporter.a
 sed_libporter_a_SOURCES = \
 	sed/porter/porter.c \
 	sed/porter/porter.h \
-	sed/porter/porter_far.c \
 	sed/porter/porter_far.h \
-	sed/porter/porter_fetch.c \
 	sed/porter/porter_internal.h \
-	sed/porter/porter_keep.c \
 	sed/porter/porter_message.c \
 	sed/porter/porter_order.c \
 	sed/porter/porter_order.h \
-	sed/porter/porter_serve.c \
 	sed/porter/porter_stream.h \
 	sed/porter/porter_tls.c \
 	sed/porter/porter_tls.h \
@@ -220,25 +204,19 @@ noinst_LIBRARIES += sed/libcalibrate.a
 sed_libcalibrate_a_SOURCES = \
 	sed/calibrate/calibrate.c \
 	sed/calibrate/calibrate.h \
-	sed/calibrate/calibrate_again.c \
 	sed/calibrate/calibrate_journal.c \
 	sed/calibrate/calibrate_run.h \
-	sed/calibrate/calibrate_call.c \
 	sed/calibrate/calibrate_call.h \
-	sed/calibrate/calibrate_order.c \
 	sed/calibrate/calibrate_order.h \
 	sed/calibrate/calibrate_ranks.c \
 	sed/calibrate/calibrate_ranks.h \
-	sed/calibrate/calibrate_state.c \
 	sed/calibrate/calibrate_state.h \
 	sed/kept_problems.c \
 	sed/kept_problems.h
 pkglibexec_PROGRAMS += sed/espalier-calibrate
 sed_espalier_calibrate_SOURCES = \
 	sed/calibrate/calibrate_command.h \
-	sed/calibrate/calibrate_main.c \
-	sed/calibrate/calibrate_parse.c \
-	sed/calibrate/calibrate_together.c
+	sed/calibrate/calibrate_main.c
 sed_espalier_calibrate_LDADD = sed/libcalibrate.a $(SED_LIBS) $(LIBFIT) $(LIBSERVICES) -lm
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LIBRARIES += sed/libservice.a

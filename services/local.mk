@@ -43,19 +43,9 @@ noinst_LIBRARIES += services/libfit.a
 services_libfit_a_SOURCES = \
 	services/fast/design.c \
 	services/fast/design.h \
-	services/fast/design_fill.c \
-	services/fast/design_points.c \
-	services/fast/design_sparse.c \
 	services/fast/design_sparse.h \
 	services/fast/fit.c \
 	services/fast/fit.h \
-	services/fast/fit_again.c \
-	services/fast/fit_bends.c \
-	services/fast/fit_families.c \
-	services/fast/fit_ranges.c \
-	services/fast/fit_run.c \
-	services/fast/fit_shapes.c \
-	services/fast/fitting.h \
 	services/fast/least_squares.c
 LIBFIT = services/libfit.a $(LIBCORE) $(OPENBLAS_LIBS) -lm
 # What only daemons have: their signals, systemd, the HTTP port. Programs list it before services/libservices.
@@ -98,17 +88,12 @@ services_libdirectory_a_SOURCES = \
 	services/directory/directory.c \
 	services/directory/directory.h \
 	services/directory/file.c \
-	services/directory/file_turn.c \
 	services/directory/file_turn.h \
 	services/directory/gather.c \
 	services/directory/gather.h \
 	services/directory/kept.c \
 	services/directory/kept.h \
 	services/directory/ldap.c \
-	services/directory/ldap_read.c \
-	services/directory/ldap_session.c \
-	services/directory/ldap_session.h \
-	services/directory/ldap_write.c \
 	services/directory/ldif.c \
 	services/directory/ldif.h \
 	services/directory/patience.c \

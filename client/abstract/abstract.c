@@ -5,7 +5,7 @@
 #include "client/abstract/abstract.h"
 #include "client/abstract/abstract_steps.h"
 #include "client/describe.h"
-#include "client/session/deadline.h"
+#include "client/session/engine.h"
 #include "util/clock.h"
 
 #include "util/text.h"

@@ -2,7 +2,7 @@
 #include "client/abstract/foresight_parts.h"
 #include "client/forecast.h"
 #include "client/library.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "client/abstract/foresight_parts.h"
 #include "client/arguments/invocation_fill.h"
 #include "client/forecast.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 #include "core/problem/fill.h"
 
 #include <string.h>

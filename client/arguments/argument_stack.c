@@ -3,7 +3,7 @@
  * Argument stacks: a vector of arguments that grows one by one.
  */
 #include "client/library.h"
-#include "client/session/outcome.h"
+#include "client/session/session.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,13 +2,12 @@
 #include "client/arguments/invocation_data.h"
 #include "client/data/data.h"
 #include "client/data/grid_data.h"
-#include "client/data/data_strings.h"
 #include "client/data/distant.h"
 #include "client/data/holding.h"
 #include "client/arguments/invocation_hold.h"
 #include "client/data/sequence.h"
 #include "core/data/datum_section.h"
-#include "client/session/deadline.h"
+#include "client/session/engine.h"
 #include "util/clock.h"
 
 #include <stdio.h>

@@ -8,8 +8,7 @@
 #include "client/data/data.h"
 #include "client/data/distant.h"
 #include "client/data/grid_data.h"
-#include "client/data/grid_transfer.h"
-#include "client/session/deadline.h"
+#include "client/session/engine.h"
 
 #include <pthread.h>
 #include <stdio.h>

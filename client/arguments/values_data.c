@@ -5,7 +5,7 @@
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 #include "client/arguments/values_texts.h"
-#include "client/session/deadline.h"
+#include "client/session/engine.h"
 #include "util/clock.h"
 
 #include "core/data/datum_section.h"

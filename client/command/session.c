@@ -7,7 +7,7 @@
 #include "client/command/platform_state.h"
 #include "client/command/table.h"
 #include "client/library.h"
-#include "client/session/deadline.h"
+#include "client/session/engine.h"
 #include "core/message/session_ranks.h"
 #include "services/settings.h"
 #include "util/clock.h"

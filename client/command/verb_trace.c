@@ -12,7 +12,7 @@
 #include "client/command/admin.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
-#include "client/session/last_session.h"
+#include "client/session/session.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Data on servers: who has a datum, and moving them. What programs ask for is in espalier.h
- * (client/data/data_api.c, data_look.c).
+ * (client/data/data_api.c, data_find.c).
  */
 #ifndef CLIENT_DATA_H
 #define CLIENT_DATA_H
@@ -22,7 +22,7 @@ struct data_holder {
 
 /* Who holds the datum: first the server that made it is asked, then (`all`, or when it has it not) the
  * others. At most DATA_MOST_HOLDERS. ESP_NOT_FOUND with what its maker says of it. Within the thread's
- * deadline (client/session/deadline.h), of which who says nothing leaves the others most. Where nobody has it
+ * deadline (client/session/engine.h), of which who says nothing leaves the others most. Where nobody has it
  * who is reached, who may have it and is being started again, as agents know, is waited for. */
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                           size_t *n_holders, struct esp_error *error);
@@ -108,24 +108,12 @@ enum esp_status data_get(struct engine *engine, const char *id, void *memory, ui
  * piece. */
 enum esp_status data_get_ends(struct engine *engine, const char *id, void *memory, uint64_t bytes,
                               uint64_t head, uint64_t tail, struct esp_error *error);
-/* One piece of one that is in pieces. Blocks. */
-enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned piece, void *memory,
-                               uint64_t bytes, struct data_told told, struct esp_error *error);
-/* data_put() from pieces: how *datum says that they lie (data_lay()). */
-enum esp_status data_put_pieces(struct engine *engine, const char *server, const char *address,
-                                const struct datum_info *datum, const void *const *pieces,
-                                struct data_told told, char *id, struct esp_error *error);
 /* Whether what a server says of a datum is in pieces that make sense; how they lie. */
 bool data_layout(const struct datum_info *datum, struct block_cyclic_matrix *layout);
 /* Whether what a server says of a datum is an array that a program has described so: of that type and those
  * extents, in whatever order its elements lie, and of those that are stored. ESP_INVALID tells both. */
 enum esp_status data_fits(const struct datum_info *datum, const struct datum_shape *described,
                           struct esp_error *error);
-/* Says so of one that is described as a whole. ESP_INVALID. */
-enum esp_status data_lay(struct datum_info *datum, const struct esp_data_layout *layout,
-                         struct esp_error *error);
-/* What has come of a datum is put together in its place. */
-enum esp_status data_join(const struct datum_info *datum, void *memory, struct esp_error *error);
 /* Has it move to that server, where it is of that mode. Blocks. */
 enum esp_status data_move_as(struct engine *engine, const char *id, const char *server, enum datum_mode mode,
                              uint32_t flags, struct esp_error *error);
@@ -140,14 +128,6 @@ enum esp_status data_copy(struct engine *engine, const char *id, const char *ser
  * there is none) becomes it. ESP_NOT_FOUND: nobody who is there has a copy either. Blocks. */
 enum esp_status data_adopt(struct engine *engine, const char *id, const char *server, struct data_told told,
                            struct esp_error *error);
-/* Has the server make another datum of the same value, whose identity comes into `new_id` of DATUM_TEXT
- * bytes. Blocks. */
-enum esp_status data_redistribute(struct engine *engine, const char *id, const char *server,
-                                  const struct esp_data_layout *layout, struct data_told told, char *new_id,
-                                  struct esp_error *error);
-/* Whose lease data have. `bytes` and `extension` live as long as the message. */
-struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
-                                   struct extension *extension);
 /* Deletes it on that server, NULL: everywhere, copies that are on their way as well. ESP_NOT_FOUND: nobody
  * has it; ESP_UNREACHABLE: servers that keep it, or have the original, which the text names, are down; the
  * first other failure, after which those that could go have gone. `patient`: somebody waits for it to be
@@ -186,5 +166,12 @@ enum esp_status data_ask(struct engine *engine, const char *address, const struc
 /* The same, for at most so long. */
 enum esp_status data_ask_within(struct engine *engine, const char *address, const struct message *request,
                                 int64_t most_ms, struct message *reply, struct esp_error *error);
+
+/* Arrays of strings as data: what lies on servers is what travels with a call (core/problem/texts.h). */
+
+/* Reads all of one: *value, of *bytes with *n strings, was looked at, and is for free(). Blocks. ESP_INVALID:
+ * it is no array of strings. */
+enum esp_status data_get_strings(struct engine *engine, const char *id, void **value, uint64_t *bytes,
+                                 uint64_t *n, struct esp_error *error);
 
 #endif

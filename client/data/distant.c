@@ -2,8 +2,8 @@
 #include "client/data/distant.h"
 
 #include "client/data/data.h"
-#include "client/data/sequence_again.h"
-#include "client/session/deadline.h"
+#include "client/data/sequence.h"
+#include "client/session/engine.h"
 #include "services/data/transfer.h"
 #include "util/clock.h"
 #include "util/fingerprint.h"

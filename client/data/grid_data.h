@@ -6,11 +6,44 @@
 #ifndef CLIENT_GRID_DATA_H
 #define CLIENT_GRID_DATA_H
 
-#include "client/session/engine.h"
-#include "client/data/grid_uri.h"
-#include "client/data/holding.h"
 #include "client/arguments/invocation.h"
+#include "client/data/holding.h"
+#include "client/session/engine.h"
+#include "core/data/datum.h"
 #include "grpc_data.h"
+
+/* Places of data as grpc_data.h names them: "memory:KEY", "file:PATH", "server:NAME", "data:IDENTITY". */
+
+enum grid_place { GRID_MEMORY, GRID_FILE, GRID_SERVER, GRID_DATUM };
+
+struct grid_uri {
+    enum grid_place place;
+    char *rest; /* owned: the key, the path, the name, the identity */
+    grpc_data_mode_t mode;
+};
+
+struct grid_uris {
+    struct grid_uri *items;
+    size_t n;
+};
+
+#define GRID_MOST_URIS 64
+
+/* Reads a list that ends with NULL (NULL: an empty one). `outputs`: with their modes (NULL: all volatile),
+ * and without data; else without servers. ESP_INVALID. *uris is for grid_uris_clear() in any case. */
+enum esp_status grid_uris_read(struct grid_uris *uris, const char **list, const grpc_data_mode_t *modes,
+                               bool outputs, struct esp_error *error);
+void grid_uris_clear(struct grid_uris *uris);
+/* One URI; `rest` is for free(). */
+enum esp_status grid_uri_read(const char *text, enum grid_place *place, char **rest, struct esp_error *error);
+/* They as text, by blanks; for free(), NULL without memory. */
+char *grid_uris_text(const struct grid_uris *uris);
+
+/* "GRPC_PERSISTENT"; and how a value of that mode is kept. ESP_INVALID: it is none. */
+const char *grid_mode_name(grpc_data_mode_t mode);
+enum esp_status grid_mode_check(grpc_data_mode_t mode, struct esp_error *error);
+/* It stays on servers for later calls. */
+bool grid_mode_stays(grpc_data_mode_t mode);
 
 struct grid_bytes; /* memory of the library's own, with those who read it */
 
@@ -69,14 +102,9 @@ const void *grid_borrow(struct grid_data *grid, struct grid_bytes **loan);
 void grid_return(struct grid_bytes *loan);
 /* In place of what was there. */
 void grid_set_memory(struct grid_data *grid, void *memory);
-/* The same with memory from malloc(), which is the library's then. Without memory it is the caller's still.
- */
-enum esp_status grid_own_memory(struct grid_data *grid, void *memory, struct esp_error *error);
 
 /* All of its memory has been sent to a server: whether it is as it was is known from now on. */
 void grid_note_sent(struct grid_data *grid);
-/* `memory`, which was borrowed, has what was sent from there last. */
-bool grid_is_as_sent(struct grid_data *grid, const void *memory);
 /* Servers have lost `datum`, its value. True: the memory from which that was sent has it still, and the value
  * is nowhere but there now. False: there is none, or (*changed) it has been written over. */
 bool grid_send_again(struct grid_data *grid, const char *datum, bool *changed);
@@ -90,26 +118,58 @@ enum esp_status grid_sync(struct grid_data *grid, struct esp_error *error);
 /* Takes the value from the inputs, when it has none yet or `anew`. May block. ESP_NOT_FOUND. */
 enum esp_status grid_take_in(struct grid_data *grid, struct engine *engine, bool anew,
                              struct esp_error *error);
-/* What is to stay on servers ("server:", no name) does so where it is, or on one that takes it. Blocks.
- * ESP_NO_SERVER, or why the last server did not. */
-enum esp_status grid_keep(struct grid_data *grid, struct engine *engine, struct esp_error *error);
-/* The server that alone is to have the value that a call makes; NULL: there are other outputs, or none. */
-const char *grid_only_server(const struct grid_data *grid);
 /* How a call leaves its value: as it is to stay, but for what could not leave the call's server again. */
 void grid_left_mode(const struct grid_data *grid, enum datum_mode *mode, uint32_t *flags);
 /* A call has made the value: brings it to the outputs, and away from the call's own server where another one
  * alone is to have it. Blocks. */
 enum esp_status grid_bring_result(struct grid_data *grid, struct engine *engine, struct esp_error *error);
-/* Brings the value to the outputs, to all of them that it can go to. A single server moves the value there
- * from all others, except from an input and from a server that keeps a sticky value. Blocks. The first
- * failure. */
-enum esp_status grid_bring_transferred(struct grid_data *grid, struct engine *engine,
-                                       struct esp_error *error);
 /* The memory that a result may go to straight away; NULL: it stays on its server first. */
 void *grid_only_memory(const struct grid_data *grid);
 
 /* Forgets the data of the parent, before a new life of the library in a forked child. False: another thread
  * of the parent was in the middle of a change at the fork. */
 bool grid_after_fork(void);
+
+/* Transfers of data (grpc_data.h), and deletions, in the background. */
+
+/* Takes the value in (`anew`: also when it has one) and brings it out: begun when this returns, after those
+ * before it. Its end, and how, is that of the holding. ESP_NO_MEMORY. */
+enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, bool anew,
+                              struct esp_error *error);
+/* Deletes, in the background, values of an array on servers that others have taken the place of and nobody
+ * else has a name for; those that a session may still want (unless `even_read`) later. Of a container:
+ * nothing. */
+void grid_drop_old(struct grid_data *grid, struct engine *engine, bool even_read);
+/* Returns when none is under way in this process. */
+void grid_transfers_end(void);
+
+/* Forgets the transfers of the parent, before a new life of the library in a forked child. False: another
+ * thread of the parent was in the middle of a change at the fork. */
+bool grid_transfers_after_fork(void);
+
+/* Descriptions of data in files, for other programs:
+ *
+ *     espalier data 1
+ *     identity node7:0123456789abcdef0123456789abcdef
+ *     type double
+ *     dimensions 100 200
+ *     mode GRPC_PERSISTENT
+ *
+ * and of a container, with such lines from "identity" on for each rank at which there are data:
+ *
+ *     espalier data 1
+ *     container 3
+ *     rank 0
+ *     identity ...
+ *     rank 2
+ *     identity ...
+ *     end */
+
+/* ESP_NOT_FOUND: the value, or one of the container, is on no server; ESP_SYSTEM: the file cannot be written.
+ * The file is whole or not there. */
+enum esp_status grid_file_write(const char *path, struct grid_data *grid, struct esp_error *error);
+/* A description with that value, which has one user. What is in a container has no names (grid_add()).
+ * ESP_NOT_FOUND: no file; ESP_SYNTAX tells the line. */
+enum esp_status grid_file_read(const char *path, struct grid_data **grid, struct esp_error *error);
 
 #endif

@@ -1,17 +1,524 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What runs in the handler uses async-signal-safe functions only, and the system call of futexes.
+ */
 #include "client/data/guard.h"
-#include "client/data/guard_fault.h"
-#include "client/data/guard_pages.h"
+#include "client/data/buffer.h"
 #include "util/fork_lock.h"
+#include "util/random.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#define GUARD_MOST 1024 /* arrays at the same time; more are not guarded */
+
+struct guard_place {
+    _Atomic uintptr_t from, to;  /* whole pages; from == to: none */
+    _Atomic uint32_t generation; /* changes when the pages are open: who waits for that looks again */
+    _Atomic bool wanted;         /* somebody waits */
+    _Atomic bool lost;           /* nobody can bring it */
+    char what[GUARD_WHAT];
+};
+
+extern struct guard_place guard_places[GUARD_MOST];
+
+/* Bytes at both ends of an array that are never closed: allocators write into what they get back. */
+#define GUARD_EDGE 64u
+
+/* Which of them are closed: others have been opened, or other memory is there. */
+enum guard_pages { GUARD_PAGES_NONE, GUARD_PAGES_SOME, GUARD_PAGES_ALL };
+
+struct guard_place guard_places[GUARD_MOST];
+
+static _Atomic uint32_t changes; /* of any place */
+static _Atomic unsigned n_lost;  /* places: where there are none nobody looks at all of them */
+static sem_t requests;           /* posted for each wait that begins */
+static _Atomic pid_t owner;      /* the process; 0: no handler yet */
+static _Atomic pid_t server;     /* the thread that brings contents */
+static struct sigaction first_handlers,
+    previous_handlers; /* the handlers previous_handlers the first_handlers time, and previous_handlers the
+                          last time */
+
+/* In the library's own block of each thread: made when the thread is, not when a handler asks for it. */
+#define IN_HANDLER static _Thread_local __attribute__((tls_model("initial-exec")))
+
+static pid_t this_thread(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+/* Whether this process was forked from the one that guard_fault_enter() was called in. */
+static bool guard_fault_is_child(void)
+{
+    return owner != 0 && owner != getpid();
+}
+
+/* ---- places ---- */
+
+static bool covers(const struct guard_place *place, uintptr_t at)
+{
+    return at >= place->from && at < place->to;
+}
+
+/* Before its pages are closed. */
+static void guard_place_take(struct guard_place *place, uintptr_t from, uintptr_t to, const char *what)
+{
+    snprintf(place->what, sizeof place->what, "%s", what);
+    place->lost = false;
+    place->wanted = false;
+    place->from = from; /* in this order nobody sees more than what it has */
+    place->to = to;
+    changes++;
+}
+
+static void wake(struct guard_place *place)
+{
+    place->generation++;
+    changes++;
+    syscall(SYS_futex, &place->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* After they have been opened: wakes who waits. */
+static void guard_place_clear(struct guard_place *place)
+{
+    place->to = 0;
+    place->from = 0;
+    if (atomic_exchange(&place->lost, false))
+        n_lost--;
+    wake(place);
+}
+
+/* It stays, but a look at it ends the process. */
+static void guard_place_lose(struct guard_place *place)
+{
+    if (!atomic_exchange(&place->lost, true))
+        n_lost++;
+    wake(place);
+}
+
+/* Whether somebody has begun to wait since the last time this was asked. */
+static bool guard_place_is_wanted(struct guard_place *place)
+{
+    return atomic_exchange(&place->wanted, false);
+}
+
+static struct guard_place *find(uintptr_t at, bool lost)
+{
+    for (unsigned i = 0; i < GUARD_MOST; i++)
+        if (guard_places[i].lost == lost && covers(&guard_places[i], at))
+            return &guard_places[i];
+    return NULL;
+}
+
+/* The one that is not lost and has that page; NULL. */
+static const struct guard_place *guard_place_at(uintptr_t at)
+{
+    return find(at, false);
+}
+
+static bool meets(const struct guard_place *place, uintptr_t from, uintptr_t to)
+{
+    return place->lost && place->from < to && from < place->to;
+}
+
+/* Whether a lost place has any of that memory. */
+static bool guard_places_lost(const void *memory, uint64_t bytes)
+{
+    for (unsigned i = 0; n_lost > 0 && i < GUARD_MOST; i++)
+        if (meets(&guard_places[i], (uintptr_t)memory, (uintptr_t)memory + bytes))
+            return true;
+    return false;
+}
+
+/* Lost places have nothing there any more. Whether one had. */
+static bool guard_places_cut(uintptr_t from, uintptr_t to)
+{
+    bool any = false;
+    for (unsigned i = 0; n_lost > 0 && i < GUARD_MOST; i++) {
+        struct guard_place *place = &guard_places[i];
+        if (!meets(place, from, to))
+            continue;
+        any = true;
+        if (place->from < from)
+            place->to = from;
+        else if (place->to > to)
+            place->from = to;
+        else
+            guard_place_clear(place);
+    }
+    return any;
+}
+
+/* ---- the handler ---- */
+
+static void say(const char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        const ssize_t said = write(STDERR_FILENO, text, left);
+        if (said <= 0)
+            return;
+        text += said;
+        left -= (size_t)said;
+    }
+}
+
+/* The instruction cannot go on with what belongs there, and must not with anything else. */
+static void refuse(const struct guard_place *place, const char *why)
+{
+    say("espalier: the program has looked at ");
+    say(place->what);
+    say(why);
+    abort();
+}
+
+static void wait_for(struct guard_place *place, uint32_t generation)
+{
+    place->wanted = true;
+    sem_post(&requests);
+    while (place->generation == generation)
+        syscall(SYS_futex, &place->generation, FUTEX_WAIT_PRIVATE, generation, NULL, NULL, 0);
+}
+
+/* Whether the instruction is to be tried again. */
+static bool is_ours(uintptr_t at)
+{
+    IN_HANDLER uintptr_t last_at;
+    IN_HANDLER uint32_t last_changes;
+    const uint32_t now = changes;
+    struct guard_place *place = find(at, false);
+    const uint32_t generation = place ? place->generation : 0;
+    if (place && covers(place, at)) {
+        if (getpid() != owner)
+            refuse(place, ", which is on a server, in a process that was forked after its call: look at it "
+                          "before, or fork before grpc_initialize()\n");
+        if (server == this_thread())
+            refuse(place, " while it is brought: this is a fault of the library\n");
+        wait_for(place, generation);
+        return true;
+    }
+    if ((place = find(at, true)))
+        refuse(place, ", which was on a server when grpc_finalize() was called: look at it before\n");
+    /* The pages may have been opened just now: it is another's when that was not it. */
+    const bool again = last_at != at || last_changes != now;
+    last_at = at;
+    last_changes = now;
+    return again;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context);
+
+static void call(const struct sigaction *handler, int number, siginfo_t *info, void *context)
+{
+    if (handler->sa_flags & SA_SIGINFO) {
+        handler->sa_sigaction(number, info, context);
+        return;
+    }
+    if (handler->sa_handler == SIG_IGN && info->si_code <= 0)
+        return;
+    if (handler->sa_handler != SIG_DFL && handler->sa_handler != SIG_IGN) {
+        handler->sa_handler(number);
+        return;
+    }
+    signal(number, SIG_DFL); /* as nobody handles it: the instruction is tried again, and ends the process */
+    if (info->si_code <= 0)
+        raise(number);
+}
+
+/* A handler that was set after this one may have this one called in turn; then it is for the first_handlers
+ * one. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    IN_HANDLER const siginfo_t *passed;
+    IN_HANDLER const void *passed_by;
+    const void *here = __builtin_frame_address(0);
+    if (passed == info && passed_by != here) {
+        call(&first_handlers, number, info, context);
+        return;
+    }
+    passed = info;
+    passed_by = here;
+    call(&previous_handlers, number, info, context);
+    passed = NULL;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    const int kept = errno;
+    if (info->si_code <= 0 || !is_ours((uintptr_t)info->si_addr))
+        pass_on(number, info, context);
+    errno = kept;
+}
+
+/* ---- whose it is ---- */
+
+static bool is_own(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
+}
+
+/* Makes the handler the process's, if another one is. False: it cannot be. */
+static bool guard_fault_enter(void)
+{
+    struct sigaction now, own = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    if (owner == 0) {
+        if (sem_init(&requests, 0, 0) != 0 || sigaction(SIGSEGV, NULL, &first_handlers) != 0)
+            return false;
+        owner = getpid();
+    }
+    if (sigaction(SIGSEGV, NULL, &now) != 0)
+        return false;
+    if (is_own(&now))
+        return true;
+    previous_handlers = now;
+    sigemptyset(&own.sa_mask);
+    return sigaction(SIGSEGV, &own, NULL) == 0;
+}
+
+/* Where no place is left, and the handler still is the process's: the one of before is again. */
+static void guard_fault_leave(void)
+{
+    struct sigaction now;
+    for (unsigned i = 0; i < GUARD_MOST; i++)
+        if (guard_places[i].from != guard_places[i].to)
+            return;
+    if (owner != 0 && sigaction(SIGSEGV, NULL, &now) == 0 && is_own(&now))
+        sigaction(SIGSEGV, &previous_handlers, NULL);
+}
+
+/* Waits until somebody waits for a place, or guard_fault_wake(). */
+static void guard_fault_await(void)
+{
+    server = this_thread();
+    while (sem_wait(&requests) != 0 && errno == EINTR)
+        ;
+}
+
+static void guard_fault_wake(void)
+{
+    sem_post(&requests);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int own_memory = -1; /* /proc/self/mem */
+static uintptr_t page_bytes;
+static uint64_t mark[2]; /* drawn for each process: what no program has in its memory */
+
+struct stamp {
+    uint64_t mark[2];
+    uintptr_t page;
+};
+
+static void set_up(void)
+{
+    page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (random_bytes(mark, sizeof mark, NULL) == ESP_OK)
+        own_memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
+static uintptr_t page_size(void)
+{
+    pthread_once(&once, set_up);
+    return page_bytes;
+}
+
+/* The pages of an array that can be closed: those that lie wholly in it, without its edges. Also *from ==
+ * *to: none. */
+static void guard_pages_within(const void *memory, uint64_t bytes, uintptr_t *from, uintptr_t *to)
+{
+    const uintptr_t page = page_size(), begin = (uintptr_t)memory;
+    *from = *to = 0;
+    if (bytes < 2 * GUARD_EDGE)
+        return;
+    const uintptr_t first = (begin + GUARD_EDGE + page - 1) / page * page,
+                    last = (begin + bytes - GUARD_EDGE) / page * page;
+    if (first < last) {
+        *from = first;
+        *to = last;
+    }
+}
+
+/* ---- past the protection ---- */
+
+/* What is shared cannot be written through /proc/self/mem: its file is. */
+static bool put(uintptr_t at, const void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t put = pwrite(own_memory, (const char *)bytes + done, n - done, (off_t)(at + done));
+        if (put <= 0)
+            return done == 0 && buffer_put((void *)at, bytes, n);
+        done += (size_t)put;
+    }
+    return true;
+}
+
+enum page { PAGE_CLOSED, PAGE_EMPTIED, PAGE_OTHER };
+
+static enum page look_at(uintptr_t page)
+{
+    const struct stamp expected = {{mark[0], mark[1]}, page}, nothing = {{0, 0}, 0};
+    struct stamp found;
+    if (pread(own_memory, &found, sizeof found, (off_t)page) != (ssize_t)sizeof found)
+        return PAGE_OTHER;
+    if (memcmp(&found, &expected, sizeof found) == 0)
+        return PAGE_CLOSED;
+    return memcmp(&found, &nothing, sizeof found) == 0 ? PAGE_EMPTIED : PAGE_OTHER;
+}
+
+/* Closes them; what they held is lost. They may be closed already. False: they cannot be, and are open. */
+static bool guard_pages_close(uintptr_t from, uintptr_t to)
+{
+    const uintptr_t page = page_size();
+    bool closed = own_memory >= 0;
+    for (uintptr_t at = from; closed && at < to; at += page) {
+        const struct stamp stamp = {{mark[0], mark[1]}, at};
+        closed = put(at, &stamp, sizeof stamp);
+    }
+    closed = closed && mprotect((void *)from, to - from, PROT_NONE) == 0;
+    if (!closed)
+        mprotect((void *)from, to - from, PROT_READ | PROT_WRITE);
+    return closed;
+}
+
+static enum guard_pages guard_pages_closed(uintptr_t from, uintptr_t to)
+{
+    const uintptr_t page = page_size();
+    bool some = false, others = false;
+    for (uintptr_t at = from; at < to; at += page)
+        if (look_at(at) == PAGE_CLOSED)
+            some = true;
+        else
+            others = true;
+    return !some ? GUARD_PAGES_NONE : others ? GUARD_PAGES_SOME : GUARD_PAGES_ALL;
+}
+
+/* Opens those that are closed. They hold `contents` then (NULL: nothing of use); an allocator that had the
+ * system take their contents away gets zeros, as it expects. */
+static void guard_pages_open(uintptr_t from, uintptr_t to, const char *contents)
+{
+    const uintptr_t page = page_size();
+    for (uintptr_t at = from, next; at < to; at = next) {
+        const enum page kind = look_at(at);
+        for (next = at + page; next < to && look_at(next) == kind; next += page)
+            ;
+        if (kind == PAGE_OTHER)
+            continue;
+        if (kind == PAGE_CLOSED && contents)
+            put(at, contents + (at - from), next - at);
+        mprotect((void *)at, next - at, PROT_READ | PROT_WRITE);
+    }
+}
+
+/* ---- which memory ---- */
+
+/* glibc's malloc has the blocks of threads but the first one in such regions, each aligned to its size and
+ * beginning with where its arena is, the region before it, and its bytes in use. */
+#define HEAP_BYTES ((uintptr_t)64 << 20)
+
+static bool is_in_heap_of_thread(uintptr_t at)
+{
+    struct {
+        uintptr_t arena, before;
+        size_t used, writable;
+    } head;
+    const uintptr_t begin = at & ~(HEAP_BYTES - 1);
+    if (pread(own_memory, &head, sizeof head, (off_t)begin) != (ssize_t)sizeof head)
+        return false;
+    return head.arena != 0 && head.arena % HEAP_BYTES <= 256 && head.before % HEAP_BYTES == 0 &&
+           head.used <= head.writable && head.writable <= HEAP_BYTES && head.used % page_bytes == 0 &&
+           at < begin + head.used;
+}
+
+struct mapping {
+    uintptr_t from, to;
+    const char *access, *name;
+};
+
+static bool next_mapping(FILE *maps, char **line, size_t *size, struct mapping *mapping)
+{
+    char *at;
+    if (getline(line, size, maps) <= 0)
+        return false;
+    mapping->from = strtoull(*line, &at, 16);
+    if (*at != '-')
+        return false;
+    mapping->to = strtoull(at + 1, &at, 16);
+    if (*at != ' ')
+        return false;
+    mapping->access = at + 1;
+    mapping->name = strchr(at, '[') ? strchr(at, '[') : "";
+    return true;
+}
+
+struct wish {
+    const void *memory;
+    uint64_t bytes;
+    uintptr_t stack; /* an address of the thread's */
+    bool (*is_closed)(uintptr_t from, uintptr_t to);
+};
+
+static bool suits(const struct mapping *mapping, const struct wish *wish)
+{
+    const uintptr_t begin = (uintptr_t)wish->memory, end = begin + wish->bytes;
+    const bool is_stack = strncmp(mapping->name, "[stack", 6) == 0 ||
+                          (wish->stack >= mapping->from && wish->stack < mapping->to);
+    if (is_stack || strncmp(mapping->name, "[heap", 5) == 0)
+        return false;
+    if (mapping->access[3] != 'p' && !buffer_holds(wish->memory, wish->bytes))
+        return false;
+    if (mapping->access[0] == 'r' && mapping->access[1] == 'w')
+        return true;
+    return wish->is_closed(mapping->from > begin ? mapping->from : begin,
+                           mapping->to < end ? mapping->to : end);
+}
+
+static bool all_suit(const struct wish *wish)
+{
+    struct mapping mapping;
+    char *line = NULL;
+    size_t size = 0;
+    uintptr_t at = (uintptr_t)wish->memory;
+    const uintptr_t end = at + wish->bytes;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    bool good = maps != NULL;
+    while (good && at < end && (good = next_mapping(maps, &line, &size, &mapping))) {
+        if (mapping.to <= at)
+            continue;
+        good = mapping.from <= at && suits(&mapping, wish);
+        at = mapping.to;
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return good;
+}
+
+/* Whether that memory may have closed pages, as the calling thread, which is the program's, sees it. Not:
+ * stacks (a signal needs them); what the C library carves blocks out of (it writes between them while it
+ * holds a lock, and who fetches what belongs there needs memory too); what is shared with others, but memory
+ * of esp_alloc(); what the program cannot read and write anyway. `is_closed` says so of pages that are closed
+ * already. */
+static bool guard_pages_can(const void *memory, uint64_t bytes,
+                            bool (*is_closed)(uintptr_t from, uintptr_t to))
+{
+    uintptr_t from, to;
+    char here = 0;
+    guard_pages_within(memory, bytes, &from, &to);
+    const struct wish wish = {memory, bytes, (uintptr_t)&here, is_closed};
+    return from < to && own_memory >= 0 && !is_in_heap_of_thread((uintptr_t)memory) && all_suit(&wish);
+}
 
 /* What only this file looks at, of the place with the same number in guard_places[]; under the lock. */
 struct guard {

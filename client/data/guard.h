@@ -2,7 +2,7 @@
  *
  * Arrays of the program whose contents are elsewhere, and come when it looks.
  *
- * The whole pages of a guarded array are closed (client/data/guard_pages.h). Whoever reads or writes there is
+ * The whole pages of a guarded array are closed (client/data/guard.c). Whoever reads or writes there is
  * stopped by SIGSEGV, whose handler asks a thread of this module for the contents and waits; the instruction
  * then goes on as if they had been there. Faults at other addresses, and in memory that is not the array any
  * more, go to the handler that was there before.

@@ -47,7 +47,7 @@ void job_record_destroy(struct job_record *record);
 /* "c0ffee12-1": stays when another server gets it. */
 const char *job_id(const struct job_record *record, char id[SESSION_TEXT]);
 
-/* ---- job_token.c: the record as a text (JSON) ---- */
+/* ---- job_store.c: the record as a text (JSON) ---- */
 
 /* malloc'ed; NULL without memory. */
 char *job_token_write(const struct job_record *record);
@@ -57,7 +57,7 @@ enum esp_status job_token_read(const char *token, struct job_record *record, str
 /* ---- job_store.c: the user's list, one file for each ---- */
 
 enum esp_status job_store_write(const char *id, const char *token, struct esp_error *error);
-/* Where the arguments of that job are, if they are kept (client/jobs/job_call.h). */
+/* Where the arguments of that job are, if they are kept (client/jobs/job.h). */
 enum esp_status job_store_call_path(const char *id, char *path, size_t size, struct esp_error *error);
 /* The token of the job whose id begins so, malloc'ed. ESP_NOT_FOUND, ESP_INVALID: several, ESP_SYSTEM. */
 enum esp_status job_store_read(const char *id, char **token, struct esp_error *error);
@@ -65,7 +65,7 @@ enum esp_status job_store_read(const char *id, char **token, struct esp_error *e
 void job_store_remove_call(const char *id);
 /* Whether there is a job of exactly that id. */
 bool job_store_has(const char *id);
-/* How it ended, as a text (client/jobs/job_end.h): on the disk when this returns ESP_OK. */
+/* How it ended, as a text (client/jobs/job.h): on the disk when this returns ESP_OK. */
 enum esp_status job_store_write_end(const char *id, const char *text, struct esp_error *error);
 /* malloc'ed. False: nothing is known, or it cannot be read. */
 bool job_store_read_end(const char *id, char **text);
@@ -82,12 +82,6 @@ enum esp_status job_store_remove(const char *id, struct esp_error *error);
 /* Whether the server has all that it needs for a session that is being submitted. */
 bool job_is_handed_over(const struct session *session);
 
-/* Runs a session that is a job until the server has it, and fills the record (but for the function and
- * the scalars). On failure nothing is left on a server. Not `patient`: ESP_LIMIT when no server has room. */
-enum esp_status job_hand_over(struct session *session, bool patient, struct job_record *record,
-                              struct esp_error *error);
-/* The record is safe: the server keeps the job from now on. */
-enum esp_status job_keep(struct engine *engine, const struct job_record *record, struct esp_error *error);
 /* The server forgets it. Best effort: ESP_OK when it knows it no more. */
 enum esp_status job_drop(struct engine *engine, const struct job_record *record, struct esp_error *error);
 
@@ -104,21 +98,6 @@ enum job_fate {
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
                         struct message *reply, enum job_fate *fate, struct esp_error *error);
 
-/* Its server stops it, if it runs or waits there; its end comes later. As job_ask(). */
-enum esp_status job_cancel(struct engine *engine, const struct job_record *record, int64_t timeout_ms,
-                           enum job_fate *fate, struct esp_error *error);
-
-/* Whether the server that said `why` is in the tree under another address, which is found then. */
-bool job_find_moved(struct engine *engine, const struct job_record *record, enum esp_status why,
-                    char address[CAP_ADDRESS + 1]);
-
-/* What has become of a job whose server said `error`, which is replaced by a text that tells it; returns its
- * status. */
-enum esp_status job_explain(struct engine *engine, const struct job_record *record, enum job_fate *fate,
-                            struct esp_error *error);
-
-/* ---- job_attach.c ---- */
-
 /* A session that waits for the job. Takes the invocation over, also when it fails. */
 enum esp_status job_attach(struct engine *engine, const struct job_record *record,
                            struct invocation *invocation, double deadline_s, struct session **session,
@@ -127,12 +106,8 @@ enum esp_status job_attach(struct engine *engine, const struct job_record *recor
  * called again as, has paused to be tried again, or has ended with the loss. By its runner. */
 void job_recover(struct session *session);
 
-/* ---- job_again.c ---- */
-
 /* Whether arguments are kept by which the job may be called again, and no end of it is known. */
 bool job_is_kept(const struct job_record *record);
-/* Whether the list has the job as another session by now: then the record is that one. */
-bool job_refresh(struct job_record *record);
 
 /* Calls the job again on another server, with the arguments that are kept in the list; by the record it is
  * afterwards the same job. Whoever else was faster has done it: of several programs that find it lost, one
@@ -149,5 +124,64 @@ struct esp_job;
 /* Takes the record over, and leaves it to the job, when that can be made. */
 enum esp_status job_make(struct job_record *record, const char *token, struct esp_job **job,
                          struct esp_error *error);
+
+/* What a job was called with, as a file in the user's list: by it the job is called again when its server is
+ * lost (client/jobs/job.c). */
+
+/* A call as it was read. */
+struct job_call {
+    struct invocation invocation;
+    struct esp_call_options
+        options;             /* constraints, and deadline_s, 0: none. Both since the job was submitted */
+    const char **properties; /* owned; what they point to is in */
+    void *texts;             /* owned */
+};
+void job_call_clear(struct job_call *call);
+
+/* Whether the job may be called again: its problem is idempotent and works on no state that lives on a
+ * server, no server was named, and its arguments take `most_bytes` at most. */
+bool job_call_is_wanted(const struct session *session, uint64_t most_bytes);
+
+/* The arguments of a session that is to be a job, as they were sent. Of failures no file is left. ESP_SYSTEM.
+ */
+enum esp_status job_call_write(const char *path, const struct session *session, struct esp_error *error);
+/* ESP_NOT_FOUND: there is no such file; ESP_SYNTAX: it is damaged, or of another signature; ESP_NO_MEMORY. */
+enum esp_status job_call_read(const char *path, struct function *function, struct job_call *call,
+                              struct esp_error *error);
+
+/* How a job ended, in the user's list beside its record: what is known of an end outlives the server that had
+ * the job, and a job that is cancelled is cancelled before its server knows it. */
+
+struct job_end {
+    struct esp_error error; /* ESP_CANCELLED, or how it failed */
+    bool wanted;            /* cancelled in the list only: its server may still compute it */
+    double compute_s;
+};
+
+/* Whether the list says how it ended. */
+bool job_end_known(const struct job_record *record, struct job_end *end);
+
+/* The job is called again by nobody from now on. Does nothing for one that is not in the list. ESP_SYSTEM. */
+enum esp_status job_end_note(const struct job_record *record, const struct job_end *end,
+                             struct esp_error *error);
+
+/* What its server says of it goes to the list: that it failed or is cancelled, or that it was done before it
+ * was cancelled. A server that shuts down calls what it stops cancelled; so that is taken for an end only of
+ * a job that the list has as cancelled. */
+void job_end_take(const struct job_record *record, const struct session_report *report);
+
+/* Cancels it: in the list before its server is told, where it waits for its end. ESP_OK also when it had
+ * ended. ESP_UNREACHABLE: it is cancelled in the list, and the server is told by who looks after it next;
+ * ESP_NOT_FOUND: its server has it no more; others: nothing has changed. */
+enum esp_status job_call_off(struct engine *engine, struct job_record *record, int64_t timeout_ms,
+                             struct esp_error *error);
+
+/* For a job that the list has as cancelled, when its server computes it all the same. Best effort. */
+void job_stop(struct engine *engine, const struct job_record *record);
+
+/* When its server cannot be asked (`fate`, and `why`): whether its end is known all the same. False with
+ * end->wanted: it is cancelled, and `why` becomes ESP_UNREACHABLE with a text that says so. */
+bool job_end_instead(const struct job_record *record, enum job_fate fate, struct job_end *end,
+                     struct esp_error *why);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs as espalier.h shows them; client/jobs/job_submit.c makes them.
+ * Jobs as espalier.h shows them; client/jobs/job.c makes them.
  */
 #include "client/describe.h"
-#include "client/jobs/job_end.h"
+#include "client/jobs/job.h"
 #include "client/library.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,18 +1,312 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/session/ahead.h"
-#include "client/session/attempt_parts.h"
-#include "client/session/backlog.h"
-#include "client/session/excluded.h"
+#include "client/session/attempt.h"
+#include "client/arguments/invocation_data.h"
 #include "client/arguments/invocation_hold.h"
-#include "client/jobs/job.h"
 #include "client/data/lend.h"
+#include "client/jobs/job.h"
+#include "client/session/ahead.h"
+#include "client/session/backlog.h"
+#include "client/session/choice.h"
+#include "client/session/engine.h"
+#include "client/session/excluded.h"
+#include "client/session/given_up.h"
 #include "client/session/keepers.h"
 #include "client/session/link.h"
+#include "client/session/link_sound.h"
+#include "core/choice/estimate.h"
 #include "core/choice/terms.h"
 #include "util/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define MOST_LOSSES      8  /* of one session: it may be what ends the servers */
+#define MOST_DATA_LOSSES 3  /* of one session: others may need the memory, too */
+#define AGAIN_MS         50 /* until the same server is called again */
+
+void attempt_pause(const struct session *session, unsigned attempt)
+{
+    const unsigned doublings = 2 * (attempt < MOST_TRIES ? attempt : MOST_TRIES);
+    if (attempt > 0)
+        engine_pause(&session->engine->closing, (INT64_C(20) << doublings) / 4);
+}
+
+bool attempt_is_uncertain(enum esp_status status)
+{
+    return status == ESP_MAYBE || status == ESP_TIMEOUT;
+}
+
+static bool may_repeat(const struct session *session)
+{
+    return session->invocation.function->problem->idempotent && !session->invocation.consumed;
+}
+
+bool attempt_may_move(const struct session *session)
+{
+    return session->attached || (may_repeat(session) && !session->bound);
+}
+
+void attempt_copy_text(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    if (length >= size)
+        length = size - 1;
+    memcpy(to, from, length);
+    to[length] = 0;
+}
+
+void attempt_set_server(struct session *session, struct link *link, const char *server)
+{
+    pthread_mutex_lock(&session->engine->marks_lock);
+    session->link = link;
+    if (server != session->server)
+        attempt_copy_text(session->server, sizeof session->server, server);
+    pthread_mutex_unlock(&session->engine->marks_lock);
+}
+
+/* A state that nobody will ever know of keeps a worker and its memory until its lease ends: the server closes
+ * it when it hears that its session was given up. */
+static void give_up(struct session *session)
+{
+    int index = problem_state_index(session->invocation.function->problem);
+    bool opens = index >= 0 && session->invocation.function->problem->arguments[index].mode == MODE_OUT;
+    if (!opens || !session->link || session->id.sequence == 0)
+        return;
+    session->given_up = session->link;
+    session->given_up_id = session->id;
+    session_tell_given_up(session);
+}
+
+void attempt_note_again(struct session *session, const char *server, const char *why)
+{
+    session->again_ns = clock_now_ns(session->engine->clock);
+    snprintf(session->again, sizeof session->again, "%.32s%.31s", server, why);
+}
+
+static bool attempt_tell_again(const struct session *session, struct extensions *extensions,
+                               struct arena *arena)
+{
+    uint8_t bytes[AGAIN_BYTES];
+    if (session->again_ns == 0)
+        return true;
+    const int64_t age_ns = clock_now_ns(session->engine->clock) - session->again_ns;
+    return extension_add(extensions, EXTENSION_AGAIN, bytes,
+                         again_put(&session->origin, age_ns, session->again, bytes), arena);
+}
+
+/* A new identity: the old one may still be computing somewhere. False: it has ended (no random numbers). */
+static bool attempt_begin_again(struct session *session)
+{
+    struct esp_error error;
+    lend_end(&session->invocation, false);
+    give_up(session);
+    engine_retire(session->engine, session);
+    backlog_left(session);
+    attempt_set_server(session, NULL, session->bound ? session->server : "");
+    if (engine_draw(session->engine, session, &error) != ESP_OK) {
+        session->error = error;
+        return false;
+    }
+    pthread_mutex_lock(&session->engine->marks_lock);
+    session->log_id = session->id;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    session->lost = session->unbegun = false;
+    atomic_store(&session->remote, SESSION_UNKNOWN);
+    atomic_store(&session->phase, PHASE_CHOOSE);
+    return true;
+}
+
+/* Without what could be done about it, in brackets: it is told within a text. Best effort: without memory it
+ * is not told. */
+static void note_loss(struct session *session)
+{
+    free(session->loss);
+    const char *text = session->error.text, *advice = strstr(text, " (");
+    session->loss = advice ? strndup(text, (size_t)(advice - text)) : strdup(text);
+    session->loss_unbegun = session->unbegun;
+    session->loss_ns = clock_now_ns(session->engine->clock);
+}
+
+static const char *how_far(bool unbegun)
+{
+    return unbegun ? "before it was begun" : "in the middle of the call";
+}
+
+/* Puts before the session's error how a server lost it, and for how long another was looked for; nothing
+ * where none has. Once, right before its end. */
+static void attempt_explain_loss(struct session *session)
+{
+    struct esp_error *error = &session->error;
+    if (!session->loss)
+        return;
+    const double tried_s = (double)(clock_now_ns(session->engine->clock) - session->loss_ns) / NS_PER_S;
+    error_prefix(error, "%s was lost %s: %.200s; tried again for %.3g s%s", session->problem,
+                 how_far(session->loss_unbegun), session->loss, tried_s,
+                 !session->bound         ? ""
+                 : session->loss_unbegun ? " on that server, for which it was meant"
+                                         : " on that server, for which it was meant, and to repeat it does "
+                                           "no harm");
+}
+
+static const char *why_not_again(const struct session *session)
+{
+    if (!session->invocation.function->problem->idempotent)
+        return session->bound ? ", and is not declared idempotent, so it was not called again"
+                              : ", and is not declared idempotent, so no other server was tried";
+    if (session->invocation.consumed)
+        return session->bound
+                   ? ", and results had taken the place of its inputs, so it was not called again"
+                   : ", and results had taken the place of its inputs, so no other server was tried";
+    return "";
+}
+
+/* It is called there again, when it is back: as another incarnation, in all likelihood. */
+static void await_again(struct session *session)
+{
+    if (session->link)
+        atomic_store(&session->link->incarnation, 0);
+    session->rounds = 0;
+    session->error.status = ESP_UNREACHABLE;
+    engine_pause(&session->engine->closing, AGAIN_MS);
+}
+
+void attempt_recover(struct session *session)
+{
+    struct esp_error *error = &session->error;
+    if (session->lost && session->remote_error.status != ESP_OK) {
+        *error = session->remote_error;
+        error_prefix(error, "server %s", session->server);
+    }
+    if (session_is_cancelled(session))
+        return; /* the next step ends it */
+    if (session->attached) {
+        job_recover(session);
+        return;
+    }
+    if (session_left_ms(session) <= 1) {
+        session_end_late(session);
+        return;
+    }
+    const bool harmless = session->unbegun || may_repeat(session);
+    if (!harmless || ++session->losses >= MOST_LOSSES) {
+        error_prefix(error, "%s was lost %s%s", session->problem, how_far(session->unbegun),
+                     harmless ? "" : why_not_again(session));
+        session_end(session, error->status = session->unbegun ? ESP_UNREACHABLE : ESP_MAYBE);
+        return;
+    }
+    if (!session->bound)
+        exclude(session, session->server, error->status);
+    note_loss(session);
+    const bool silent = error->status == ESP_TIMEOUT;
+    attempt_note_again(session, session->server,
+                       session->unbegun ? " gave it back"
+                       : silent         ? " fell silent"
+                                        : " was lost");
+    if (silent && session->link)
+        given_up_note(session->engine, session->link, &session->id);
+    if (session->bound)
+        await_again(session);
+    if (!attempt_begin_again(session))
+        session_end(session, error->status);
+}
+
+/* The server has tried it in several workers by itself, where it could. */
+bool attempt_lost_worker(struct session *session)
+{
+    if (session->remote_error.status != ESP_MAYBE || session->attached)
+        return false;
+    session->losses += MOST_LOSSES / 4;
+    return session->lost = true;
+}
+
+/* Nothing was executed; what can be done without leaving more data on servers now is. */
+bool attempt_finds_data(struct session *session)
+{
+    struct esp_error why;
+    if (!invocation_lost_datum(session->remote_error.status) || session->is_job ||
+        session->data_losses++ == MOST_DATA_LOSSES)
+        return false;
+    hold_bring_home(&session->invocation);
+    const int64_t before_ns = deadline_begin(session->deadline_ns);
+    const enum esp_status found = invocation_find_again(&session->invocation, session->engine, &why);
+    deadline_end(before_ns);
+    if (found != ESP_OK)
+        return false;
+    invocation_split(&session->invocation, session->engine->inline_bytes);
+    session->rounds = 0;
+    attempt_note_again(session, session->server, " had not all of its data");
+    return attempt_begin_again(session);
+}
+
+/* How the one that was called last has taken it after all, for who asks how the session went. */
+static void mark_tried(struct session *session, enum esp_status status)
+{
+    pthread_mutex_lock(&session->engine->marks_lock);
+    if (session->next_candidate > 0 && session->next_candidate <= session->n_candidates)
+        session->candidates[session->next_candidate - 1].status = status;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+}
+
+/* The next candidates are asked at once, and when there are none, agents. */
+bool attempt_was_shut_out(struct session *session)
+{
+    if (session->remote_error.status != ESP_REFUSED || session->bound || session->is_job ||
+        session->timings.compute_s > 0 || !invocation_takes_data(&session->invocation))
+        return false;
+    session->error = session->remote_error;
+    error_prefix(&session->error, "%s on %s", session->problem, session->server);
+    exclude(session, session->server, ESP_REFUSED);
+    mark_tried(session, ESP_REFUSED);
+    attempt_note_again(session, session->server, " may not fetch its data");
+    if (!attempt_begin_again(session))
+        return false;
+    if (session->next_candidate < session->n_candidates)
+        atomic_store(&session->phase, PHASE_OFFER);
+    return true;
+}
+
+bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status)
+{
+    return status == ESP_TIMEOUT && !attempt_may_move(session) &&
+           patience_lasts(patience, true, clock_now_ns(session->engine->clock));
+}
+
+enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
+                            struct message *reply, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    struct patience patience = engine_patience(engine);
+    enum esp_status status = ESP_UNREACHABLE;
+    for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
+        attempt_pause(session, attempt);
+        message_clear(reply);
+        const int64_t most_ms = session_left_ms(session) + GRACE_MS,
+                      timeout_ms = attempt == 0 ? given_up_answer_ms(engine, 0, patience_ms)
+                                                : patience_ms + engine->call_timeout_ms;
+        status = transport_call(engine->transport, session->link->address, request,
+                                timeout_ms < most_ms ? timeout_ms : most_ms, reply, error);
+        if (!attempt_is_uncertain(status) && status != ESP_UNREACHABLE)
+            break;
+        if (session_is_cancelled(session) || session_left_ms(session) <= 1)
+            break;
+        if (status == ESP_TIMEOUT && given_up_watch(session)) {
+            if (session->lost && error)
+                *error = session->remote_error;
+            break;
+        }
+    }
+    if (status == ESP_OK)
+        link_heard(session->link);
+    if (attempt_is_uncertain(status) || status == ESP_UNREACHABLE || status == ESP_NOT_FOUND ||
+        status == ESP_STALE) {
+        session->lost = true;
+        session->remote_error.status = status;
+        if (error)
+            session->remote_error = *error;
+    }
+    return status;
+}
 
 #define PATIENCE_MS 50   /* of a call: below it, no poll is needed */
 #define SMALL_BYTES 1024 /* of arguments and results: what takes such a call on its way is how far it is */
@@ -337,4 +631,317 @@ void attempt_offer(struct session *session)
         declined(session, candidate, link, &reply, status, uncertain, &error);
     }
     message_clear(&reply);
+}
+
+#define MOST_ROUNDS 4 /* times that agents are asked for one session */
+
+#define FIRST_WAIT_MS   20 /* for agents that come back */
+#define LONGEST_WAIT_MS 500
+
+/* The answer becomes the session's. What is told while it runs is read by others. */
+static void take_choice(struct session *session, const struct choice *choice)
+{
+    struct engine *engine = session->engine;
+    session->master = choice->master;
+    session->placement = choice->placement;
+    pthread_mutex_lock(&engine->marks_lock);
+    free(session->candidates);
+    session->candidates = choice->candidates;
+    session->n_candidates = choice->n;
+    session->next_candidate = 0;
+    session->capable = choice->capable;
+    session->asked = choice->asked;
+    session->submitted_ns = clock_now_ns(engine->clock);
+    pthread_mutex_unlock(&engine->marks_lock);
+}
+
+/* The request for servers that may take it. */
+static enum esp_status build_request(const struct session *session, int64_t timeout_ms,
+                                     struct message *request, struct esp_error *error)
+{
+    request->submit.time_left_ms = (uint64_t)timeout_ms;
+    request->submit.request = (struct request){.session = session->id,
+                                               .server = session->invocation.home,
+                                               .excluded = (const char **)session->excluded,
+                                               .n_excluded = session->n_excluded};
+    enum esp_status status = invocation_request(&session->invocation, request, error);
+    const double passed_s = (double)(clock_now_ns(session->engine->clock) - session->started_ns) / NS_PER_S;
+    return status == ESP_OK ? wishes_tell(&session->wishes, passed_s, request, error) : status;
+}
+
+static enum esp_status submit_once(struct session *session, struct route_hope *hope, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
+    struct choice choice;
+    int64_t timeout_ms = session_left_ms(session);
+    *hope = (struct route_hope){false};
+    enum esp_status status = build_request(session, timeout_ms, &request, error);
+    if (status == ESP_OK)
+        links_sound(engine, &request);
+    if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
+        status = error_no_memory(error, "a request");
+    if (status == ESP_OK && !attempt_tell_again(session, &request.submit.request.extensions, &request.arena))
+        status = error_no_memory(error, "a request");
+    const struct ahead_wish ahead = status == ESP_OK ? ahead_wanted(session) : (struct ahead_wish){0};
+    if (ahead.n > 0 && !ahead_ask(&request.submit.request, &ahead, &request.arena))
+        status = error_no_memory(error, "a request");
+    if (timeout_ms > engine->call_timeout_ms)
+        timeout_ms = engine->call_timeout_ms;
+    if (status == ESP_OK)
+        status = route_try(engine->route, &request, timeout_ms, hope, &reply, error);
+    if (status == ESP_OK && reply.submit_reply.n_candidates == 0)
+        status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
+    if (status == ESP_OK && !choice_of(&reply.submit_reply, &choice))
+        status = error_no_memory(error, "candidates");
+    if (status == ESP_OK) {
+        links_note_choice(engine, &request.submit.request, &reply.submit_reply);
+        take_choice(session, &choice);
+    }
+    if (ahead.n > 0)
+        ahead_keep(session, status == ESP_OK ? &reply.submit_reply : NULL);
+    message_clear(&request);
+    message_clear(&reply);
+    return status;
+}
+
+struct other_server {
+    struct session *session;
+    bool found;
+};
+
+static void find_other(void *arg, const char *address, const struct message *reply,
+                       const struct esp_error *why)
+{
+    struct other_server *other = arg;
+    (void)address;
+    (void)why;
+    for (uint32_t i = 0; reply && i < reply->submit_reply.n_candidates; i++)
+        other->found |= strcmp(reply->submit_reply.candidates[i].server, other->session->server) != 0 &&
+                        !excluded_has(other->session, reply->submit_reply.candidates[i].server);
+}
+
+bool attempt_knows_other(struct session *session)
+{
+    struct engine *engine = session->engine;
+    struct message request = {.kind = MESSAGE_SUBMIT};
+    struct esp_error unread;
+    struct other_server other = {.session = session};
+    const int64_t left_ms = session_left_ms(session),
+                  timeout_ms = left_ms < engine->call_timeout_ms ? left_ms : engine->call_timeout_ms;
+    if (build_request(session, timeout_ms, &request, &unread) == ESP_OK &&
+        extension_add(&request.submit.request.extensions, EXTENSION_FORECAST, "", 0, &request.arena))
+        route_ask_all(engine->route, &request, timeout_ms, find_other, &other, &unread);
+    message_clear(&request);
+    return other.found;
+}
+
+/* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a
+ * server or the redirector was restarted and will hear of the others again. Servers that were tried and
+ * declined are there, and a request that fits none of those that are is an answer. A reply that was lost is
+ * none: to choose servers executes nothing. */
+static bool is_deserted(const struct session *session, enum esp_status status)
+{
+    if (status == ESP_UNREACHABLE || attempt_is_uncertain(status))
+        return true;
+    if (session->n_excluded > 0)
+        return false;
+    return status == ESP_UNKNOWN_PROBLEM ||
+           (status == ESP_NO_SERVER &&
+            (route_is_deserted(session->engine->route) || route_is_partial(session->engine->route)));
+}
+
+/* The signature may have changed, not only the servers: then waiting is of no use. */
+static bool has_changed(struct session *session)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = session->problem}};
+    struct message reply = {0};
+    struct esp_error error;
+    struct engine *engine = session->engine;
+    bool changed = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, &error) == ESP_OK &&
+                   reply.describe_reply.digest != session->invocation.function->digest;
+    message_clear(&reply);
+    return changed;
+}
+
+/* Asks until there is an answer other than that nobody is there, or patience ends. A server that is being
+ * started again first ends what it has, however long that takes: while it is known to come back, patience
+ * does not begin to end. */
+static enum esp_status submit(struct session *session, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    struct choice choice;
+    if (ahead_take(session, &choice)) {
+        take_choice(session, &choice);
+        return ESP_OK;
+    }
+    struct patience patience = engine_patience(engine);
+    const int64_t begun_ns = clock_now_ns(engine->clock);
+    int64_t wait_ms = FIRST_WAIT_MS;
+    for (;;) {
+        struct route_hope hope;
+        enum esp_status status = submit_once(session, &hope, error);
+        if (!is_deserted(session, status))
+            return status;
+        if (status == ESP_UNKNOWN_PROBLEM && has_changed(session))
+            return status;
+        if (hope.awaited) {
+            patience = engine_patience(engine);
+            session->absence.begun_ns = 0; /* nobody is gone yet */
+        }
+        if (!patience_lasts(&patience, hope.silent || session->silent, clock_now_ns(engine->clock)) ||
+            session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
+            if (status == ESP_UNKNOWN_PROBLEM) {
+                error_prefix(error, "%s was known before", session->problem);
+                error->status = status = ESP_NO_SERVER;
+            }
+            patience_tell("a master agent that finds a server", begun_ns, clock_now_ns(engine->clock), error);
+            return error->status = status == ESP_MAYBE ? ESP_UNREACHABLE : status;
+        }
+        engine_pause(&engine->closing, wait_ms);
+        wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
+    }
+}
+
+/* A bound session has one candidate: the address it was given, and then, if the server has moved, the one
+ * that the agents know of. */
+static enum esp_status choose_bound(struct session *session, struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    snprintf(address, sizeof address, "%s", session->bound_address);
+    if (session->rounds > 0) {
+        if (strcmp(session->server, session->bound_address) == 0)
+            return ESP_UNREACHABLE;
+        enum esp_status status = engine_resolve(session->engine, session->server, address, error);
+        if (status != ESP_OK)
+            return status;
+        if (strcmp(address, session->bound_address) == 0)
+            return ESP_UNREACHABLE; /* the error that is there says it all */
+    }
+    struct session_candidate *candidate = calloc(1, sizeof *candidate);
+    if (!candidate)
+        return error_no_memory(error, "a candidate");
+    strcpy(candidate->server, session->server);
+    strcpy(candidate->address, address);
+    take_choice(session, &(struct choice){.candidates = candidate, .n = 1});
+    return ESP_OK;
+}
+
+/* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody
+ * was there: on the way back, perhaps. Surely nothing was executed that may not be executed again. */
+static bool waits_for_servers(struct session *session, enum esp_status status)
+{
+    struct engine *engine = session->engine;
+    bool absent = session->bound ? session->error.status == ESP_UNREACHABLE
+                                 : (status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM) &&
+                                       (excluded_are_absent(session) ||
+                                        (session->absence.begun_ns != 0 && session->n_excluded == 0));
+    if (!absent || session_is_cancelled(session))
+        return false;
+    if (session->absence.begun_ns == 0)
+        session->absent_wait_ms = FIRST_WAIT_MS;
+    if (session->awaited)
+        session->absence = engine_patience_returning(engine);
+    else if (session->absence.begun_ns == 0)
+        session->absence = engine_patience(engine);
+    session->awaited = false; /* until it is said again */
+    if (!patience_lasts(&session->absence, session->silent, clock_now_ns(engine->clock)) ||
+        session_left_ms(session) <= session->absent_wait_ms)
+        return false;
+    engine_pause(&engine->closing, session->absent_wait_ms);
+    if (session->absent_wait_ms < LONGEST_WAIT_MS)
+        session->absent_wait_ms *= 2;
+    session->rounds = 0;
+    excluded_forget(session);
+    return true;
+}
+
+/* A sequence asks for more of servers than the program without it: that is given up before the call fails. */
+static bool asks_for_less(struct session *session)
+{
+    if (!excluded_for(session, ESP_NO_MEMORY) || !hold_bring_home(&session->invocation))
+        return false;
+    invocation_split(&session->invocation, session->engine->inline_bytes);
+    excluded_forget(session);
+    session->rounds = 0;
+    return true;
+}
+
+/* Nobody took it. Servers that had no room will have some: then it is held back, else it ends. */
+static void fail(struct session *session, enum esp_status status)
+{
+    if (backlog_wants(session)) {
+        session->holding = true;
+        return;
+    }
+    if (asks_for_less(session))
+        return;
+    attempt_explain_loss(session);
+    session_end(session, status);
+}
+
+static void choose_again(struct session *session)
+{
+    struct esp_error error = {0};
+    if (waits_for_servers(session, ESP_NO_SERVER))
+        return;
+    if (!session->bound)
+        excluded_explain(session, ESP_NO_SERVER, &error);
+    fail(session, session->error.status);
+}
+
+/* Whether it is to look for a server now. */
+static bool is_due(struct session *session)
+{
+    /* Held back until then: nobody is asked any more, and the deadline tells why it was held. */
+    if (session->back.number > 0 && session_left_ms(session) <= 1) {
+        engine_pause(&session->engine->closing, session_left_ms(session));
+        return false;
+    }
+    if (session->id.sequence == 0 && !attempt_begin_again(session)) {
+        session_end(session, session->error.status);
+        return false;
+    }
+    if (session->rounds == 0)
+        session->holding = backlog_joins(session);
+    return !session->holding;
+}
+
+void attempt_choose(struct session *session)
+{
+    struct esp_error error = {0};
+    enum esp_status status;
+    bool again = session->rounds > 0;
+    uint32_t most = session->bound ? 2 : MOST_ROUNDS;
+    if (session->rounds >= most) {
+        choose_again(session);
+        return;
+    }
+    if (!is_due(session))
+        return;
+    status = session->bound ? choose_bound(session, &error) : submit(session, &error);
+    if (status == ESP_NO_SERVER && session->invocation.home_by_datum)
+        error_prefix(&error, "a datum that it takes is unique, and on server %s", session->invocation.home);
+    else if (status == ESP_NO_SERVER && session->invocation.home[0])
+        error_prefix(&error, "the state is on server %s, and ends with it", session->invocation.home);
+    session->rounds++;
+    if (status == ESP_OK) {
+        atomic_store(&session->phase, PHASE_OFFER);
+        return;
+    }
+    if (status == ESP_UNKNOWN_PROBLEM)
+        functions_forget(session->engine->functions, session->invocation.function);
+    if (!session->bound && waits_for_servers(session, status))
+        return;
+    if (!again || !excluded_has_cause(session))
+        session->error = error;
+    else if (!session->bound)
+        excluded_explain(session, status, &error);
+    if (session->bound && waits_for_servers(session, status))
+        return;
+    if (session_left_ms(session) <= (status == ESP_TIMEOUT ? LONGEST_WAIT_MS : 1)) {
+        engine_pause(&session->engine->closing, session_left_ms(session));
+        return; /* the next step tells of the deadline, and of this */
+    }
+    fail(session, session->error.status != ESP_PENDING ? session->error.status : status);
 }

@@ -23,10 +23,6 @@ void attempt_offer(struct session *session);
  * the session, by the same rule. */
 void attempt_recover(struct session *session);
 
-/* Puts before the session's error how a server lost it, and for how long another was looked for; nothing
- * where none has. Once, right before its end. */
-void attempt_explain_loss(struct session *session);
-
 /* A small request to the server that has the session, repeated when the connection breaks: all of them may
  * be. Sets session->lost when the server is gone or does not know the session any more. */
 enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
@@ -48,5 +44,32 @@ bool attempt_finds_data(struct session *session);
 /* A server has ended the session before anything was computed, as it may not fetch a datum that the call
  * takes: another one may. False: then it fails. */
 bool attempt_was_shut_out(struct session *session);
+
+#define MOST_TRIES 4   /* of one request, when connections break */
+#define GRACE_MS   300 /* for an answer, behind the deadline that the server knows too */
+
+/* Whether to go on asking a server that has the session and did not answer in time: no other may have it, and
+ * it may be stopped. */
+bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status);
+
+/* Whether agents know another server that would take the session. Nothing is placed. May block. */
+bool attempt_knows_other(struct session *session);
+
+/* Before the attempt of that number: 0, 20, 80, 320, then 1280 ms each. A server that is being restarted, a
+ * router that hiccups. */
+void attempt_pause(const struct session *session, unsigned attempt);
+
+/* The connection may be to blame, and the request have arrived or not. */
+bool attempt_is_uncertain(enum esp_status status);
+
+/* Cuts what is too long. (printf would be a visible part of a small call.) */
+void attempt_copy_text(char *to, size_t size, const char *from);
+
+/* The server that has it, or NULL. `server` may be session->server. */
+void attempt_set_server(struct session *session, struct link *link, const char *server);
+
+/* For those who look at its way afterwards: why the session is to begin again (`server`, and what of it), and
+ * that in a message about the next one. False without memory. */
+void attempt_note_again(struct session *session, const char *server, const char *why);
 
 #endif

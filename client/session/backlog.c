@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/backlog.h"
-#include "client/session/attempt_parts.h"
+#include "client/session/attempt.h"
 #include "client/session/excluded.h"
 #include "client/session/link.h"
 #include "util/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/bulk.h"
-#include "client/session/attempt_parts.h"
+#include "client/session/attempt.h"
 #include "client/data/lend.h"
 #include "client/session/given_up.h"
 #include "client/session/link.h"

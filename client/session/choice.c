@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/choice.h"
-#include "client/session/attempt_parts.h"
+#include "client/session/attempt.h"
 
 #include <stdlib.h>
 

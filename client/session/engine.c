@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/session/last_session.h"
 #include "client/session/engine.h"
 #include "client/session/ahead.h"
 #include "client/session/backlog.h"
@@ -15,6 +14,29 @@
 #include <string.h>
 #include <time.h>
 #include <utlist.h>
+
+struct patience patience_begin(int64_t gone_ms, int64_t silent_ms, int64_t now_ns)
+{
+    return (struct patience){.gone_ns = gone_ms * NS_PER_MS,
+                             .silent_ns = (silent_ms > gone_ms ? silent_ms : gone_ms) * NS_PER_MS,
+                             .begun_ns = now_ns,
+                             .silence_ns = now_ns};
+}
+
+bool patience_lasts(struct patience *patience, bool silent, int64_t now_ns)
+{
+    if (silent) {
+        patience->silence_ns = now_ns;
+        return now_ns - patience->begun_ns < patience->silent_ns;
+    }
+    return now_ns - patience->silence_ns < patience->gone_ns;
+}
+
+void patience_tell(const char *whom, int64_t since_ns, int64_t now_ns, struct esp_error *error)
+{
+    if (now_ns - since_ns >= NS_PER_S)
+        error_prefix(error, "waited %.3g s for %s", (double)(now_ns - since_ns) / NS_PER_S, whom);
+}
 
 #define RUNNERS         16
 #define FOLLOWERS       64 /* followed sessions whose output comes at once; that of others waits for them */
@@ -361,4 +383,36 @@ bool engine_open(struct engine *engine, const struct link *link, struct open_ses
     }
     pthread_mutex_unlock(&engine->marks_lock);
     return old;
+}
+
+static _Thread_local int64_t until_ns = CLOCK_NEVER;
+
+int64_t deadline_begin(int64_t new_ns)
+{
+    const int64_t before_ns = until_ns;
+    if (new_ns < until_ns)
+        until_ns = new_ns;
+    return before_ns;
+}
+
+void deadline_end(int64_t before_ns)
+{
+    until_ns = before_ns;
+}
+
+int64_t deadline_left_ms(const struct clock *clock, int64_t ms)
+{
+    if (until_ns == CLOCK_NEVER)
+        return ms;
+    const int64_t left_ns = until_ns - clock_now_ns(clock), left_ms = left_ns / NS_PER_MS;
+    return left_ms < ms ? (left_ms > 0 ? left_ms : 0) : ms;
+}
+
+enum esp_status deadline_call(struct transport *transport, const char *address, const struct message *request,
+                              int64_t ms, struct message *reply, struct esp_error *error)
+{
+    const int64_t left_ms = deadline_left_ms(transport_clock(transport), ms);
+    if (left_ms == 0 && ms > 0)
+        return error_set(error, ESP_TIMEOUT, "the time was over before %s was asked", address);
+    return transport_call(transport, address, request, left_ms, reply, error);
 }

@@ -10,17 +10,44 @@
 #ifndef CLIENT_ENGINE_H
 #define CLIENT_ENGINE_H
 
-#include "client/session/function.h"
 #include "client/arguments/invocation.h"
+#include "client/session/function.h"
 #include "client/session/link_memory.h"
-#include "client/session/patience.h"
-#include "util/thread_pool.h"
 #include "client/session/route.h"
 #include "core/forecast/window.h"
 #include "core/message/open_sessions.h"
 #include "core/transport.h"
+#include "util/error.h"
+#include "util/thread_pool.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How long those who could help are waited for while they do not. Who refuses connections is gone, and comes
+ * back soon or not at all. Who takes them and says nothing is stopped, frozen or overloaded: it goes on where
+ * it was, with all that it has, so it is waited for longer. Pure data; time is passed in. */
+
+/* What is started again is gone for less than this, mostly; what never was there at all is to be told soon.
+ */
+#define PATIENCE_GONE_NS 1000000000
+
+struct patience {
+    int64_t gone_ns, silent_ns; /* how long it lasts with the one and with the other */
+    int64_t begun_ns;           /* 0: nobody is waited for */
+    int64_t silence_ns;         /* when somebody was silent last; at first when it began */
+};
+
+/* With who is silent it lasts at least as long as with who is gone. */
+struct patience patience_begin(int64_t gone_ms, int64_t silent_ms, int64_t now_ns);
+
+/* Whether to try again, after a try in which somebody that could have helped was `silent`, or all were gone.
+ * Who falls silent and then dies is waited for as one that has just gone. */
+bool patience_lasts(struct patience *patience, bool silent, int64_t now_ns);
+
+/* Puts before the error's text for whom the caller has waited since `since_ns`, and how long, if that was a
+ * second or more. */
+void patience_tell(const char *whom, int64_t since_ns, int64_t now_ns, struct esp_error *error);
 
 struct engine_options {
     struct transport *transport;    /* outlives the engine */
@@ -159,5 +186,21 @@ uint64_t engine_oldest(struct engine *engine, const struct link *link);
 /* Which sessions a server must still know beside the oldest, for EXTENSION_OPEN. False when the oldest one is
  * so young that nothing is gained. *open is empty before, and the caller clears it. */
 bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open);
+
+/* When what a thread does has to be over. To find out what is to be called, agents, redirectors and servers
+ * are asked for one thing after the other, from many places: none of them is waited for beyond that time. One
+ * per thread, on the engine's clock; sessions have their own. */
+
+struct clock;
+
+/* From now on, unless it is earlier already; CLOCK_NEVER changes nothing. Returns what deadline_end() takes.
+ */
+int64_t deadline_begin(int64_t until_ns);
+void deadline_end(int64_t before_ns);
+/* `ms`, or what is left when that is less; 0: it is over. */
+int64_t deadline_left_ms(const struct clock *clock, int64_t ms);
+/* transport_call() within that; ESP_TIMEOUT without a word to anybody when it is over. */
+enum esp_status deadline_call(struct transport *transport, const char *address, const struct message *request,
+                              int64_t ms, struct message *reply, struct esp_error *error);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/function.h"
-#include "client/session/deadline.h"
 #include "client/session/engine.h"
 #include "core/hierarchy/catalog.h"
 #include "util/clock.h"

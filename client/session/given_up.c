@@ -2,7 +2,7 @@
 #include "client/session/given_up.h"
 #include "client/arguments/invocation_data.h"
 #include "client/jobs/job.h"
-#include "client/session/attempt_parts.h"
+#include "client/session/attempt.h"
 #include "client/session/link.h"
 #include "util/clock.h"
 

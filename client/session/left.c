@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/left.h"
 
-#include "client/session/package.h"
+#include "client/session/session.h"
 #include "core/data/datum_section.h"
 
 #include <stdio.h>

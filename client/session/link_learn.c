@@ -1,16 +1,15 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What a client learns of its links to servers from its own transfers, and tells with its requests: the links
- * of the agents are others.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/access.h"
 #include "client/session/link.h"
 #include "client/session/link_rates.h"
 #include "client/session/link_sound.h"
+#include "client/session/route.h"
+#include "client/session/sounding.h"
 #include "core/choice/aggregate.h"
 #include "core/choice/estimate.h"
-#include "core/forecast/told_links.h"
 #include "core/forecast/path.h"
+#include "core/forecast/told_links.h"
+#include "core/message/chunk.h"
 #include "util/clock.h"
 
 #include <math.h>
@@ -18,14 +17,162 @@
 #include <string.h>
 #include <time.h>
 
+/* ---- calls ---- */
+
+/* They tell of each other's sizes that differ so many times. */
+#define NEAR 2
+
+/* The most bytes of a call that told a rate, or only the least; 0: none did. */
+static double longest_call(const struct link *link, bool is_least)
+{
+    double most = 0;
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++)
+        if (link->called[i].is_least == is_least)
+            most = fmax(most, (double)link->called[i].bytes);
+    return most;
+}
+
+/* The quickest of those with so many bytes or more: whatever else happened made calls longer, and where a
+ * rate depends on size, shorter ones are no slower. 0: there was none. */
+static double quickest_call(const struct link *link, bool is_least, double bytes)
+{
+    double most_bps = 0;
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++)
+        if (link->called[i].is_least == is_least && (double)link->called[i].bytes >= bytes)
+            most_bps = fmax(most_bps, link->called[i].bps);
+    return most_bps;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct size_point *x = a, *y = b;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* At that size, by calls that told a rate; 0: none did. */
+static double rate_between_calls(const struct link *link, double bytes)
+{
+    struct size_point points[LINK_RATES];
+    size_t n = 0;
+    for (unsigned i = 0; i < LINK_RATES && i < link->n_called; i++) {
+        const double size = (double)link->called[i].bytes;
+        if (!link->called[i].is_least)
+            points[n++] = (struct size_point){size, size / quickest_call(link, false, size / NEAR)};
+    }
+    qsort(points, n, sizeof *points, by_bytes);
+    return size_points_rate(points, n, bytes);
+}
+
+static struct called_rate rate_of_calls(const struct link *link, double bytes)
+{
+    const double told = longest_call(link, false), least = longest_call(link, true),
+                 longest = told > 0 ? told : least, size = bytes > 0 ? bytes : longest;
+    const double rate_bps = rate_between_calls(link, size),
+                 least_bps = quickest_call(link, true, fmin(size, least) / NEAR);
+    return (struct called_rate){fmax(rate_bps, least_bps), (uint64_t)longest,
+                                least_bps > rate_bps || size > CALLS_REACH * told};
+}
+
+/* ---- transfers ---- */
+
+struct weighed {
+    double rate_bps, weight;
+};
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct weighed *x = a, *y = b;
+    return (x->rate_bps > y->rate_bps) - (x->rate_bps < y->rate_bps);
+}
+
+/* Its place among those, of which there is one, ascending. */
+static unsigned median_of(const struct weighed *rates, unsigned n)
+{
+    double left = 0;
+    for (unsigned i = 0; i < n; i++)
+        left += rates[i].weight / 2;
+    for (unsigned i = 0; i < n; i++)
+        if ((left -= rates[i].weight) < 0)
+            return i;
+    return n - 1;
+}
+
+/* Where two others or more were clearly quicker, what is held up weighs no more than one of them: nothing
+ * makes a transfer quicker than its link. */
+static void outvote(struct weighed *rates, unsigned n, unsigned slow)
+{
+    double most = 0;
+    unsigned quicker = 0;
+    for (unsigned i = slow + 1; i < n; i++)
+        if (rates[i].rate_bps > RATE_MORE * rates[slow].rate_bps) {
+            most = fmax(most, rates[i].weight);
+            quicker++;
+        }
+    if (quicker >= 2)
+        rates[slow].weight = fmin(rates[slow].weight, most);
+}
+
+/* The median of the last transfers in that direction: one that shared the link with others does not count for
+ * more. Long ones tell better than short ones, but the longest is not to decide alone. 0: there was none. */
+static double rate_of_transfers(const struct link *link, bool there)
+{
+    struct weighed rates[LINK_RATES];
+    const unsigned n = link->n_rates[there] < LINK_RATES ? link->n_rates[there] : LINK_RATES;
+    if (n == 0)
+        return 0;
+    for (unsigned i = 0; i < n; i++)
+        rates[i] = (struct weighed){link->rates[there][i], sqrt((double)link->rate_bytes[there][i])};
+    qsort(rates, n, sizeof *rates, by_rate);
+    outvote(rates, n, median_of(rates, n));
+    return rates[median_of(rates, n)].rate_bps;
+}
+
+/* What is slower is held up by a link, which has one rate for all sizes. */
+static bool rate_depends_on_size(double rate_bps)
+{
+    return rate_bps >= CHUNK_LINK_BYTES_PER_S;
+}
+
+/* That rate, or the one of such sizes, where it depends on them. */
+static double rate_at_size(double rate_bps, const struct size_rates *sizes, uint64_t bytes)
+{
+    const double size_bps = rate_depends_on_size(rate_bps) ? size_rates_at(sizes, (double)bytes) : 0;
+    return size_bps > 0 ? size_bps : rate_bps;
+}
+
+/* Sizes that nothing went in that direction of are those of the other one. */
+static const struct size_rates *sizes_of(const struct size_rates sizes[2], bool there)
+{
+    struct size_rate rate;
+    for (unsigned i = 0; i < SIZE_CLASSES; i++)
+        if (size_rates_class(&sizes[there], i, &rate))
+            return &sizes[there];
+    return &sizes[!there];
+}
+
+/* Gives the path the rates for so many bytes, where these depend on that. */
+static void rates_fit(struct path *path, const struct size_rates sizes[2], const struct request_bytes *bytes)
+{
+    const double there_bps = path->bandwidth_bps, back_bps = path_turned(*path).bandwidth_bps;
+    path->bandwidth_bps = rate_at_size(there_bps, sizes_of(sizes, true), bytes->in);
+    if (rate_depends_on_size(back_bps))
+        path->back_bps = rate_at_size(back_bps, sizes_of(sizes, false), bytes->out);
+}
+
+/* What a client learns of its links to servers from its own transfers, and tells with its requests: the links
+ * of the agents are others. */
+
 /* What is shorter tells of schedulers and round trips. */
 #define TELLING_BYTES (256 << 10)
+
 /* Shorter ones, and calls with their arguments in them, tell something for as long as nothing else does. */
 #define CALLED_BYTES (32 << 10)
+
 /* Links are told with requests that take so long on their way over one that is known, or that agents see, or
  * where the agent is not near: what is shorter is chosen by what servers compute, not by what else a machine
  * did while a link was learned. */
 #define LONG_S 0.005
+
 /* Forecasts over links that were measured are off by so much (doc/forecast.md, the bench "links"). */
 #define KNOWN_DOUBT 0.1
 
@@ -44,6 +191,7 @@ static void note_slow(struct link *link, double rate_bps)
 
 /* A window that is as good as open. */
 #define OPEN 1e15
+
 /* The rate that a transfer tells does not depend more than that on the window that its connection is taken to
  * have had. */
 #define ALIKE 0.9
@@ -607,4 +755,207 @@ void links_remember(struct engine *engine)
         link_memory_save(&memory, path);
     link_memory_clear(&memory);
     link_memory_clear(&engine->memory);
+}
+
+/* The second ballast, where the first one is through sooner than this: it tells little of a quick link. */
+#define LIGHT_BYTES     (64 << 10)
+#define HEAVY_BYTES     (1 << 20)
+#define SOUNDING_LONG_S 0.05
+
+/* Greetings of each size; but for the second one, none when they have taken so long together. */
+#define TRIES   3
+#define TRIES_S 0.4
+
+/* Greetings to one node, over one connection. */
+struct soundings {
+    sounding_greeting *greet;
+    void *arg;
+    double most_s, spent_s;
+    double window; /* that the connection has grown to by those before */
+};
+
+/* The quickest of some with the same ballast. */
+struct quickest {
+    uint32_t bytes;
+    double took_s, window; /* when it began */
+};
+
+/* What else happens on the way makes it longer, and nothing shorter. */
+static bool quickest_of_some(struct soundings *soundings, struct quickest *quickest)
+{
+    const double begun_s = soundings->spent_s;
+    double took_s;
+    for (int i = 0; i < TRIES; i++) {
+        if (i > 0 && ((i > 1 && soundings->spent_s - begun_s > TRIES_S) ||
+                      soundings->spent_s + quickest->took_s > soundings->most_s))
+            break;
+        if (!soundings->greet(soundings->arg, quickest->bytes, &took_s))
+            return i > 0;
+        soundings->spent_s += took_s;
+        if (i == 0 || took_s < quickest->took_s)
+            quickest->took_s = took_s, quickest->window = soundings->window;
+        soundings->window = path_window(soundings->window, quickest->bytes);
+    }
+    return true;
+}
+
+/* The answer is small: what the ballast took beyond a greeting without, it took on its way there. Where that
+ * is no more than slow start explains, of a connection that had grown so far, the rate is hidden: *inverse 0.
+ */
+static bool measure(struct soundings *soundings, uint32_t most_bytes, double *trip_s,
+                    struct quickest *ballast, double *inverse)
+{
+    struct quickest light = {.bytes = 0};
+    double connect_s;
+    if (!soundings->greet(soundings->arg, 0, &connect_s) || !quickest_of_some(soundings, &light))
+        return false;
+    *trip_s = light.took_s;
+    for (ballast->bytes = LIGHT_BYTES;; ballast->bytes = HEAVY_BYTES) {
+        if (!quickest_of_some(soundings, ballast))
+            return false;
+        const struct path_exchange exchange = {ballast->bytes, ballast->window, 0, 0};
+        *inverse = path_exchange_inverse(*trip_s / 2, exchange, ballast->took_s);
+        if (ballast->bytes == most_bytes || (ballast->took_s >= SOUNDING_LONG_S && *inverse > 0) ||
+            soundings->spent_s >= soundings->most_s)
+            return ballast->took_s > 0;
+    }
+}
+
+/* Where the rate is hidden, what passed in the time is the least that it is. */
+bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps)
+{
+    struct soundings soundings = {.greet = greet, .arg = arg, .most_s = most_s};
+    struct quickest ballast = {0};
+    double inverse;
+    *rate_bps = 0;
+    if (!measure(&soundings, HEAVY_BYTES, trip_s, &ballast, &inverse))
+        return false;
+    *rate_bps = inverse > 0 ? 1 / inverse : ballast.bytes / ballast.took_s;
+    return true;
+}
+
+bool sounding_glance(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps)
+{
+    struct soundings soundings = {.greet = greet, .arg = arg, .most_s = most_s};
+    struct quickest ballast = {0};
+    double inverse;
+    *rate_bps = 0;
+    if (!measure(&soundings, LIGHT_BYTES, trip_s, &ballast, &inverse))
+        return false;
+    *rate_bps = inverse > 0 ? 1 / inverse : 0;
+    return true;
+}
+
+/* Tag of an extension of a greeting that nobody reads. */
+#define EXTENSION_BALLAST 80
+
+static double now_s(const struct engine *engine)
+{
+    return (double)clock_now_ns(engine->clock) / NS_PER_S;
+}
+
+struct greeted {
+    struct engine *engine;
+    const char *address;
+    double until_s;
+};
+
+/* With bytes that nobody has a use for (and no line can compress). */
+static bool greet_with(void *arg, uint32_t bytes, double *seconds)
+{
+    const struct greeted *greeted = arg;
+    struct engine *engine = greeted->engine;
+    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
+    uint8_t *noise = bytes ? malloc(bytes) : NULL;
+    uint64_t state = bytes;
+    if (bytes && !noise)
+        return false;
+    for (uint32_t i = 0; i < bytes; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        noise[i] = (uint8_t)(state >> 56);
+    }
+    struct extension ballast = {EXTENSION_BALLAST, noise, bytes};
+    request.greet.extensions = (struct extensions){&ballast, bytes > 0};
+    const double begun_s = now_s(engine);
+    const int64_t timeout_ms = (int64_t)(1e3 * fmax(greeted->until_s - begun_s, 0)) + 1;
+    const bool answered =
+        transport_call(engine->transport, greeted->address, &request, timeout_ms, &reply, NULL) == ESP_OK;
+    *seconds = now_s(engine) - begun_s;
+    message_clear(&reply);
+    free(noise);
+    return answered;
+}
+
+static void sound(struct link *link, double until_s)
+{
+    struct greeted greeted = {link->engine, link->address, until_s};
+    double trip_s, rate_bps;
+    if (!sounding_measure(greet_with, &greeted, until_s - now_s(link->engine), &trip_s, &rate_bps))
+        return;
+    link_heard(link);
+    link_sounded(link, trip_s, rate_bps);
+}
+
+bool link_glance(struct engine *engine, const char *address, double most_s, double *trip_s, double *rate_bps)
+{
+    struct greeted greeted = {engine, address, now_s(engine) + LINK_SOUND_MOST_S}; /* the one under way */
+    return sounding_glance(greet_with, &greeted, most_s, trip_s, rate_bps);
+}
+
+bool link_is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0 ||
+           strncmp(address, "localhost", 9) == 0;
+}
+
+/* Whether it is time to look again; one thread at a time finds it so. */
+static bool is_due(struct engine *engine)
+{
+    int_least64_t last = atomic_load(&engine->sounded_ns);
+    const int64_t now_ns = clock_now_ns(engine->clock);
+    return (last == 0 || now_ns - last > LINK_SOUND_AGAIN_S * NS_PER_S) &&
+           atomic_compare_exchange_strong(&engine->sounded_ns, &last, now_ns);
+}
+
+/* Then a glance at the way to the agent would take longer than what it may tell. */
+static bool is_near(struct engine *engine)
+{
+    char address[CAP_ADDRESS + 1];
+    return route_first(engine->route, address) && link_is_loopback(address);
+}
+
+static void sound_candidates(struct engine *engine, const struct submit_reply *reply)
+{
+    const double until_s = now_s(engine) + LINK_SOUND_MOST_S;
+    unsigned sounded = 0;
+    for (uint32_t i = 0; i < reply->n_candidates && sounded < LINK_SOUND_MOST; i++) {
+        const char *address = reply->candidates[i].address;
+        if (link_is_loopback(address) || links_know(engine, address))
+            continue;
+        struct link *link = now_s(engine) < until_s ? link_find(engine, address) : NULL;
+        if (!link || atomic_load(&engine->closing))
+            return;
+        sound(link, until_s);
+        sounded++;
+    }
+}
+
+void links_sound(struct engine *engine, const struct message *submit)
+{
+    const struct request *request = &submit->submit.request;
+    const struct request_bytes bytes = request_client_bytes(request);
+    struct extension forecast = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
+    struct message asked = *submit, reply = {0};
+    struct esp_error error;
+    const bool great = bytes.in + bytes.out >= LINK_GREAT_BYTES;
+    if (!engine->sounds || bytes.in + bytes.out < LINK_MANY_BYTES || *request->server)
+        return;
+    if (great || !is_near(engine) || extension_find(&request->extensions, EXTENSION_FORECAST))
+        access_sound(engine);
+    if (!great || !is_due(engine))
+        return;
+    asked.submit.request.extensions = (struct extensions){&forecast, 1};
+    if (route_ask(engine->route, &asked, engine->call_timeout_ms, &reply, &error) == ESP_OK)
+        sound_candidates(engine, &reply.submit_reply);
+    message_clear(&reply);
 }

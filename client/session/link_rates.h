@@ -22,17 +22,5 @@ struct called_rate {
     uint64_t bytes; /* of the longest one that told it */
     bool is_least;  /* it may be more */
 };
-struct called_rate rate_of_calls(const struct link *link, double bytes);
-
-/* The median of the last transfers in that direction: one that shared the link with others does not count for
- * more. Long ones tell better than short ones, but the longest is not to decide alone. 0: there was none. */
-double rate_of_transfers(const struct link *link, bool there);
-
-/* What is slower is held up by a link, which has one rate for all sizes. */
-bool rate_depends_on_size(double rate_bps);
-/* That rate, or the one of such sizes, where it depends on them. */
-double rate_at_size(double rate_bps, const struct size_rates *sizes, uint64_t bytes);
-/* Gives the path the rates for so many bytes, where these depend on that. */
-void rates_fit(struct path *path, const struct size_rates sizes[2], const struct request_bytes *bytes);
 
 #endif

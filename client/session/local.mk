@@ -8,17 +8,12 @@ client_libclient_a_SOURCES += \
 	client/session/ahead.h \
 	client/session/attempt.c \
 	client/session/attempt.h \
-	client/session/attempt_choose.c \
-	client/session/attempt_parts.h \
-	client/session/attempt_recover.c \
 	client/session/backlog.c \
 	client/session/backlog.h \
 	client/session/bulk.c \
 	client/session/bulk.h \
 	client/session/choice.c \
 	client/session/choice.h \
-	client/session/deadline.c \
-	client/session/deadline.h \
 	client/session/engine.c \
 	client/session/engine.h \
 	client/session/excluded.c \
@@ -36,45 +31,22 @@ client_libclient_a_SOURCES += \
 	client/session/keepers.h \
 	client/session/left.c \
 	client/session/left.h \
-	client/session/last_session.c \
-	client/session/last_session.h \
+	client/session/session.c \
 	client/session/link.c \
 	client/session/link.h \
-	client/session/link_awake.c \
 	client/session/link_learn.c \
 	client/session/link_memory.c \
 	client/session/link_memory.h \
-	client/session/link_rates.c \
 	client/session/link_rates.h \
-	client/session/link_sound.c \
 	client/session/link_sound.h \
-	client/session/outcome.c \
-	client/session/outcome.h \
-	client/session/package.c \
-	client/session/package.h \
 	client/session/past.c \
 	client/session/past.h \
-	client/session/patience.c \
-	client/session/patience.h \
 	client/session/resolve.c \
 	client/session/route.c \
-	client/session/route_all.c \
-	client/session/route_ask.c \
-	client/session/route_data.c \
-	client/session/route_idle.c \
 	client/session/route.h \
-	client/session/route_internal.h \
-	client/session/route_locate.c \
-	client/session/route_nearest.c \
-	client/session/session.c \
 	client/session/session.h \
-	client/session/sounding.c \
 	client/session/sounding.h \
-	client/session/start.c \
-	client/session/start.h \
 	client/session/table.c \
 	client/session/table.h \
-	client/session/table_parts.h \
-	client/session/table_wait.c \
 	client/session/wishes.c \
 	client/session/wishes.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/past.h"
-#include "client/session/package.h"
+#include "client/session/session.h"
 #include "util/clock.h"
 
 #include <stdio.h>

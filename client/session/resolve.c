@@ -2,7 +2,6 @@
  *
  * Servers that are named by the program: where they are, and whether they are servers.
  */
-#include "client/session/deadline.h"
 #include "client/session/engine.h"
 #include "core/choice/terms.h"
 #include "core/hierarchy/namesakes.h"

@@ -7,6 +7,10 @@
 #define CLIENT_ROUTE_H
 
 #include "core/transport.h"
+#include "util/thread_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 struct route;
 
@@ -102,5 +106,88 @@ bool route_has_masters(struct route *route);
 
 /* The redirectors' addresses; *n may be 0. */
 const char *const *route_redirectors(const struct route *route, size_t *n);
+
+#define MOST_MASTERS 32  /* kept of a redirector's answer */
+#define MISSING_TEXT 400 /* about those that it has lost */
+
+#define ROUTE_AWAKE_MS 1500 /* who is awake has answered a greeting by then, if it is not very busy */
+
+/* What a master agent said of the last request for servers of which it was free to choose one. */
+struct told {
+    int64_t at_ns; /* 0: nothing */
+    uint64_t digest;
+    double queue_s, rest_s; /* of its first candidate: until it could start, and from then on */
+    bool is_down;           /* it did not answer, or could not help */
+};
+
+/* The master agent that is asked first for requests that take the same data. */
+struct data_choice {
+    uint64_t key; /* of the problem, its data and the servers that are excluded */
+    int64_t at_ns;
+    double end_s;                  /* what that master has forecast */
+    char address[CAP_ADDRESS + 1]; /* "": this place is free */
+};
+
+#define MOST_DATA_CHOICES 32
+
+struct route {
+    struct transport *transport;
+    struct arena arena; /* of the configured addresses */
+    const char **redirectors;
+    size_t n_redirectors;
+    atomic_size_t redirector; /* the one that is asked first: it answered last */
+    const char **agents;
+    size_t n_agents;
+    int64_t greeting_timeout_ms;
+    atomic_bool heard; /* somebody has answered */
+    void (*asker)(void *arg, struct session_id *first);
+    void *arg;
+
+    pthread_mutex_t lock; /* of what follows */
+    char masters[MOST_MASTERS][CAP_ADDRESS + 1];
+    bool deserted;              /* the redirector knew of none */
+    char missing[MISSING_TEXT]; /* masters that the redirector has lost, for people; "": none */
+    struct extension lost;      /* what they solved: EXTENSION_LOST_PROBLEMS, the value malloc'ed; NULL: it
+                                 * cannot be told */
+    bool is_learning;           /* the redirector was just started, and may not know all masters */
+    bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
+    size_t n_masters, current;
+    double way_s[MOST_MASTERS]; /* to each, as it was measured; 0: it was not */
+    struct told told[MOST_MASTERS];
+    struct data_choice data_choices[MOST_DATA_CHOICES];
+    uint64_t generation; /* how often the masters were learned */
+
+    /* Written with the lock: the shortest answer of the current master, in ns; 0: none yet. */
+    atomic_int_least64_t trip_ns;
+};
+
+/* Those that are known, the one that is asked first at the front. */
+struct masters {
+    char addresses[MOST_MASTERS][CAP_ADDRESS + 1];
+    size_t n;
+    uint64_t generation;
+};
+
+/* One of several questions that are asked at the same time. */
+struct route_question {
+    const char *address; /* of the master agent */
+    const struct message *request;
+    int64_t until_ns;
+    struct message reply; /* if `status` is ESP_OK; to be cleared */
+    enum esp_status status;
+    struct esp_error why;
+
+    struct route *route;
+    bool hurry; /* others are asked too: a silent master is not waited for until the end */
+    struct thread_job job;
+};
+
+/* Learns the masters, if that has not been done. */
+enum esp_status route_know(struct route *route, struct esp_error *error);
+
+/* As route_locate(). *silent: a redirector takes connections and says nothing. `sure`: one that does not know
+ * all masters yet is not enough while there is another to ask. */
+enum esp_status route_locate_heeding(struct route *route, bool sure, bool *silent, struct message *reply,
+                                     struct esp_error *error);
 
 #endif

@@ -2,23 +2,32 @@
  *
  * A session's life: made, driven from phase to phase, ended.
  */
+#include "client/session/session.h"
+#include "client/library.h"
+#include "client/abstract/abstract.h"
 #include "client/arguments/invocation_data.h"
 #include "client/arguments/invocation_hold.h"
-#include "client/session/session.h"
+#include "client/data/lend.h"
+#include "client/jobs/job.h"
 #include "client/session/ahead.h"
 #include "client/session/attempt.h"
 #include "client/session/backlog.h"
 #include "client/session/bulk.h"
 #include "client/session/given_up.h"
-#include "client/jobs/job_end.h"
-#include "client/data/lend.h"
 #include "client/session/link.h"
+#include "client/state_folder.h"
 #include "core/choice/terms.h"
+#include "core/problem/problem_callback.h"
 #include "util/clock.h"
 
+#include <limits.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static void session_run(void *arg);
 
 #define NO_LIMIT_MS    INT64_C(2592000000) /* 30 days: as long as anything here lasts */
 #define GIVEN_UP_MS    1000                /* how long to tell one that a state is not wanted */
@@ -370,7 +379,8 @@ static bool hand_to_follower(struct session *session)
     return false;
 }
 
-void session_run(void *arg)
+/* The pool's job for an asynchronous session. */
+static void session_run(void *arg)
 {
     struct session *session = arg;
     enum session_step step = STEP_ENDED;
@@ -419,4 +429,238 @@ void session_cancel(struct session *session)
     transport_call(engine->transport, link->address, &request, CANCEL_MS, &reply, NULL);
     message_clear(&reply);
     link_release(link, id.sequence);
+}
+
+static double deadline_s(struct handle *handle, const struct esp_call_options *options)
+{
+    return options && options->deadline_s > 0 ? options->deadline_s : atomic_load(&handle->deadline_s);
+}
+
+int64_t start_until_ns(const struct library *library, struct handle *handle,
+                       const struct esp_call_options *options)
+{
+    return session_until_ns(library->engine, deadline_s(handle, options));
+}
+
+static enum esp_status create(struct library *library, struct handle *handle, struct invocation *invocation,
+                              const struct esp_call_options *options, struct session **session,
+                              struct esp_error *error)
+{
+    const struct target target = {handle->server, handle->address, false, options};
+    bool asks = problem_has_callbacks(invocation->function->problem);
+    enum esp_status status =
+        session_begin(library->engine, invocation, &target, deadline_s(handle, options), session, error);
+    if (status != ESP_OK)
+        return status;
+    if (options) {
+        (*session)->following.sent = options->sent;
+        (*session)->following.arg = options->arg;
+    }
+    if (options && options->follow) {
+        (*session)->follow = true;
+        (*session)->following.output = options->output;
+        (*session)->following.progress = options->progress;
+        (*session)->following.arg = options->arg;
+    }
+    if (asks)
+        (*session)->follow = true; /* whatever the caller wants to see of it */
+    return ESP_OK;
+}
+
+/* What cancels the whole finds its step here. */
+static void set_step(struct session *whole, struct session *step)
+{
+    pthread_mutex_lock(&whole->engine->marks_lock);
+    whole->step = step;
+    pthread_mutex_unlock(&whole->engine->marks_lock);
+}
+
+static void add_times(struct session *whole, const struct session *step)
+{
+    whole->sent_ns += step->sent_ns;
+    whole->submitted_ns = whole->submitted_ns ? whole->submitted_ns : step->submitted_ns;
+    whole->timings.wait_s += step->timings.wait_s;
+    whole->timings.transfer_s += step->timings.transfer_s;
+    whole->timings.queue_s += step->timings.queue_s;
+    whole->fetch_s += step->fetch_s;
+    whole->timings.compute_s += step->timings.compute_s;
+    whole->forecast_s += step->forecast_s;
+    whole->forecast_compute_s += step->forecast_compute_s;
+}
+
+enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,
+                               const struct esp_call_options *options, struct session *whole,
+                               struct session **session, struct esp_error *error)
+{
+    *session = NULL;
+    enum esp_status status = create(library, handle, invocation, options, session, error);
+    if (status != ESP_OK)
+        return status;
+    (*session)->whole = whole;
+    if (whole)
+        set_step(whole, *session);
+    status = session_call(*session);
+    if (whole) {
+        set_step(whole, NULL);
+        add_times(whole, *session);
+    }
+    if (status != ESP_OK)
+        *error = (*session)->error;
+    return status;
+}
+
+enum esp_status start_asynchronous(struct library *library, struct handle *handle,
+                                   grpc_function_handle_t *given, struct invocation *invocation,
+                                   const struct esp_call_options *options, grpc_sessionid_t *id,
+                                   struct esp_error *error)
+{
+    struct session *session;
+    bool is_abstract = handle->function->problem->abstract != NULL;
+    enum esp_status status = create(library, handle, invocation, options, &session, error);
+    if (status == ESP_OK && is_abstract &&
+        (status = abstract_plan(session, handle, options, error)) != ESP_OK)
+        session_discard(session);
+    if (status == ESP_OK)
+        status = table_start(library->table, session, given, id, error);
+    return status;
+}
+
+grpc_error_t outcome_code(enum esp_status status)
+{
+    switch (status) {
+    case ESP_OK:
+        return GRPC_NO_ERROR;
+    case ESP_PENDING:
+        return GRPC_NOT_COMPLETED;
+    case ESP_UNKNOWN_PROBLEM:
+        return GRPC_FUNCTION_NOT_FOUND;
+    case ESP_NO_SERVER:
+    case ESP_UNREACHABLE:
+        return GRPC_SERVER_NOT_FOUND;
+    case ESP_MAYBE:
+    case ESP_PROTOCOL:
+        return GRPC_COMMUNICATION_FAILED;
+    case ESP_REFUSED:
+    case ESP_LIMIT:
+    case ESP_NO_MEMORY:
+    case ESP_VERSION:
+    case ESP_STALE:
+    case ESP_SECURITY:
+        return GRPC_RPC_REFUSED;
+    case ESP_INVALID:
+    case ESP_FAILED:
+    case ESP_CRASHED:
+    case ESP_INACCURATE:
+    case ESP_CANCELLED:
+    case ESP_TIMEOUT:
+    case ESP_NOT_FOUND: /* a file that is an argument */
+    case ESP_SYSTEM:
+        return GRPC_SESSION_FAILED;
+    default:
+        return GRPC_OTHER_ERROR_CODE;
+    }
+}
+
+grpc_error_t outcome_handle_code(enum esp_status status)
+{
+    switch (status) {
+    case ESP_NOT_FOUND:
+    case ESP_TIMEOUT:
+    case ESP_MAYBE:
+        return GRPC_SERVER_NOT_FOUND;
+    case ESP_SYNTAX: /* a description that this library does not understand */
+        return GRPC_COMMUNICATION_FAILED;
+    case ESP_INVALID:
+    case ESP_SYSTEM:
+    case ESP_NO_MEMORY:
+        return GRPC_OTHER_ERROR_CODE;
+    default:
+        return outcome_code(status);
+    }
+}
+
+grpc_error_t outcome_config_code(enum esp_status status)
+{
+    switch (status) {
+    case ESP_OK:
+        return GRPC_NO_ERROR;
+    case ESP_NOT_FOUND:
+        return GRPC_CONFIGFILE_NOT_FOUND;
+    case ESP_CONFIG:
+    case ESP_SYNTAX:
+    case ESP_LIMIT:
+    case ESP_SECURITY: /* certificates that the file names */
+        return GRPC_CONFIGFILE_ERROR;
+    default:
+        return GRPC_OTHER_ERROR_CODE;
+    }
+}
+
+static bool path_of(char *folder, char *path, size_t size, bool make)
+{
+    if (state_folder("last", folder, PATH_MAX, NULL) != ESP_OK ||
+        (make && state_folder_make(folder, NULL) != ESP_OK))
+        return false;
+    return (size_t)snprintf(path, size, "%s/session", folder) < size;
+}
+
+/* Programs that end at the same time each replace the file as a whole. */
+void last_session_keep(const struct session_id *session)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 16], fresh[PATH_MAX + 40], text[SESSION_TEXT];
+    if (!path_of(folder, path, sizeof path, true))
+        return;
+    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
+    FILE *file = fopen(fresh, "we");
+    if (!file)
+        return;
+    const bool written = fprintf(file, "%s\n", session_id_text(session, text)) > 0;
+    if (fclose(file) != 0 || !written || rename(fresh, path) != 0)
+        unlink(fresh);
+}
+
+bool last_session_find(char text[SESSION_TEXT])
+{
+    char folder[PATH_MAX], path[PATH_MAX + 16];
+    FILE *file = path_of(folder, path, sizeof path, false) ? fopen(path, "re") : NULL;
+    const bool found = file && fgets(text, SESSION_TEXT, file);
+    if (file)
+        fclose(file);
+    if (found)
+        text[strcspn(text, "\n")] = '\0';
+    return found && *text;
+}
+
+struct package {
+    struct arena arena;
+    alignas(max_align_t) unsigned char payload[];
+};
+
+void *package_create(size_t bytes)
+{
+    struct package *package = calloc(1, sizeof *package + bytes);
+    return package ? package->payload : NULL;
+}
+
+static struct package *package_of(void *payload)
+{
+    return (struct package *)((unsigned char *)payload - offsetof(struct package, payload));
+}
+
+struct arena *package_arena(void *payload)
+{
+    return &package_of(payload)->arena;
+}
+
+void package_destroy(void *payload)
+{
+    if (!payload)
+        return;
+    arena_clear(package_arena(payload));
+    free(package_of(payload));
+}
+
+const char *package_text(void *payload, const char *text)
+{
+    return text ? arena_strdup(package_arena(payload), text) : NULL;
 }

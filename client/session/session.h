@@ -10,9 +10,15 @@
 #include "client/session/engine.h"
 #include "client/session/left.h"
 #include "client/session/wishes.h"
+#include "core/message/message_basic.h"
 #include "core/message/session_ranks.h"
+#include "espalier.h"
+#include "util/arena.h"
 
+struct handle;
+struct invocation;
 struct job_record;
+struct library;
 
 /* The handle of a call as the engine sees it. */
 struct target {
@@ -197,8 +203,6 @@ void session_tell_given_up(struct session *session);
 /* Goes on with it. STEP_WAIT: the server computes; park it at session->link. STEP_HELD: to backlog_park() or
  * backlog_wait() with it. */
 enum session_step session_advance(struct session *session);
-/* The pool's job for an asynchronous session. */
-void session_run(void *session);
 
 /* Takes what a server said of it. By its runner, or, while it is parked, under the link's lock. */
 void session_absorb(struct session *session, const struct session_report *report);
@@ -219,5 +223,54 @@ void session_end_late(struct session *session);
 
 /* Milliseconds until its deadline, at least 1; about a month when it has none. */
 int64_t session_left_ms(const struct session *session);
+
+/* GridRPC's error codes for Espalier's statuses. */
+
+/* How a session ended (ESP_PENDING: GRPC_NOT_COMPLETED). */
+grpc_error_t outcome_code(enum esp_status status);
+
+/* Why a handle could not be made. */
+grpc_error_t outcome_handle_code(enum esp_status status);
+
+/* Why the library could not be initialized. */
+grpc_error_t outcome_config_code(enum esp_status status);
+
+/* The session that the user's last program began last: in a file of the user's state folder, for whoever
+ * looks at its way without having noted it. It is a hint and never an error. */
+
+/* Without a folder, or room on the disk, it stays the one that it was. */
+void last_session_keep(const struct session_id *session);
+/* Its name as session_id_text() has it; false: none is known. */
+bool last_session_find(char text[SESSION_TEXT]);
+
+/* What goes out to the program in one piece: a struct or an array, and behind it all that it points to. */
+
+/* `bytes` of zeroed memory with an arena of its own, or NULL. */
+void *package_create(size_t bytes);
+struct arena *package_arena(void *payload);
+/* NULL is nothing to do. */
+void package_destroy(void *payload);
+
+/* A copy of the text in the package's arena; NULL without memory, and for NULL. */
+const char *package_text(void *payload, const char *text);
+
+/* From a handle and an invocation to a session, for both interfaces. */
+
+/* When a session of the handle that begins now is over, for invocation_find_data(). `options` may be NULL. */
+int64_t start_until_ns(const struct library *library, struct handle *handle,
+                       const struct esp_call_options *options);
+
+/* Runs the session to its end, as a step of `whole` unless that is NULL; returns how it ended, with the text
+ * in `error`. *session is the caller's, NULL when there was none. Takes the invocation over. `options` may be
+ * NULL. */
+enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,
+                               const struct esp_call_options *options, struct session *whole,
+                               struct session **session, struct esp_error *error);
+
+/* Starts it. `given` is the caller's struct of the handle. */
+enum esp_status start_asynchronous(struct library *library, struct handle *handle,
+                                   grpc_function_handle_t *given, struct invocation *invocation,
+                                   const struct esp_call_options *options, grpc_sessionid_t *id,
+                                   struct esp_error *error);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/forecast/cost_model.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+static double cost_ranks_bound(const struct cost_set *set);
+
 /* Values beyond the measured ones cost this much more error for each doubling of a size. */
 #define ERROR_PER_DOUBLING 0.10
+
 /* Other options than the measured ones: as far off as a forecast by work over speed. */
 #define ERROR_OTHER_OPTIONS 0.25
+
 /* A fit with coefficients of both signs may dip: no lower than this part of the least time measured. */
 #define LEAST_PART 0.25
+
 /* Dense algebra grows with the cube of its sizes. What grows faster tells of caches that give out, which they
  * do once: beyond the measured sizes it does not lead alone. */
 #define MOST_GROWTH 8
+
 /* Of a value, what a term must have of it to lead beyond the measured sizes. */
 #define LEAST_SHARE 0.02
-
-const char *cost_ground_name(enum cost_ground ground)
-{
-    static const char *const names[] = {"not measured", "measured", "extrapolated", "other options",
-                                        "called"};
-    return (size_t)ground < sizeof names / sizeof *names ? names[ground] : "unknown";
-}
 
 static bool scalar_of(const struct cost_call *call, int32_t argument, double *value)
 {
@@ -34,7 +34,8 @@ static bool scalar_of(const struct cost_call *call, int32_t argument, double *va
     return false;
 }
 
-bool cost_values(const struct cost_model *model, const struct cost_call *call, double *x)
+/* The variables of the call, as the model has them. False when the call lacks one of them. */
+static bool cost_values(const struct cost_model *model, const struct cost_call *call, double *x)
 {
     for (uint32_t i = 0; i < model->n_variables; i++) {
         int32_t argument = model->variables[i].argument;
@@ -424,4 +425,151 @@ double cost_correct(struct cost_correction *correction, double seconds, double f
         values[n++] = 1;
     qsort(values, n, sizeof *values, by_value);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static int by_digest(const void *a, const void *b)
+{
+    const struct cost_ranks *x = a, *y = b;
+    return (x->digest > y->digest) - (x->digest < y->digest);
+}
+
+enum esp_status cost_set_ranks(struct cost_set *set, struct cost_ranks *ranks, uint32_t n,
+                               struct esp_error *error)
+{
+    if (n > 1)
+        qsort(ranks, n, sizeof *ranks, by_digest);
+    if (n > set->n_ranks) {
+        struct cost_ranks *copy = arena_alloc(&set->arena, n * sizeof *copy);
+        if (!copy)
+            return error_no_memory(error, "the forecasts for ranks");
+        set->ranks = copy;
+    }
+    if (n)
+        memcpy(set->ranks, ranks, n * sizeof *ranks);
+    set->n_ranks = n;
+    cost_set_bound(set);
+    return ESP_OK;
+}
+
+static double interpolate(const struct cost_ranks *of, double work_flop)
+{
+    uint32_t i = 1;
+    while (i < of->n && of->work_flop[i] < work_flop)
+        i++;
+    if (i == of->n)
+        return (double)of->seconds[i - 1] * work_flop / (double)of->work_flop[i - 1];
+    const double low = log((double)of->work_flop[i - 1]), high = log((double)of->work_flop[i]);
+    const double at = (log(work_flop) - low) / (high - low), from = log((double)of->seconds[i - 1]);
+    return exp(from + at * (log((double)of->seconds[i]) - from));
+}
+
+struct cost_ranks *cost_ranks_find(const struct cost_set *set, uint64_t digest)
+{
+    const struct cost_ranks key = {.digest = digest};
+    return set->n_ranks ? bsearch(&key, set->ranks, set->n_ranks, sizeof key, by_digest) : NULL;
+}
+
+struct process_grid cost_ranks_grid(const struct cost_ranks *ranks, double work_flop)
+{
+    uint32_t i = 0; /* points lie evenly by their logarithms */
+    while (i + 1 < ranks->n &&
+           (double)ranks->work_flop[i] * (double)ranks->work_flop[i + 1] < work_flop * work_flop)
+        i++;
+    return ranks->n > 0 ? ranks->grids[i] : (struct process_grid){0};
+}
+
+double cost_ranks_s(const struct cost_set *set, uint64_t digest, double work_flop)
+{
+    const struct cost_ranks *of = cost_ranks_find(set, digest);
+    if (!of || of->n == 0 || !(work_flop > 0))
+        return HUGE_VAL;
+    if (work_flop <= (double)of->work_flop[0])
+        return (double)of->seconds[0]; /* of less work what it takes to wake ranks is all there is */
+    return interpolate(of, work_flop);
+}
+
+/* The least seconds that a flop takes; HUGE_VAL: none. */
+static double cost_ranks_bound(const struct cost_set *set)
+{
+    double least = HUGE_VAL;
+    for (uint32_t i = 0; i < set->n_ranks; i++)
+        for (uint32_t k = 0; k < set->ranks[i].n; k++)
+            least = fmin(least, (double)set->ranks[i].seconds[k] / (double)set->ranks[i].work_flop[k]);
+    return least;
+}
+
+/* On which grids the ranks of a server compute, as one value of an extension: little-endian, a version in
+ * front; then of each problem its digest, whether no worker computes it, how many points there are, and the
+ * grid of each. */
+
+#define VERSION    1
+#define HEAD_BYTES 10 /* digest, only, n */
+#define GRID_BYTES 8  /* rows, cols, block */
+
+static void put_grid(const struct process_grid *grid, uint8_t *to)
+{
+    const uint16_t rows = htole16((uint16_t)grid->rows), cols = htole16((uint16_t)grid->cols);
+    const uint32_t block = htole32(grid->block);
+    memcpy(to, &rows, sizeof rows);
+    memcpy(to + 2, &cols, sizeof cols);
+    memcpy(to + 4, &block, sizeof block);
+}
+
+static struct process_grid get_grid(const uint8_t *from)
+{
+    uint16_t rows, cols;
+    uint32_t block;
+    memcpy(&rows, from, sizeof rows);
+    memcpy(&cols, from + 2, sizeof cols);
+    memcpy(&block, from + 4, sizeof block);
+    const struct process_grid grid = {le16toh(rows), le16toh(cols), le32toh(block)};
+    return grid.rows > 0 && grid.cols > 0 && grid.block > 0 ? grid : (struct process_grid){0};
+}
+
+static size_t put_ranks(const struct cost_ranks *ranks, uint8_t *to)
+{
+    const uint64_t digest = htole64(ranks->digest);
+    memcpy(to, &digest, sizeof digest);
+    to[8] = ranks->only;
+    to[9] = (uint8_t)ranks->n;
+    for (uint32_t i = 0; i < ranks->n; i++)
+        put_grid(&ranks->grids[i], to + HEAD_BYTES + i * GRID_BYTES);
+    return HEAD_BYTES + ranks->n * GRID_BYTES;
+}
+
+uint8_t *cost_grids_encode(const struct cost_set *set, struct arena *arena, uint32_t *length)
+{
+    size_t bytes = 1;
+    *length = 0;
+    for (uint32_t i = 0; i < set->n_ranks; i++)
+        bytes += HEAD_BYTES + set->ranks[i].n * GRID_BYTES;
+    if (set->n_ranks == 0 || bytes > CAP_COST_BYTES)
+        return NULL;
+    uint8_t *data = arena_alloc(arena, bytes), *to = data;
+    if (!data)
+        return NULL;
+    *to++ = VERSION;
+    for (uint32_t i = 0; i < set->n_ranks; i++)
+        to += put_ranks(&set->ranks[i], to);
+    *length = (uint32_t)bytes;
+    return data;
+}
+
+void cost_grids_decode(const uint8_t *data, uint32_t length, struct cost_set *set)
+{
+    const uint8_t *at = data + 1, *end = data + length;
+    if (length == 0 || data[0] != VERSION)
+        return;
+    while (end - at >= HEAD_BYTES && end - at >= HEAD_BYTES + at[9] * GRID_BYTES) {
+        uint64_t digest;
+        memcpy(&digest, at, sizeof digest);
+        struct cost_ranks *ranks = cost_ranks_find(set, le64toh(digest));
+        const uint8_t *grids = at + HEAD_BYTES, n = at[9];
+        if (ranks && ranks->n == n) {
+            ranks->only = at[8] == 1;
+            for (uint32_t i = 0; i < n; i++)
+                ranks->grids[i] = get_grid(grids + i * GRID_BYTES);
+        }
+        at = grids + n * GRID_BYTES;
+    }
 }

@@ -106,7 +106,6 @@ enum cost_ground {
     COST_OTHER_OPTIONS, /* measured with other values of its options */
     COST_CALLED         /* there is no model: what calls of the problem took there */
 };
-const char *cost_ground_name(enum cost_ground ground); /* "measured" */
 
 struct cost_forecast {
     double seconds, error_s; /* error: expected, absolute */
@@ -114,8 +113,6 @@ struct cost_forecast {
     enum cost_ground ground;
 };
 
-/* The variables of the call, as the model has them. False when the call lacks one of them. */
-bool cost_values(const struct cost_model *model, const struct cost_call *call, double *x);
 /* The first size over the second, by which pieces are told apart; 1 where there is no second one. */
 double cost_shape(const struct cost_model *model, const double *x);
 /* The value of a curve; of a point beyond the measured range, by the leading terms: the value at the nearest
@@ -175,7 +172,7 @@ struct cost_model *cost_set_find(const struct cost_set *set, uint64_t digest, co
 bool cost_set_evaluate(const struct cost_set *set, uint64_t digest, const struct cost_call *call,
                        struct cost_forecast *forecast);
 
-/* ---- servers with ranks (core/forecast/cost_ranks.c) ---- */
+/* ---- servers with ranks (core/forecast/cost_model.c) ---- */
 
 /* Copies of these, which are sorted in place, take the place of those in the set. ESP_NO_MEMORY. */
 enum esp_status cost_set_ranks(struct cost_set *set, struct cost_ranks *ranks, uint32_t n,
@@ -186,8 +183,6 @@ double cost_ranks_s(const struct cost_set *set, uint64_t digest, double work_flo
 struct cost_ranks *cost_ranks_find(const struct cost_set *set, uint64_t digest);
 /* On which grid that would be: the one of the point nearest to it; rows 0: not told. */
 struct process_grid cost_ranks_grid(const struct cost_ranks *ranks, double work_flop);
-/* The least seconds that a flop takes; HUGE_VAL: none. */
-double cost_ranks_bound(const struct cost_set *set);
 
 /* ---- correction while running ---- */
 
@@ -226,7 +221,7 @@ enum esp_status cost_save(const struct cost_model *model, const char *path, stru
  * "path:line: ..." for a file that is damaged, cut, or of another version. */
 enum esp_status cost_load(const char *path, struct arena *arena, struct cost_model *model,
                           struct esp_error *error);
-/* All models of a folder, with their measurements, into a new set (core/forecast/cost_files.c). Files that
+/* All models of a folder, with their measurements, into a new set (core/forecast/cost_text.c). Files that
  * are wrong are told to `wrong` and left out. A folder that is not there has none. */
 enum esp_status cost_load_folder(const char *folder, void (*wrong)(void *arg, const struct esp_error *error),
                                  void *arg, struct cost_set *set, struct esp_error *error);
@@ -244,7 +239,7 @@ uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *
 bool cost_decode(const uint8_t *data, uint32_t length, struct cost_set *set);
 
 /* Tag of another one, which comes with that: the grids of the ranks, and what only ranks compute. Earlier
- * versions do without. (core/forecast/cost_grids.c) */
+ * versions do without. (core/forecast/cost_model.c) */
 #define EXTENSION_RANK_GRIDS 95
 
 /* In `arena`; NULL without memory, or where there are no ranks (and *length 0). */

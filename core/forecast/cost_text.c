@@ -3,12 +3,14 @@
  * Cost models as text files: a line a fact, numbers as printf %.17g has them, the last line the CRC32C of all
  * before it, so that a file that was cut or touched by something else is noticed.
  */
+#include "core/forecast/cost_files.h"
 #include "core/forecast/cost_model.h"
 #include "util/c_numbers.h"
 #include "util/crc32c.h"
 #include "util/regular_file.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,6 +22,7 @@
 
 #define HEADING   "espalier-cost-model"
 #define MOST_FILE (4 << 20)
+
 /* A curve is off by that factor, and by so many bytes, nowhere near where a fit ends. */
 #define MOST_OFF          20.0
 #define MOST_BYTES_OFF    1e9
@@ -163,7 +166,7 @@ struct reader {
     struct esp_error *error;
 };
 
-static enum esp_status wrong(const struct reader *reader, const char *expected)
+static enum esp_status malformed(const struct reader *reader, const char *expected)
 {
     return error_set(reader->error, ESP_INVALID, "%s:%u: expected %s, found \"%.40s\"; calibrate again",
                      reader->path, reader->line, expected, reader->at ? reader->at : "the end");
@@ -244,23 +247,23 @@ static enum esp_status read_piece(struct reader *reader, struct arena *arena, co
     int64_t n;
     if (!next_line(reader) || !is_word(reader, "piece") || !number(reader, -1, 1e300, &piece->until) ||
         !whole(reader, 1, COST_MOST_TERMS, &n))
-        return wrong(reader, "piece, its end (-1 for the last one of a shape) and its number of terms");
+        return malformed(reader, "piece, its end (-1 for the last one of a shape) and its number of terms");
     piece->shape = piece->lesser = 0;
     if (*reader->at && !number(reader, 0, 1e300, &piece->shape))
-        return wrong(reader, "the shape below which calls are of this piece");
+        return malformed(reader, "the shape below which calls are of this piece");
     if (*reader->at && !number(reader, 0, 1e300, &piece->lesser))
-        return wrong(reader, "the lesser side below which calls are of this piece");
+        return malformed(reader, "the lesser side below which calls are of this piece");
     if (piece->until < 0)
         piece->until = HUGE_VAL;
     if (before && !cost_piece_follows(before, piece))
-        return wrong(reader, "pieces in ascending order");
+        return malformed(reader, "pieces in ascending order");
     piece->n_terms = (uint32_t)n;
     piece->terms = arena_alloc(arena, (size_t)n * sizeof *piece->terms);
     if (!piece->terms)
         return error_no_memory(reader->error, "a cost model");
     for (int64_t t = 0; t < n; t++)
         if (!read_term(reader, model, &piece->terms[t]))
-            return wrong(reader, "term, its coefficient and a power for each variable");
+            return malformed(reader, "term, its coefficient and a power for each variable");
     return ESP_OK;
 }
 
@@ -270,7 +273,7 @@ static enum esp_status read_curve(struct reader *reader, struct arena *arena, co
     int64_t n;
     if (!whole(reader, 0, COST_MOST_PIECES, &n) || !number(reader, 0, 1e9, &curve->error) ||
         !number(reader, 0, 1e300, &curve->least) || !number(reader, 0, 1e300, &curve->most))
-        return wrong(reader, "the number of pieces, the expected error, the least and greatest value");
+        return malformed(reader, "the number of pieces, the expected error, the least and greatest value");
     curve->n_pieces = (uint32_t)n;
     curve->pieces = arena_alloc(arena, (size_t)(n + 1) * sizeof *curve->pieces);
     if (!curve->pieces)
@@ -279,7 +282,7 @@ static enum esp_status read_curve(struct reader *reader, struct arena *arena, co
     for (int64_t i = 0; i < n && status == ESP_OK; i++)
         status = read_piece(reader, arena, model, i ? &curve->pieces[i - 1] : NULL, &curve->pieces[i]);
     if (status == ESP_OK && n > 0 && !cost_piece_is_last(&curve->pieces[n - 1]))
-        return wrong(reader, "a last piece for all shapes, without an end");
+        return malformed(reader, "a last piece for all shapes, without an end");
     return status;
 }
 
@@ -291,7 +294,7 @@ static enum esp_status read_variable(struct reader *reader, struct cost_model *m
         !whole(reader, COST_LESSER, PROBLEM_MAX_ARGUMENTS, &argument) ||
         !word(reader, variable->name, sizeof variable->name) || !number(reader, 0, 1e300, &variable->least) ||
         !number(reader, variable->least, 1e300, &variable->most))
-        return wrong(reader, "an argument's index and name, and the least and greatest value measured");
+        return malformed(reader, "an argument's index and name, and the least and greatest value measured");
     variable->argument = (int32_t)argument;
     model->n_variables++;
     return ESP_OK;
@@ -304,7 +307,7 @@ static enum esp_status read_option(struct reader *reader, struct cost_model *mod
     if (model->n_options == COST_MOST_OPTIONS || model->choices ||
         !whole(reader, 0, PROBLEM_MAX_ARGUMENTS, &argument) ||
         !word(reader, option->name, sizeof option->name))
-        return wrong(reader, "an option's index and name");
+        return malformed(reader, "an option's index and name");
     option->argument = (int32_t)argument;
     model->n_options++;
     return ESP_OK;
@@ -317,10 +320,10 @@ static enum esp_status read_choice(struct reader *reader, struct arena *arena, s
                                                                      sizeof *model->choices)))
         return error_no_memory(reader->error, "a cost model");
     if (model->n_choices == COST_MOST_CHOICES)
-        return wrong(reader, "no more choices");
+        return malformed(reader, "no more choices");
     for (uint32_t i = 0; i < model->n_options; i++) {
         if (!whole(reader, INT16_MIN, INT16_MAX, &value))
-            return wrong(reader, "a value for each option");
+            return malformed(reader, "a value for each option");
         model->choices[model->n_choices * model->n_options + i] = (int16_t)value;
     }
     model->n_choices++;
@@ -334,15 +337,15 @@ static enum esp_status read_measurement(struct reader *reader, struct arena *are
         !(model->measurements = arena_alloc(arena, MOST_MEASUREMENTS * sizeof *model->measurements)))
         return error_no_memory(reader->error, "a cost model");
     if (model->n_measurements == MOST_MEASUREMENTS)
-        return wrong(reader, "no more measurements");
+        return malformed(reader, "no more measurements");
     struct cost_measurement *m = &model->measurements[model->n_measurements];
     if (!number(reader, 0, COST_MOST_S, &m->seconds) || !number(reader, 0, 1e9, &m->spread) ||
         !number(reader, 0, 1e18, &m->bytes) || !whole(reader, 1, 1000000, &repetitions))
-        return wrong(reader, "seconds, spread, bytes and repetitions");
+        return malformed(reader, "seconds, spread, bytes and repetitions");
     m->repetitions = (uint32_t)repetitions;
     for (uint32_t v = 0; v < model->n_variables; v++)
         if (!number(reader, 0, 1e300, &m->x[v]))
-            return wrong(reader, "a value for each variable");
+            return malformed(reader, "a value for each variable");
     model->n_measurements++;
     return ESP_OK;
 }
@@ -363,26 +366,28 @@ static enum esp_status read_fact(struct reader *reader, struct arena *arena, str
     if (is_word(reader, "measured"))
         return read_measurement(reader, arena, model);
     if (is_word(reader, "floor"))
-        return number(reader, 0, 1e9, &model->floor_s_per_flop) ? ESP_OK : wrong(reader, "seconds per flop");
+        return number(reader, 0, 1e9, &model->floor_s_per_flop) ? ESP_OK
+                                                                : malformed(reader, "seconds per flop");
     if (is_word(reader, "problem"))
-        return word(reader, model->problem, sizeof model->problem) ? ESP_OK : wrong(reader, "a name");
+        return word(reader, model->problem, sizeof model->problem) ? ESP_OK : malformed(reader, "a name");
     if (is_word(reader, "implementation"))
-        return word(reader, model->implementation, sizeof model->implementation) ? ESP_OK
-                                                                                 : wrong(reader, "a name");
+        return word(reader, model->implementation, sizeof model->implementation)
+                   ? ESP_OK
+                   : malformed(reader, "a name");
     if (is_word(reader, "machine"))
-        return word(reader, model->machine, sizeof model->machine) ? ESP_OK : wrong(reader, "a name");
+        return word(reader, model->machine, sizeof model->machine) ? ESP_OK : malformed(reader, "a name");
     if (is_word(reader, "digest")) {
         char text[20];
         model->digest = word(reader, text, sizeof text) ? strtoull(text, NULL, 16) : 0;
-        return model->digest ? ESP_OK : wrong(reader, "a digest");
+        return model->digest ? ESP_OK : malformed(reader, "a digest");
     }
     if (is_word(reader, "threads")) {
         if (!whole(reader, 1, 100000, &threads))
-            return wrong(reader, "a number of threads");
+            return malformed(reader, "a number of threads");
         model->threads = (uint32_t)threads;
         return ESP_OK;
     }
-    return wrong(reader, "a fact about a model");
+    return malformed(reader, "a fact about a model");
 }
 
 /* Cuts the last line off when it is the checksum of what is before it. */
@@ -505,5 +510,141 @@ enum esp_status cost_load(const char *path, struct arena *arena, struct cost_mod
         : more ? error_set(error, ESP_INVALID, "%s: expected at most %d bytes", path, MOST_FILE)
                : parse_numbers(text, length, path, arena, model, error);
     free(text);
+    return status;
+}
+
+static int is_model(const struct dirent *entry)
+{
+    const size_t n = strlen(entry->d_name), suffix = sizeof COST_SUFFIX - 1;
+    return n > suffix && entry->d_name[0] != '.' && strcmp(entry->d_name + n - suffix, COST_SUFFIX) == 0;
+}
+
+static struct cost_file *find(const struct cost_files *files, const char *name)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (strcmp(files->files[i].name, name) == 0)
+            return &files->files[i];
+    return NULL;
+}
+
+/* The model of that file alone, into an empty set. `why`: ESP_INVALID and what else cost_load() says;
+ * `error`: ESP_NO_MEMORY, which is nothing of the file's. */
+static enum esp_status read_one(const char *path, struct cost_set *set, struct esp_error *why,
+                                struct esp_error *error)
+{
+    struct arena arena = {0};
+    struct cost_model model;
+    *set = (struct cost_set){0};
+    enum esp_status status = cost_load(path, &arena, &model, why);
+    if (status == ESP_OK && (status = cost_set_add(set, &model, false, error)) != ESP_OK)
+        cost_set_clear(set);
+    else if (status == ESP_NO_MEMORY)
+        *error = *why;
+    arena_clear(&arena);
+    return status;
+}
+
+/* What the file says, or said before. ESP_NO_MEMORY; ESP_NOT_FOUND: it is left out. */
+static enum esp_status read_or_keep(const struct cost_file *known, const char *path, struct cost_set *model,
+                                    void (*wrong)(void *arg, const struct esp_error *error, bool stays),
+                                    void *arg, struct esp_error *error)
+{
+    struct esp_error why;
+    const enum esp_status status = read_one(path, model, &why, error);
+    if (status == ESP_OK || status == ESP_NO_MEMORY)
+        return status;
+    if (wrong)
+        wrong(arg, &why, known != NULL);
+    return known ? cost_set_add(model, &known->model.models[0], false, error) : ESP_NOT_FOUND;
+}
+
+/* Adds the file of that name to `fresh`, which has room. ESP_NO_MEMORY. */
+static enum esp_status renew(const struct cost_files *before, struct cost_files *fresh, const char *folder,
+                             const char *name,
+                             void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg,
+                             struct esp_error *error)
+{
+    char path[4096];
+    struct cost_file file;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    enum esp_status status = read_or_keep(find(before, name), path, &file.model, wrong, arg, error);
+    if (status == ESP_OK && !(file.name = strdup(name)))
+        status = error_no_memory(error, "a cost model");
+    if (status == ESP_OK)
+        fresh->files[fresh->n++] = file;
+    else
+        cost_set_clear(&file.model);
+    return status == ESP_NOT_FOUND ? ESP_OK : status;
+}
+
+enum esp_status cost_files_read(struct cost_files *files, const char *folder,
+                                void (*wrong)(void *arg, const struct esp_error *error, bool stays),
+                                void *arg, struct esp_error *error)
+{
+    struct dirent **entries = NULL;
+    struct cost_files fresh = {0};
+    const int n = scandir(folder, &entries, is_model, alphasort);
+    if (n < 0 && errno != ENOENT)
+        return error_errno(error, "%s cannot be read", folder);
+    enum esp_status status = ESP_OK;
+    if (n > 0 && !(fresh.files = calloc((size_t)n, sizeof *fresh.files)))
+        status = error_no_memory(error, "cost models");
+    for (int i = 0; i < n; i++) {
+        if (status == ESP_OK)
+            status = renew(files, &fresh, folder, entries[i]->d_name, wrong, arg, error);
+        free(entries[i]);
+    }
+    free(entries);
+    cost_files_clear(status == ESP_OK ? files : &fresh);
+    if (status == ESP_OK)
+        *files = fresh;
+    return status;
+}
+
+enum esp_status cost_files_add(const struct cost_files *files, struct cost_set *set, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < files->n && status == ESP_OK; i++)
+        status = cost_set_add(set, &files->files[i].model.models[0], false, error);
+    return status;
+}
+
+void cost_files_clear(struct cost_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        free(files->files[i].name);
+        cost_set_clear(&files->files[i].model);
+    }
+    free(files->files);
+    *files = (struct cost_files){0};
+}
+
+/* ---- without a memory ---- */
+
+enum esp_status cost_load_folder(const char *folder, void (*wrong)(void *arg, const struct esp_error *error),
+                                 void *arg, struct cost_set *set, struct esp_error *error)
+{
+    struct dirent **entries;
+    *set = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
+    int n = scandir(folder, &entries, is_model, alphasort);
+    if (n < 0)
+        return errno == ENOENT ? ESP_OK : error_errno(error, "%s cannot be read", folder);
+    enum esp_status status = ESP_OK;
+    for (int i = 0; i < n; i++) {
+        char path[4096];
+        struct arena arena = {0};
+        struct cost_model model;
+        struct esp_error why;
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (status == ESP_OK && cost_load(path, &arena, &model, &why) == ESP_OK)
+            status = cost_set_add(set, &model, true, error);
+        else if (status == ESP_OK && wrong)
+            wrong(arg, &why);
+        arena_clear(&arena);
+        free(entries[i]);
+    }
+    free(entries);
+    if (status != ESP_OK)
+        cost_set_clear(set);
     return status;
 }

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/forecast/grid_search.h"
+#include "config.h"
+#include "core/forecast/grid_table.h"
+#include "util/svg.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So many of the best are looked around, and get the other block sizes. */
 #define AROUND  3
 #define REFINED 8
+
 /* A grid that leaves more than this part of the ranks idle is no candidate for using all of them. */
 #define IDLE 8
 
@@ -188,4 +194,190 @@ enum esp_status grid_search(int64_t ranks, const int64_t *blocks, size_t n_block
     *found = search.items;
     *n = search.n;
     return ESP_OK;
+}
+
+enum { CELL = 9, MOST_SHOWN = 64 };
+
+/* The forecasts come sorted: the first is the fastest. */
+static const struct parallel_forecast *find(const struct parallel_forecast *forecasts, size_t n, int64_t p,
+                                            int64_t q)
+{
+    for (size_t i = 0; i < n; i++)
+        if (forecasts[i].grid.p == p && forecasts[i].grid.q == q)
+            return &forecasts[i];
+    return NULL;
+}
+
+static int64_t most_ranks(const struct parallel_forecast *forecasts, size_t n)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        most = forecasts[i].grid.p > most ? forecasts[i].grid.p : most;
+        most = forecasts[i].grid.q > most ? forecasts[i].grid.q : most;
+    }
+    return most;
+}
+
+/* 2^k or 3 * 2^k */
+static bool is_round(int64_t i)
+{
+    while (i % 2 == 0)
+        i /= 2;
+    return i == 1 || i == 3;
+}
+
+/* Which numbers of ranks get a row or column. */
+static size_t choose(int64_t most, int64_t best, size_t room, int64_t *shown)
+{
+    bool all = most <= (int64_t)room;
+    size_t n = 0;
+    for (int64_t i = 1; i <= most && n < MOST_SHOWN; i++)
+        if (all || i == best || is_round(i))
+            shown[n++] = i;
+    return n;
+}
+
+/* One unit for a whole table, in which the fastest has digits before or right behind the point. */
+static double per_second(const struct parallel_forecast *fastest)
+{
+    return fastest->seconds >= 0.1 || !isfinite(fastest->seconds) ? 1 : fastest->seconds >= 1e-4 ? 1e3 : 1e6;
+}
+
+const char *grid_table_unit(const struct parallel_forecast *forecasts, size_t n)
+{
+    const double unit = n > 0 ? per_second(forecasts) : 1;
+    return unit > 1e3 ? "microseconds" : unit > 1 ? "milliseconds" : "seconds";
+}
+
+/* With fewer digits where the cell has no room for four. */
+static void write_time(char *cell, size_t size, double time, bool best)
+{
+    if (snprintf(cell, size, "%.4g%s", time, best ? "*" : "") >= CELL)
+        snprintf(cell, size, "%.1e%s", time, best ? "*" : "");
+}
+
+static void put_time(struct text *text, const struct parallel_forecast *forecast, double unit, bool best)
+{
+    char cell[32] = "";
+    if (isfinite(forecast->seconds))
+        write_time(cell, sizeof cell, forecast->seconds * unit, best);
+    else
+        snprintf(cell, sizeof cell, "-");
+    text_printf(text, "%*s", CELL, cell);
+}
+
+static void put_block(struct text *text, const struct parallel_forecast *forecast, double unit, bool best)
+{
+    (void)unit;
+    char cell[32] = "-";
+    if (isfinite(forecast->seconds))
+        snprintf(cell, sizeof cell, "%" PRId64 "%s", forecast->block, best ? "*" : "");
+    text_printf(text, "%*s", CELL, cell);
+}
+
+/* Grids that are not there are to the right of all that are. */
+static void put_grids(struct text *text, const struct parallel_forecast *forecasts, size_t n, size_t width,
+                      void (*put)(struct text *, const struct parallel_forecast *, double, bool))
+{
+    int64_t rows[MOST_SHOWN], cols[MOST_SHOWN];
+    size_t room = width / CELL > 2 ? width / CELL - 1 : 1;
+    room = room < MOST_SHOWN ? room : MOST_SHOWN;
+    int64_t most = most_ranks(forecasts, n);
+    size_t n_rows = choose(most, forecasts->grid.p, room, rows),
+           n_cols = choose(most, forecasts->grid.q, room, cols);
+    text_printf(text, "%*s", CELL, "p \\ q");
+    for (size_t j = 0; j < n_cols; j++)
+        text_printf(text, "%*" PRId64, CELL, cols[j]);
+    text_put(text, "\n");
+    for (size_t i = 0; i < n_rows; i++) {
+        text_printf(text, "%*" PRId64, CELL, rows[i]);
+        for (size_t j = 0; j < n_cols; j++) {
+            const struct parallel_forecast *forecast = find(forecasts, n, rows[i], cols[j]);
+            if (!forecast)
+                break; /* those to the right have more ranks */
+            put(text, forecast, per_second(forecasts), forecast == forecasts);
+        }
+        text_put(text, "\n");
+    }
+}
+
+static bool blocks_differ(const struct parallel_forecast *forecasts, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (isfinite(forecasts[i].seconds) && forecasts[i].block != forecasts->block)
+            return true;
+    return false;
+}
+
+void grid_table_text(const struct parallel_forecast *forecasts, size_t n, size_t width, struct text *text)
+{
+    if (n == 0)
+        return;
+    put_grids(text, forecasts, n, width, put_time);
+    if (blocks_differ(forecasts, n)) {
+        text_put(text, "with blocks of:\n");
+        put_grids(text, forecasts, n, width, put_block);
+    }
+    if (isfinite(forecasts->seconds))
+        text_printf(text, "fastest: %" PRId64 " x %" PRId64 " ranks, blocks of %" PRId64 ", %.4g s\n",
+                    forecasts->grid.p, forecasts->grid.q, forecasts->block, forecasts->seconds);
+    else
+        text_put(text, "no grid has the memory\n");
+}
+
+/* 0 for the fastest, 1 for the slowest that fits, by their logarithms. */
+static double heat(double seconds, double fastest, double slowest)
+{
+    return slowest > fastest && fastest > 0 ? log(seconds / fastest) / log(slowest / fastest) : 0;
+}
+
+/* Of a label that stays in a square of that side: letters are about 0.6 of it wide. */
+static double letter_size(const char *label, double side)
+{
+    const double fits = 0.95 * side / (0.6 * (double)strlen(label));
+    return fmin(fmin(12, side / 3), fits);
+}
+
+static void draw(const struct parallel_forecast *forecast, bool best, double heat_of, double side,
+                 double left, double top, struct text *text)
+{
+    char colour[SVG_COLOUR] = "#ddd", tooltip[160], seconds[24];
+    bool fits = isfinite(forecast->seconds);
+    if (fits)
+        svg_heat(heat_of, colour);
+    snprintf(seconds, sizeof seconds, fits ? "%.3g" : "-", forecast->seconds);
+    snprintf(tooltip, sizeof tooltip, "%" PRId64 " x %" PRId64 " ranks, blocks of %" PRId64 ": %s s%s",
+             forecast->grid.p, forecast->grid.q, forecast->block, seconds,
+             fits ? "" : ", the ranks have too little memory");
+    struct svg_box box = {left + (double)(forecast->grid.q - 1) * side,
+                          top + (double)(forecast->grid.p - 1) * side, side, side};
+    svg_box(text, box, colour, best ? "#000" : "#fff", tooltip);
+    if (side >= 18)
+        svg_label(text, box.x + side / 2, box.y + side / 2, letter_size(seconds, side), "middle", seconds);
+}
+
+void grid_table_svg(const struct parallel_forecast *forecasts, size_t n, double width, const char *title,
+                    struct text *text)
+{
+    const double left = 34, top = 60;
+    int64_t most = most_ranks(forecasts, n);
+    double side = most > 0 ? (width - left - 10) / (double)most : 1, slowest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(forecasts[i].seconds))
+            slowest = fmax(slowest, forecasts[i].seconds);
+    svg_open(text, width, top + side * (double)most + 10, title);
+    svg_label(text, left, 16, 14, "start", title);
+    svg_label(text, left, 36, 11, "start", "rows of ranks downwards, columns of ranks to the right, seconds");
+    for (int64_t i = 1; i <= most; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, i);
+        if (side < 14 && !is_round(i))
+            continue;
+        svg_label(text, left + ((double)i - 0.5) * side, top - 8, 10, "middle", number);
+        svg_label(text, left - 6, top + ((double)i - 0.5) * side, 10, "end", number);
+    }
+    for (size_t i = n; i-- > 0;) /* the fastest last: its frame lies on top */
+        draw(&forecasts[i], i == 0, heat(forecasts[i].seconds, forecasts[0].seconds, slowest), side, left,
+             top, text);
+    svg_close(text);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config.h"
-
 #include "core/forecast/parallel_model.h"
+#include "config.h"
+#include "core/forecast/parallel_alike.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- kernels ---- */
@@ -83,7 +86,8 @@ struct parallel_machine parallel_machine_for(const struct parallel_machine *mach
     return own;
 }
 
-bool parallel_kernel_is_known(const struct parallel_machine *machine, enum parallel_kernel kernel)
+/* Whether something was measured of that kernel. */
+static bool parallel_kernel_is_known(const struct parallel_machine *machine, enum parallel_kernel kernel)
 {
     bool known = false;
     for (size_t i = 0; i < PARALLEL_TERMS; i++)
@@ -144,13 +148,14 @@ static bool has_own_figures(const struct parallel_machine *machine)
     return machine->broadcast_latency_s > 0 || machine->broadcast_element_s > 0;
 }
 
-double parallel_broadcast_begin_s(const struct parallel_machine *machine, double ranks)
+/* Its two parts: to begin it, and for each element. */
+static double parallel_broadcast_begin_s(const struct parallel_machine *machine, double ranks)
 {
     return machine->broadcast->latency_terms(ranks) *
            (has_own_figures(machine) ? machine->broadcast_latency_s : machine->latency_s);
 }
 
-double parallel_broadcast_element_s(const struct parallel_machine *machine, double ranks)
+static double parallel_broadcast_element_s(const struct parallel_machine *machine, double ranks)
 {
     return machine->broadcast->volume_terms(ranks) *
            (has_own_figures(machine) ? machine->broadcast_element_s : machine->element_s);
@@ -162,7 +167,9 @@ double parallel_broadcast_s(const struct parallel_machine *machine, double ranks
            elements * parallel_broadcast_element_s(machine, ranks);
 }
 
-double parallel_share(double n, double block, double ranks)
+/* Rows (columns) of n that the rank with the most of them has, in blocks of `block` dealt to so many ranks:
+ * the R ceil(n / (P R)) of the papers, where the last block is not whole less by what it lacks. */
+static double parallel_share(double n, double block, double ranks)
 {
     const double rounds = n > 0 ? floor(n / (block * ranks)) : 0;
     return n > 0 ? rounds * block + fmin(block, n - rounds * block * ranks) : 0;
@@ -195,4 +202,769 @@ double parallel_gemm_s(const struct parallel_machine *machine, struct parallel_g
                             depth * cols * parallel_broadcast_element_s(machine, p);
     return compute + volume_s +
            steps * (parallel_broadcast_begin_s(machine, q) + parallel_broadcast_begin_s(machine, p));
+}
+
+static const struct row {
+    const char *name, *model;
+    double part;
+} like_rows[] = {
+    {"gemm", "pdgemm", 1},   {"symm", "pdgemm", 1},   {"hemm", "pdgemm", 1},   {"syrk", "pdgemm", 0.5},
+    {"herk", "pdgemm", 0.5}, {"trsm", "pdtrsm", 1},   {"getrf", "pdgetrf", 1}, {"getrs", "pdgetrs", 1},
+    {"gesv", "pdgetrf", 1},  {"potrf", "pdpotrf", 1}, {"potrs", "pdgetrs", 1}, {"posv", "pdposv", 1},
+    {"geqrf", "pdgeqrf", 1}, {"gels", "pdgels", 1},
+};
+
+#define ROWS (sizeof like_rows / sizeof *like_rows)
+
+static double type_of(char letter)
+{
+    return letter == 's' ? 0.5 : letter == 'c' ? 2 : letter == 'z' ? 4 : 1;
+}
+
+static bool is_named(const char *rest, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(rest, name, length) == 0 && (!rest[length] || strcmp(rest + length, "_") == 0);
+}
+
+/* "esp_pdgesv_unequal_": its part "pdgesv". False: no such name. */
+static bool strip_unequal(const char *name, char *bare, size_t size)
+{
+    static const char before[] = "esp_", behind[] = "_unequal";
+    const char *end = strstr(name, behind);
+    if (strncmp(name, before, sizeof before - 1) != 0 || !end || !is_named(end, behind))
+        return false;
+    const char *from = name + sizeof before - 1;
+    return (size_t)snprintf(bare, size, "%.*s", (int)(end - from), from) < size;
+}
+
+bool parallel_alike(const char *name, struct parallel_alike *alike)
+{
+    char bare[16];
+    if (strip_unequal(name, bare, sizeof bare)) {
+        const bool known = parallel_alike(bare, alike);
+        alike->unequal = true;
+        return known;
+    }
+    *alike =
+        (struct parallel_alike){.model = "pdgetrf", .part = 1, .type = name[0] == 'p' ? type_of(name[1]) : 1};
+    if (name[0] != 'p' || !name[1] || !strchr("sdcz", name[1]))
+        return false;
+    for (size_t i = 0; i < ROWS; i++)
+        if (is_named(name + 2, like_rows[i].name)) {
+            alike->model = like_rows[i].model;
+            alike->part = like_rows[i].part;
+            return true;
+        }
+    return false;
+}
+
+bool parallel_alike_has_rhs(const struct parallel_alike *alike)
+{
+    return strcmp(alike->model, "pdgetrs") == 0 || strcmp(alike->model, "pdposv") == 0 ||
+           strcmp(alike->model, "pdgels") == 0;
+}
+
+const char *parallel_alike_names(char *text, unsigned size)
+{
+    unsigned at = 0;
+    *text = 0;
+    for (size_t i = 0; i < ROWS && at < size; i++) {
+        const char *joint = i == 0 ? "" : i + 1 < ROWS ? ", " : " or ";
+        at += (unsigned)snprintf(text + at, size - at, "%s%s", joint, like_rows[i].name);
+    }
+    return text;
+}
+
+/* pdtrsm: one call of pbdtrsm for each block of right-hand sides, which follows the diagonal of the triangle
+ * round the grid. */
+
+int parallel_trsm_case(char uplo, char side, char trans)
+{
+    bool upper = uplo == 'U' || uplo == 'u', lower = uplo == 'L' || uplo == 'l';
+    bool left = side == 'L' || side == 'l', right = side == 'R' || side == 'r';
+    bool plain = trans == 'N' || trans == 'n', transposed = trans == 'T' || trans == 't';
+    if (!(upper || lower) || !(left || right) || !(plain || transposed))
+        return 0;
+    /* Figure 4.3: ULN and URT are case 1, ULT and URN case 2; with L for U, 3 and 4. */
+    int odd = left == plain ? 1 : 2;
+    return upper ? odd : odd + 2;
+}
+
+/* One pbdtrsm on p x q ranks that runs along the rows. `ready` has a clock per row of ranks and one per
+ * column: a rank is free when its row and its column are. That the later of two partners makes the other wait
+ * is the paper's correction (C_b for the broadcast, C_u for the send). */
+struct pipeline {
+    const struct parallel_machine *machine;
+    int64_t p, q;
+    double block;
+    double *row_free; /* until when the rows are busy with the second half of their update */
+    double *col_free; /* and the columns with their update */
+};
+
+/* Columns of unsolved blocks that a rank updates after i blocks are solved: R ceil((N - iR) / (qR)). */
+static double unsolved(const struct pipeline *pipeline, double n, double i)
+{
+    return parallel_share(n - i * pipeline->block, pipeline->block, (double)pipeline->q);
+}
+
+/* Equation 4.5, between the rank that solved and its neighbour; on one column a copy. */
+static double pass_on(const struct pipeline *pipeline)
+{
+    double elements = pipeline->block * pipeline->block;
+    return pipeline->q > 1 ? elements * pipeline->machine->element_s + pipeline->machine->latency_s
+                           : parallel_kernel_s(pipeline->machine, PARALLEL_COPY, elements, 0, 0);
+}
+
+/* The update of what the next p - 1 rows of ranks need first, sent down and added there (equation 4.7); the
+ * rest is updated while those work. Returns when the next row may go on. */
+static double update(struct pipeline *pipeline, int64_t row, double now, double cols)
+{
+    const struct parallel_machine *machine = pipeline->machine;
+    double block = pipeline->block;
+    double first = fmin(cols, block * (double)(pipeline->p - 1)), rest = cols - first;
+    if (pipeline->p == 1)
+        return now + parallel_kernel_s(machine, PARALLEL_GEMM, block, cols, block);
+    double sent = now + parallel_kernel_s(machine, PARALLEL_GEMM, block, first, block);
+    if (first > 0)
+        sent += block * first * machine->element_s + machine->latency_s;
+    pipeline->row_free[row] = sent + parallel_kernel_s(machine, PARALLEL_GEMM, block, rest, block);
+    double down = fmax(sent, pipeline->row_free[(row + 1) % pipeline->p]);
+    return first > 0 ? down + parallel_kernel_s(machine, PARALLEL_ADD, block, first, 0) : down;
+}
+
+/* Equations 4.6 (p = 1) and 4.8, along the critical path. */
+static double follow_diagonal(struct pipeline *pipeline, int64_t n)
+{
+    const struct parallel_machine *machine = pipeline->machine;
+    double now = 0, blocks = ceil((double)n / pipeline->block);
+    for (int64_t i = 0; (double)i < blocks; i++) {
+        int64_t row = i % pipeline->p, col = i % pipeline->q, next = (col + 1) % pipeline->q;
+        double size = fmin(pipeline->block, (double)n - (double)i * pipeline->block);
+        now = fmax(now, fmax(pipeline->row_free[row], pipeline->col_free[col]));
+        now += parallel_kernel_s(machine, PARALLEL_TRSM, size, size, 0);
+        double cols = unsolved(pipeline, (double)n, (double)i + 1);
+        if (cols <= 0)
+            break;
+        now = fmax(now, pipeline->col_free[next]) + pass_on(pipeline);
+        now = update(pipeline, row, now, cols);
+        pipeline->col_free[col] = now; /* the one that solved updates meanwhile */
+    }
+    return now;
+}
+
+double parallel_trsm_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                       int which, int64_t n, int64_t m)
+{
+    bool along_rows = which == 1 || which == 3;
+    if (which < 1 || which > 4)
+        return NAN;
+    struct pipeline pipeline = {.machine = machine,
+                                .p = along_rows ? grid.p : grid.q,
+                                .q = along_rows ? grid.q : grid.p,
+                                .block = (double)(block < n ? block : n)};
+    pipeline.row_free = calloc((size_t)pipeline.p + 1, sizeof(double));
+    pipeline.col_free = calloc((size_t)pipeline.q + 1, sizeof(double));
+    double seconds = NAN;
+    if (pipeline.row_free && pipeline.col_free)
+        seconds = n > 0 && m > 0 ? fmax((double)m / (double)block, 1) * follow_diagonal(&pipeline, n) : 0;
+    free(pipeline.row_free);
+    free(pipeline.col_free);
+    return seconds;
+}
+
+/* pdgetrf after B.4.1 of "Optimization of the ScaLAPACK LU Factorization", the block size at which it is
+ * fastest, and pdpotrf and pdgeqrf composed in the same way; and solvers, which are one of these and what
+ * their right-hand sides take. */
+
+/* A broadcast among so many ranks: to begin it, and for each element. */
+struct spread {
+    double begin_s, element_s;
+};
+
+static struct spread spread_of(const struct parallel_machine *machine, double ranks)
+{
+    return (struct spread){parallel_broadcast_begin_s(machine, ranks),
+                           parallel_broadcast_element_s(machine, ranks)};
+}
+
+static double spread_s(const struct spread *spread, double elements)
+{
+    return spread->begin_s + elements * spread->element_s;
+}
+
+/* One factorization of n columns by panels of `block` on p x q ranks. */
+struct factor {
+    const struct parallel_machine *machine;
+    double p, q, n, block, panels;
+    double lacking;         /* of the last block, where it is not whole */
+    struct spread down, on; /* along the p ranks of a column, and the q of a row: the same for all panels */
+};
+
+static struct factor factor_of(const struct parallel_machine *machine, struct parallel_grid grid,
+                               int64_t block, int64_t n)
+{
+    struct factor factor = {.machine = machine,
+                            .p = (double)grid.p,
+                            .q = (double)grid.q,
+                            .n = (double)n,
+                            .block = fmin((double)block, (double)n),
+                            .panels = n > 0 ? ceil((double)n / (double)block) : 0,
+                            .down = spread_of(machine, (double)grid.p),
+                            .on = spread_of(machine, (double)grid.q)};
+    factor.lacking = factor.panels * factor.block - factor.n;
+    return factor;
+}
+
+static double send(const struct factor *factor, double elements)
+{
+    return factor->machine->latency_s + elements * factor->machine->element_s;
+}
+
+/* Rows (columns) that a rank has of the last i blocks. */
+static double share(const struct factor *factor, double i, double ranks)
+{
+    return parallel_share(i * factor->block - factor->lacking, factor->block, ranks);
+}
+
+static double kernel(const struct factor *factor, enum parallel_kernel which, double m, double n, double k)
+{
+    return parallel_kernel_s(factor->machine, which, m, n, k);
+}
+
+/* ---- LU ---- */
+
+/* What the ranks of a column say to each other for each column of a panel: DGAMX2D, the pivot's row, and the
+ * one for which it is swapped. */
+static double column_s(const struct factor *factor)
+{
+    const double doublings = ceil(log2(factor->p));
+    if (factor->p <= 1)
+        return 0;
+    if (factor->machine->column_s > 0)
+        return doublings * factor->machine->column_s;
+    return doublings * send(factor, 1) + spread_s(&factor->down, factor->block) + send(factor, factor->block);
+}
+
+/* B.4.1.2: PDGETF2 of the panel that has i blocks of rows left; as a whole where that was measured. */
+static double panel_s(const struct factor *factor, double i)
+{
+    double rows = share(factor, i, factor->p), block = factor->block, seconds = 0;
+    if (parallel_kernel_is_known(factor->machine, PARALLEL_GETF2))
+        return kernel(factor, PARALLEL_GETF2, rows, block, 0) + block * column_s(factor);
+    double each = kernel(factor, PARALLEL_AMAX, rows, 0, 0) + kernel(factor, PARALLEL_SCAL, rows, 0, 0) +
+                  2 * kernel(factor, PARALLEL_COPY, block, 0, 0) + column_s(factor);
+    /* Updates of 1, 2, ..., block - 1 columns: half of block is their mean, and GER linear in them. */
+    if (block > 1)
+        seconds += (block - 1) * kernel(factor, PARALLEL_GER, rows, block / 2, 0);
+    return seconds + block * each;
+}
+
+/* PDLASWP: a pivot's row lies in the same rank with probability 1 / p. The paper writes the rows' length with
+ * P_r; it is the part of a row that one of the P_c columns of ranks has. */
+static double swaps_s(const struct factor *factor)
+{
+    double length = share(factor, factor->panels, factor->q), local = factor->n / factor->p;
+    double far = 2 * kernel(factor, PARALLEL_COPY, length, 0, 0) + send(factor, length);
+    return local * kernel(factor, PARALLEL_SWAP, length, 0, 0) + (factor->n - local) * far;
+}
+
+/* B.4.1.3: what PDGETRF does besides when i blocks of rows and columns remain behind the panel. */
+static double update_s(const struct factor *factor, double i)
+{
+    double rows = share(factor, i, factor->p), cols = share(factor, i, factor->q), block = factor->block;
+    double below = share(factor, i + 1, factor->p);
+    double seconds =
+        kernel(factor, PARALLEL_TRSM, block, cols, 0) + kernel(factor, PARALLEL_GEMM, rows, cols, block);
+    if (factor->q > 1)
+        seconds += spread_s(&factor->on, below * block) + kernel(factor, PARALLEL_COPY, below * block, 0, 0);
+    if (factor->p > 1)
+        seconds += spread_s(&factor->down, cols * block) + kernel(factor, PARALLEL_COPY, cols * block, 0, 0);
+    return seconds;
+}
+
+double parallel_getrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t n)
+{
+    struct factor factor = factor_of(machine, grid, block, n);
+    double seconds = factor.panels > 0 ? swaps_s(&factor) : 0;
+    for (double i = 1; i <= factor.panels; i++) {
+        seconds += panel_s(&factor, i) + (i < factor.panels ? update_s(&factor, i) : 0);
+        if (factor.q > 1)
+            seconds += spread_s(&factor.on, factor.block); /* pivots: IGEBS2D */
+    }
+    return seconds;
+}
+
+/* ---- its block size ---- */
+
+/* c[0] / S + c[1] + c[2] S + c[3] S^2: what each term of the sum becomes without ceilings, with M / S panels.
+ */
+struct laurent {
+    double c[4];
+};
+
+static void add(struct laurent *sum, double factor, double c0, double c1, double c2, double c3)
+{
+    sum->c[0] += factor * c0;
+    sum->c[1] += factor * c1;
+    sum->c[2] += factor * c2;
+    sum->c[3] += factor * c3;
+}
+
+/* The terms of PDGETF2. With H = sum over panels of S i = (M^2 / S + M) / 2. */
+static void add_panels(struct laurent *sum, const struct parallel_machine *machine, double m, double p)
+{
+    const double(*c)[PARALLEL_TERMS] = machine->polynomials.of;
+    double linear = c[PARALLEL_AMAX][0] + c[PARALLEL_SCAL][0];
+    add(sum, linear / p, 0, m * m / 2, m / 2, 0); /* S H */
+    add(sum, 2 * c[PARALLEL_COPY][0], 0, 0, m, 0);
+    if (p > 1)
+        add(sum, parallel_broadcast_element_s(machine, p) + machine->element_s, 0, 0, m, 0);
+    const double *ger = c[PARALLEL_GER];
+    /* H S (S - 1) / 2, M / S S (S - 1) / 2, H (S - 1), M / S (S - 1) */
+    add(sum, ger[0] / p, 0, -m * m / 4, m * m / 4 - m / 4, m / 4);
+    add(sum, ger[1], 0, -m / 2, m / 2, 0);
+    add(sum, ger[2] / p, -m * m / 2, m * m / 2 - m / 2, m / 2, 0);
+    add(sum, ger[3], -m, m, 0, 0);
+}
+
+/* The terms of PDGETRF. With G = sum over the panels but one of S i = (M^2 / S - M) / 2 and W that of (S i)^2
+ * = (2 M^3 / S - 3 M^2 + M S) / 6. */
+static void add_updates(struct laurent *sum, const struct parallel_machine *machine, double m, double p,
+                        double q)
+{
+    const double *trsm = machine->polynomials.of[PARALLEL_TRSM],
+                 *gemm = machine->polynomials.of[PARALLEL_GEMM],
+                 *copy = machine->polynomials.of[PARALLEL_COPY];
+    if (q > 1) {
+        double column = parallel_broadcast_element_s(machine, q) + copy[0],
+               begin = parallel_broadcast_begin_s(machine, q);
+        add(sum, column / p, 0, m * m / 2, m / 2, -1);
+        add(sum, begin + copy[1], m, -1, 0, 0);
+        add(sum, begin, m, 0, 0, 0); /* pivots */
+    }
+    if (p > 1) {
+        double row = parallel_broadcast_element_s(machine, p) + copy[0],
+               begin = parallel_broadcast_begin_s(machine, p) + copy[1];
+        add(sum, row / q, 0, m * m / 2, -m / 2, 0);
+        add(sum, begin, m, -1, 0, 0);
+    }
+    add(sum, trsm[0] / q, 0, 0, m * m / 2, -m / 2); /* G S^2 */
+    add(sum, trsm[1], 0, 0, m, -1);
+    add(sum, trsm[2] / q, 0, m * m / 2, -m / 2, 0);
+    add(sum, trsm[3], 0, m, -1, 0);
+    add(sum, trsm[4] / q, m * m / 2, -m / 2, 0, 0);
+    add(sum, trsm[5], m, -1, 0, 0);
+    double pq = p * q, cube = m * m * m / 3, square = m * m / 2;
+    add(sum, gemm[0] / pq, 0, cube, -square, m / 6); /* W S */
+    add(sum, gemm[4] / pq, cube, -square, m / 6, 0); /* W */
+    add(sum, gemm[1] / p + gemm[2] / q, 0, square, -m / 2, 0);
+    add(sum, gemm[5] / p + gemm[6] / q, square, -m / 2, 0, 0);
+    add(sum, gemm[3], 0, m, -1, 0);
+    add(sum, gemm[7], m, -1, 0, 0);
+}
+
+/* The coefficients are read one by one here. */
+static struct parallel_machine taking_turns(const struct parallel_machine *machine)
+{
+    struct parallel_machine own = *machine;
+    for (int kernel = 0; kernel < PARALLEL_KERNELS && machine->turns > 1; kernel++)
+        for (int i = 0; i < PARALLEL_TERMS; i++)
+            own.polynomials.of[kernel][i] *= machine->turns;
+    return own;
+}
+
+/* The derivative times S^2: 2 c3 S^3 + c2 S^2 - c0. With c0 > 0 (what a panel costs) it is negative at first,
+ * and has one positive root where it grows after it. */
+static double derivative(const struct laurent *sum, double s)
+{
+    return (2 * sum->c[3] * s + sum->c[2]) * s * s - sum->c[0];
+}
+
+double parallel_getrf_block(const struct parallel_machine *machine, struct parallel_grid grid, int64_t n)
+{
+    struct laurent sum = {{0}};
+    double m = (double)n, low = 1, high = m;
+    const struct parallel_machine own = taking_turns(machine);
+    add_panels(&sum, &own, m, (double)grid.p);
+    add_updates(&sum, &own, m, (double)grid.p, (double)grid.q);
+    if (n <= 1 || derivative(&sum, low) >= 0)
+        return 1;
+    if (derivative(&sum, high) <= 0)
+        return m;
+    for (int i = 0; i < 200 && high - low > 1e-9 * high; i++) {
+        double middle = (low + high) / 2;
+        *(derivative(&sum, middle) < 0 ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+/* ---- Cholesky ---- */
+
+/* PDPOTRF, lower: a block of the diagonal, the panel below it, and the lower half of what remains. */
+double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t n)
+{
+    struct factor factor = factor_of(machine, grid, block, n);
+    double size = factor.block, seconds = 0;
+    for (double i = 0; i < factor.panels; i++) { /* blocks that remain */
+        double rows = share(&factor, i, factor.p), cols = share(&factor, i, factor.q);
+        seconds += kernel(&factor, PARALLEL_POTF2, size, 0, 0);
+        if (i > 0)
+            seconds += spread_s(&factor.down, size * size) + spread_s(&factor.on, rows * size) +
+                       spread_s(&factor.down, cols * size) + kernel(&factor, PARALLEL_TRSM, size, rows, 0) +
+                       kernel(&factor, PARALLEL_GEMM, rows, cols, size) / 2;
+    }
+    return seconds;
+}
+
+/* ---- QR ---- */
+
+/* PDGEQR2: a column's norm over the ranks of a column, its scaling, and the reflection of the others. */
+static double reflectors_s(const struct factor *factor, double rows)
+{
+    double reduce = factor->p > 1 ? 2 * ceil(log2(factor->p)) : 0, seconds = 0;
+    seconds += factor->block * (kernel(factor, PARALLEL_SCAL, rows, 0, 0) * 2 + reduce * send(factor, 1));
+    if (factor->block > 1) /* of 1, 2, ... columns: their mean */
+        seconds += (factor->block - 1) * (2 * kernel(factor, PARALLEL_GER, rows, factor->block / 2, 0) +
+                                          reduce * send(factor, factor->block / 2));
+    return seconds;
+}
+
+/* PDGEQRF: reflectors of a panel, V and T to all columns of ranks, then C -= V T' (V' C). Of the n columns
+ * those behind the first `least` have none of their own: PDORMQR does the same with right-hand sides. */
+static double reflect_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t m, int64_t n, int64_t least)
+{
+    struct factor factor = factor_of(machine, grid, block, least);
+    double size = factor.block, seconds = 0;
+    double all_rows = ceil((double)m / (double)block), all_cols = ceil((double)n / (double)block);
+    for (double i = 0; i < factor.panels; i++) {
+        double rows = share(&factor, all_rows - i, factor.p),
+               cols = share(&factor, all_cols - i - 1, factor.q);
+        seconds += reflectors_s(&factor, rows);
+        if (cols <= 0)
+            continue;
+        seconds += spread_s(&factor.on, rows * size + size * size) +
+                   kernel(&factor, PARALLEL_GEMM, size, cols, rows) +
+                   kernel(&factor, PARALLEL_TRSM, size, cols, 0) +
+                   kernel(&factor, PARALLEL_GEMM, rows, cols, size);
+        if (factor.p > 1)
+            seconds += 2 * ceil(log2(factor.p)) * send(&factor, size * cols); /* V' C is summed over rows */
+    }
+    return seconds;
+}
+
+double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t m, int64_t n)
+{
+    return reflect_s(machine, grid, block, m, n, m < n ? m : n);
+}
+
+/* ---- solvers ---- */
+
+/* The two triangles of an LU or a Cholesky of n x n, against so many right-hand sides: pdgetrs, pdpotrs.
+ * Forwards and backwards: one triangle from the left as it is, the other transposed or the upper one. */
+static double parallel_solves_s(const struct parallel_machine *machine, struct parallel_grid grid,
+                                int64_t block, int64_t n, int64_t nrhs)
+{
+    return parallel_trsm_s(machine, grid, block, 1, n, nrhs) +
+           parallel_trsm_s(machine, grid, block, 3, n, nrhs);
+}
+
+/* Cholesky and its solves. */
+static double parallel_posv_s(const struct parallel_machine *machine, struct parallel_grid grid,
+                              int64_t block, int64_t n, int64_t nrhs)
+{
+    return parallel_potrf_s(machine, grid, block, n) + parallel_solves_s(machine, grid, block, n, nrhs);
+}
+
+/* Least squares with m x n: QR (LQ where it is wide), which right-hand sides go through, too, and the solve.
+ * A wide matrix is factorised as its transpose would be, and solved in the other order. */
+static double parallel_gels_s(const struct parallel_machine *machine, struct parallel_grid grid,
+                              int64_t block, int64_t m, int64_t n, int64_t nrhs)
+{
+    const int64_t most = m < n ? n : m, least = m < n ? m : n;
+    return reflect_s(machine, grid, block, most, least + nrhs, least) +
+           parallel_trsm_s(machine, grid, block, 1, least, nrhs);
+}
+
+/* Number of ranks, shape of the grid, block size and place by the models. */
+
+/* A row per routine: its time, and the matrices that a rank holds a part of. */
+struct routine {
+    const char *name;
+    double (*seconds)(const struct parallel_machine *, const struct parallel_problem *, struct parallel_grid,
+                      int64_t block);
+    int (*shapes)(const struct parallel_problem *, int64_t (*shapes)[2]);
+};
+
+static double gemm_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                           struct parallel_grid grid, int64_t block)
+{
+    return parallel_gemm_s(machine, grid, block, problem->m, problem->n, problem->k);
+}
+
+static double trsm_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                           struct parallel_grid grid, int64_t block)
+{
+    return parallel_trsm_s(machine, grid, block, problem->trsm_case, problem->n, problem->m);
+}
+
+static double getrf_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                            struct parallel_grid grid, int64_t block)
+{
+    return parallel_getrf_s(machine, grid, block, problem->n);
+}
+
+static double potrf_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                            struct parallel_grid grid, int64_t block)
+{
+    return parallel_potrf_s(machine, grid, block, problem->n);
+}
+
+static double geqrf_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                            struct parallel_grid grid, int64_t block)
+{
+    return parallel_geqrf_s(machine, grid, block, problem->m, problem->n);
+}
+
+static double getrs_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                            struct parallel_grid grid, int64_t block)
+{
+    return parallel_solves_s(machine, grid, block, problem->n, problem->k);
+}
+
+static double posv_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                           struct parallel_grid grid, int64_t block)
+{
+    return parallel_posv_s(machine, grid, block, problem->n, problem->k);
+}
+
+static double gels_seconds(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                           struct parallel_grid grid, int64_t block)
+{
+    return parallel_gels_s(machine, grid, block, problem->m, problem->n, problem->k);
+}
+
+static int gemm_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    int64_t all[3][2] = {{problem->m, problem->k}, {problem->k, problem->n}, {problem->m, problem->n}};
+    memcpy(shapes, all, sizeof all);
+    return 3;
+}
+
+static int trsm_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    int64_t all[2][2] = {{problem->n, problem->n}, {problem->m, problem->n}};
+    memcpy(shapes, all, sizeof all);
+    return 2;
+}
+
+static int square_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    shapes[0][0] = shapes[0][1] = problem->n;
+    return 1;
+}
+
+static int geqrf_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    shapes[0][0] = problem->m;
+    shapes[0][1] = problem->n;
+    return 1;
+}
+
+static int solve_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    int64_t all[2][2] = {{problem->n, problem->n}, {problem->n, problem->k}};
+    memcpy(shapes, all, sizeof all);
+    return 2;
+}
+
+static int gels_shapes(const struct parallel_problem *problem, int64_t (*shapes)[2])
+{
+    const int64_t most = problem->m < problem->n ? problem->n : problem->m;
+    int64_t all[2][2] = {{problem->m, problem->n}, {most, problem->k}};
+    memcpy(shapes, all, sizeof all);
+    return 2;
+}
+
+static const struct routine routines[] = {
+    {"pdgemm", gemm_seconds, gemm_shapes},     {"pdtrsm", trsm_seconds, trsm_shapes},
+    {"pdgetrf", getrf_seconds, square_shapes}, {"pdpotrf", potrf_seconds, square_shapes},
+    {"pdgeqrf", geqrf_seconds, geqrf_shapes},  {"pdgetrs", getrs_seconds, solve_shapes},
+    {"pdposv", posv_seconds, solve_shapes},    {"pdgels", gels_seconds, gels_shapes},
+};
+
+static enum esp_status find_routine(const struct parallel_problem *problem, const struct routine **routine,
+                                    struct esp_error *error)
+{
+    for (size_t i = 0; i < sizeof routines / sizeof *routines; i++)
+        if (strcmp(routines[i].name, problem->routine) == 0)
+            *routine = &routines[i];
+    if (!*routine)
+        return error_set(error, ESP_INVALID,
+                         "expected pdgemm, pdtrsm, pdgetrf, pdgetrs, pdpotrf, pdposv, pdgeqrf or pdgels, "
+                         "found '%s': others "
+                         "have no model",
+                         problem->routine);
+    if (problem->m < 0 || problem->n < 0 || problem->k < 0)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected sizes of 0 or more, found %" PRId64 " x %" PRId64 " x %" PRId64,
+                         problem->routine, problem->m, problem->n, problem->k);
+    if (strcmp(problem->routine, "pdtrsm") == 0 && (problem->trsm_case < 1 || problem->trsm_case > 4))
+        return error_set(error, ESP_INVALID, "pdtrsm: expected case 1 to 4, found %d", problem->trsm_case);
+    return ESP_OK;
+}
+
+/* What rank 0, which has the most of every matrix, holds. */
+static double held_elements(const struct routine *routine, const struct parallel_problem *problem,
+                            struct parallel_grid grid, int64_t block)
+{
+    int64_t shapes[3][2];
+    double elements = 0;
+    for (int i = 0, n = routine->shapes(problem, shapes); i < n; i++) {
+        struct block_cyclic rows = {shapes[i][0], block, grid.p, 0}, cols = {shapes[i][1], block, grid.q, 0};
+        elements += (double)block_cyclic_count(&rows, 0) * (double)block_cyclic_count(&cols, 0);
+    }
+    return elements;
+}
+
+enum esp_status parallel_forecast(const struct parallel_machine *machine,
+                                  const struct parallel_problem *problem, struct parallel_grid grid,
+                                  int64_t block, struct parallel_forecast *forecast, struct esp_error *error)
+{
+    const struct routine *routine = NULL;
+    enum esp_status status = find_routine(problem, &routine, error);
+    if (status != ESP_OK)
+        return status;
+    if (grid.p < 1 || grid.q < 1 || grid.p > BLOCK_CYCLIC_MOST_RANKS || grid.q > BLOCK_CYCLIC_MOST_RANKS ||
+        block < 1)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected a grid of 1 x 1 or more and a block size of 1 or more, found %" PRId64
+                         " x %" PRId64 " and %" PRId64,
+                         problem->routine, grid.p, grid.q, block);
+    const struct parallel_machine own = parallel_machine_for(machine, (double)(grid.p * grid.q));
+    *forecast = (struct parallel_forecast){grid, block, routine->seconds(&own, problem, grid, block),
+                                           held_elements(routine, problem, grid, block)};
+    if (machine->memory_elements > 0 && forecast->elements > machine->memory_elements)
+        forecast->seconds = INFINITY;
+    return ESP_OK;
+}
+
+static int compare_forecasts(const void *a, const void *b)
+{
+    const struct parallel_forecast *x = a, *y = b;
+    if (x->seconds < y->seconds || x->seconds > y->seconds)
+        return x->seconds < y->seconds ? -1 : 1;
+    int64_t ranks_x = x->grid.p * x->grid.q, ranks_y = y->grid.p * y->grid.q;
+    if (ranks_x != ranks_y)
+        return ranks_x < ranks_y ? -1 : 1;
+    return x->grid.p < y->grid.p ? -1 : x->grid.p > y->grid.p;
+}
+
+const int64_t parallel_blocks[PARALLEL_BLOCKS] = {16, 32, 64, 128};
+
+static enum esp_status best_block(const struct parallel_machine *machine,
+                                  const struct parallel_problem *problem, struct parallel_grid grid,
+                                  const int64_t *blocks, size_t n, struct parallel_forecast *best,
+                                  struct esp_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct parallel_forecast forecast;
+        enum esp_status status = parallel_forecast(machine, problem, grid, blocks[i], &forecast, error);
+        if (status != ESP_OK)
+            return status;
+        if (i == 0 || forecast.seconds < best->seconds)
+            *best = forecast;
+    }
+    return ESP_OK;
+}
+
+enum esp_status parallel_grids(const struct parallel_machine *machine, const struct parallel_problem *problem,
+                               int64_t ranks, const int64_t *blocks, size_t n_blocks,
+                               struct parallel_forecast **forecasts, size_t *n, struct esp_error *error)
+{
+    const int64_t most = 1 << 16;
+    if (ranks < 1 || ranks > most || n_blocks == 0)
+        return error_set(error, ESP_INVALID,
+                         "expected 1 to %" PRId64 " ranks and a block size, found %" PRId64
+                         " and %zu block sizes",
+                         most, ranks, n_blocks);
+    size_t room = 0, made = 0;
+    for (int64_t p = 1; p <= ranks; p++)
+        room += (size_t)(ranks / p);
+    struct parallel_forecast *list = malloc(room * sizeof *list);
+    enum esp_status status = list ? ESP_OK : error_no_memory(error, "forecasts of grids");
+    for (int64_t p = 1; p <= ranks && status == ESP_OK; p++)
+        for (int64_t q = 1; q <= ranks / p && status == ESP_OK; q++)
+            status = best_block(machine, problem, (struct parallel_grid){p, q}, blocks, n_blocks,
+                                &list[made++], error);
+    if (status != ESP_OK) {
+        free(list);
+        return status;
+    }
+    qsort(list, made, sizeof *list, compare_forecasts);
+    *forecasts = list;
+    *n = made;
+    return ESP_OK;
+}
+
+/* The best plan of a redistribution, and what the model says of it (redistribution_summary.seconds).
+ * ---- places ---- */
+static enum esp_status parallel_redistribution(const struct parallel_machine *machine,
+                                               const struct redistribution *what,
+                                               struct redistribution_summary *summary,
+                                               struct esp_error *error)
+{
+    struct redistribution_costs costs = {machine->latency_s, machine->element_s};
+    struct redistribution_plan *plan;
+    enum esp_status status = redistribution_plan_create(what, REDISTRIBUTION_BEST, &costs, &plan, error);
+    if (status != ESP_OK)
+        return status;
+    *summary = *redistribution_plan_summary(plan);
+    redistribution_plan_destroy(plan);
+    return ESP_OK;
+}
+
+static enum esp_status move_s(const struct parallel_machine *machine, const struct parallel_place *from,
+                              const struct parallel_place *on, double *seconds, struct esp_error *error)
+{
+    struct redistribution_summary summary;
+    struct redistribution what = {from->layout, on->layout, from->ids, on->ids};
+    what.to.rows.n = from->layout.rows.n;
+    what.to.cols.n = from->layout.cols.n;
+    enum esp_status status = parallel_redistribution(machine, &what, &summary, error);
+    *seconds = status == ESP_OK ? summary.seconds : 0;
+    return status;
+}
+
+enum esp_status parallel_align(const struct parallel_machine *machine, const struct parallel_place *a,
+                               const struct parallel_place *b, const struct parallel_place *on,
+                               struct parallel_alignment *alignment, struct esp_error *error)
+{
+    const struct block_cyclic_matrix *grid = &on->layout;
+    if (a->layout.cols.n != b->layout.rows.n)
+        return error_set(error, ESP_INVALID,
+                         "A B: expected as many columns of A as rows of B, found %" PRId64 " and %" PRId64,
+                         a->layout.cols.n, b->layout.rows.n);
+    if (grid->rows.block != grid->cols.block)
+        return error_set(error, ESP_INVALID, "A B: expected square blocks, found %" PRId64 " x %" PRId64,
+                         grid->rows.block, grid->cols.block);
+    struct parallel_forecast forecast;
+    struct parallel_problem problem = {
+        .routine = "pdgemm", .m = a->layout.rows.n, .n = b->layout.cols.n, .k = a->layout.cols.n};
+    enum esp_status status = move_s(machine, a, on, &alignment->move_a_s, error);
+    if (status == ESP_OK)
+        status = move_s(machine, b, on, &alignment->move_b_s, error);
+    if (status == ESP_OK)
+        status =
+            parallel_forecast(machine, &problem, (struct parallel_grid){grid->rows.ranks, grid->cols.ranks},
+                              grid->rows.block, &forecast, error);
+    if (status != ESP_OK)
+        return status;
+    alignment->compute_s = forecast.seconds;
+    alignment->seconds = alignment->move_a_s + alignment->move_b_s + alignment->compute_s;
+    return ESP_OK;
 }

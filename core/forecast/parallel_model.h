@@ -97,19 +97,10 @@ struct parallel_machine parallel_machine_for(const struct parallel_machine *mach
 double parallel_kernel_s(const struct parallel_machine *machine, enum parallel_kernel kernel, double m,
                          double n, double k);
 double parallel_broadcast_s(const struct parallel_machine *machine, double ranks, double elements);
-/* Its two parts: to begin it, and for each element. */
-double parallel_broadcast_begin_s(const struct parallel_machine *machine, double ranks);
-double parallel_broadcast_element_s(const struct parallel_machine *machine, double ranks);
-/* Whether something was measured of that kernel. */
-bool parallel_kernel_is_known(const struct parallel_machine *machine, enum parallel_kernel kernel);
 
 struct parallel_grid {
     int64_t p, q; /* rows and columns of ranks, >= 1 */
 };
-
-/* Rows (columns) of n that the rank with the most of them has, in blocks of `block` dealt to so many ranks:
- * the R ceil(n / (P R)) of the papers, where the last block is not whole less by what it lacks. */
-double parallel_share(double n, double block, double ranks);
 
 /* ---- routines ---- */
 
@@ -138,17 +129,6 @@ double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_
 /* QR of m x n. */
 double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                         int64_t m, int64_t n);
-
-/* The two triangles of an LU or a Cholesky of n x n, against so many right-hand sides: pdgetrs, pdpotrs. */
-double parallel_solves_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
-                         int64_t n, int64_t nrhs);
-/* Cholesky and its solves. */
-double parallel_posv_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
-                       int64_t n, int64_t nrhs);
-/* Least squares with m x n: QR (LQ where it is wide), which right-hand sides go through, too, and the solve.
- */
-double parallel_gels_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
-                       int64_t m, int64_t n, int64_t nrhs);
 
 /* ---- choices ---- */
 
@@ -183,11 +163,6 @@ extern const int64_t parallel_blocks[PARALLEL_BLOCKS];
 enum esp_status parallel_grids(const struct parallel_machine *machine, const struct parallel_problem *problem,
                                int64_t ranks, const int64_t *blocks, size_t n_blocks,
                                struct parallel_forecast **forecasts, size_t *n, struct esp_error *error);
-
-/* The best plan of a redistribution, and what the model says of it (redistribution_summary.seconds). */
-enum esp_status parallel_redistribution(const struct parallel_machine *machine,
-                                        const struct redistribution *what,
-                                        struct redistribution_summary *summary, struct esp_error *error);
 
 /* Section 5: A and B lie on grids of their own and are multiplied on one. */
 struct parallel_place {

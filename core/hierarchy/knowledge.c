@@ -1,10 +1,236 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hierarchy/knowledge_internal.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Placements on top of what servers have said of themselves.
+ */
+#include "core/hierarchy/knowledge.h"
+#include "core/choice/terms.h"
 #include "core/forecast/told_links.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct knowledge {
+    char *name;
+    const struct clock *clock;
+    struct catalog_store *catalogs;
+    bool track;
+    struct knowledge_node *nodes;      /* by name */
+    struct knowledge_node *by_address; /* the same ones */
+    struct branch *branches;
+    struct knowledge_node *dirty;
+    char **removed;
+    uint32_t n_removed, removed_capacity;
+    struct pending *pending; /* of all nodes */
+    size_t n_pending;
+    uint32_t n_servers;
+    uint32_t n_troubled; /* nodes whose ranks are not there */
+    uint64_t stamp;      /* of the last complete report that has begun */
+    uint64_t next_id, turn;
+    /* Of problems that were called on any server, as the last one that reported them has it; speeds are parts
+     * of the speed measured there. They stay when the server leaves. */
+    struct problem_speeds called;
+    int64_t fresh_least_ns; /* the least floor of all branches with servers, or less; INT64_MIN: not known */
+};
+
+static int64_t record_time(int64_t now_ns, double age_s);
+
+/* A lease beyond this is a mistake: it would keep a server looking busy for ever. */
+#define LEASE_MOST_MS (24 * 3600 * 1000)
+
+/* No message makes a link look busy for longer: sums of nanoseconds stay far from overflow. */
+#define FARTHEST_S 1e7
+
+struct computer knowledge_computer(const struct knowledge_node *node)
+{
+    return (struct computer){.speed_flops = node->speed_flops,
+                             .speeds = &node->speeds,
+                             .elsewhere = node->elsewhere,
+                             .models = node->models,
+                             .available = node->terms.weather.forecast,
+                             .available_error = node->terms.weather.error};
+}
+
+double knowledge_least_work(const struct knowledge *k, uint64_t digest)
+{
+    const struct problem_speed *called = problem_speed_find(&k->called, digest);
+    return called && called->flops > 1 ? 1 / called->flops : 1;
+}
+
+bool knowledge_lacks_ranks(const struct knowledge_node *node, uint64_t digest)
+{
+    const struct cost_ranks *ranks =
+        node->terms.ranks_trouble.length > 0 && node->models ? cost_ranks_find(node->models, digest) : NULL;
+    return ranks && ranks->only;
+}
+
+struct standing knowledge_standing(const struct knowledge_node *node)
+{
+    double sessions = (double)node->queued + node->running + node->n_pending + node->n_expected;
+    uint64_t promised = node->pending_bytes < node->memory_free ? node->pending_bytes : node->memory_free;
+    return (struct standing){.line = sessions / (node->slots ? node->slots : 1),
+                             .memory_free = node->memory_free - promised};
+}
+
+/* What a placement sends follows what is on its way there already. */
+static void link_place(struct knowledge_node *node, uint64_t bytes_in, int64_t placed_ns)
+{
+    const double seconds = (double)bytes_in * node->entry.self.inverse_bandwidth;
+    if (node->link_free_ns < placed_ns)
+        node->link_free_ns = placed_ns;
+    node->link_free_ns += (int64_t)(seconds < FARTHEST_S ? seconds * 1e9 : FARTHEST_S * 1e9);
+}
+
+static void tell_index(struct knowledge_node *node)
+{
+    struct standing standing = knowledge_standing(node);
+    node->entry.self.line = standing.line;
+    node->entry.self.memory_free = standing.memory_free;
+    node->entry.self.drained_ns = node->load.drained_ns;
+    node->entry.self.link_free_ns = node->link_free_ns;
+    node->entry.self.free_ns = node->load.slots ? node->load.free_at_ns[0] : INT64_MAX;
+    index_update(&node->entry);
+}
+
+/* Works the node's load out again from its record and its pending placements, and tells the index. */
+static void node_reload(struct knowledge_node *node)
+{
+    if (node->load.slots)
+        memcpy(node->load.free_at_ns, node->base.free_at_ns,
+               node->load.slots * sizeof *node->load.free_at_ns);
+    node->load.drained_ns = node->base.drained_ns;
+    node->link_free_ns = node->link_base_ns;
+    node->n_expected = 0;
+    for (const struct pending *pending = node->pending; pending; pending = pending->next) {
+        load_place(&node->load, pending->seconds, pending->placed_ns);
+        link_place(node, pending->bytes_in, pending->placed_ns);
+    }
+    tell_index(node);
+}
+
+static void node_drop_pending(struct knowledge *k, struct pending *pending)
+{
+    DL_DELETE(pending->node->pending, pending);
+    pending->node->n_pending--;
+    pending->node->pending_bytes -= pending->memory_bytes;
+    DL_DELETE2(k->pending, pending, all_prev, all_next);
+    k->n_pending--;
+    free(pending);
+}
+
+static bool contains(const struct knowledge_node *node, uint64_t master, uint64_t number)
+{
+    for (uint32_t i = 0; i < node->n_marks; i++)
+        if (node->marks[i].master == master)
+            return number <= node->marks[i].number;
+    return false;
+}
+
+/* Drops the placements that the node's marks contain. */
+static void node_drop_contained(struct knowledge *k, struct knowledge_node *node)
+{
+    struct pending *pending, *next;
+    for (pending = node->pending; pending; pending = next) {
+        next = pending->next;
+        if (contains(node, pending->master, pending->number))
+            node_drop_pending(k, pending);
+    }
+}
+
+/* The last one of that master with a number up to this; NULL: none. Numbers arrive nearly in order, so it is
+ * at the end or close to it, however many calls a second there are. */
+static struct pending *find_before(const struct knowledge_node *node, uint64_t master, uint64_t number)
+{
+    struct pending *pending = node->pending ? node->pending->prev : NULL;
+    while (pending && (pending->master != master || pending->number > number))
+        pending = pending == node->pending ? NULL : pending->prev;
+    return pending;
+}
+
+/* Leases are nearly equal, so the place in the order of expiry is nearly always the end. */
+static void add_by_expiry(struct knowledge *k, struct pending *pending)
+{
+    struct pending *last = k->pending ? k->pending->all_prev : NULL;
+    while (last && last->expires_ns > pending->expires_ns)
+        last = last == k->pending ? NULL : last->all_prev;
+    if (last)
+        DL_APPEND_ELEM2(k->pending, last, pending, all_prev, all_next);
+    else
+        DL_PREPEND2(k->pending, pending, all_prev, all_next);
+    k->n_pending++;
+}
+
+bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const struct placement *placement)
+{
+    struct pending *before = find_before(node, placement->master, placement->number);
+    if (contains(node, placement->master, placement->number) ||
+        (before && before->number == placement->number))
+        return true;
+    struct pending *pending = malloc(sizeof *pending);
+    if (!pending)
+        return false;
+    int64_t now_ns = clock_now_ns(k->clock);
+    uint64_t lease_ms = placement->lease_ms < LEASE_MOST_MS ? placement->lease_ms : LEASE_MOST_MS;
+    *pending = (struct pending){
+        .node = node,
+        .master = placement->master,
+        .number = placement->number,
+        .session = placement->session,
+        .seconds = placement->seconds,
+        .memory_bytes = placement->memory_bytes,
+        .bytes_in = placement->bytes_in,
+        .placed_ns = now_ns,
+        .expires_ns = now_ns + (int64_t)lease_ms * NS_PER_MS,
+    };
+    if (before)
+        DL_APPEND_ELEM(node->pending, before, pending);
+    else
+        DL_PREPEND(node->pending, pending);
+    add_by_expiry(k, pending);
+    node->n_pending++;
+    node->pending_bytes += pending->memory_bytes;
+    node->last_placed_ns = now_ns;
+    node->entry.self.turn = ++k->turn;
+    load_place(&node->load, pending->seconds, now_ns);
+    link_place(node, pending->bytes_in, now_ns);
+    tell_index(node);
+    return true;
+}
+
+void knowledge_expect(struct knowledge *k, struct knowledge_node *node, double seconds)
+{
+    const int64_t now_ns = clock_now_ns(k->clock);
+    node->n_expected++;
+    node->last_placed_ns = now_ns;
+    node->entry.self.turn = ++k->turn;
+    load_place(&node->load, seconds, now_ns);
+    tell_index(node);
+}
+
+int64_t knowledge_due(const struct knowledge *k)
+{
+    return k->pending ? k->pending->expires_ns : CLOCK_NEVER;
+}
+
+void knowledge_tick(struct knowledge *k)
+{
+    int64_t now_ns = clock_now_ns(k->clock);
+    while (k->pending && k->pending->expires_ns <= now_ns) {
+        struct knowledge_node *node = k->pending->node;
+        node_drop_pending(k, k->pending);
+        node_reload(node);
+    }
+}
+
+size_t knowledge_pending(const struct knowledge *k)
+{
+    return k->n_pending;
+}
+
+struct pending *knowledge_last_pending(const struct knowledge *k)
+{
+    return k->pending ? k->pending->all_prev : NULL;
+}
 
 enum esp_status knowledge_create(const struct knowledge_options *options, struct knowledge **knowledge,
                                  struct esp_error *error)
@@ -61,7 +287,8 @@ struct branch *knowledge_branches(const struct knowledge *k)
     return k->branches;
 }
 
-void knowledge_touch(struct knowledge *k, struct knowledge_node *node)
+/* Notes that it changed, and that this has been told. */
+static void knowledge_touch(struct knowledge *k, struct knowledge_node *node)
 {
     if (!k->track || node->dirty)
         return;
@@ -69,7 +296,7 @@ void knowledge_touch(struct knowledge *k, struct knowledge_node *node)
     DL_APPEND2(k->dirty, node, dirty_prev, dirty_next);
 }
 
-void knowledge_untouch(struct knowledge *k, struct knowledge_node *node)
+static void knowledge_untouch(struct knowledge *k, struct knowledge_node *node)
 {
     if (node->dirty)
         DL_DELETE2(k->dirty, node, dirty_prev, dirty_next);
@@ -97,7 +324,8 @@ static bool branch_count(struct branch *branch, struct known_catalog *catalog, i
     return true;
 }
 
-void node_leave_index(struct knowledge *k, struct knowledge_node *node)
+/* Out of and into the index of its catalogue, where it is found by what it costs. */
+static void node_leave_index(struct knowledge *k, struct knowledge_node *node)
 {
     if (!node->entry.in)
         return;
@@ -112,7 +340,7 @@ static bool takes_sessions(const struct knowledge_node *node)
     return node->role == ROLE_SERVER && !node->draining && node->catalog && node->base.slots > 0;
 }
 
-void node_enter_index(struct knowledge *k, struct knowledge_node *node)
+static void node_enter_index(struct knowledge *k, struct knowledge_node *node)
 {
     if (!takes_sessions(node) || !branch_count(node->branch, node->catalog, +1))
         return;
@@ -141,7 +369,8 @@ static void remember_removed(struct knowledge *k, const char *name)
         k->removed[k->n_removed++] = copy;
 }
 
-void node_drop_models(struct knowledge_node *node)
+/* What it tells seldom, and what holds until it tells it again. */
+static void node_drop_models(struct knowledge_node *node)
 {
     if (node->models)
         cost_set_clear(node->models);
@@ -154,7 +383,7 @@ void node_drop_models(struct knowledge_node *node)
     node->models_passed_on = false;
 }
 
-void node_drop_seldom(struct knowledge_node *node)
+static void node_drop_seldom(struct knowledge_node *node)
 {
     free(node->fetched.bytes);
     free(node->called.bytes);
@@ -188,14 +417,16 @@ bool node_disables(const struct knowledge_node *node, const char *problem)
     return name != NULL;
 }
 
-void node_leave_address(struct knowledge *k, struct knowledge_node *node)
+/* It is no more found by its address. */
+static void node_leave_address(struct knowledge *k, struct knowledge_node *node)
 {
     if (node->hh_address.tbl)
         HASH_DELETE(hh_address, k->by_address, node);
     node->hh_address.tbl = NULL;
 }
 
-void node_free(struct knowledge *k, struct knowledge_node *node)
+/* One that is in no branch. */
+static void node_free(struct knowledge *k, struct knowledge_node *node)
 {
     node_leave_address(k, node);
     while (node->pending)
@@ -213,7 +444,7 @@ void node_free(struct knowledge *k, struct knowledge_node *node)
     free(node);
 }
 
-void node_leave_branch(struct knowledge *k, struct knowledge_node *node)
+static void node_leave_branch(struct knowledge *k, struct knowledge_node *node)
 {
     node_leave_index(k, node);
     if (node->branch) {
@@ -232,7 +463,8 @@ static void node_remove(struct knowledge *k, struct knowledge_node *node)
     node_free(k, node);
 }
 
-void node_forget(struct knowledge *k, struct knowledge_node *node)
+/* It is gone, and this will be told. */
+static void node_forget(struct knowledge *k, struct knowledge_node *node)
 {
     remember_removed(k, node->name);
     node_remove(k, node);
@@ -303,9 +535,9 @@ size_t knowledge_complete_end(struct knowledge *k, struct branch *branch)
     return n;
 }
 
-/* ---- freshness ---- */
-
-int64_t node_confirmed_ns(const struct knowledge_node *node)
+/* When the node was last known to be as it is here.
+ * ---- freshness ---- */
+static int64_t node_confirmed_ns(const struct knowledge_node *node)
 {
     int64_t floor_ns = node->branch ? node->branch->floor_ns : INT64_MIN;
     return node->confirmed_ns > floor_ns ? node->confirmed_ns : floor_ns;
@@ -362,4 +594,571 @@ bool knowledge_is_fresh(struct knowledge *k, const struct variant *variant, int6
     }
     k->fresh_least_ns = least_ns == INT64_MAX ? INT64_MIN : least_ns;
     return fresh;
+}
+
+/* A record of a node arrives: what it says is taken over. */
+
+/* Replaces a text when it differs; false without memory. */
+static bool take_text(char **text, const char *value)
+{
+    if (*text && strcmp(*text, value) == 0)
+        return true;
+    char *copy = strdup(value);
+    if (!copy)
+        return false;
+    free(*text);
+    *text = copy;
+    return true;
+}
+
+static struct path access_path(const struct knowledge *k, const struct knowledge_node *node)
+{
+    struct path path = node->link;
+    const char *parent = node->parent;
+    for (int depth = 0; strcmp(parent, k->name) != 0; depth++) {
+        const struct knowledge_node *above = knowledge_find(k, parent);
+        if (!above || depth == CAP_ANCESTORS)
+            return (struct path){0};
+        path = path_join(above->link, path);
+        parent = above->parent;
+    }
+    return path;
+}
+
+/* Seconds per byte; 0: not known. */
+static double inverse_bandwidth(struct path path)
+{
+    return path.known && path.bandwidth_bps > 0 ? 1 / path.bandwidth_bps : 0;
+}
+
+static void set_bounds(struct knowledge_node *node)
+{
+    struct index_bounds *self = &node->entry.self;
+    double speed = node->speed_flops > 0 ? node->speed_flops : ESTIMATE_DEFAULT_SPEED;
+    self->slowness = 1 / problem_speed_most(&node->speeds, speed);
+    if (node->models && node->models->fastest_s_per_flop < self->slowness)
+        self->slowness = node->models->fastest_s_per_flop; /* a bound: see index_query.cost */
+    if (node->terms.weather.forecast > 0)
+        self->slowness /= node->terms.weather.forecast; /* at most 1 */
+    self->memory = node->memory_total;
+    self->latency_s = node->access.known && node->access.latency_s > 0 ? node->access.latency_s : 0;
+    self->inverse_bandwidth = inverse_bandwidth(node->access);
+    self->inverse_back = inverse_bandwidth(path_turned(node->access));
+    self->price = node->terms.price;
+}
+
+/* Bytes on their way arrive at the rate of the link from when they were told. */
+static void set_incoming(struct knowledge_node *node, int64_t now_ns)
+{
+    const double seconds = (double)node->terms.incoming_bytes * node->entry.self.inverse_bandwidth;
+    node->link_base_ns = now_ns + (int64_t)(fmin(seconds, 1e7) * 1e9);
+}
+
+/* The link to an agent changed or became known: all ways through it are new. */
+static void branch_new_links(struct knowledge *k, struct branch *branch)
+{
+    for (struct knowledge_node *node = branch->nodes; node; node = node->branch_next) {
+        node->access = access_path(k, node);
+        set_bounds(node);
+        index_update(&node->entry);
+    }
+}
+
+static bool is_same(const uint8_t *told, uint32_t length, const struct extension *extension)
+{
+    return told && length == extension->length && memcmp(told, extension->value, length) == 0;
+}
+
+/* Of the ranks that are among the models. Without memory it is not known on which grids they compute. */
+static void take_grids(struct knowledge_node *node, const struct extension *extension)
+{
+    if (extension->length == 0 || !(node->grids_told = malloc(extension->length)))
+        return;
+    memcpy(node->grids_told, extension->value, extension->length);
+    node->grids_length = extension->length;
+    cost_grids_decode(extension->value, extension->length, node->models);
+}
+
+/* Models come seldom, and hold until others come. Nonsense is left out: work over speed serves, too. */
+static void take_models(struct knowledge_node *node, const struct extension *extension,
+                        const struct extension *grids)
+{
+    if (is_same(node->models_told, node->models_length, extension) &&
+        (grids ? is_same(node->grids_told, node->grids_length, grids) : !node->grids_told))
+        return;
+    node_drop_models(node);
+    node->models = calloc(1, sizeof *node->models);
+    node->models_told = malloc(extension->length ? extension->length : 1);
+    if (!node->models || !node->models_told ||
+        !cost_decode(extension->value, extension->length, node->models)) {
+        node_drop_models(node);
+        return;
+    }
+    memcpy(node->models_told, extension->value, extension->length);
+    node->models_length = extension->length;
+    if (grids)
+        take_grids(node, grids);
+}
+
+/* It holds until something else comes. Without memory that of before is as good. Returns whether it is new.
+ */
+static bool take_seldom(struct told_seldom *told, const struct extension *extension)
+{
+    if (extension->length == 0 || is_same(told->bytes, told->length, extension))
+        return false;
+    uint8_t *bytes = malloc(extension->length);
+    if (!bytes)
+        return false;
+    memcpy(bytes, extension->value, extension->length);
+    free(told->bytes);
+    *told = (struct told_seldom){bytes, extension->length, false};
+    return true;
+}
+
+static void take_speeds(struct knowledge *k, struct knowledge_node *node, const struct extension *extension)
+{
+    const double measured = node->speed_flops > 0 ? node->speed_flops : ESTIMATE_DEFAULT_SPEED;
+    struct problem_speeds speeds;
+    if (!take_seldom(&node->called, extension) || !problem_speeds_read(extension, &speeds))
+        return;
+    free(node->speeds.items);
+    node->speeds = speeds;
+    for (uint32_t i = 0; i < speeds.n; i++) {
+        struct problem_speed item = speeds.items[i];
+        item.flops /= measured;
+        problem_speeds_set(&k->called, &item); /* without memory, the other servers are forecast as before */
+    }
+}
+
+static bool copy_extensions(struct knowledge *k, struct knowledge_node *node,
+                            const struct extensions *extensions)
+{
+    arena_clear(&node->arena);
+    node->extensions = (struct extensions){0};
+    node->terms = (struct server_terms){0};
+    if (extensions->n == 0)
+        return true;
+    struct extension *items = arena_memdup(&node->arena, extensions->items, extensions->n * sizeof *items);
+    uint32_t n = 0;
+    if (!items)
+        return false;
+    for (uint32_t i = 0; i < extensions->n; i++) {
+        struct extension item = extensions->items[i];
+        if (item.tag == EXTENSION_COST_MODELS)
+            take_models(node, &item, extension_find(extensions, EXTENSION_RANK_GRIDS));
+        else if (item.tag == EXTENSION_RANK_GRIDS)
+            continue; /* it was taken with the models */
+        else if (item.tag == EXTENSION_FETCHED_LINKS)
+            take_seldom(&node->fetched, &item);
+        else if (item.tag == EXTENSION_PROBLEM_SPEEDS)
+            take_speeds(k, node, &item);
+        else if (item.tag == EXTENSION_DISABLED)
+            take_seldom(&node->disabled, &item);
+        else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))
+            items[n++] = item;
+        else
+            return false;
+    }
+    node->extensions = (struct extensions){items, n};
+    server_terms_get(&node->extensions, &node->terms);
+    return true;
+}
+
+static bool take_extensions(struct knowledge *k, struct knowledge_node *node,
+                            const struct extensions *extensions)
+{
+    k->n_troubled -= node->terms.ranks_trouble.length > 0;
+    const bool taken = copy_extensions(k, node, extensions);
+    k->n_troubled += node->terms.ranks_trouble.length > 0;
+    return taken;
+}
+
+static bool take_marks(struct knowledge_node *node, const struct node_record *record)
+{
+    if (record->n_marks > node->n_marks) {
+        struct placement_mark *marks = realloc(node->marks, record->n_marks * sizeof *marks);
+        if (!marks)
+            return false;
+        node->marks = marks;
+    }
+    if (record->n_marks)
+        memcpy(node->marks, record->marks, record->n_marks * sizeof *record->marks);
+    node->n_marks = record->n_marks;
+    return true;
+}
+
+static bool take_catalog(struct knowledge *k, struct knowledge_node *node, uint64_t digest)
+{
+    if ((node->catalog ? node->catalog->digest : 0) == digest)
+        return true;
+    struct known_catalog *catalog = digest ? catalog_acquire(k->catalogs, digest) : NULL;
+    if (digest && !catalog)
+        return false;
+    catalog_release(k->catalogs, node->catalog);
+    node->catalog = catalog;
+    return true;
+}
+
+static void take_plain(struct knowledge_node *node, const struct node_record *record)
+{
+    node->role = (enum node_role)record->role;
+    node->incarnation = record->incarnation;
+    node->draining = record->draining;
+    node->link = terms_link(record);
+    node->speed_flops = record->speed_flops;
+    node->slots = record->slots;
+    node->threads = record->threads;
+    node->queued = record->queued;
+    node->running = record->running;
+    node->memory_total = record->memory_total;
+    node->memory_free = record->memory_free;
+    node->completed = record->completed;
+    node->failed = record->failed;
+}
+
+static bool take_address(struct knowledge *k, struct knowledge_node *node, const char *address)
+{
+    if (node->hh_address.tbl && strcmp(node->address, address) == 0)
+        return true;
+    node_leave_address(k, node);
+    if (!take_text(&node->address, address))
+        return false;
+    HASH_ADD_KEYPTR(hh_address, k->by_address, node->address, strlen(node->address), node);
+    return node->hh_address.tbl != NULL;
+}
+
+/* Everything of the record; the node is in no index meanwhile. False without memory: the node is then partly
+ * new, and to be removed. */
+static bool take_record(struct knowledge *k, struct knowledge_node *node, const struct node_record *record,
+                        int64_t now_ns)
+{
+    if (node->incarnation != record->incarnation) {
+        node_drop_models(node);
+        node_drop_seldom(node);
+    }
+    take_plain(node, record);
+    return take_text(&node->parent, record->parent) && take_address(k, node, record->address) &&
+           take_extensions(k, node, &record->extensions) && take_marks(node, record) &&
+           take_catalog(k, node, record->catalog) &&
+           load_set(&node->base, record->free_in_s, record->n_free_in, now_ns) == ESP_OK &&
+           load_set(&node->load, record->free_in_s, record->n_free_in, now_ns) == ESP_OK;
+}
+
+static struct knowledge_node *node_create(struct knowledge *k, const char *name)
+{
+    struct knowledge_node *node = calloc(1, sizeof *node);
+    if (!node || !(node->name = strdup(name))) {
+        free(node);
+        return NULL;
+    }
+    node->elsewhere = &k->called;
+    HASH_ADD_KEYPTR(hh, k->nodes, node->name, strlen(node->name), node);
+    if (!node->hh.tbl) {
+        node_free(k, node);
+        return NULL;
+    }
+    node->entry.id = ++k->next_id;
+    node->entry.owner = node;
+    return node;
+}
+
+static bool same_path(const struct path *a, const struct path *b)
+{
+    return a->known == b->known && a->latency_s == b->latency_s && a->bandwidth_bps == b->bandwidth_bps &&
+           a->back_bps == b->back_bps;
+}
+
+/* When something was so that is so many seconds old now. */
+static int64_t record_time(int64_t now_ns, double age_s)
+{
+    return age_s > 0 ? now_ns - (int64_t)((age_s < 1e9 ? age_s : 1e9) * 1e9) : now_ns;
+}
+
+/* Not the same one that moved or was restarted there. Whoever is dead is soon gone from its branch. */
+static bool is_namesake(const struct knowledge_node *node, const struct branch *branch,
+                        const struct node_record *record)
+{
+    return node->branch && node->branch != branch && node->incarnation != record->incarnation &&
+           strcmp(node->address, record->address) != 0;
+}
+
+/* The branch in which the tree as it is known here has what is below `parent`; NULL: there are gaps on the
+ * way.
+ */
+static const struct branch *branch_below(const struct knowledge *k, const char *parent)
+{
+    const struct knowledge_node *above = knowledge_find(k, parent);
+    for (int depth = 0; above && depth < CAP_ANCESTORS && strcmp(above->parent, k->name) != 0; depth++)
+        above = knowledge_find(k, above->parent);
+    return above && strcmp(above->parent, k->name) == 0 ? above->branch : NULL;
+}
+
+/* Another branch told of this node before. Who stays below its parent is where that one is: when an agent has
+ * moved, what is below it has, too, and the two ways by which the same word of it came tell nothing by their
+ * delays. Else the later word counts (it moved from one to the other). */
+static bool counts(const struct knowledge *k, const struct knowledge_node *node, const struct branch *branch,
+                   const struct node_record *record, int64_t time_ns)
+{
+    if (!node->branch || node->branch == branch)
+        return true;
+    const bool stays = node->incarnation == record->incarnation && strcmp(node->parent, record->parent) == 0;
+    const struct branch *there = stays ? branch_below(k, record->parent) : NULL;
+    return there ? there == branch : time_ns > node_confirmed_ns(node);
+}
+
+static void enter_branch(struct knowledge_node *node, struct branch *branch)
+{
+    node->branch = branch;
+    DL_APPEND2(branch->nodes, node, branch_prev, branch_next);
+    branch->n_nodes++;
+}
+
+enum knowledge_change knowledge_update(struct knowledge *k, struct branch *branch,
+                                       const struct node_record *record)
+{
+    int64_t now_ns = clock_now_ns(k->clock);
+    int64_t time_ns = record_time(now_ns, record->age_s);
+    if (!*record->name || strcmp(record->name, k->name) == 0)
+        return KNOWLEDGE_IGNORED;
+    struct knowledge_node *node = knowledge_find(k, record->name);
+    if (node && is_namesake(node, branch, record))
+        return KNOWLEDGE_NAMESAKE;
+    if (node && !counts(k, node, branch, record, time_ns))
+        return KNOWLEDGE_IGNORED;
+    bool is_new = !node;
+    if (is_new && !(node = node_create(k, record->name)))
+        return KNOWLEDGE_IGNORED;
+    bool did_take = node->entry.in != NULL;
+    bool was_busy = !is_new && load_wait_s(&node->load, now_ns) > 0;
+    bool restarted = !is_new && node->incarnation != record->incarnation;
+    const struct path link = terms_link(record);
+    bool new_links = is_new || !same_path(&node->link, &link) || node->branch != branch;
+    node_leave_index(k, node);
+    if (node->branch != branch) {
+        node_leave_branch(k, node);
+        enter_branch(node, branch);
+    }
+    if (!take_record(k, node, record, now_ns)) {
+        node_forget(k, node);
+        return KNOWLEDGE_IGNORED;
+    }
+    node->confirmed_ns = time_ns;
+    node->stamp = k->stamp;
+    if (new_links || node->role == ROLE_SERVER)
+        node->access = access_path(k, node);
+    set_bounds(node);
+    set_incoming(node, now_ns);
+    while (restarted && node->pending)
+        node_drop_pending(k, node->pending);
+    node_drop_contained(k, node);
+    node_reload(node);
+    node_enter_index(k, node);
+    if (new_links && node->role != ROLE_SERVER)
+        branch_new_links(k, branch);
+    knowledge_touch(k, node);
+    bool is_free = load_wait_s(&node->load, now_ns) <= 0;
+    return is_new || restarted || (!did_take && node->entry.in) || (was_busy && is_free) ? KNOWLEDGE_BETTER
+                                                                                         : KNOWLEDGE_SAME;
+}
+
+/* What is known, as records for those above and for people. */
+
+bool knowledge_record(const struct knowledge *k, const struct knowledge_node *node, struct arena *arena,
+                      struct node_record *record)
+{
+    int64_t now_ns = clock_now_ns(k->clock);
+    double *free_in_s = NULL;
+    if (node->base.slots && !(free_in_s = arena_alloc(arena, node->base.slots * sizeof *free_in_s)))
+        return false;
+    for (uint32_t i = 0; i < node->base.slots; i++) {
+        int64_t wait_ns = node->base.free_at_ns[i] - now_ns;
+        free_in_s[i] = wait_ns > 0 ? (double)wait_ns / 1e9 : 0;
+    }
+    *record = (struct node_record){
+        .name = node->name,
+        .parent = node->parent,
+        .address = node->address,
+        .role = node->role,
+        .incarnation = node->incarnation,
+        .draining = node->draining,
+        .link = node->link,
+        .catalog = node->catalog ? node->catalog->digest : 0,
+        .speed_flops = node->speed_flops,
+        .slots = node->slots,
+        .threads = node->threads,
+        .free_in_s = free_in_s,
+        .n_free_in = node->base.slots,
+        .queued = node->queued,
+        .running = node->running,
+        .memory_total = node->memory_total,
+        .memory_free = node->memory_free,
+        .completed = node->completed,
+        .failed = node->failed,
+        .marks = node->marks,
+        .n_marks = node->n_marks,
+        .age_s = (double)(now_ns - node_confirmed_ns(node)) / 1e9,
+        .extensions = node->extensions,
+    };
+    return true;
+}
+
+bool knowledge_changed(const struct knowledge *k)
+{
+    return k->dirty || k->n_removed;
+}
+
+/* About what a record takes on the wire, and not less: numbers with their alignment, then what varies. */
+size_t knowledge_record_bytes(const struct node_record *record)
+{
+    size_t bytes = 256 + strlen(record->name) + strlen(record->parent) + strlen(record->address) +
+                   record->n_free_in * sizeof *record->free_in_s + record->n_marks * sizeof *record->marks;
+    for (uint32_t i = 0; i < record->extensions.n; i++)
+        bytes += 16 + record->extensions.items[i].length;
+    return bytes;
+}
+
+static bool add_models(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
+{
+    if (!node->models || node->models_passed_on)
+        return true;
+    return extension_add(&record->extensions, EXTENSION_COST_MODELS, node->models_told, node->models_length,
+                         arena) &&
+           (!node->grids_told || extension_add(&record->extensions, EXTENSION_RANK_GRIDS, node->grids_told,
+                                               node->grids_length, arena));
+}
+
+static bool add_told(const struct told_seldom *told, uint32_t tag, struct arena *arena,
+                     struct node_record *record)
+{
+    return !told->bytes || told->passed_on ||
+           extension_add(&record->extensions, tag, told->bytes, told->length, arena);
+}
+
+/* Models, links, speeds and what is disabled are told once to those above, and in each complete report. */
+static bool add_seldom(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
+{
+    return add_models(node, arena, record) &&
+           add_told(&node->fetched, EXTENSION_FETCHED_LINKS, arena, record) &&
+           add_told(&node->called, EXTENSION_PROBLEM_SPEEDS, arena, record) &&
+           add_told(&node->disabled, EXTENSION_DISABLED, arena, record);
+}
+
+static void set_passed_on(struct knowledge_node *node, bool passed_on)
+{
+    node->models_passed_on = passed_on;
+    node->fetched.passed_on = node->called.passed_on = node->disabled.passed_on = passed_on;
+}
+
+static uint32_t count_dirty(const struct knowledge *k)
+{
+    uint32_t n = 0;
+    for (const struct knowledge_node *node = k->dirty; node; node = node->dirty_next)
+        n++;
+    return n;
+}
+
+static void forget_removed(struct knowledge *k, uint32_t n)
+{
+    if (n == 0)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        free(k->removed[i]);
+    k->n_removed -= n;
+    memmove(k->removed, k->removed + n, k->n_removed * sizeof *k->removed);
+}
+
+/* The names, copied: they are forgotten when this report is told. */
+static bool tell_removed(struct knowledge *k, size_t most_bytes, struct arena *arena, struct report *report,
+                         size_t *bytes)
+{
+    report->removed = arena_alloc(arena, k->n_removed * sizeof *report->removed);
+    if (k->n_removed && !report->removed)
+        return false;
+    while (report->n_removed < k->n_removed && report->n_removed < CAP_RECORDS && *bytes < most_bytes) {
+        const char *name = k->removed[report->n_removed];
+        if (!(report->removed[report->n_removed++] = arena_strdup(arena, name)))
+            return false;
+        *bytes += 8 + strlen(name);
+    }
+    return true;
+}
+
+bool knowledge_report(struct knowledge *k, bool complete, const struct node_record *own, size_t most_bytes,
+                      struct arena *arena, struct report *report)
+{
+    if (complete) {
+        forget_removed(k, k->n_removed); /* what is not mentioned is forgotten anyway */
+        for (struct knowledge_node *node = k->nodes; node; node = node->hh.next) {
+            set_passed_on(node, false);
+            knowledge_touch(k, node);
+        }
+    }
+    size_t most = 1 + count_dirty(k), bytes = 0;
+    if (most > CAP_RECORDS)
+        most = CAP_RECORDS;
+    report->records = arena_alloc(arena, most * sizeof *report->records);
+    if (!report->records || !tell_removed(k, most_bytes, arena, report, &bytes))
+        return false;
+    uint32_t n = 0;
+    if (own)
+        report->records[n++] = *own;
+    struct knowledge_node *node = k->dirty;
+    /* Somebody who was removed and came again is mentioned by both, in this order. */
+    bool all_removed = report->n_removed == k->n_removed;
+    for (; all_removed && node && n < most && bytes < most_bytes; node = node->dirty_next) {
+        if (!knowledge_record(k, node, arena, &report->records[n]) ||
+            !add_seldom(node, arena, &report->records[n]))
+            return false;
+        bytes += knowledge_record_bytes(&report->records[n++]);
+    }
+    report->n_records = n;
+    report->oldest_s = knowledge_oldest_s(k);
+    while (all_removed && k->dirty != node) {
+        set_passed_on(k->dirty, true);
+        knowledge_untouch(k, k->dirty);
+    }
+    forget_removed(k, report->n_removed);
+    return true;
+}
+
+/* Steps up to this agent; nodes whose parent is not known count as its children. */
+static uint32_t depth(const struct knowledge *k, const struct knowledge_node *node)
+{
+    uint32_t steps = 1;
+    while (steps < CAP_ANCESTORS && (node = knowledge_find(k, node->parent)))
+        steps++;
+    return steps;
+}
+
+/* What else a tree tells of a server. */
+static bool add_host_rate(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
+{
+    struct path host;
+    if (node->role != ROLE_SERVER || !node_fetched(node, node->name, &host))
+        return true;
+    return terms_add_real(&record->extensions, EXTENSION_HOST_RATE, host.bandwidth_bps, arena) &&
+           (!(host.latency_s > 0) ||
+            terms_add_real(&record->extensions, EXTENSION_HOST_LATENCY, host.latency_s, arena));
+}
+
+bool knowledge_tree(const struct knowledge *k, const struct node_record *own, struct arena *arena,
+                    struct node_record **records, uint32_t *n_records)
+{
+    size_t n = HASH_COUNT(k->nodes);
+    *records = arena_alloc(arena, (n + 1) * sizeof **records);
+    if (!*records)
+        return false;
+    (*records)[0] = *own;
+    uint32_t starts[CAP_ANCESTORS + 2] = {0};
+    for (const struct knowledge_node *node = k->nodes; node; node = node->hh.next)
+        starts[depth(k, node) + 1]++;
+    for (uint32_t i = 1; i < CAP_ANCESTORS + 2; i++)
+        starts[i] += starts[i - 1];
+    for (const struct knowledge_node *node = k->nodes; node; node = node->hh.next) {
+        struct node_record *record = &(*records)[1 + starts[depth(k, node)]++];
+        if (!knowledge_record(k, node, arena, record) || !add_host_rate(node, arena, record))
+            return false;
+    }
+    *n_records = (uint32_t)n + 1;
+    return true;
 }

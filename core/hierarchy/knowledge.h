@@ -160,8 +160,6 @@ struct branch *knowledge_branches(const struct knowledge *knowledge);      /* fo
 
 /* Age of the oldest thing known below, in seconds. */
 double knowledge_oldest_s(const struct knowledge *knowledge);
-/* When the node was last known to be as it is here. */
-int64_t node_confirmed_ns(const struct knowledge_node *node);
 /* Whether all servers that can solve the variant were confirmed within `freshness_ns` (0: never). Takes
  * constant time while all is fresh. */
 bool knowledge_is_fresh(struct knowledge *knowledge, const struct variant *variant, int64_t freshness_ns);

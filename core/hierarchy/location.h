@@ -77,4 +77,22 @@ bool location_unpack(const struct extension *extension, uint32_t i, struct locat
 uint32_t location_count(const struct location *location);
 uint64_t location_memory(const struct location *location);
 
+/* Where data are (core/hierarchy/location.h), as reports to parents carry it. */
+
+/* Tag of an extension of a report: data that have come and gone below, LOCATION_CHANGE_BYTES each: the key
+ * (two little-endian numbers of 8 bytes, the high half first), the bytes (one such number), 1 (here) or 0
+ * (gone). A complete report, in all its parts, tells of all data. */
+#define EXTENSION_DATA        42
+#define LOCATION_CHANGE_BYTES 25
+/* Changes of one report: half a megabyte. More are told with the next. */
+#define LOCATION_REPORT_MOST 20000u
+
+/* Adds what has to be told to the report (`complete`: all there is, from the beginning). False without
+ * memory: nothing counts as told then but what was. */
+bool location_tell(struct location *location, bool complete, struct message *report);
+
+/* Takes what a report tells: of that child. Returns how many changes there were. What is malformed or too
+ * much is passed over. */
+uint32_t location_hear(struct location *location, uint32_t child, const struct report *report);
+
 #endif

@@ -1,11 +1,423 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hierarchy/membership_internal.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who the parents are, and who stands above them.
+ */
+#include "core/hierarchy/membership.h"
+#include "core/hierarchy/arrivals.h"
+#include "core/hierarchy/children.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum state { STATE_OUT, STATE_SEEKING, STATE_JOINED };
+
+struct membership {
+    struct membership_ops ops;
+    void *self;
+    const struct clock *clock;
+    char **parents;
+    size_t n_parents;
+    enum node_role role;
+    char *name;
+    char *own_address;
+    uint64_t features;
+    int64_t retry_first_ms, retry_most_ms;
+    uint64_t random;
+
+    enum state state;
+    size_t current;                 /* parent being tried, or joined */
+    size_t tries;                   /* hellos since the tie was lost, for the backoff */
+    uint32_t hellos, hellos_before; /* ever, and before welcomes could count again */
+    int64_t hello_ns;
+    bool quiet;
+    char **said; /* per parent: the last reason told to `changed` since it was joined, or NULL */
+
+    char parent_probe[CAP_PROBE_URL + 1];
+    char *parent_name;
+    uint64_t parent_incarnation;
+    uint64_t agreed_features;
+    char **ancestors;
+    size_t n_ancestors;
+    size_t n_refuges;       /* the last ones among the parents */
+    struct refuges refuges; /* that the last parent told; they outlast it */
+    int64_t lease_ns, heartbeat_ns;
+
+    uint64_t number;          /* of the last report sent, over the whole life of this node */
+    uint64_t confirmed;       /* the parent has all up to this one */
+    int64_t unconfirmed_ns;   /* when the oldest unconfirmed report was sent */
+    bool complete_next;       /* the next report must tell all */
+    bool parts;               /* a complete report has begun and not ended */
+    bool more;                /* the last report left something over */
+    char *seeks;              /* the parent is asked where that agent is, by the next report; NULL: not */
+    int64_t report_ns;        /* next report */
+    struct arrivals arrivals; /* signs of life from the parent */
+    int64_t spared_ns;        /* until then it is not taken for dead: this node itself was held up */
+    bool put_out;             /* the last tie was ended by a refusal: its name is taken */
+    int64_t trial_ns;         /* let in again after that: told when the tie lasts until then; 0: told */
+};
+
+/* Reasons: that the parent is not there. */
+extern const char membership_broken[], membership_silent[], membership_unreachable[], membership_no_answer[];
+
+static void membership_drop_refuges(struct membership *m);
+static void membership_seek(struct membership *m);
+static int64_t membership_now(const struct membership *m);
+static void membership_heard(struct membership *m);
+static void membership_on_pulse(struct membership *m, const struct envelope *envelope, uint64_t number);
+static int64_t membership_resend_ns(const struct membership *m);
+static int64_t membership_next_report_ns(const struct membership *m);
+static void membership_send_report(struct membership *m);
+
+static void membership_free_texts(char **texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static char **membership_copy_texts(const char *const *texts, size_t n)
+{
+    char **copies = calloc(n ? n : 1, sizeof *copies);
+    if (!copies)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        copies[i] = strdup(texts[i]);
+        if (!copies[i]) {
+            membership_free_texts(copies, i);
+            return NULL;
+        }
+    }
+    return copies;
+}
+
+/* What is known of the parent that it had. */
+static void membership_forget_parent(struct membership *m)
+{
+    free(m->parent_name);
+    m->parent_name = NULL;
+    membership_free_texts(m->ancestors, m->n_ancestors);
+    m->ancestors = NULL;
+    m->n_ancestors = 0;
+    m->parent_incarnation = 0;
+    m->agreed_features = 0;
+}
+
+/* The parent is this node, or below it. */
+static bool membership_is_loop(const struct membership *m, const struct envelope *envelope,
+                               const struct welcome *welcome)
+{
+    if (strcmp(envelope->from, m->name) == 0)
+        return true;
+    for (uint32_t i = 0; i < welcome->n_ancestors; i++)
+        if (strcmp(welcome->ancestors[i], m->name) == 0)
+            return true;
+    return false;
+}
+
+static bool membership_same_ancestors(const struct membership *m, const struct welcome *welcome)
+{
+    if (m->n_ancestors != welcome->n_ancestors)
+        return false;
+    for (size_t i = 0; i < m->n_ancestors; i++)
+        if (strcmp(m->ancestors[i], welcome->ancestors[i]) != 0)
+            return false;
+    return true;
+}
+
+/* False without memory: as they were. */
+static bool membership_take_ancestors(struct membership *m, const struct welcome *welcome)
+{
+    char **copies = membership_copy_texts(welcome->ancestors, welcome->n_ancestors);
+    if (!copies)
+        return false;
+    membership_free_texts(m->ancestors, m->n_ancestors);
+    m->ancestors = copies;
+    m->n_ancestors = welcome->n_ancestors;
+    return true;
+}
+
+/* So many parents are tried at most, however many refuges are told in a long life. */
+#define MOST_PARENTS 32
+
+/* True when they are others than before. */
+static bool membership_take_refuges(struct membership *m, const struct welcome *welcome)
+{
+    struct refuges told;
+    refuges_get(&welcome->extensions, &told);
+    if (refuges_equal(&told, &m->refuges))
+        return false;
+    m->refuges = told;
+    const char *addresses[MOST_REFUGES];
+    for (size_t i = 0; i < told.n; i++)
+        addresses[i] = told.addresses[i];
+    membership_learn_parents(m, addresses, told.n);
+    return true;
+}
+
+size_t membership_learn_parents(struct membership *m, const char *const *addresses, size_t n)
+{
+    const size_t before = m->n_parents;
+    for (size_t i = 0; i < n && m->role != ROLE_MASTER && m->n_parents < MOST_PARENTS; i++)
+        if (!m->own_address || strcmp(addresses[i], m->own_address) != 0)
+            membership_add_parents(m, &addresses[i], 1); /* without memory: nowhere to go */
+    const size_t learned = m->n_parents - before;
+    if (before > 0)
+        m->n_refuges += learned;
+    else if (learned > 0 && m->own_address && m->state == STATE_OUT)
+        membership_seek(m); /* who had none was alone: these are its parents, and no refuges */
+    return learned;
+}
+
+/* A redirector has told where master agents are now: those that are not known are asked next. */
+static void membership_referred(struct membership *m, const struct welcome *welcome)
+{
+    struct refuges told;
+    const char *addresses[MOST_REFUGES];
+    refuges_get(&welcome->extensions, &told);
+    for (size_t i = 0; i < told.n; i++)
+        addresses[i] = told.addresses[i];
+    if (m->n_parents + told.n > MOST_PARENTS)
+        membership_drop_refuges(m);
+    const size_t before = m->n_parents;
+    if (membership_learn_parents(m, addresses, told.n) == 0)
+        return; /* they have been asked, or are among those that are */
+    m->tries = before;
+    m->hello_ns = membership_now(m);
+}
+
+/* They are for nodes whose parent is lost, not for those that are not wanted: no longer tried until told
+ * again. */
+static void membership_drop_refuges(struct membership *m)
+{
+    for (; m->n_refuges > 0; m->n_refuges--) {
+        m->n_parents--;
+        free(m->parents[m->n_parents]);
+        free(m->said[m->n_parents]);
+    }
+    m->refuges.n = 0;
+    m->current = 0;
+}
+
+const struct refuges *membership_refuges(const struct membership *m)
+{
+    return &m->refuges;
+}
+
+bool membership_joined(const struct membership *m)
+{
+    return m->state == STATE_JOINED;
+}
+
+const char *membership_parent_name(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->parent_name : NULL;
+}
+
+const char *membership_parent_address(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->parents[m->current] : NULL;
+}
+
+uint64_t membership_parent_incarnation(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->parent_incarnation : 0;
+}
+
+uint64_t membership_features(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->agreed_features : 0;
+}
+
+const char *const *membership_ancestors(const struct membership *m, size_t *n)
+{
+    *n = m->state == STATE_JOINED ? m->n_ancestors : 0;
+    return (const char *const *)m->ancestors;
+}
+
+const char *const *membership_parents(const struct membership *m, size_t *n)
+{
+    *n = m->n_parents;
+    return (const char *const *)m->parents;
+}
+
+static bool add_parent(struct membership *m, const char *address)
+{
+    for (size_t i = 0; i < m->n_parents; i++)
+        if (strcmp(m->parents[i], address) == 0)
+            return true;
+    char **parents = realloc(m->parents, (m->n_parents + 1) * sizeof *parents);
+    if (!parents)
+        return false;
+    m->parents = parents;
+    char **said = realloc(m->said, (m->n_parents + 1) * sizeof *said);
+    if (!said)
+        return false;
+    m->said = said;
+    said[m->n_parents] = NULL;
+    parents[m->n_parents] = strdup(address);
+    if (!parents[m->n_parents])
+        return false;
+    m->n_parents++;
+    return true;
+}
+
+bool membership_add_parents(struct membership *m, const char *const *addresses, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!add_parent(m, addresses[i]))
+            return false;
+    return true;
+}
+
+/* Looking for a parent: one after the other, more and more slowly, and saying why there is none only once. */
+
+/* A number in [0, 1) from xorshift64*: enough to spread the retries of many children. */
+static double draw(struct membership *m)
+{
+    m->random ^= m->random >> 12;
+    m->random ^= m->random << 25;
+    m->random ^= m->random >> 27;
+    return (double)((m->random * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
+}
+
+/* Tells the owner why there is no tie to this parent, but the same thing only once. Broken, silent, not to be
+ * reached: to whoever reads the log these are one and the same absence. */
+static void membership_say(struct membership *m, size_t index, const char *parent, const char *why)
+{
+    char **said = &m->said[index];
+    if (*said && strcmp(*said, why) == 0)
+        return;
+    free(*said);
+    *said = strdup(why);
+    if (m->ops.changed && !m->quiet)
+        m->ops.changed(m->self, false, parent, why);
+}
+
+const char membership_broken[] = "the connection broke", membership_silent[] = "it fell silent";
+const char membership_unreachable[] = "cannot be reached", membership_no_answer[] = "does not answer";
+
+/* Whether such a reason is that the parent is not there, and not that it refused. */
+static bool membership_is_absence(const char *why)
+{
+    return strcmp(why, membership_broken) == 0 || strcmp(why, membership_silent) == 0 ||
+           strcmp(why, membership_unreachable) == 0 || strcmp(why, membership_no_answer) == 0;
+}
+
+/* The same, of a parent that is not there. */
+static void membership_say_absent(struct membership *m, size_t index, const char *why)
+{
+    if (!m->said[index] || !membership_is_absence(m->said[index]))
+        membership_say(m, index, m->parents[index], why);
+}
+
+/* It is joined: the next trouble is news again. */
+static void membership_forget_said(struct membership *m)
+{
+    for (size_t i = 0; i < m->n_parents; i++) {
+        free(m->said[i]);
+        m->said[i] = NULL;
+    }
+}
+
+/* When to say hello again: doubling up to the most, between half and all of it. Parents are tried in turn, so
+ * the pause grows once per round. */
+static void membership_schedule_hello(struct membership *m)
+{
+    size_t rounds = m->tries / (m->n_parents ? m->n_parents : 1);
+    int64_t pause_ms = m->retry_first_ms;
+    for (size_t i = 0; i < rounds && pause_ms < m->retry_most_ms; i++)
+        pause_ms *= 2;
+    if (pause_ms > m->retry_most_ms)
+        pause_ms = m->retry_most_ms;
+    double jittered = (double)(pause_ms * NS_PER_MS) * (0.5 + 0.5 * draw(m));
+    m->hello_ns = membership_now(m) + (int64_t)jittered;
+}
+
+/* To the parent whose turn it is. */
+static void membership_send_hello(struct membership *m)
+{
+    m->current = m->tries % m->n_parents;
+    struct hello_ticket ticket = {(uint32_t)m->current, ++m->hellos};
+    struct extension extension = {EXTENSION_TICKET, (const uint8_t *)&ticket, sizeof ticket};
+    struct message message = {
+        .kind = MESSAGE_HELLO,
+        .hello =
+            {
+                .minor = CONTRACT_MINOR,
+                .features = m->features,
+                .role = m->role,
+                .address = m->own_address,
+                .extensions = {.items = &extension, .n = 1},
+            },
+    };
+    m->tries++;
+    membership_schedule_hello(m);
+    m->ops.post(m->self, m->parents[m->current], 0, &message);
+}
+
+/* Looks for a parent from now on, the preferred one first. */
+static void membership_seek(struct membership *m)
+{
+    membership_forget_parent(m);
+    m->state = STATE_SEEKING;
+    m->hellos_before = m->hellos;
+    m->tries = 0;
+    m->hello_ns = membership_now(m);
+}
+
+/* Which of the parents has answered a hello that still counts; SIZE_MAX: none. */
+static size_t membership_welcome_index(const struct membership *m, const struct welcome *welcome)
+{
+    const struct extension *extension = extension_find(&welcome->extensions, EXTENSION_TICKET);
+    struct hello_ticket ticket;
+    if (!extension || extension->length != sizeof ticket)
+        return SIZE_MAX;
+    memcpy(&ticket, extension->value, sizeof ticket);
+    if (ticket.parent >= m->n_parents || ticket.number <= m->hellos_before || ticket.number > m->hellos)
+        return SIZE_MAX;
+    return ticket.parent;
+}
+
+/* The tie cannot be: look on. An answer will not change within milliseconds, so back off faster. */
+static void membership_refused(struct membership *m, size_t index, const char *parent, const char *why)
+{
+    membership_say(m, index, parent, why);
+    m->hellos_before = m->hellos;
+    m->tries += m->n_parents;
+    membership_schedule_hello(m);
+}
+
+/* ---- for who asks why there is no tie ---- */
+
+bool membership_is_known_above(const struct membership *m, char *why, size_t size)
+{
+    if (m->n_parents == 0 || membership_settled(m))
+        return true;
+    if (m->state == STATE_JOINED)
+        snprintf(why, size, "\"%s\" has not confirmed yet what it was told", m->parent_name);
+    else
+        snprintf(why, size, "not below %s: %s", m->parents[0], m->said[0] ? m->said[0] : "no answer yet");
+    return false;
+}
+
+const char *membership_why(const struct membership *m)
+{
+    return m->said[0];
+}
+
+bool membership_may_answer(const struct membership *m)
+{
+    return !m->said[0] || strcmp(m->said[0], membership_no_answer) == 0;
+}
+
+bool membership_is_refused(const struct membership *m)
+{
+    return m->said[0] && !membership_is_absence(m->said[0]);
+}
+
 #define RETRY_FIRST_MS 100
+
 /* A parent may ask for leases and heartbeats within these bounds only: a silly value must neither make a
  * child send without end nor let it wait for ever. */
 #define HEARTBEAT_LEAST_MS 10
@@ -63,7 +475,7 @@ void membership_destroy(struct membership *m)
     free(m);
 }
 
-int64_t membership_now(const struct membership *m)
+static int64_t membership_now(const struct membership *m)
 {
     return clock_now_ns(m->clock);
 }
@@ -197,7 +609,7 @@ static void on_welcome_seeking(struct membership *m, const struct envelope *enve
     }
 }
 
-bool membership_is_from_parent(const struct membership *m, const struct envelope *envelope)
+static bool membership_is_from_parent(const struct membership *m, const struct envelope *envelope)
 {
     return m->parent_incarnation == envelope->from_incarnation && strcmp(m->parent_name, envelope->from) == 0;
 }
@@ -283,7 +695,8 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-void membership_heard(struct membership *m)
+/* A sign of life from the parent. */
+static void membership_heard(struct membership *m)
 {
     arrivals_note(&m->arrivals, membership_now(m), m->heartbeat_ns);
 }
@@ -350,4 +763,112 @@ void membership_leave(struct membership *m, const char *reason)
         post_goodbye(m, m->parents[m->current], reason);
     m->state = STATE_OUT;
     membership_forget_parent(m);
+}
+
+/* Reports to the parent: in parts where there is much, again when they are not confirmed. */
+
+/* Of the owner, in one report, beside those that belong to the tie. */
+#define REPORT_EXTENSIONS 3
+
+static void membership_on_pulse(struct membership *m, const struct envelope *envelope, uint64_t number)
+{
+    if (m->state != STATE_JOINED || !membership_is_from_parent(m, envelope))
+        return;
+    membership_heard(m);
+    if (number > m->confirmed && number <= m->number) {
+        m->confirmed = number;
+        m->unconfirmed_ns = m->arrivals.heard_ns;
+        if (m->more && m->confirmed == m->number)
+            m->report_ns = m->arrivals.heard_ns;
+    }
+}
+
+void membership_touch(struct membership *m, int64_t within_ms)
+{
+    if (m->state != STATE_JOINED)
+        return; /* a complete report follows the welcome anyway */
+    int64_t due = membership_now(m) + within_ms * NS_PER_MS;
+    if (due < m->report_ns)
+        m->report_ns = due;
+}
+
+void membership_tell_all(struct membership *m)
+{
+    if (m->state != STATE_JOINED)
+        return;
+    m->complete_next = true;
+    m->report_ns = membership_now(m);
+}
+
+void membership_ask_where(struct membership *m, const char *name)
+{
+    char *copy = strdup(name);
+    if (!copy)
+        return;
+    free(m->seeks);
+    m->seeks = copy;
+    membership_touch(m, 0);
+}
+
+/* A report should have been confirmed by now: half the lease leaves time for a complete one to arrive. */
+static int64_t membership_resend_ns(const struct membership *m)
+{
+    if (m->confirmed == m->number || m->complete_next)
+        return CLOCK_NEVER;
+    int64_t patience = m->heartbeat_ns < m->lease_ns / 3 ? m->heartbeat_ns : m->lease_ns / 3;
+    return m->unconfirmed_ns + patience;
+}
+
+/* When the next report goes: parts wait for each other, so that however much there is to tell, one part at a
+ * time is on its way. */
+static int64_t membership_next_report_ns(const struct membership *m)
+{
+    bool waits = m->more && m->confirmed != m->number && !m->complete_next;
+    return waits ? CLOCK_NEVER : m->report_ns;
+}
+
+/* What the owner has to tell, the whole or a part of it. */
+static void membership_send_report(struct membership *m)
+{
+    bool complete = m->complete_next;
+    struct message message = {.kind = MESSAGE_REPORT};
+    m->report_ns =
+        membership_now(m) + m->heartbeat_ns; /* unless the owner, who is asked now, wants it sooner */
+    m->ops.report(m->self, complete, &message);
+    m->more = m->ops.more && m->ops.more(m->self);
+    message.report.complete = complete;
+    message.report.number = ++m->number;
+    struct extension address = {.tag = EXTENSION_CHILD_ADDRESS,
+                                .value = (const uint8_t *)m->own_address,
+                                .length = (uint32_t)strlen(m->own_address)};
+    const uint8_t follow = m->more;
+    bool part = complete ? m->more : m->parts;
+    m->parts = part && m->more;
+    const struct extensions own = message.report.extensions;
+    struct extension items[3 + REPORT_EXTENSIONS] = {address};
+    struct extensions all = {.items = items, .n = 1};
+    for (uint32_t i = 0; i < own.n && i < REPORT_EXTENSIONS; i++)
+        items[all.n++] = own.items[i];
+    if (part)
+        items[all.n++] = (struct extension){.tag = EXTENSION_PART, .value = &follow, .length = 1};
+    if (m->seeks)
+        items[all.n++] = (struct extension){
+            .tag = EXTENSION_SEEKS, .value = (uint8_t *)m->seeks, .length = (uint32_t)strlen(m->seeks)};
+    message.report.extensions = all;
+    if (complete || m->confirmed == m->number - 1)
+        m->unconfirmed_ns = membership_now(m);
+    if (complete)
+        m->confirmed = m->number - 1; /* what came before no longer matters */
+    m->complete_next = false;
+    /* To any incarnation: a restarted parent answers with "rejoin" at once, where a message for its past self
+     * would vanish and cost a lease. */
+    m->ops.post(m->self, m->parents[m->current], 0, &message);
+    arena_clear(&message.arena);
+    free(m->seeks);
+    m->seeks = NULL;
+}
+
+bool membership_settled(const struct membership *m)
+{
+    return m->state == STATE_JOINED && !m->complete_next && !m->more && m->confirmed == m->number;
 }

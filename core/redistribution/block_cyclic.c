@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/redistribution/block_cyclic.h"
 #include "config.h"
 
-#include "core/redistribution/block_cyclic.h"
-
 #include <inttypes.h>
+#include <string.h>
 
-enum esp_status block_cyclic_check(const struct block_cyclic *layout, const char *what,
-                                   struct esp_error *error)
+/* ESP_INVALID names the dimension (`what`: "rows of A") and the number that is wrong. */
+static enum esp_status block_cyclic_check(const struct block_cyclic *layout, const char *what,
+                                          struct esp_error *error)
 {
     if (layout->n < 0)
         return error_set(error, ESP_INVALID, "%s: expected 0 or more elements, found %" PRId64, what,
@@ -149,4 +150,41 @@ int64_t block_cyclic_matrix_local(const struct block_cyclic_matrix *matrix, int6
 {
     int64_t height = block_cyclic_count(&matrix->rows, block_cyclic_owner(&matrix->rows, i));
     return block_cyclic_local(&matrix->cols, j) * height + block_cyclic_local(&matrix->rows, i);
+}
+
+/* One column: its blocks lie one after the other in the part, and `ranks` blocks apart in the whole. From the
+ * part's side: behind its last block, a next one of the whole may be beyond what can be counted. */
+static void copy_column(const struct block_cyclic *rows, int64_t rank, char *whole, char *part, bool gather,
+                        size_t bytes)
+{
+    int64_t count = block_cyclic_count(rows, rank);
+    for (int64_t l = 0, n; l < count; l += n) {
+        int64_t i = block_cyclic_global(rows, rank, l);
+        n = count - l < rows->block ? count - l : rows->block;
+        memcpy(gather ? part : whole + (size_t)i * bytes, gather ? whole + (size_t)i * bytes : part,
+               (size_t)n * bytes);
+        part += (size_t)n * bytes;
+    }
+}
+
+static void copy(const struct block_cyclic_matrix *matrix, int64_t row, int64_t col, char *whole, char *part,
+                 int64_t leading, bool gather, size_t bytes)
+{
+    int64_t n = block_cyclic_count(&matrix->cols, col);
+    for (int64_t j = 0; j < n; j++)
+        copy_column(&matrix->rows, row,
+                    whole + (size_t)(block_cyclic_global(&matrix->cols, col, j) * matrix->rows.n) * bytes,
+                    part + (size_t)(j * leading) * bytes, gather, bytes);
+}
+
+void block_cyclic_gather(const struct block_cyclic_matrix *matrix, int64_t row, int64_t col,
+                         const void *whole, void *part, int64_t leading, size_t element_bytes)
+{
+    copy(matrix, row, col, (char *)(uintptr_t)whole, part, leading, true, element_bytes);
+}
+
+void block_cyclic_scatter(const struct block_cyclic_matrix *matrix, int64_t row, int64_t col,
+                          const void *part, int64_t leading, void *whole, size_t element_bytes)
+{
+    copy(matrix, row, col, whole, (char *)(uintptr_t)part, leading, false, element_bytes);
 }

@@ -29,10 +29,6 @@ struct block_cyclic {
     int64_t source; /* who has the first block, 0 <= source < ranks */
 };
 
-/* ESP_INVALID names the dimension (`what`: "rows of A") and the number that is wrong. */
-enum esp_status block_cyclic_check(const struct block_cyclic *layout, const char *what,
-                                   struct esp_error *error);
-
 /* Elements that lie with the rank (ScaLAPACK's numroc); their sum over all ranks is n. */
 int64_t block_cyclic_count(const struct block_cyclic *layout, int64_t rank);
 /* Elements that lie with the ranks before that one (n: with all, for rank = ranks). O(1). */

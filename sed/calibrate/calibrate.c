@@ -1,19 +1,393 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/forecast/accuracy_line.h"
+#include "sed/calibrate/calibrate_command.h"
+#include "sed/calibrate/calibrate_order.h"
+#include "sed/calibrate/calibrate_ranks.h"
 #include "sed/calibrate/calibrate_run.h"
 #include "sed/calibrate/calibrate_state.h"
-
+#include "sed/ranks/ranks.h"
 #include "services/fast/fit.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static void state_drop(struct calibration *calibration, uint64_t kept);
+static enum esp_status calibrate_again(struct class_run *run, bool (*within)(const struct class_run *run),
+                                       struct esp_error *error);
+
+/* ---- layout ---- */
+
+/* A scalar's value; one that no size depends on (they are complex) is made by design_fill(). */
+static bool scalar_value(const struct design_point *point, const struct argument *argument, uint32_t index,
+                         unsigned char raw[16])
+{
+    struct number value = point->scope[index];
+    if (value.kind == NUMBER_UNKNOWN)
+        value = (struct number){.kind = NUMBER_INTEGER, .integer = 1};
+    return argument->n_dims == 0 && number_store(&value, argument->type, raw, NULL) == ESP_OK;
+}
+
+static uint32_t name_arguments(const struct problem *problem, const struct design_point *point,
+                               unsigned char (*raw)[16], struct call_argument *arguments)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        struct call_argument *to = &arguments[n];
+        if (!argument_is_passed(argument))
+            continue;
+        *to = (struct call_argument){.index = i, .bytes = point->shapes[i].bytes};
+        if (!argument_is_input(argument)) {
+            to->kind = KIND_WANTED;
+        } else if (argument->type == TYPE_STATE) { /* the job says which one */
+            *to = (struct call_argument){
+                .index = i, .kind = KIND_INLINE, .bytes = 1, .data = (const uint8_t *)"", .length = 1};
+        } else if (scalar_value(point, argument, i, raw[i])) {
+            to->kind = KIND_INLINE;
+            to->data = raw[i];
+            to->length = (uint32_t)to->bytes;
+        } else {
+            to->kind = KIND_BULK;
+        }
+        n++;
+    }
+    return n;
+}
+
+static enum esp_status make_plan(struct measured_call *call, struct esp_error *error)
+{
+    unsigned char raw[PROBLEM_MAX_ARGUMENTS][16];
+    struct call_argument arguments[PROBLEM_MAX_ARGUMENTS];
+    struct call_request request = {.arguments = arguments};
+    request.n_arguments = name_arguments(call->problem, call->point, raw, arguments);
+    enum esp_status status = call_plan_make(call->problem, &request, &call->plan, error);
+    /* The values lie in this function's frame: design_fill() makes them again. */
+    for (uint32_t i = 0; i < call->problem->n_arguments; i++)
+        call->plan.arguments[i].data = NULL;
+    return status;
+}
+
+static enum esp_status make_memory(struct measured_call *call, struct esp_error *error)
+{
+    const struct call_plan *plan = &call->plan;
+    call->block = calloc(1, plan->block_bytes + 64);
+    call->inputs = malloc(plan->segment_bytes + plan->block_bytes + 64);
+    if (!call->block || !call->inputs)
+        return error_no_memory(error, "the arguments of a call");
+    if (plan->segment_bytes == 0)
+        return ESP_OK;
+    call->fd = memfd_create("espalier-calibrate", MFD_CLOEXEC);
+    if (call->fd < 0 || ftruncate(call->fd, (off_t)plan->segment_bytes) != 0)
+        return error_errno(error, "no memory for the arguments of a call");
+    void *memory = mmap(NULL, plan->segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, call->fd, 0);
+    if (memory == MAP_FAILED)
+        return error_errno(error, "no memory for the arguments of a call");
+    call->segment = memory;
+    return ESP_OK;
+}
+
+/* Where the inputs of an argument are kept between repetitions. */
+static unsigned char *input_of(struct measured_call *call, uint32_t index)
+{
+    const struct planned_argument *planned = &call->plan.arguments[index];
+    return call->inputs + planned->offset + (planned->in_segment ? 0 : call->plan.segment_bytes);
+}
+
+static bool has_contents(const struct argument *argument)
+{
+    return argument_is_input(argument) && argument->type != TYPE_STATE;
+}
+
+static void fill_job(struct measured_call *call)
+{
+    const struct problem *problem = call->problem;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct planned_argument *planned = &call->plan.arguments[i];
+        struct job_argument *argument = &call->arguments[i];
+        *argument = (struct job_argument){.bytes = planned->bytes,
+                                          .writable = problem->arguments[i].mode != MODE_IN,
+                                          .in_segment = planned->in_segment,
+                                          .offset = planned->in_segment ? planned->offset : 0};
+        if (planned->in_segment)
+            argument->data = call->segment + planned->offset;
+        else if (argument_is_passed(&problem->arguments[i]))
+            argument->data = call->block + planned->offset;
+    }
+    call->job = (struct job){.problem = problem,
+                             .implementation = &problem->implementations[0],
+                             .arguments = call->arguments,
+                             .scope = call->plan.scope,
+                             .segment_fd = call->fd,
+                             .segment_bytes = call->plan.segment_bytes,
+                             .timed = true};
+}
+
+enum esp_status measured_open(const struct problem *problem, const struct design_point *point,
+                              struct random *random, struct measured_call *call, struct esp_error *error)
+{
+    *call = (struct measured_call){.problem = problem, .point = point, .fd = -1};
+    enum esp_status status = make_plan(call, error);
+    if (status == ESP_OK)
+        status = make_memory(call, error);
+    if (status != ESP_OK) {
+        measured_close(call);
+        return status;
+    }
+    fill_job(call);
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (has_contents(&problem->arguments[i]))
+            design_fill(point, problem, i, random, input_of(call, i));
+    return ESP_OK;
+}
+
+void measured_close(struct measured_call *call)
+{
+    if (call->segment)
+        munmap(call->segment, call->plan.segment_bytes);
+    if (call->fd >= 0)
+        close(call->fd);
+    free(call->block);
+    free(call->inputs);
+}
+
+/* ---- the worker's memory ---- */
+
+struct resident {
+    double now, peak, shared;
+};
+
+static struct resident resident_of(int32_t pid)
+{
+    struct resident resident = {0};
+    char path[64], line[128];
+    double kib;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmRSS: %lf", &kib) == 1)
+            resident.now = kib * 1024;
+        else if (sscanf(line, "VmHWM: %lf", &kib) == 1)
+            resident.peak = kib * 1024;
+        else if (sscanf(line, "RssShmem: %lf", &kib) == 1)
+            resident.shared = kib * 1024;
+    if (file)
+        fclose(file);
+    return resident;
+}
+
+static void forget_peak(int32_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/clear_refs", pid);
+    FILE *file = pid > 0 ? fopen(path, "we") : NULL;
+    if (file) {
+        fputs("5", file); /* the peak begins again (proc(5)) */
+        fclose(file);
+    }
+}
+
+/* The pool's report.
+ * ---- running ---- */
+static void measured_ended(void *arg, uint64_t job_id, const struct job_end *end)
+{
+    struct calibration *calibration = arg;
+    pthread_mutex_lock(&calibration->lock);
+    if (calibration->awaited == job_id) {
+        calibration->end = *end;
+        calibration->awaited = 0;
+        pthread_cond_broadcast(&calibration->changed);
+    }
+    pthread_mutex_unlock(&calibration->lock);
+}
+
+static enum esp_status start(struct calibration *calibration, struct measured_call *call,
+                             struct esp_error *error)
+{
+    const struct workers_ops *ops = calibration->workers->ops;
+    enum esp_status status = ESP_LIMIT;
+    /* A worker that takes the place of a dead one needs a moment. */
+    for (int i = 0; status == ESP_LIMIT && i < 1000; i++) {
+        call->job.id = ++calibration->last_job;
+        pthread_mutex_lock(&calibration->lock);
+        calibration->awaited = call->job.id;
+        pthread_mutex_unlock(&calibration->lock);
+        status = ops->start(calibration->workers, &call->job, error);
+        if (status == ESP_LIMIT)
+            usleep(10000);
+    }
+    return status;
+}
+
+static void wait_for_end(struct calibration *calibration, uint64_t id)
+{
+    const struct workers_ops *ops = calibration->workers->ops;
+    while (ops->help && ops->help(calibration->workers, id, clock_now_ns(&clock_system) + NS_PER_S))
+        ;
+    pthread_mutex_lock(&calibration->lock);
+    while (calibration->awaited == id)
+        pthread_cond_wait(&calibration->changed, &calibration->lock);
+    pthread_mutex_unlock(&calibration->lock);
+}
+
+enum esp_status measured_run(struct calibration *calibration, struct measured_call *call, double *seconds,
+                             double *cpu_s, double *peak_bytes, struct esp_error *error)
+{
+    for (uint32_t i = 0; i < call->problem->n_arguments; i++)
+        if (has_contents(&call->problem->arguments[i]) && call->arguments[i].bytes)
+            memcpy(call->arguments[i].data, input_of(call, i), call->arguments[i].bytes);
+    call->job.state = call->kept;
+    call->job.time_limit_ms = (int64_t)(1000 * (2 + 20 * calibration->options.longest_s));
+    int32_t pid = calibration->pid; /* of the only worker, as the last job told it */
+    struct resident before = {0};
+    if (peak_bytes && pid > 0) {
+        forget_peak(pid);
+        before = resident_of(pid);
+    }
+    enum esp_status status = start(calibration, call, error);
+    if (status != ESP_OK)
+        return status;
+    int32_t now = calibration->options.pid ? calibration->options.pid(calibration->workers, call->job.id) : 0;
+    calibration->pid = now > 0 ? now : pid;
+    wait_for_end(calibration, call->job.id);
+    const struct job_end *end = &calibration->end;
+    if (end->error.status != ESP_OK) {
+        *error = end->error;
+        return end->error.status;
+    }
+    *seconds = end->compute_s;
+    *cpu_s = end->cpu_s;
+    call->beside = (double)end->peak_bytes;
+    if (end->keeps_state && !call->kept && !call->keeps)
+        state_drop(calibration, call->job.id);
+    if (peak_bytes) {
+        struct resident after = resident_of(pid);
+        bool same = pid > 0 && calibration->pid == pid && before.now > 0 && after.peak > 0;
+        *peak_bytes = same ? fmax(after.peak - (before.now - before.shared), 0) : 0;
+    }
+    return ESP_OK;
+}
+
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+/* Whether a call works on a state. */
+static bool state_is_taken(const struct problem *problem)
+{
+    const int index = problem_state_index(problem);
+    return index >= 0 && argument_is_input(&problem->arguments[index]);
+}
+
+/* The first problem that is named in the text and leaves a state. */
+static const struct problem *find_named(const struct problem_set *problems, const char *text)
+{
+    char word[PROBLEM_MAX_NAME + 1];
+    while (*(text += strcspn(text, NAME_CHARACTERS))) {
+        const size_t length = strspn(text, NAME_CHARACTERS);
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        const struct problem *found = length < sizeof word ? problem_find(problems, word) : NULL;
+        const int index = found ? problem_state_index(found) : -1;
+        if (index >= 0 && found->arguments[index].mode == MODE_OUT)
+            return found;
+        text += length;
+    }
+    return NULL;
+}
+
+static const struct problem *find_opener(const struct calibration *calibration, const struct problem *problem)
+{
+    const struct problem_set *problems = calibration->options.problems;
+    const struct problem *found = NULL;
+    if (!problems)
+        return NULL;
+    found = find_named(problems, problem->arguments[problem_state_index(problem)].text);
+    if (!found)
+        found = find_named(problems, problem->title);
+    return found ? found : find_named(problems, problem->text);
+}
+
+/* The sizes of the opener, as a call of the problem has them by the same names. False: one has no such name.
+ */
+static bool take_sizes(const struct design *design, const struct problem *problem,
+                       const struct design_point *point, int64_t *sizes)
+{
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        const int index = problem_argument_index(problem, design->problem->arguments[design->sizes[i]].name);
+        if (index < 0 || problem->arguments[index].n_dims > 0)
+            return false;
+        sizes[i] = point ? point->scope[index].integer : 0;
+    }
+    return true;
+}
+
+/* Whether states for the problem can be made: one of the calibration's problems, which the texts of this one
+ * name, leaves such a state, and its sizes are among this one's. ESP_INVALID tells what is missing. */
+static enum esp_status state_check(const struct calibration *calibration, const struct problem *problem,
+                                   struct esp_error *error)
+{
+    const struct problem *opener = find_opener(calibration, problem);
+    int64_t sizes[COST_MOST_VARIABLES];
+    struct design design;
+    if (!opener)
+        return error_set(error, ESP_INVALID,
+                         "%s is not measured: its description names no problem here that leaves such a state",
+                         problem->name);
+    if (design_begin(opener, &design, error) != ESP_OK)
+        return error_prefix(error, "%s is not measured", problem->name);
+    return take_sizes(&design, problem, NULL, sizes)
+               ? ESP_OK
+               : error_set(error, ESP_INVALID,
+                           "%s is not measured: it has not all sizes of %s, whose state it takes",
+                           problem->name, opener->name);
+}
+
+/* Makes the state for a call: *kept is the job that left it, for state_drop(). Errors as measured_run(). */
+static enum esp_status state_make(struct calibration *calibration, const struct problem *problem,
+                                  const struct design_point *point, uint64_t *kept, struct esp_error *error)
+{
+    const struct problem *opener = find_opener(calibration, problem);
+    int64_t sizes[COST_MOST_VARIABLES];
+    struct design_point opened = {.x = {0}};
+    struct measured_call call;
+    struct design design;
+    double seconds, cpu_s;
+    *kept = 0;
+    if (!opener)
+        return state_check(calibration, problem, error);
+    enum esp_status status = design_begin(opener, &design, error);
+    if (status == ESP_OK &&
+        (!take_sizes(&design, problem, point, sizes) || !design_at(&design, 0, sizes, &opened)))
+        status = error_set(error, ESP_INVALID, "%s takes no such sizes", opener->name);
+    if (status == ESP_OK)
+        status = measured_open(opener, &opened, &calibration->random, &call, error);
+    if (status != ESP_OK)
+        return status;
+    call.keeps = true;
+    status = measured_run(calibration, &call, &seconds, &cpu_s, NULL, error);
+    if (status == ESP_OK && !calibration->end.keeps_state)
+        status = error_set(error, ESP_FAILED, "%s has left no state", opener->name);
+    if (status == ESP_OK)
+        *kept = call.job.id;
+    measured_close(&call);
+    return status;
+}
+
+/* 0 is nothing to do. */
+static void state_drop(struct calibration *calibration, uint64_t kept)
+{
+    const struct workers_ops *ops = calibration->workers->ops;
+    if (kept && ops->drop)
+        ops->drop(calibration->workers, kept);
+}
 
 #define LEAST_POINTS    24
 #define POINTS_PER_SIZE 96
@@ -21,17 +395,20 @@
 #define REPETITIONS     5
 #define MOST_REPEATED   31
 #define REPEAT_S        0.02 /* short calls are repeated for so long */
+
 /* A call so long is made twice, and once more where these differ by that; a longer one once: other sizes tell
- * more than it, and one that is far off them is called again (sed/calibrate/calibrate_again.c). */
+ * more than it, and one that is far off them is called again (sed/calibrate/calibrate.c). */
 #define LONG_S        0.1
 #define LONG_AT_LEAST 2
 #define LONG_AT_MOST  3
 #define LONG_APART    0.02
 #define LONGEST_S     0.5
+
 /* Sizes whose calls fail are left out. A routine that fails for most sizes, or for all, is given up: so many
  * at least, and so many for each one that could be measured. */
 #define LEAST_FAILED   6
 #define FAILED_FOR_ONE 4
+
 /* To make arguments takes longer than to look at them: beyond this a calibration would do nothing else. */
 #define MOST_BYTES 512e6
 
@@ -169,9 +546,10 @@ static double memory_beyond(const struct measured_call *call, double peak, doubl
     return fmax(call->beside - (bytes - arguments), 0);
 }
 
-enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
-                                    const struct design_point *point, uint32_t n_variables,
-                                    struct cost_measurement *m, struct esp_error *error)
+/* Calls it several times. ESP_CANCELLED: told to stop; else as the calls ended. */
+static enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
+                                           const struct design_point *point, uint32_t n_variables,
+                                           struct cost_measurement *m, struct esp_error *error)
 {
     struct measured_call call;
     struct repetitions repetitions;
@@ -426,5 +804,244 @@ enum esp_status calibrate_problem(struct calibration *calibration, const struct 
         arena_clear(&run->arena);
         free(run);
     }
+    return status;
+}
+
+/* Sizes that are visited again, after all others; services/fast/fit.h says which. */
+
+struct again {
+    struct class_run *run;
+    bool (*within)(const struct class_run *run);
+};
+
+static enum esp_status visit(void *arg, const struct cost_measurement *m, struct cost_measurement *found,
+                             struct esp_error *error)
+{
+    const struct again *again = arg;
+    struct class_run *run = again->run;
+    struct design_point point = {.x = {0}};
+    int64_t sizes[COST_MOST_VARIABLES];
+    for (uint32_t i = 0; i < run->design->n_sizes; i++)
+        sizes[i] = (int64_t)m->x[i];
+    if (!again->within(run) || !design_at(run->design, run->class_index, sizes, &point))
+        return ESP_LIMIT;
+    enum esp_status status = calibration_measure(run->calibration, run->design->problem, &point,
+                                                 run->model.n_variables, found, error);
+    if (status != ESP_FAILED && status != ESP_CRASHED && status != ESP_TIMEOUT)
+        return status;
+    *found = *m; /* a routine that fails now and then: what the first visit found is what there is */
+    return ESP_OK;
+}
+
+/* The model is fitted: fit_again(), as long as `within` says that there is time. Errors as
+ * calibration_measure() has them. */
+static enum esp_status calibrate_again(struct class_run *run, bool (*within)(const struct class_run *run),
+                                       struct esp_error *error)
+{
+    struct again again = {run, within};
+    return fit_again(&run->model, visit, &again, &run->arena, error);
+}
+
+struct used {
+    struct problem *problem;
+    size_t index;
+    double seconds;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct used *x = a, *y = b;
+    return strcmp(x->problem->name, y->problem->name);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const struct used *x = a, *y = b;
+    if (x->seconds != y->seconds)
+        return x->seconds > y->seconds ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Lines that are none are passed over, as problems are that the server no longer has. */
+static void add_file(const char *path, struct used *all, size_t n)
+{
+    char text[ACCURACY_LINE];
+    struct accuracy_line line;
+    FILE *file = regular_file_open(path, "r", NULL);
+    while (file && fgets(text, sizeof text, file)) {
+        struct problem named = {.name = line.problem};
+        const struct used key = {.problem = &named};
+        if (!accuracy_line_read(text, &line))
+            continue;
+        struct used *found = bsearch(&key, all, n, sizeof *all, by_name);
+        if (found)
+            found->seconds += (line.together > 0 ? line.together : 1) * line.actual_s;
+    }
+    if (file)
+        fclose(file);
+}
+
+struct problem **calibrate_order(const struct problem_set *set, const char *state_dir)
+{
+    static const char *const files[] = {ACCURACY_FILE, ACCURACY_FILE ".old"};
+    const size_t n = set->n_problems;
+    char path[4096];
+    struct used *all = calloc(n + 1, sizeof *all);
+    struct problem **order = calloc(n + 1, sizeof *order);
+    if (!all || !order) {
+        free(all);
+        free(order);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct used){set->problems[i], i, 0};
+    qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 0; state_dir && i < sizeof files / sizeof *files; i++)
+        if (snprintf(path, sizeof path, "%s/%s", state_dir, files[i]) < (int)sizeof path)
+            add_file(path, all, n);
+    qsort(all, n, sizeof *all, by_use);
+    for (size_t i = 0; i < n; i++)
+        order[i] = all[i].problem;
+    free(all);
+    return order;
+}
+
+static bool read_seconds(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    while (*end == ' ')
+        end++;
+    if (strcmp(end, "ms") == 0)
+        *seconds /= 1000;
+    else if (strcmp(end, "min") == 0)
+        *seconds *= 60;
+    else if (strcmp(end, "h") == 0)
+        *seconds *= 3600;
+    else if (*end && strcmp(end, "s") != 0)
+        return false;
+    return *seconds > 0 && *seconds <= 86400;
+}
+
+int calibrate_usage(const char *text, const char *word)
+{
+    fprintf(stderr, "espalier calibrate: %s '%s'; see 'espalier calibrate --help'\n", text, word);
+    return EXIT_USAGE;
+}
+
+int calibrate_parse(int argc, char **argv, struct calibrating *command)
+{
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"models", required_argument, NULL, 'm'},
+        {"budget", required_argument, NULL, 'b'},
+        {"longest", required_argument, NULL, 'l'},
+        {"again", no_argument, NULL, 'a'},
+        {"all", no_argument, NULL, 'A'},
+        {"json", no_argument, NULL, 'j'},
+        {"background", no_argument, NULL, 'B'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    while ((option = getopt_long(argc, argv, "c:m:b:l:a", options, NULL)) != -1) {
+        if (option == 'c')
+            command->config = optarg;
+        else if (option == 'm')
+            command->models = optarg;
+        else if (option == 'a')
+            command->again = true;
+        else if (option == 'A')
+            command->all = true;
+        else if (option == 'j')
+            command->json = true;
+        else if (option == 'B')
+            command->background = true;
+        else if (option == '?')
+            return EXIT_USAGE;
+        else if (!read_seconds(optarg, option == 'b' ? &command->budget_s : &command->longest_s))
+            return calibrate_usage(option == 'b' ? "--budget: expected a time up to 24 h, such as 30s, found"
+                                                 : "--longest: expected a time up to 24 h, such as 1s, found",
+                                   optarg);
+    }
+    return EXIT_DONE;
+}
+
+/* The ranks of a server that is calibrated. */
+
+#define SAVE_NS (2 * NS_PER_S) /* whatever ends the calibration, no more is measured again */
+
+static struct process_grid fixed_grid(const struct settings_sed *settings)
+{
+    return (struct process_grid){settings->grid_rows, settings->grid_cols, (uint32_t)settings->block};
+}
+
+static enum esp_status open_ranks(struct calibrating *command, struct esp_error *error)
+{
+    const struct settings_sed *settings = &command->settings;
+    const char *state = settings->node.state_dir;
+    char profile[4200], host[256];
+    uint16_t port;
+    snprintf(profile, sizeof profile, "%s/ranks", state ? state : command->folder);
+    enum esp_status status = config_read_address(settings->node.listen, "0", host, sizeof host, &port, error);
+    if (status != ESP_OK)
+        return status;
+    const struct ranks_options options = {.ranks = (uint32_t)settings->ranks,
+                                          .grid = fixed_grid(settings),
+                                          .mpirun = settings->mpirun,
+                                          .hostfile = settings->hostfile,
+                                          .host = host,
+                                          .profile = profile,
+                                          .profile_save_ns = SAVE_NS};
+    status = ranks_create(&options, &command->ranks, error);
+    return status == ESP_OK ? calibrate_ranks_await(command->ranks, error) : status;
+}
+
+void calibrate_open_ranks(struct calibrating *command)
+{
+    struct esp_error error;
+    if (open_ranks(command, &error) == ESP_OK)
+        return;
+    fprintf(stderr, "espalier calibrate: without ranks: %s\n", error.text);
+    if (command->ranks)
+        command->ranks->ops->destroy(command->ranks);
+    command->ranks = NULL;
+}
+
+static void tell(const struct calibrating *command, const struct problem *problem,
+                 const struct calibrate_ranks_result *result)
+{
+    calibrate_clear_bar();
+    if (command->json)
+        printf("{\"problem\": \"%s\", \"grids\": %u, \"calls\": %u, \"error\": %.4g}\n", problem->name,
+               result->grids, result->calls, result->error);
+    else if (result->calls == 0)
+        printf("%-12s on ranks is there already (--again measures it anew)\n", problem->name);
+    else
+        printf("%-12s on ranks: %u grids and block sizes, %u new calls, mean error of the last %.1f %%\n",
+               problem->name, result->grids, result->calls, 100 * result->error);
+    fflush(stdout);
+}
+
+/* The one that the ranks can call first. */
+static bool choose_implementation(struct calibrating *command, const struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_implementations; i++)
+        if (implementation_is_parallel(&problem->implementations[i]))
+            return ranks_check(command->ranks, problem, &problem->implementations[i], NULL) == ESP_OK;
+    return false;
+}
+
+enum esp_status calibrate_together(struct calibrating *command, const struct problem *problem,
+                                   struct esp_error *error)
+{
+    struct calibrate_ranks_result result;
+    if (!command->together || !choose_implementation(command, problem))
+        return ESP_NOT_FOUND;
+    command->on_ranks = true;
+    enum esp_status status = calibrate_ranks(command->together, (uint32_t)command->settings.ranks,
+                                             fixed_grid(&command->settings), problem, &result, error);
+    command->on_ranks = false;
+    if (status == ESP_OK)
+        tell(command, problem, &result);
     return status;
 }

@@ -46,7 +46,4 @@ void measured_close(struct measured_call *call);
 enum esp_status measured_run(struct calibration *calibration, struct measured_call *call, double *seconds,
                              double *cpu_s, double *peak_bytes, struct esp_error *error);
 
-/* The pool's report. */
-void measured_ended(void *arg, uint64_t job_id, const struct job_end *end);
-
 #endif

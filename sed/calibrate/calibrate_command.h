@@ -27,14 +27,12 @@ struct calibrating {
 /* Removes the progress bar from the terminal. */
 void calibrate_clear_bar(void);
 
-/* ---- sed/calibrate/calibrate_parse.c ---- */
+/* ---- sed/calibrate/calibrate.c ---- */
 
 /* EXIT_DONE, or what to end with: an error was printed. */
 int calibrate_parse(int argc, char **argv, struct calibrating *command);
 /* Prints it with the word that is wrong; EXIT_USAGE. */
 int calibrate_usage(const char *text, const char *word);
-
-/* ---- sed/calibrate/calibrate_together.c ---- */
 
 /* Starts the ranks of the server's file; what they know, and what they learn here, is in the `ranks` of its
  * state_dir. Where they cannot be started workers are measured all the same: it says so. */

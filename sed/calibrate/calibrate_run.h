@@ -26,11 +26,6 @@ struct class_run {
     struct esp_error why_left_out; /* of the first: its sizes, and how */
 };
 
-/* Calls it several times. ESP_CANCELLED: told to stop; else as the calls ended. */
-enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
-                                    const struct design_point *point, uint32_t n_variables,
-                                    struct cost_measurement *m, struct esp_error *error);
-
 /* ---- sed/calibrate/calibrate_journal.c ---- */
 
 /* What an interrupted calibration has left: of a size that was measured twice, the later. What is damaged,
@@ -48,11 +43,6 @@ void journal_learn(struct class_run *run, const struct cost_measurement *m);
 /* The model has been made since the journal was begun, or there is none of both. */
 bool journal_is_old(const struct class_run *run);
 
-/* ---- sed/calibrate/calibrate_again.c ---- */
-
-/* The model is fitted: fit_again(), as long as `within` says that there is time. Errors as
- * calibration_measure() has them. */
-enum esp_status calibrate_again(struct class_run *run, bool (*within)(const struct class_run *run),
-                                struct esp_error *error);
+/* ---- sed/calibrate/calibrate.c ---- */
 
 #endif

@@ -6,13 +6,9 @@
  * (core/redistribution/redistribution.h), each message from the porter that has the piece straight to the one
  * that wants it, out of the memory of the one store into that of the other, without a buffer between.
  *
- *     porter.c          the porter: who connects
- *     porter_serve.c    what is lent, and to whom
- *     porter_fetch.c    filling pieces, message by message
+ *     porter.c          the porter: its listening thread, the pieces it lends, and how it fills pieces
  *     porter_message.c  the elements of a message, through a socket
- *     porter_keep.c     one piece into what a rank on another host keeps
  *     porter_order.c    the daemon's side
- *     porter_far.c      likewise, for ranks on other hosts
  */
 #ifndef SED_PORTER_H
 #define SED_PORTER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What ranks on other hosts fetch beside the porters of their daemon's host, each its own piece, into what it
- * keeps (sed/porter/porter_keep.c). Nothing depends on it: the daemon's host has everything, and sends in
+ * keeps (sed/porter/porter.c). Nothing depends on it: the daemon's host has everything, and sends in
  * calls what a rank has not.
  */
 #ifndef SED_PORTER_FAR_H

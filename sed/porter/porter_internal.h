@@ -30,13 +30,7 @@ struct porter {
     char path[PORTER_PATH];
 };
 
-/* ---- porter_serve.c ---- */
-
-/* Serves who has connected: the daemon, or another porter. The socket stays the caller's. */
-void porter_serve_daemon(struct porter *porter, int socket);
-void porter_serve_porter(struct porter *porter, int socket);
-/* Whether what the order says holds together. */
-bool porter_order_is_sound(const struct porter_order *order);
+/* ---- porter.c ---- */
 
 /* ---- porter_message.c ---- */
 
@@ -78,23 +72,9 @@ void porter_request_write(const struct porter_message *message, uint64_t ticket,
 bool porter_request_read(const uint64_t words[PORTER_REQUEST_WORDS], struct porter_message *message,
                          uint64_t *ticket, struct datum_key *key);
 
-/* ---- porter_fetch.c ---- */
-
 /* Connects to a porter. ESP_UNREACHABLE: nobody has answered in that time. *socket: -1 or the caller's, in
  * any case. */
 enum esp_status porter_connect(const char *host, uint16_t port, int connect_ms, const struct porter_end *end,
                                int *socket, struct esp_error *error);
-/* Does the order, whose pieces are at `pieces`, and tells the daemon over end->order what has come; of
- * PORTER_KEEP the one piece is there, and nothing is told. */
-enum esp_status porter_fetch(const struct porter_order *order, char *pieces, const struct porter_end *end,
-                             struct esp_error *error);
-/* The same of what lies in memory of this process, at `held`: without a message. */
-enum esp_status porter_take(const struct porter_order *order, const char *held, char *pieces,
-                            const struct porter_end *end, struct esp_error *error);
-
-/* ---- porter_keep.c ---- */
-
-/* Does the order that comes over this connection, which only the daemon can have made. */
-void porter_serve_keep(struct porter *porter, const struct porter_line *line);
 
 #endif

@@ -1,6 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a rank on another host gets of a call's arguments, and where its results go.
+ */
+#include "core/redistribution/pieces.h"
 #include "sed/ranks/envoy_internal.h"
-
+#include "sed/ranks/gang.h"
 #include "util/random.h"
 
 #include <errno.h>
@@ -9,8 +13,282 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error);
+
+/* ---- memory of the call ---- */
+
+struct view {
+    void *pages;
+    size_t page_bytes;
+    char *data;
+};
+
+/* So many bytes of file number `file` of the call. */
+static enum esp_status view_open(const struct envoy_call *call, uint32_t file, uint64_t offset,
+                                 uint64_t bytes, bool writable, struct view *view, struct esp_error *error)
+{
+    struct stat is;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = offset & ~(page - 1);
+    if (file >= call->n_files || fstat(call->files[file], &is) != 0 || offset > (uint64_t)is.st_size ||
+        bytes > (uint64_t)is.st_size - offset)
+        return error_set(error, ESP_INTERNAL, "an argument's memory did not come with the call");
+    view->page_bytes = offset - first + bytes;
+    view->pages = mmap(NULL, view->page_bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+                       call->files[file], (off_t)first);
+    if (view->pages == MAP_FAILED)
+        return error_errno(error, "cannot map %zu bytes of an argument", view->page_bytes);
+    view->data = (char *)view->pages + (offset - first);
+    return ESP_OK;
+}
+
+static void view_close(const struct view *view)
+{
+    if (view->page_bytes > 0)
+        munmap(view->pages, view->page_bytes);
+}
+
+/* The whole array of a part. */
+static enum esp_status view_whole(const struct envoy_call *call, const struct ring_part *part, bool writable,
+                                  struct view *view, struct esp_error *error)
+{
+    uint64_t bytes = (uint64_t)(part->layout.rows.n * part->layout.cols.n) * part->element_bytes;
+    *view = (struct view){0};
+    if (part->whole.place == OPERAND_AREA && part->whole.value < call->job->n_areas) {
+        const struct ring_area *area = &call->job->areas[part->whole.value];
+        return area->bytes >= bytes ? view_open(call, area->file, area->offset, bytes, writable, view, error)
+                                    : error_set(error, ESP_INTERNAL, "an array is smaller than its parts");
+    }
+    if (part->whole.place != OPERAND_ARENA || bytes > RING_ARENA_BYTES ||
+        part->whole.value > RING_ARENA_BYTES - bytes)
+        return error_set(error, ESP_INTERNAL, "an array is nowhere");
+    view->data = (char *)call->ring->arena + part->whole.value;
+    return ESP_OK;
+}
+
+/* ---- there ---- */
+
+static enum esp_status say(const struct envoy_call *call, const void *data, size_t bytes,
+                           struct esp_error *error)
+{
+    return porter_say(call->socket, data, bytes, &call->end, error);
+}
+
+static enum esp_status say_joined(const struct envoy_call *call, const struct ring_area *area,
+                                  const char *pieces, struct esp_error *error)
+{
+    char *whole = malloc(area->bytes);
+    if (!whole)
+        return error_no_memory(error, "a datum in pieces");
+    pieces_join(&area->source_layout, pieces, whole, area->element_bytes);
+    enum esp_status status = say(call, whole, area->bytes, error);
+    free(whole);
+    return status;
+}
+
+static enum esp_status say_blank(const struct envoy_call *call, uint64_t bytes, struct esp_error *error)
+{
+    void *zeros = calloc(bytes ? bytes : 1, 1);
+    if (!zeros)
+        return error_no_memory(error, "an argument that does not go in");
+    enum esp_status status = say(call, zeros, bytes, error);
+    free(zeros);
+    return status;
+}
+
+static enum esp_status say_area(const struct envoy_call *call, const struct ring_area *area,
+                                struct esp_error *error)
+{
+    struct view view;
+    bool filled = area->source != RING_NO_SOURCE;
+    if (area->blank)
+        return say_blank(call, area->bytes, error);
+    enum esp_status status =
+        filled ? view_open(call, area->source, area->source_offset, area->bytes, false, &view, error)
+               : view_open(call, area->file, area->offset, area->bytes, false, &view, error);
+    if (status != ESP_OK)
+        return status;
+    status = filled && area->source_in_pieces ? say_joined(call, area, view.data, error)
+                                              : say(call, view.data, area->bytes, error);
+    view_close(&view);
+    return status;
+}
+
+/* Where this rank's part of the layout is, and how large it is. */
+struct part_place {
+    int64_t row, col, rows, cols;
+    uint64_t bytes;
+};
+
+static struct part_place place_of(const struct envoy_call *call, const struct ring_part *part)
+{
+    const struct block_cyclic_matrix *layout = &part->layout;
+    int64_t place = call->rank - call->job->first_rank, cols = call->job->grid.cols;
+    struct part_place is = {.row = layout->rows.ranks > 1 ? place / cols : 0,
+                            .col = layout->cols.ranks > 1 ? place % cols : 0};
+    is.rows = block_cyclic_count(&layout->rows, is.row);
+    is.cols = block_cyclic_count(&layout->cols, is.col);
+    is.bytes = (uint64_t)(is.rows * is.cols) * part->element_bytes;
+    return is;
+}
+
+static enum esp_status cut_part(const struct envoy_call *call, const struct ring_part *part,
+                                const struct part_place *is, char *cut, struct esp_error *error)
+{
+    struct view view;
+    uint64_t bytes = (uint64_t)(part->layout.rows.n * part->layout.cols.n) * part->element_bytes;
+    enum esp_status status =
+        part->from.there ? view_open(call, part->from.file, part->from.offset, bytes, false, &view, error)
+                         : view_whole(call, part, false, &view, error);
+    if (status != ESP_OK)
+        return status;
+    if (part->from.there)
+        pieces_take(&part->from.layout, view.data, &part->layout, is->row, is->col, cut, is->rows,
+                    part->element_bytes);
+    else
+        block_cyclic_gather(&part->layout, is->row, is->col, view.data, cut, is->rows, part->element_bytes);
+    view_close(&view);
+    return ESP_OK;
+}
+
+/* Whether the rank has it, as it says. */
+static bool is_there(const struct envoy_call *call, const struct far_message *wants, uint32_t i,
+                     uint64_t bytes)
+{
+    const uint64_t bit = UINT64_C(1) << i;
+    const bool keyed = call->job->parts[i].from.there && !job_key_is_none(call->job->parts[i].from.name);
+    const bool kept = keyed && (wants->kept & bit), moved = keyed && (wants->moved & bit);
+    atomic_fetch_add(kept ? &call->envoys->kept : moved ? &call->envoys->moved : &call->envoys->sent, bytes);
+    return kept || moved;
+}
+
+static enum esp_status say_part(const struct envoy_call *call, const struct far_message *wants, uint32_t i,
+                                struct esp_error *error)
+{
+    const struct ring_part *part = &call->job->parts[i];
+    const struct part_place is = place_of(call, part);
+    if (!part->goes_in || is.bytes == 0 || is_there(call, wants, i, is.bytes))
+        return ESP_OK;
+    char *cut = malloc(is.bytes);
+    if (!cut)
+        return error_no_memory(error, "a rank's part of an argument");
+    enum esp_status status = cut_part(call, part, &is, cut, error);
+    if (status == ESP_OK)
+        status = say(call, cut, is.bytes, error);
+    free(cut);
+    return status;
+}
+
+/* Each whole array that goes in, and each part of this rank, cut out of where it lies, but those that are
+ * there already, as the rank's FAR_WANTS says. */
+static enum esp_status envoy_say_arguments(const struct envoy_call *call, const struct far_message *wants,
+                                           struct esp_error *error)
+{
+    const struct ring_job *job = call->job;
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < job->n_areas && status == ESP_OK; i++)
+        if (!gang_is_distributed(job, job->areas[i].argument))
+            status = say_area(call, &job->areas[i], error);
+    for (uint32_t i = 0; i < job->n_parts && status == ESP_OK; i++)
+        status = say_part(call, wants, i, error);
+    return status;
+}
+
+/* ---- and back ---- */
+
+static enum esp_status hear(const struct envoy_call *call, void *data, size_t bytes, struct esp_error *error)
+{
+    return porter_hear(call->socket, data, bytes, &call->end, error);
+}
+
+static enum esp_status hear_area(const struct envoy_call *call, const struct ring_area *area,
+                                 struct esp_error *error)
+{
+    struct view view;
+    enum esp_status status = view_open(call, area->file, area->offset, area->bytes, true, &view, error);
+    if (status != ESP_OK)
+        return status;
+    status = hear(call, view.data, area->bytes, error);
+    view_close(&view);
+    return status;
+}
+
+/* Into its piece of a datum. */
+static enum esp_status hear_piece(const struct envoy_call *call, const struct ring_part *part,
+                                  const struct part_place *is, struct esp_error *error)
+{
+    struct view view;
+    int64_t rank = block_cyclic_matrix_rank(&part->layout, is->row, is->col);
+    uint64_t before = pieces_before(&part->layout, rank) * part->element_bytes;
+    enum esp_status status =
+        view_open(call, part->to.file, part->to.offset + before, is->bytes, true, &view, error);
+    if (status != ESP_OK)
+        return status;
+    status = hear(call, view.data, is->bytes, error);
+    view_close(&view);
+    return status;
+}
+
+/* Into the whole array. */
+static enum esp_status hear_elements(const struct envoy_call *call, const struct ring_part *part,
+                                     const struct part_place *is, struct esp_error *error)
+{
+    struct view view;
+    char *cut = malloc(is->bytes);
+    if (!cut)
+        return error_no_memory(error, "a rank's part of a result");
+    enum esp_status status = hear(call, cut, is->bytes, error);
+    if (status == ESP_OK)
+        status = view_whole(call, part, true, &view, error);
+    if (status == ESP_OK) {
+        block_cyclic_scatter(&part->layout, is->row, is->col, cut, is->rows, view.data, part->element_bytes);
+        view_close(&view);
+    }
+    free(cut);
+    return status;
+}
+
+static enum esp_status hear_part(const struct envoy_call *call, const struct ring_part *part,
+                                 struct esp_error *error)
+{
+    const struct process_grid *grid = &call->job->grid;
+    const int64_t place = call->rank - call->job->first_rank;
+    const struct part_place is = place_of(call, part);
+    if (!gang_puts_back(part, grid, place / grid->cols, place % grid->cols) || is.bytes == 0)
+        return ESP_OK;
+    return part->to.there ? hear_piece(call, part, &is, error) : hear_elements(call, part, &is, error);
+}
+
+/* The first rank's small values and whole arrays. */
+static enum esp_status hear_values(const struct envoy_call *call, struct esp_error *error)
+{
+    const struct ring_job *job = call->job;
+    unsigned char *arena = malloc(RING_ARENA_BYTES);
+    if (!arena)
+        return error_no_memory(error, "the results of a call");
+    enum esp_status status = hear(call, arena + job->front, job->end - job->front, error);
+    if (status == ESP_OK)
+        gang_copy_values(job, call->ring->arena + job->front, arena + job->front);
+    free(arena);
+    for (uint32_t i = 0; i < job->n_areas && status == ESP_OK; i++)
+        if (gang_takes_back(job, &job->areas[i]))
+            status = hear_area(call, &job->areas[i], error);
+    return status;
+}
+
+/* What the first rank puts back, and this rank's part of each result, to where they belong. */
+static enum esp_status envoy_hear_results(const struct envoy_call *call, struct esp_error *error)
+{
+    const struct ring_job *job = call->job;
+    enum esp_status status = call->rank == job->first_rank ? hear_values(call, error) : ESP_OK;
+    for (uint32_t i = 0; i < job->n_parts && status == ESP_OK; i++)
+        status = hear_part(call, &job->parts[i], error);
+    return status;
+}
 
 #define IDLE_S 10 /* of a connection, before it is asked whether the other host is there, */
 #define ASK_S  5  /* so often, */
@@ -256,4 +534,124 @@ enum esp_status envoy_serve(const struct envoy *envoy, struct esp_error *error)
     free(job);
     envoys_lends_no_more(envoy);
     return status;
+}
+
+#define LOOK_MS 2 /* between two looks whether the last rank is through */
+
+static bool are_layouts(const struct ring_part *part)
+{
+    return part->element_bytes > 0 && block_cyclic_matrix_check(&part->layout, "a part", NULL) == ESP_OK &&
+           (!part->from.there || block_cyclic_matrix_check(&part->from.layout, "a datum", NULL) == ESP_OK);
+}
+
+static bool is_sound(const struct envoy_call *call)
+{
+    const struct ring_job *job = call->job;
+    if (job->front > job->end || job->end > RING_ARENA_BYTES || job->n_areas > PROBLEM_MAX_ARGUMENTS ||
+        job->n_parts > PROBLEM_MAX_ARGUMENTS || job->grid.cols == 0 || call->rank < job->first_rank)
+        return false;
+    for (uint32_t i = 0; i < job->n_parts; i++)
+        if (!are_layouts(&job->parts[i]))
+            return false;
+    return true;
+}
+
+static enum esp_status post(const struct envoy_call *call, struct esp_error *error)
+{
+    const struct far_message message = {.kind = FAR_CALL};
+    const struct ring_job *job = call->job;
+    enum esp_status status = porter_say(call->socket, &message, sizeof message, &call->end, error);
+    if (status == ESP_OK)
+        status = porter_say(call->socket, job, FAR_JOB_BYTES, &call->end, error);
+    if (status == ESP_OK)
+        status = porter_say(call->socket, call->ring->arena + job->front, job->end - job->front, &call->end,
+                            error);
+    return status;
+}
+
+static enum esp_status await(const struct envoy_call *call, struct far_message *message,
+                             struct esp_error *error)
+{
+    return envoy_hear(call->socket, &call->end, message, error);
+}
+
+/* Its last one of this call, noting what comes before. */
+static enum esp_status await_end(const struct envoy_call *call, struct far_message *message,
+                                 struct esp_error *error)
+{
+    enum esp_status status = await(call, message, error);
+    while (status == ESP_OK && message->kind == FAR_PROGRESS) {
+        if (call->rank == call->job->first_rank)
+            ring_tell_progress(call->ring, message->progress);
+        status = await(call, message, error);
+    }
+    return status;
+}
+
+/* A pool that does not hear it is told after the next call. */
+static void tell_kept(const struct envoy_call *call, uint64_t bytes)
+{
+    const struct rank_message message = {.kind = RANK_KEPT, .kept_bytes = bytes};
+    rank_link_send(call->end.order, &message, NULL, 0, MSG_DONTWAIT);
+}
+
+static enum esp_status finish(const struct envoy_call *call, const struct far_message *done,
+                              struct esp_error *error)
+{
+    const struct ring_job *job = call->job;
+    struct ring *ring = call->ring;
+    if (done->returned)
+        atomic_store(&ring->gang.touched, 1);
+    enum esp_status status = done->returned ? envoy_hear_results(call, error) : ESP_OK;
+    if (status != ESP_OK)
+        return status;
+    if (done->unable)
+        gang_cannot(ring, call->rank - job->first_rank, job->grid.rows * job->grid.cols, done->text,
+                    done->starved != 0);
+    if (done->returned && call->rank == job->first_rank)
+        gang_returned(ring);
+    bool strayed = done->strayed >= 0 && done->strayed < PROBLEM_MAX_ARGUMENTS;
+    gang_note(&ring->gang, done->compute_ns, strayed ? done->strayed : -1);
+    gang_refused(&ring->gang, call->rank - job->first_rank, done->refused_bytes);
+    if (done->kept_bytes > 0)
+        tell_kept(call, done->kept_bytes);
+    return gang_leave(ring, call->bell) ? ESP_OK : error_errno(error, "the bell does not ring");
+}
+
+/* A rank that is through keeps messages of the others going until they are, too. */
+static enum esp_status tell_when_through(const struct envoy_call *call, uint32_t request,
+                                         struct esp_error *error)
+{
+    const struct far_message message = {.kind = FAR_THROUGH};
+    struct pollfd next = {.fd = call->end.order, .events = POLLIN | POLLRDHUP};
+    while (atomic_load(&call->ring->request) == request && atomic_load(&call->ring->gang.left) > 0 &&
+           poll(&next, 1, LOOK_MS) == 0)
+        ;
+    return porter_say(call->socket, &message, sizeof message, &call->end, error);
+}
+
+/* Has the rank make the call, and counts it in the ring when it is through. Fails when the rank is lost,
+ * which is counted nowhere: the job ends. */
+static enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error)
+{
+    struct far_message message;
+    uint32_t request = atomic_load(&call->ring->request);
+    memcpy(call->job, &call->ring->job, FAR_JOB_BYTES);
+    if (!is_sound(call))
+        return error_set(error, ESP_INTERNAL, "an envoy was handed a malformed call");
+    enum esp_status status = post(call, error);
+    if (status == ESP_OK)
+        status = await(call, &message, error);
+    const bool beside = status == ESP_OK && gang_is_beside(call->job, call->rank);
+    if (status == ESP_OK && message.kind == FAR_WANTS && !beside)
+        status = envoy_say_arguments(call, &message, error);
+    else if (status == ESP_OK && message.kind != FAR_CANNOT && !beside)
+        status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
+    if (status == ESP_OK)
+        status = await_end(call, &message, error);
+    if (status == ESP_OK && (message.kind != FAR_DONE || (beside && message.returned)))
+        status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
+    if (status == ESP_OK)
+        status = finish(call, &message, error);
+    return status == ESP_OK ? tell_when_through(call, request, error) : status;
 }

@@ -8,7 +8,7 @@
  *
  *     envoys.c      who connects
  *     envoy.c       one of them: who is let in, and waits for calls
- *     envoy_call.c  a call's way there and back; its arguments: envoy_arguments.c
+ *     envoy.c  a call's way there and back; its arguments: envoy.c
  */
 #ifndef SED_ENVOY_H
 #define SED_ENVOY_H

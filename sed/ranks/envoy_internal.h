@@ -55,7 +55,7 @@ enum esp_status envoy_hear(int socket, const struct porter_end *end, struct far_
 void envoys_lends(const struct envoy *envoy, uint32_t port);
 void envoys_lends_no_more(const struct envoy *envoy);
 
-/* ---- envoy_call.c ---- */
+/* ---- envoy.c ---- */
 
 /* One rank's side of a call in the ring of that job. */
 struct envoy_call {
@@ -69,18 +69,5 @@ struct envoy_call {
     int bell;
     struct envoys *envoys; /* that count */
 };
-
-/* Has the rank make the call, and counts it in the ring when it is through. Fails when the rank is lost,
- * which is counted nowhere: the job ends. */
-enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error);
-
-/* ---- envoy_arguments.c ---- */
-
-/* Each whole array that goes in, and each part of this rank, cut out of where it lies, but those that are
- * there already, as the rank's FAR_WANTS says. */
-enum esp_status envoy_say_arguments(const struct envoy_call *call, const struct far_message *wants,
-                                    struct esp_error *error);
-/* What the first rank puts back, and this rank's part of each result, to where they belong. */
-enum esp_status envoy_hear_results(const struct envoy_call *call, struct esp_error *error);
 
 #endif

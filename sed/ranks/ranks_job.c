@@ -2,8 +2,9 @@
  *
  * The job of MPI: how it comes to be, and how it ends.
  */
+#include "sed/pool/folder.h"
+#include "sed/pool/program.h"
 #include "sed/ranks/ranks_pool.h"
-
 #include "util/log.h"
 
 #include <errno.h>
@@ -13,10 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static void ranks_on_mpirun_end(struct rank_pool *pool);
+static void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed);
 
 #define START_NS   (30 * NS_PER_S) /* for all ranks to be ready */
 #define FAR_NS     (60 * NS_PER_S) /* the same, on hosts where they are started by ssh */
@@ -37,7 +44,7 @@ bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what)
     return epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-void ranks_enter(struct rank_pool *pool, enum job_state state)
+static void ranks_enter(struct rank_pool *pool, enum job_state state)
 {
     pool->state = state;
     pool->since_ns = ranks_now_ns();
@@ -250,7 +257,8 @@ static void on_silent_end(struct rank_pool *pool, uint32_t number)
     blame(pool, number, outside, rank->far, how);
 }
 
-void ranks_on_rank(struct rank_pool *pool, uint32_t number)
+/* Its channel has something, or is closed. */
+static void ranks_on_rank(struct rank_pool *pool, uint32_t number)
 {
     struct rank *rank = &pool->ranks[number];
     struct rank_message message;
@@ -303,7 +311,7 @@ static bool took_ranks_along(const struct rank_pool *pool, int status)
            WTERMSIG(status) == SIGKILL;
 }
 
-void ranks_on_mpirun_end(struct rank_pool *pool)
+static void ranks_on_mpirun_end(struct rank_pool *pool)
 {
     int status = 0;
     char text[200];
@@ -437,7 +445,7 @@ static void give_up_starting(struct rank_pool *pool)
     ranks_end_job(pool, text);
 }
 
-int64_t ranks_tick(struct rank_pool *pool, bool *buried)
+static int64_t ranks_tick(struct rank_pool *pool, bool *buried)
 {
     int64_t now = ranks_now_ns(), next = CLOCK_NEVER;
     if (pool->state == JOB_DOWN && now >= pool->retry_ns)
@@ -462,4 +470,690 @@ int64_t ranks_tick(struct rank_pool *pool, bool *buried)
         next = sooner(next, pool->since_ns + ALONG_NS);
     }
     return next;
+}
+
+/* A connection: who it is is told by its first message.
+ * Ranks that come, by themselves or to their envoys, until the job is there. */
+static void ranks_on_connection(struct rank_pool *pool)
+{
+    int fd = accept4(pool->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (fd < 0)
+        return;
+    if (pool->state != JOB_STARTING || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        peer.uid != geteuid() || !ranks_watch(pool, fd, RANKS_PENDING | (uint64_t)fd << 32))
+        close(fd);
+}
+
+static bool set_up(struct rank_pool *pool, int socket)
+{
+    /* What calls told counts for more than what ranks would find now. */
+    const struct rank_message setup = {.kind = RANK_SETUP,
+                                       .known = !experience_is_empty(&pool->profile.experience)};
+    int descriptors[2 + RANK_RINGS_MOST] = {pool->bell, pool->board_fd};
+    for (uint32_t i = 0; i < pool->n_gangs; i++)
+        descriptors[2 + i] = pool->gangs[i].ring_fd;
+    return rank_link_send(socket, &setup, descriptors, 2 + pool->n_gangs, MSG_DONTWAIT);
+}
+
+static bool is_sound(const struct rank_pool *pool, const struct rank_message *hello)
+{
+    return hello->kind == RANK_HELLO && hello->version == RANK_LINK_VERSION &&
+           hello->ring_bytes == sizeof(struct ring) && hello->size == pool->options.ranks &&
+           hello->rank < pool->options.ranks && pool->ranks[hello->rank].socket < 0;
+}
+
+static void ranks_on_hello(struct rank_pool *pool, int socket)
+{
+    struct rank_message hello;
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int descriptors[RING_MAX_DESCRIPTORS];
+    uint32_t n;
+    int got = rank_link_receive(socket, &hello, descriptors, &n, MSG_DONTWAIT);
+    for (uint32_t i = 0; i < n; i++)
+        close(descriptors[i]);
+    if (got < 0 && errno == EAGAIN)
+        return;
+    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, socket, NULL);
+    if (got != 1 || pool->state != JOB_STARTING || !is_sound(pool, &hello) || !set_up(pool, socket) ||
+        getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        !ranks_watch(pool, socket, hello.rank)) {
+        close(socket);
+        return;
+    }
+    struct rank *rank = &pool->ranks[hello.rank];
+    *rank = (struct rank){.socket = socket, .process = pidfd_open(peer.pid, 0), .pid = peer.pid, .pulse = -1};
+    memcpy(rank->host, hello.host, sizeof rank->host - 1);
+}
+
+/* A rank on another host has come to its envoy, at the other end of the socket. Takes the lock itself. */
+static bool ranks_on_arrival(void *arg, const struct far_hello *hello, int socket)
+{
+    struct rank_pool *pool = arg;
+    pthread_mutex_lock(&pool->lock);
+    struct rank *rank = &pool->ranks[hello->rank];
+    bool wanted = pool->state == JOB_STARTING && rank->socket < 0 && ranks_watch(pool, socket, hello->rank);
+    if (wanted) {
+        *rank = (struct rank){.socket = socket, .process = -1, .pid = hello->pid, .pulse = -1, .far = true};
+        memcpy(rank->host, hello->host, sizeof rank->host - 1);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return wanted;
+}
+
+/* It has measured. */
+static void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed)
+{
+    pool->n_ready += !rank->ready;
+    rank->ready = true;
+    if (pool->state != JOB_STARTING || pool->n_ready < pool->options.ranks)
+        return;
+    ranks_enter(pool, JOB_UP);
+    ranks_profile_measured(pool, speed); /* all have found the same */
+    const struct parallel_speed *is = &pool->profile.speed;
+    log_notice("%u ranks are ready: %.3g Gflop/s each, %.3g us and %.3g GB/s between two",
+               pool->options.ranks, is->flops / 1e9, is->latency_s * 1e6,
+               is->byte_s > 0 ? 1e-9 / is->byte_s : 0);
+    if (pool->failed)
+        pool->pause_ns = 1; /* attempts that failed before say nothing of a job that is there */
+    pool->failed = false;
+    pool->killed_starts = 0;
+    pool->trouble[0] = 0;
+}
+
+/* The connection of its pulse. Takes the lock itself. */
+static bool ranks_on_pulse(void *arg, const struct far_hello *hello, int socket)
+{
+    struct rank_pool *pool = arg;
+    pthread_mutex_lock(&pool->lock);
+    struct rank *rank = &pool->ranks[hello->rank];
+    const bool wanted = rank->socket >= 0 && rank->far && rank->pid == hello->pid && rank->pulse < 0;
+    if (wanted)
+        rank->pulse = socket;
+    pthread_mutex_unlock(&pool->lock);
+    return wanted;
+}
+
+/* How a call on ranks ends: answered, stopped, or lost with its job. */
+
+bool ranks_is_answered(const struct gang *gang)
+{
+    return (atomic_load_explicit(&gang->ring->reply, memory_order_acquire) & ~RING_WAITERS) == RING_DONE;
+}
+
+static void release(struct rank_pool *pool, struct gang *gang)
+{
+    if (gang->promised)
+        atomic_fetch_sub(&gang->ring->attended, 1);
+    gang->promised = gang->used = false;
+    for (uint32_t i = gang->first; i < gang->first + gang->n; i++)
+        pool->busy[i] = false;
+}
+
+static void describe_timeout(const struct gang *gang, uint64_t may_have, struct esp_error *error)
+{
+    const uint64_t refused = atomic_load(&gang->ring->gang.refused);
+    error_set(error, ESP_TIMEOUT, "%s was stopped after its time limit of %.3g s",
+              gang->handoff.job.implementation->symbol, (double)gang->handoff.job.time_limit_ms / 1e3);
+    if (refused > 0)
+        handoff_append_refusal("rank", refused, may_have, error->text, sizeof error->text);
+}
+
+static void describe_verdict(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
+{
+    *end = (struct job_end){.compute_s = (double)(ranks_now_ns() - gang->started_ns) / 1e9};
+    if (gang->verdict == ESP_TIMEOUT)
+        describe_timeout(gang, pool->options.memory, &end->error);
+    else if (gang->verdict == ESP_FAILED)
+        error_set(&end->error, ESP_FAILED, "%s; the ranks are started again", gang->why);
+    else
+        error_set(&end->error, ESP_CANCELLED, "cancelled while it was running");
+}
+
+/* One that was given up, and has ended by itself while others were waited for, is as any other. */
+static bool was_stopped(const struct gang *gang)
+{
+    return gang->verdict != ESP_OK && (gang->verdict != ESP_FAILED || !ranks_is_answered(gang));
+}
+
+static void report(struct rank_pool *pool, uint64_t job_id, const struct job_end *end)
+{
+    if (pool->workers.ended)
+        pool->workers.ended(pool->workers.arg, job_id, end);
+}
+
+/* A rank without memory would fail the next call too: a limit of its own stays, and so does what its
+ * libraries hold. Calls that are under way go on, others wait for the new job. */
+static void replace_starved(struct rank_pool *pool, const struct gang *gang, struct esp_error *error)
+{
+    static const char next[] = "; the ranks are started again";
+    if (!atomic_load(&gang->ring->gang.starved) || error->status == ESP_OK)
+        return;
+    snprintf(pool->worn, sizeof pool->worn, "a call found no memory on a rank: %.240s", error->text);
+    const size_t length = strlen(error->text);
+    snprintf(error->text + length, sizeof error->text - length, "%s", next);
+}
+
+void ranks_collect(struct rank_pool *pool, struct gang *gang)
+{
+    struct job_end end = {0};
+    bool unused;
+    pthread_mutex_lock(&pool->lock);
+    bool mine = gang->used && !gang->claimed && ranks_is_answered(gang);
+    if (mine)
+        gang->claimed = true;
+    pthread_mutex_unlock(&pool->lock);
+    if (!mine)
+        return;
+    uint64_t job_id = gang->job_id;
+    int64_t now = ranks_now_ns();
+    handoff_read(gang->ring, &gang->handoff, now - gang->started_ns, NULL, &end, &unused);
+    pthread_mutex_lock(&pool->lock);
+    if (end.error.status == ESP_OK) {
+        ranks_profile_learn(pool, gang, now);
+        ranks_know(pool, gang);
+    }
+    replace_starved(pool, gang, &end.error);
+    if (was_stopped(gang))
+        describe_verdict(pool, gang, &end);
+    end.first_rank = gang->first;
+    release(pool, gang);
+    ranks_end_when_wanted(pool);
+    pthread_mutex_unlock(&pool->lock);
+    report(pool, job_id, &end);
+}
+
+/* An array that each rank has whole is computed with where it is. */
+static bool is_written_in_place(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->problem->n_arguments; i++)
+        if (job->problem->arguments[i].mode == MODE_INOUT && job->problem->arguments[i].n_dims > 0 &&
+            job->implementation->spreads[i].kind == SPREAD_WHOLE)
+            return true;
+    return false;
+}
+
+/* By nothing that it did, as far as can be seen: the job has ended for a rank of another call, or of none. */
+static bool is_blameless(const struct rank_pool *pool, const struct gang *gang)
+{
+    const bool has_part = pool->culprit >= gang->first && pool->culprit < gang->first + gang->n;
+    return pool->outside || (pool->culprit != RANKS_NOBODY && !has_part);
+}
+
+/* Before it, ranks of this host wait for each other; not where each is known to be able to make it. */
+static bool was_waited_for(const struct gang *gang)
+{
+    const struct ring *ring = gang->ring;
+    return !ring->job.sure && !ring->job.apart && atomic_load(&ring->gang.prepared) < gang->n;
+}
+
+static void describe_lost(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
+{
+    error_set(&end->error, ESP_CRASHED, "%s on a grid of %u x %u ranks was lost: %s",
+              gang->handoff.job.implementation->symbol, gang->handoff.job.grid.rows,
+              gang->handoff.job.grid.cols, pool->trouble);
+    end->lost = is_blameless(pool, gang);
+    end->unbegun = was_waited_for(gang);
+    end->intact = !atomic_load(&gang->ring->gang.touched) && !is_written_in_place(&gang->handoff.job);
+}
+
+static void describe_loss(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
+{
+    bool unused;
+    if (was_stopped(gang))
+        describe_verdict(pool, gang, end);
+    else if (ranks_is_answered(gang))
+        handoff_read(gang->ring, &gang->handoff, ranks_now_ns() - gang->started_ns, NULL, end, &unused);
+    else
+        describe_lost(pool, gang, end);
+}
+
+/* All calls that are still there end with what befell the job. Without the lock. */
+static void ranks_bury_calls(struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        struct gang *gang = &pool->gangs[i];
+        struct job_end end = {0};
+        pthread_mutex_lock(&pool->lock);
+        bool mine = gang->used && !gang->claimed;
+        uint64_t job_id = gang->job_id;
+        if (mine) {
+            gang->claimed = true;
+            describe_loss(pool, gang, &end);
+            end.first_rank = gang->first;
+            release(pool, gang);
+            atomic_store(&gang->ring->reply, RING_DONE); /* whoever waits for it waits in vain */
+            ring_wake(&gang->ring->reply);
+        }
+        pthread_mutex_unlock(&pool->lock);
+        if (mine)
+            report(pool, job_id, &end);
+    }
+}
+
+/* The thread that watches the ranks: deaths, answers that nobody waits for, time limits, output. */
+
+#define SWEEP_NS (200 * NS_PER_MS) /* a helper that was promised may not have come */
+
+/* ---- what mpirun and the ranks print ---- */
+
+/* What went wrong is said first, often over several lines; what follows is what mpirun did about it. */
+static void note_words(struct rank_pool *pool)
+{
+    size_t used = strlen(pool->words);
+    const char *line = pool->line + strspn(pool->line, " ");
+    snprintf(pool->words + used, sizeof pool->words - used, "%s%.*s", used > 0 ? " " : "",
+             (int)strcspn(line, "\n"), line);
+}
+
+/* Lines that ranks print come from a terminal of mpirun's, with a carriage return. */
+static void cut_return(struct rank_pool *pool)
+{
+    size_t *n = &pool->line_length;
+    const bool ends = *n > 0 && pool->line[*n - 1] == '\n';
+    if (ends)
+        --*n;
+    while (*n > 0 && pool->line[*n - 1] == '\r')
+        --*n;
+    if (ends)
+        pool->line[(*n)++] = '\n';
+    pool->line[*n] = 0;
+}
+
+static void hand_on(struct rank_pool *pool)
+{
+    cut_return(pool);
+    if (pool->line_length == 0 || (pool->line_length == 1 && pool->line[0] == '\n')) {
+        pool->line_length = 0;
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    bool ending = pool->state == JOB_ENDING; /* mpirun's words about ranks that we have ended are not news */
+    if (strncmp(pool->line, "-----", 5) != 0)
+        note_words(pool);
+    pthread_mutex_unlock(&pool->lock);
+    if (!ending && pool->options.output)
+        pool->options.output(pool->options.output_arg, 0, pool->line);
+    pool->line_length = 0;
+}
+
+static void on_output(struct rank_pool *pool)
+{
+    char bytes[4096];
+    ssize_t n = read(pool->output, bytes, sizeof bytes);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    for (ssize_t i = 0; i < n; i++) {
+        pool->line[pool->line_length++] = bytes[i];
+        if (bytes[i] == '\n' || pool->line_length == sizeof pool->line - 1)
+            hand_on(pool);
+    }
+    if (n > 0)
+        return;
+    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, pool->output, NULL);
+    hand_on(pool);
+}
+
+/* ---- events ---- */
+
+static void clear(int eventfd)
+{
+    uint64_t count;
+    while (read(eventfd, &count, sizeof count) < 0 && errno == EINTR)
+        ;
+}
+
+static void handle_locked(struct rank_pool *pool, uint64_t what)
+{
+    if ((uint32_t)what == RANKS_PENDING)
+        ranks_on_hello(pool, (int)(what >> 32));
+    else if (what == RANKS_LISTENER)
+        ranks_on_connection(pool);
+    else if (what == RANKS_MPIRUN)
+        ranks_on_mpirun_end(pool);
+    else
+        ranks_on_rank(pool, (uint32_t)what);
+}
+
+static void handle(struct rank_pool *pool, uint64_t what)
+{
+    if (what == RANKS_BELL) {
+        clear(pool->bell);
+    } else if (what == RANKS_WAKE) {
+        clear(pool->wake);
+    } else if (what == RANKS_OUTPUT) {
+        on_output(pool);
+    } else {
+        if (what == RANKS_MPIRUN)
+            on_output(pool); /* its last words come before its end */
+        pthread_mutex_lock(&pool->lock);
+        handle_locked(pool, what);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+/* Returns whether calls are under way. */
+static bool sweep(struct rank_pool *pool)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        struct gang *gang = &pool->gangs[i];
+        pthread_mutex_lock(&pool->lock);
+        bool answered = gang->used && !gang->claimed && ranks_is_answered(gang);
+        any |= gang->used;
+        gang->users += answered;
+        pthread_mutex_unlock(&pool->lock);
+        if (!answered)
+            continue;
+        ranks_collect(pool, gang);
+        pthread_mutex_lock(&pool->lock);
+        gang->users--;
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return any;
+}
+
+static int timeout_ms(int64_t until_ns)
+{
+    if (until_ns == CLOCK_NEVER)
+        return -1;
+    int64_t left = until_ns - ranks_now_ns();
+    return left <= 0 ? 0 : (int)(left / NS_PER_MS < 1000000 ? left / NS_PER_MS + 1 : 1000000);
+}
+
+static int64_t tick(struct rank_pool *pool, bool running, uint64_t *seen)
+{
+    bool buried;
+    pthread_mutex_lock(&pool->lock);
+    int64_t until = ranks_tick(pool, &buried), now = ranks_now_ns();
+    if ((running || pool->n_calls != *seen) && now + SWEEP_NS < until)
+        until = now + SWEEP_NS;
+    if (ranks_profile_tells_ns(pool) < until && atomic_load(&pool->workers.changed))
+        until = ranks_profile_tells_ns(pool);
+    *seen = pool->n_calls;
+    atomic_store(&pool->until_ns, until);
+    pthread_mutex_unlock(&pool->lock);
+    if (buried)
+        ranks_bury_calls(pool);
+    return until;
+}
+
+static void tell_changes(struct rank_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool news, (*told)(void *, bool) = atomic_load(&pool->workers.changed);
+    if (told && !ranks_profile_tells(pool, ranks_now_ns(), &news))
+        told = NULL;
+    pthread_mutex_unlock(&pool->lock);
+    if (!told || !told(pool->workers.arg, news))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    ranks_profile_tell_again(pool, ranks_now_ns());
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void *ranks_monitor(void *arg)
+{
+    struct rank_pool *pool = arg;
+    bool running = false;
+    uint64_t seen = 0;
+    while (!atomic_load(&pool->stopping)) {
+        struct epoll_event events[16];
+        int n = epoll_wait(pool->epoll, events, 16, timeout_ms(tick(pool, running, &seen)));
+        for (int i = 0; i < n; i++)
+            handle(pool, events[i].data.u64);
+        running = sweep(pool);
+        oom_look(&pool->oom, ranks_now_ns());
+        ranks_profile_save(pool, false);
+        tell_changes(pool);
+    }
+    return NULL;
+}
+
+/* Making and ending the pool of ranks. */
+
+#define SHARED_MEMORY "/dev/shm"
+
+static enum esp_status take_options(struct rank_pool *pool, const struct ranks_options *options,
+                                    struct esp_error *error)
+{
+    pool->options = *options;
+    if (options->ranks < 1 || options->ranks > RANKS_MOST)
+        return error_set(error, ESP_INVALID, "ranks: expected 1 to %d, found %u", RANKS_MOST, options->ranks);
+    pool->mpirun = strdup(options->mpirun ? options->mpirun : "mpirun");
+    pool->hostfile = options->hostfile ? strdup(options->hostfile) : NULL;
+    pool->program = options->program ? strdup(options->program) : program_find("sed/mpi/espalier-prd");
+    pool->ranks = calloc(options->ranks, sizeof *pool->ranks);
+    pool->busy = calloc(options->ranks, sizeof *pool->busy);
+    pool->known = calloc(options->ranks, sizeof *pool->known);
+    if (!pool->mpirun || !pool->program || !pool->ranks || !pool->busy || !pool->known ||
+        (options->hostfile && !pool->hostfile))
+        return error_no_memory(error, "the pool of ranks");
+    for (uint32_t i = 0; i < options->ranks; i++)
+        pool->ranks[i] = RANK_NOT_THERE;
+    pool->profile_path = options->profile ? strdup(options->profile) : NULL;
+    if (options->profile && !pool->profile_path)
+        return error_no_memory(error, "the pool of ranks");
+    pool->options.profile = pool->profile_path;
+    ranks_profile_load(pool);
+    if (access(pool->program, X_OK) != 0)
+        return error_set(error, ESP_NOT_FOUND,
+                         "there is no program of ranks, %s: parallel servers need a build with MPI "
+                         "(libscalapack-openmpi-dev)",
+                         pool->program);
+    return ESP_OK;
+}
+
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void close_listener(struct rank_pool *pool)
+{
+    close_if_open(pool->listener); /* and so nobody watches it any more */
+    close_if_open(pool->folder_held);
+    close_if_open(pool->folder_lock);
+    pool->listener = pool->folder_held = pool->folder_lock = -1;
+    free(pool->folder);
+    free(pool->path);
+    pool->folder = pool->path = NULL;
+}
+
+static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *error)
+{
+    char folder[100];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    enum esp_status status =
+        folder_make(pool->options.folder, "prd", folder, sizeof folder, &pool->folder_lock, error);
+    if (status != ESP_OK)
+        return status;
+    pool->folder = strdup(folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "%.100s/s", folder);
+    pool->path = strdup(address.sun_path);
+    if (!pool->folder || !pool->path)
+        return error_no_memory(error, "the ranks' socket");
+    pool->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* systemd-tmpfiles leaves locked folders alone. */
+    if ((pool->folder_held = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0)
+        flock(pool->folder_held, LOCK_SH | LOCK_NB);
+    if (pool->listener < 0 || bind(pool->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(pool->listener, RANKS_MOST) != 0)
+        return error_errno(error, "cannot listen for ranks at %s", pool->path);
+    return ESP_OK;
+}
+
+/* MPI keeps in files there what ranks of one host share, and leaves them when it is killed: so they are in a
+ * folder that goes with the pool. Ranks of other hosts have no such folder. */
+static enum esp_status open_shared_folder(struct rank_pool *pool, struct esp_error *error)
+{
+    char folder[100];
+    if (pool->hostfile || access(SHARED_MEMORY, W_OK | X_OK) != 0)
+        return ESP_OK;
+    enum esp_status status =
+        folder_make(SHARED_MEMORY, "ranks", folder, sizeof folder, &pool->shared_lock, error);
+    if (status == ESP_OK && !(pool->shared = strdup(folder)))
+        status = error_no_memory(error, "the ranks' shared memory");
+    return status;
+}
+
+enum esp_status ranks_keep_folders(struct rank_pool *pool, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    if (access(pool->path, F_OK) != 0) {
+        log_warning("the folder of the ranks' socket, %s, was removed by another program: it is made anew",
+                    pool->folder);
+        folder_remove(pool->folder);
+        close_listener(pool);
+        status = open_listener(pool, error);
+        if (status == ESP_OK && !ranks_watch(pool, pool->listener, RANKS_LISTENER))
+            status = error_errno(error, "cannot watch ranks");
+    }
+    if (status == ESP_OK && pool->shared && access(pool->shared, F_OK) != 0) {
+        free(pool->shared);
+        pool->shared = NULL;
+        close_if_open(pool->shared_lock);
+        status = open_shared_folder(pool, error);
+    }
+    return status;
+}
+
+static enum esp_status open_events(struct rank_pool *pool, struct esp_error *error)
+{
+    pool->epoll = epoll_create1(EPOLL_CLOEXEC);
+    pool->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pool->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (pool->epoll < 0 || pool->bell < 0 || pool->wake < 0 ||
+        !ranks_watch(pool, pool->listener, RANKS_LISTENER) || !ranks_watch(pool, pool->bell, RANKS_BELL) ||
+        !ranks_watch(pool, pool->wake, RANKS_WAKE))
+        return error_errno(error, "cannot watch ranks");
+    return ESP_OK;
+}
+
+static enum esp_status make_rings(struct rank_pool *pool, struct esp_error *error)
+{
+    uint32_t n = pool->options.ranks < RANK_RINGS_MOST ? pool->options.ranks : RANK_RINGS_MOST;
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < n && status == ESP_OK; i++) {
+        status = ring_create(&pool->gangs[i].ring, &pool->gangs[i].ring_fd, error);
+        pool->n_gangs += status == ESP_OK;
+    }
+    return status;
+}
+
+static enum esp_status make_shared_memory(struct rank_pool *pool, struct esp_error *error)
+{
+    enum esp_status status = board_create(&pool->board, &pool->board_fd, error);
+    return status == ESP_OK ? make_rings(pool, error) : status;
+}
+
+static struct ring *ring_of(void *arg, uint32_t number)
+{
+    const struct rank_pool *pool = arg;
+    return number < pool->n_gangs ? pool->gangs[number].ring : NULL;
+}
+
+static enum esp_status send_envoys(struct rank_pool *pool, struct esp_error *error)
+{
+    const struct envoys_options options = {.host = pool->options.host,
+                                           .ranks = pool->options.ranks,
+                                           .keeps = pool->options.keeps_data,
+                                           .lends = pool->options.lends_data,
+                                           .seals = pool->options.seals_data,
+                                           .bell = pool->bell,
+                                           .ring = ring_of,
+                                           .arrived = ranks_on_arrival,
+                                           .pulse = ranks_on_pulse,
+                                           .arg = pool};
+    return envoys_create(&options, &pool->envoys, error);
+}
+
+static enum esp_status start_monitor(struct rank_pool *pool, struct esp_error *error)
+{
+    int why = pthread_create(&pool->monitor, NULL, ranks_monitor, pool);
+    if (why != 0)
+        return error_set(error, ESP_SYSTEM, "cannot start the thread that watches ranks: %s", strerror(why));
+    pool->has_monitor = true;
+    return ESP_OK;
+}
+
+enum esp_status ranks_create(const struct ranks_options *options, struct workers **workers,
+                             struct esp_error *error)
+{
+    struct rank_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return error_no_memory(error, "the pool of ranks");
+    pool->workers.ops = &ranks_ops;
+    pool->listener = pool->bell = pool->wake = pool->epoll = pool->output = pool->mpirun_process = -1;
+    pool->checker_in = pool->checker_out = pool->board_fd = pool->folder_lock = pool->folder_held =
+        pool->shared_lock = -1;
+    pthread_mutex_init(&pool->lock, NULL);
+    enum esp_status status = take_options(pool, options, error);
+    if (status == ESP_OK)
+        status = open_listener(pool, error);
+    if (status == ESP_OK)
+        status = open_shared_folder(pool, error);
+    if (status == ESP_OK)
+        status = open_events(pool, error);
+    if (status == ESP_OK)
+        status = make_shared_memory(pool, error);
+    if (status == ESP_OK && pool->hostfile)
+        status = send_envoys(pool, error);
+    if (status == ESP_OK)
+        status = start_monitor(pool, error);
+    if (status != ESP_OK) {
+        ranks_destroy(&pool->workers);
+        return status;
+    }
+    *workers = &pool->workers;
+    return ESP_OK;
+}
+
+void ranks_destroy(struct workers *workers)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    if (!pool)
+        return;
+    atomic_store(&pool->stopping, true);
+    if (pool->has_monitor) {
+        ranks_wake(pool);
+        pthread_join(pool->monitor, NULL);
+        ranks_profile_save(pool, true);
+    }
+    for (uint32_t i = 0; pool->ranks && i < pool->options.ranks; i++) {
+        close_if_open(pool->ranks[i].socket);
+        close_if_open(pool->ranks[i].process);
+    }
+    ranks_stop_mpirun(pool);
+    ranks_stop_checker(pool);
+    envoys_destroy(pool->envoys);
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        ring_unmap(pool->gangs[i].ring);
+        close(pool->gangs[i].ring_fd);
+    }
+    board_unmap(pool->board);
+    close_if_open(pool->board_fd);
+    close_if_open(pool->bell);
+    close_if_open(pool->wake);
+    close_if_open(pool->output);
+    close_if_open(pool->epoll);
+    if (pool->folder)
+        folder_remove(pool->folder);
+    close_listener(pool);
+    if (pool->shared)
+        folder_remove(pool->shared);
+    close_if_open(pool->shared_lock);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->mpirun);
+    free(pool->program);
+    free(pool->hostfile);
+    free(pool->shared);
+    free(pool->profile_path);
+    free(pool->ranks);
+    free(pool->busy);
+    free(pool->known);
+    free(pool);
 }

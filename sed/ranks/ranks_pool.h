@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the pool of ranks: its state, shared by ranks.c and ranks_end.c (calls), ranks_arrive.c and
- * ranks_job.c (the job of MPI), ranks_launch.c (mpirun) and ranks_monitor.c (the thread that watches all of
- * it). Threads of ranks on other hosts (envoy.h) come to it as ranks do.
+ * Inside the pool of ranks: its state, shared by ranks.c (calls), ranks_job.c (the job of MPI and the thread
+ * that watches it) and ranks_launch.c (mpirun). Threads of ranks on other hosts (envoy.h) come to it as ranks
+ * do.
  *
  * The job: DOWN until the monitor launches it; STARTING until every rank has said that it is ready; UP;
  * ENDING when a rank is gone, or a call has to be stopped: all channels are closed, which ends all ranks, and
@@ -138,49 +138,26 @@ int64_t ranks_now_ns(void);
 extern const struct workers_ops ranks_ops;
 void ranks_wake(struct rank_pool *pool);
 
-/* ---- ranks_end.c ---- */
+/* ---- ranks_job.c ---- */
 
 /* A call that the monitor finds answered: read and reported, unless that is another's. Without the lock. */
 void ranks_collect(struct rank_pool *pool, struct gang *gang);
 /* Whether its answer is there. */
 bool ranks_is_answered(const struct gang *gang);
-/* All calls that are still there end with what befell the job. Without the lock. */
-void ranks_bury_calls(struct rank_pool *pool);
 
-/* ---- ranks_known.c: with the lock ---- */
+/* ---- ranks.c: with the lock ---- */
 
-/* Whether each of the n ranks keeps all that the job in the ring takes: nothing can go wrong before they
- * enter the routine. From now on they keep its call in place of another. */
-bool ranks_are_sure(struct rank_pool *pool, const struct ring_job *job, uint32_t first, uint32_t n);
 /* The call of that gang has ended well, so that its ranks know it. */
 void ranks_know(struct rank_pool *pool, const struct gang *gang);
 /* A fresh job of MPI knows nothing. */
 void ranks_forget_calls(struct rank_pool *pool);
 
-/* ---- ranks_choose.c ---- */
-
-bool ranks_propose(struct workers *workers, const struct parallel_question *question,
-                   struct parallel_proposal *proposal);
-
-/* ---- ranks_create.c ---- */
-
 void ranks_destroy(struct workers *workers);
 
-/* ---- ranks_arrive.c: with the lock, but for arrival ---- */
-
-/* A connection: who it is is told by its first message. */
-void ranks_on_connection(struct rank_pool *pool);
-void ranks_on_hello(struct rank_pool *pool, int socket);
-/* A rank on another host has come to its envoy, at the other end of the socket. Takes the lock itself. */
-bool ranks_on_arrival(void *pool, const struct far_hello *hello, int socket);
-/* The connection of its pulse. Takes the lock itself. */
-bool ranks_on_pulse(void *pool, const struct far_hello *hello, int socket);
-/* It has measured. */
-void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed);
+/* ---- ranks_job.c: with the lock, but for arrival ---- */
 
 /* ---- ranks_job.c: with the lock ---- */
 
-void ranks_enter(struct rank_pool *pool, enum job_state state);
 /* Ends the job by no fault of its calls: `trouble` says why. Nothing when it is ending already. */
 void ranks_end_job(struct rank_pool *pool, const char *trouble);
 /* For that rank, which was ended (or stopped) from `outside`, or by its call; others are not to blame. */
@@ -189,15 +166,11 @@ void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, bool outside, cons
 void ranks_wear_out(struct rank_pool *pool, const char *why);
 /* Ends it when a call is to be stopped, or a rank is worn out, and no other call is under way. */
 void ranks_end_when_wanted(struct rank_pool *pool);
-/* Its channel has something, or is closed. */
-void ranks_on_rank(struct rank_pool *pool, uint32_t rank);
-void ranks_on_mpirun_end(struct rank_pool *pool);
 /* What time brings: starts, deadlines of starting and ending, time limits. Returns when to look again, and
  * *buried when the last rank of an ending job is gone: its calls are to be reported. */
-int64_t ranks_tick(struct rank_pool *pool, bool *buried);
 bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
 
-/* ---- ranks_still.c: with the lock ---- */
+/* ---- ranks.c: with the lock ---- */
 
 /* What is said of a rank on another host: for so many seconds. */
 #define RANKS_SILENT "has not answered for %.3g s: it is stopped, or its host is, or cannot be reached"
@@ -206,27 +179,21 @@ bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
  * ends the job when one has been so for options.still_ns. */
 void ranks_look_for_stopped(struct rank_pool *pool, int64_t now);
 
-/* ---- ranks_alone.c: with the lock ---- */
+/* ---- ranks.c: with the lock ---- */
 
 /* While the job is up: calls that will not end by themselves are to be stopped. */
 void ranks_look_for_alone(struct rank_pool *pool, int64_t now);
-
-/* ---- ranks_profile.c ---- */
 
 void ranks_profile_load(struct rank_pool *pool);
 /* With the lock: all ranks have measured; a call has ended well. */
 void ranks_profile_measured(struct rank_pool *pool, const struct parallel_speed *speed);
 void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
-/* With the lock: a call of that routine has come, and may go elsewhere. */
-void ranks_profile_pass(struct rank_pool *pool, const char *symbol);
 /* With the lock: whether workers.changed is to be told now, and whether of something new; and when,
  * CLOCK_NEVER: there is nothing to tell. */
 bool ranks_profile_tells(struct rank_pool *pool, int64_t now_ns, bool *news);
 int64_t ranks_profile_tells_ns(const struct rank_pool *pool);
 /* Soon, as whom it was told could not look at all of it. */
 void ranks_profile_tell_again(struct rank_pool *pool, int64_t now_ns);
-/* The operation `knows` of the pool. */
-char *ranks_profile_tell(struct workers *workers, size_t most);
 /* Without the lock, one thread at a time: takes over what a calibration has written to the file, and writes
  * what is new, `now` or once a minute. */
 void ranks_profile_save(struct rank_pool *pool, bool now);
@@ -246,9 +213,5 @@ void ranks_remove_files(const struct rank_pool *pool);
  */
 void ranks_kill_session(pid_t session);
 void ranks_stop_checker(struct rank_pool *pool);
-
-/* ---- ranks_monitor.c ---- */
-
-void *ranks_monitor(void *pool);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef SED_SERVER_DATA_H
 #define SED_SERVER_DATA_H
 
-#include "core/hierarchy/location_report.h"
+#include "core/hierarchy/location.h"
 #include "core/message/message.h"
 #include "core/transport.h"
 #include "sed/server/errands.h"

@@ -1,12 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The directory as an LDIF file.
+ * The lock is the kernel's, on a file beside the one that is written: that one is replaced, and a lock on
+ * what is no longer there keeps nobody out. Locks of open file descriptions, as those of processes would let
+ * two threads in; NFS passes both on.
  */
 #include "services/directory/directory.h"
+#include "services/directory/file_turn.h"
 #include "services/directory/ldif.h"
+#include "util/clock.h"
+#include "util/regular_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SUFFIX  ".lock"
+#define STEP_MS 10
+
+struct file_turn {
+    int fd;
+    char path[PATH_MAX];
+};
+
+/* Whose turn ends removes the file: who has opened it before that has a lock on nothing. */
+static bool is_that_file(const struct file_turn *turn)
+{
+    struct stat here, there;
+    return fstat(turn->fd, &here) == 0 && stat(turn->path, &there) == 0 && here.st_ino == there.st_ino &&
+           here.st_dev == there.st_dev;
+}
+
+/* For people, and for the message of those who wait. */
+static void say_who(const struct file_turn *turn)
+{
+    char text[32];
+    const int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(turn->fd, 0) != 0 || pwrite(turn->fd, text, (size_t)n, 0) != n)
+        return; /* a full disk: the lock is what counts */
+}
+
+static long who(const struct file_turn *turn)
+{
+    char text[32] = "";
+    return pread(turn->fd, text, sizeof text - 1, 0) > 0 ? strtol(text, NULL, 10) : 0;
+}
+
+enum outcome { MINE, ANOTHERS, GONE, WRONG };
+
+static enum outcome try(struct file_turn *turn, long *holder, struct esp_error *error)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    turn->fd = regular_file_descriptor(turn->path, O_RDWR | O_CREAT | O_NOFOLLOW, error);
+    if (turn->fd < 0) {
+        error_prefix(error, "what keeps two from writing it at once");
+        return WRONG;
+    }
+    enum outcome outcome = MINE;
+    if (fcntl(turn->fd, F_OFD_SETLK, &whole) != 0) {
+        outcome = errno == EACCES || errno == EAGAIN ? ANOTHERS : WRONG;
+        *holder = who(turn);
+        if (outcome == WRONG)
+            error_errno(error, "%s cannot be locked, and two that write at once would lose entries",
+                        turn->path);
+    } else if (!is_that_file(turn)) {
+        outcome = GONE;
+    }
+    if (outcome != MINE) {
+        close(turn->fd);
+        turn->fd = -1;
+    }
+    return outcome;
+}
+
+static enum esp_status wait_for(struct file_turn *turn, const char *path, int64_t timeout_ms,
+                                struct esp_error *error)
+{
+    const struct timespec step = {.tv_nsec = STEP_MS * NS_PER_MS};
+    const int64_t until_ns = clock_now_ns(&clock_system) + timeout_ms * NS_PER_MS;
+    for (;;) {
+        long holder = 0;
+        const enum outcome outcome = try(turn, &holder, error);
+        if (outcome == MINE) {
+            say_who(turn);
+            return ESP_OK;
+        }
+        if (outcome == WRONG)
+            return error->status;
+        if (clock_now_ns(&clock_system) >= until_ns)
+            return error_set(error, ESP_BUSY,
+                             "%s: expected to be the one that writes it within %g s, found process %ld still "
+                             "writing (%s says so); nothing was written: try again, or wait for longer",
+                             path, (double)timeout_ms / 1e3, holder, turn->path);
+        if (outcome == ANOTHERS)
+            nanosleep(&step, NULL);
+    }
+}
+
+/* Waits for at most that long until nobody else writes the file, of which there need be none yet, and keeps
+ * others out until file_turn_end(): processes (of other machines, too, where the file system can), and other
+ * turns of this one. ESP_BUSY: another one's turn lasts longer (the text names its process); ESP_SYSTEM: the
+ * file "PATH.lock", which is there while a turn lasts, cannot be made or locked. Any thread. */
+static enum esp_status file_turn_begin(const char *path, int64_t timeout_ms, struct file_turn **turn,
+                                       struct esp_error *error)
+{
+    struct esp_error own;
+    struct file_turn *new = malloc(sizeof *new);
+    error = error ? error : &own;
+    if (!new)
+        return error_no_memory(error, "the lock of a file");
+    enum esp_status status = ESP_OK;
+    if (snprintf(new->path, sizeof new->path, "%s" SUFFIX, path) >= (int)sizeof new->path)
+        status = error_set(error, ESP_CONFIG, "the path \"%.60s...\" is too long", path);
+    if (status == ESP_OK)
+        status = regular_file_replaceable(path, error);
+    if (status == ESP_OK)
+        status = wait_for(new, path, timeout_ms, error);
+    if (status == ESP_OK)
+        *turn = new;
+    else
+        free(new);
+    return status;
+}
+
+void file_turn_end(struct file_turn *turn)
+{
+    if (!turn)
+        return;
+    unlink(turn->path); /* before the lock goes: it is this turn's until then */
+    close(turn->fd);
+    free(turn);
+}
+
+/* The directory as an LDIF file. */
 
 static const char *path_of(const struct directory_options *options)
 {

@@ -1,11 +1,281 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/fast/design_sparse.h"
-
+#include "services/fast/design.h"
+#include "core/problem/fill.h"
 #include "core/problem/problem_callback.h"
+#include "services/fast/design_sparse.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Beyond what its row has elsewhere: iterations converge as they do for equations with a little damping. */
+#define DOMINANCE 1.001
+
+static bool is_compressed(const struct argument *argument)
+{
+    return argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR;
+}
+
+/* The dimension that the pointers go along. */
+static unsigned major_of(const struct argument *argument)
+{
+    return argument->storage == STORAGE_CSC ? 1 : 0;
+}
+
+/* ---- sizes ---- */
+
+/* The size that an extent is; -1: it is none. */
+static int size_of(const struct design *design, const struct expr *extent)
+{
+    int found = -1;
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        struct number scope[PROBLEM_MAX_ARGUMENTS] = {{0}};
+        const struct scope names = {scope, design->problem->n_arguments};
+        int64_t value;
+        scope[design->sizes[i]] = (struct number){.kind = NUMBER_INTEGER, .integer = 12345};
+        if (expr_uses(extent, design->sizes[i]) && expr_eval_size(extent, &names, &value, NULL) == ESP_OK &&
+            value == 12345)
+            found = (int)i;
+    }
+    return found;
+}
+
+/* Fills in which of the design's sizes count elements, of how many columns (csr: rows) they are, and which
+ * are no extents of a compressed matrix. ESP_INVALID with the reason: extents or counts that are no names of
+ * sizes, or numbers of outputs. Problems without compressed inputs have nothing to fill in. */
+static enum esp_status design_sparse_begin(struct design *design, struct esp_error *error)
+{
+    const struct problem *problem = design->problem;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (!is_compressed(argument) || !argument_is_input(argument))
+            continue;
+        const int count = size_of(design, problem->arguments[argument->indices].dims[0]);
+        const int major = size_of(design, argument->dims[major_of(argument)]);
+        const int minor = size_of(design, argument->dims[1 - major_of(argument)]);
+        if (count < 0 || major < 0 || minor < 0)
+            return error_set(error, ESP_INVALID,
+                             "%s is not measured: the extents and the elements of %s are no sizes of its own",
+                             problem->name, argument->name);
+        design->is_sparse = true;
+        design->counts[count] = (uint8_t)(major + 1);
+        design->is_extent[major] = design->is_extent[minor] = true;
+    }
+    return ESP_OK;
+}
+
+/* Whether compressed inputs of those shapes can have so many elements: each column of a square one its
+ * diagonal, none more than there are places. */
+static bool design_sparse_fits(const struct problem *problem, const struct shape *shapes)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (!is_compressed(argument) || !argument_is_input(argument))
+            continue;
+        const double rows = (double)shapes[i].dims[0], cols = (double)shapes[i].dims[1];
+        const double elements = (double)shapes[argument->indices].count;
+        if (elements > rows * cols || (rows == cols && elements < rows))
+            return false;
+    }
+    return true;
+}
+
+/* ---- patterns ---- */
+
+/* One compressed matrix as it goes in: what is NULL is not wanted. */
+struct target {
+    const struct argument *values, *pointers, *indices;
+    unsigned char *value_data, *pointer_data, *index_data;
+    int64_t major, minor, elements, at; /* at: elements that are there */
+    uint32_t base;
+};
+
+static void put_integer(const struct argument *argument, unsigned char *data, int64_t place, int64_t integer)
+{
+    unsigned char raw[16];
+    const size_t size = base_type_size(argument->type);
+    const struct number number = {.kind = NUMBER_INTEGER, .integer = integer};
+    if (data && number_store(&number, argument->type, raw, NULL) == ESP_OK)
+        memcpy(data + (size_t)place * size, raw, size);
+}
+
+static void put_real(const struct argument *argument, unsigned char *data, int64_t place, double real)
+{
+    const size_t size = base_type_size(argument->type);
+    const bool is_single = argument->type == TYPE_FLOAT || argument->type == TYPE_COMPLEX;
+    const float single = (float)real;
+    if (!data)
+        return;
+    memset(data + (size_t)place * size, 0, size); /* imaginary parts too */
+    memcpy(data + (size_t)place * size, is_single ? (const void *)&single : (const void *)&real,
+           is_single ? sizeof single : sizeof real);
+}
+
+static void put(struct target *target, int64_t minor, double value)
+{
+    put_integer(target->indices, target->index_data, target->at, minor + target->base);
+    put_real(target->values, target->value_data, target->at, value);
+    target->at++;
+}
+
+static void begin_column(struct target *target, int64_t column)
+{
+    put_integer(target->pointers, target->pointer_data, column, target->at + target->base);
+}
+
+/* A diagonal below the main one and its mirror image: the first `pairs` columns have them; the one behind
+ * them its lower element only, which is 0, if the number of elements asks for it. */
+struct diagonal {
+    int64_t offset, pairs;
+    bool odd;
+};
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct diagonal *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Diagonals of neighbours in a grid, the nearest first, until they have all elements. Returns how many. */
+static size_t choose_diagonals(int64_t n, int64_t elements, struct diagonal *diagonals, bool *used)
+{
+    const int64_t side = (int64_t)fmax(ceil(sqrt((double)n)), 1);
+    int64_t left = elements - n;
+    size_t count = 0;
+    for (int64_t ring = 1; ring <= n && left > 0; ring++)
+        for (int64_t down = 0; down <= ring && left > 0; down++)
+            for (int64_t across = -ring; across <= ring && left > 0; across++) {
+                const int64_t offset = down * side + across;
+                const bool on_ring = down == ring || across == ring || across == -ring;
+                if (!on_ring || offset <= 0 || offset >= n || used[offset])
+                    continue;
+                used[offset] = true;
+                const int64_t most = n - offset, pairs = left / 2 < most ? left / 2 : most;
+                left -= 2 * pairs;
+                const bool odd = left == 1 && pairs < most;
+                left -= odd;
+                diagonals[count++] = (struct diagonal){offset, pairs, odd};
+            }
+    qsort(diagonals, count, sizeof *diagonals, by_offset);
+    return count;
+}
+
+static void fill_square(struct target *target, const struct diagonal *diagonals, size_t count)
+{
+    const double centre = DOMINANCE * 2 * (double)(count ? count : 1);
+    for (int64_t j = 0; j < target->major; j++) {
+        begin_column(target, j);
+        for (size_t k = count; k-- > 0;)
+            if (j >= diagonals[k].offset && j - diagonals[k].offset < diagonals[k].pairs)
+                put(target, j - diagonals[k].offset, -1);
+        put(target, j, centre);
+        for (size_t k = 0; k < count; k++)
+            if (j < diagonals[k].pairs)
+                put(target, j + diagonals[k].offset, -1);
+            else if (j == diagonals[k].pairs && diagonals[k].odd)
+                put(target, j + diagonals[k].offset, 0);
+    }
+    begin_column(target, target->major);
+}
+
+static bool make_square(struct target *target)
+{
+    const int64_t n = target->major;
+    struct diagonal *diagonals = malloc((size_t)n * sizeof *diagonals);
+    bool *used = calloc((size_t)n + 1, sizeof *used);
+    if (diagonals && used)
+        fill_square(target, diagonals, choose_diagonals(n, target->elements, diagonals, used));
+    const bool made = diagonals && used;
+    free(diagonals);
+    free(used);
+    return made;
+}
+
+/* As many elements in each column, spread over the rows. */
+static void make_rectangular(struct target *target)
+{
+    for (int64_t j = 0; j < target->major; j++) {
+        const int64_t from = (int64_t)((__int128)target->elements * j / target->major);
+        const int64_t n = (int64_t)((__int128)target->elements * (j + 1) / target->major) - from;
+        const int64_t stride = n ? target->minor / n : 1;
+        begin_column(target, j);
+        for (int64_t k = 0; k < n; k++)
+            put(target, k * stride + (stride > 1 ? j % stride : 0), 1 + (double)((j + k) % 7));
+    }
+    begin_column(target, target->major);
+}
+
+static bool make(const struct design_point *point, const struct problem *problem, uint32_t matrix,
+                 uint32_t index, void *data)
+{
+    const struct argument *argument = &problem->arguments[matrix];
+    const struct shape *shape = &point->shapes[matrix];
+    struct target target = {
+        .values = argument,
+        .pointers = &problem->arguments[argument->pointers],
+        .indices = &problem->arguments[argument->indices],
+        .value_data = index == matrix ? data : NULL,
+        .pointer_data = index == argument->pointers ? data : NULL,
+        .index_data = index == argument->indices ? data : NULL,
+        .major = shape->dims[major_of(argument)],
+        .minor = shape->dims[1 - major_of(argument)],
+        .elements = (int64_t)point->shapes[argument->indices].count,
+        .base = argument->base,
+    };
+    if (target.major == target.minor)
+        return make_square(&target);
+    make_rectangular(&target);
+    return true;
+}
+
+/* Fills argument `index` when it belongs to a compressed input, as its elements, pointers or numbers; false:
+ * it does not. A square matrix is symmetric positive definite, about as well conditioned as a Laplacian. */
+static bool design_sparse_fill(const struct design_point *point, const struct problem *problem,
+                               uint32_t index, void *data)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (is_compressed(argument) && argument_is_input(argument) &&
+            (index == i || index == argument->pointers || index == argument->indices))
+            return make(point, problem, i, index, data);
+    }
+    return false;
+}
+
+static void analyse(const struct design_point *point, const struct problem *problem, uint32_t matrix,
+                    struct number *scope)
+{
+    const struct argument *argument = &problem->arguments[matrix];
+    const struct argument *pointers = &problem->arguments[argument->pointers],
+                          *indices = &problem->arguments[argument->indices];
+    void *pointer_data = malloc(point->shapes[argument->pointers].bytes + 1),
+         *index_data = malloc(point->shapes[argument->indices].bytes + 1);
+    struct fill fill;
+    if (pointer_data && index_data && pointers->type == indices->type &&
+        make(point, problem, matrix, argument->pointers, pointer_data) &&
+        make(point, problem, matrix, argument->indices, index_data) &&
+        fill_by_pattern(point->shapes[matrix].dims[0], pointer_data, index_data, pointers->type != TYPE_INT,
+                        (int)argument->base, &fill))
+        scope[matrix] = fill_number(&fill);
+    free(pointer_data);
+    free(index_data);
+}
+
+/* Puts the fill of compressed inputs (core/problem/fill.h) into the scope where the costs of the problem
+ * depend on it. Without memory the law counts. */
+static void design_sparse_analyse(const struct design_point *point, const struct problem *problem,
+                                  struct number *scope)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (is_compressed(argument) && argument_is_input(argument) &&
+            point->shapes[i].dims[0] == point->shapes[i].dims[1] &&
+            ((problem->work && expr_uses(problem->work, i)) ||
+             (problem->memory && expr_uses(problem->memory, i))))
+            analyse(point, problem, i, scope);
+    }
+}
 
 #define LETTERS "NTCURLSVAIEFBO1DPMQGHWXY"
 #define REFERENCE                                                                                            \
@@ -342,4 +612,340 @@ enum esp_status design_model(const struct design *design, uint32_t class_index,
     size_t bytes = (size_t) class->n_choices * design->n_options * sizeof *model->choices;
     model->choices = arena_memdup(arena, class->choices, bytes);
     return model->choices ? ESP_OK : error_no_memory(error, "a cost model");
+}
+
+/* Values that make valid inputs: routines are to succeed, and to work as hard as on real data. */
+
+/* On a diagonal, beside two elements of absolute values below the root of 2 each. */
+#define DOMINANT 4
+
+static void store(const struct argument *argument, double value, void *data, uint64_t at)
+{
+    size_t size = base_type_size(argument->type);
+    unsigned char *to = (unsigned char *)data + at * size;
+    float single = (float)value;
+    switch (argument->type) {
+    case TYPE_COMPLEX:
+        memcpy(to + sizeof single, &single, sizeof single);
+        memcpy(to, &single, sizeof single);
+        break;
+    case TYPE_FLOAT:
+        memcpy(to, &single, sizeof single);
+        break;
+    case TYPE_DOUBLE_COMPLEX:
+        memcpy(to + sizeof value, &value, sizeof value);
+        memcpy(to, &value, sizeof value);
+        break;
+    default:
+        memcpy(to, &value, sizeof value);
+    }
+}
+
+static void fill_random(const struct argument *argument, uint64_t count, struct random *random, void *data)
+{
+    /* Between -1 and 1, without a call for each bit: matrices are large. */
+    uint64_t bits = random_next(random);
+    for (uint64_t i = 0; i < count; i++) {
+        bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        store(argument, (double)(int64_t)bits / 9.3e18, data, i);
+    }
+}
+
+/* By its description, not by chance. */
+static bool is_square(const struct argument *argument)
+{
+    return argument->n_dims == 2 && argument->dims[0] && argument->dims[1] &&
+           strcmp(expr_text(argument->dims[0]), expr_text(argument->dims[1])) == 0;
+}
+
+/* Square matrices are positive definite where they are symmetric, and never singular. Others stay random,
+ * also where they have as many rows as columns: singular values of a dominant one take 1.4 times as long.
+ * Real diagonals serve Hermitian ones too. */
+static void fill_diagonal(const struct design_point *point, const struct problem *problem, uint32_t index,
+                          void *data)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const struct shape *shape = &point->shapes[index];
+    struct layout layout;
+    if (!is_square(argument) || shape->dims[0] != shape->dims[1] ||
+        problem_layout(problem, index, point->scope, shape->dims, &layout, NULL) != ESP_OK)
+        return;
+    size_t size = base_type_size(argument->type);
+    for (int64_t i = 0; i < shape->dims[0]; i++) {
+        int64_t at = layout_index(&layout, i, i);
+        if (at < 0 || (uint64_t)at >= shape->count)
+            continue;
+        memset((unsigned char *)data + (uint64_t)at * size, 0, size);
+        double value = (double)shape->dims[0];
+        float single = (float)value;
+        bool is_single = argument->type == TYPE_FLOAT || argument->type == TYPE_COMPLEX;
+        memcpy((unsigned char *)data + (uint64_t)at * size, is_single ? (void *)&single : (void *)&value,
+               is_single ? sizeof single : sizeof value);
+    }
+}
+
+/* A vector with one element more than another one is the diagonal of a tridiagonal matrix: it dominates the
+ * others, so that the matrix is positive definite where it is symmetric. Its eigenvalues are as far apart as
+ * before. */
+static void fill_tridiagonal(const struct design_point *point, const struct problem *problem, uint32_t index,
+                             void *data)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const struct shape *shape = &point->shapes[index];
+    const size_t size = base_type_size(argument->type);
+    bool is_diagonal = false;
+    for (uint32_t i = 0; i < problem->n_arguments && shape->n_dims == 1; i++) {
+        const struct shape *other = &point->shapes[i];
+        is_diagonal |= i != index && argument_is_input(&problem->arguments[i]) && other->n_dims == 1 &&
+                       problem->arguments[i].type >= TYPE_FLOAT && other->dims[0] + 1 == shape->dims[0];
+    }
+    for (uint64_t i = 0; is_diagonal && i < shape->count; i++) {
+        float single;
+        double value;
+        if (argument->type == TYPE_FLOAT || argument->type == TYPE_COMPLEX) {
+            memcpy(&single, (unsigned char *)data + i * size, sizeof single);
+            value = single;
+        } else {
+            memcpy(&value, (unsigned char *)data + i * size, sizeof value);
+        }
+        store(argument, DOMINANT + value, data, i);
+    }
+}
+
+void design_fill(const struct design_point *point, const struct problem *problem, uint32_t index,
+                 struct random *random, void *data)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const struct shape *shape = &point->shapes[index];
+    size_t size = base_type_size(argument->type);
+    const struct scope scope = {point->scope, problem->n_arguments};
+    unsigned char raw[16];
+    struct number number = {.kind = NUMBER_UNKNOWN};
+    if (design_sparse_fill(point, problem, index, data))
+        return;
+    if (argument->n_dims == 0)
+        number = point->scope[index];
+    else if (argument->initial)
+        expr_eval(argument->initial, &scope, &number, NULL);
+    if (number.kind != NUMBER_UNKNOWN && number_store(&number, argument->type, raw, NULL) == ESP_OK) {
+        for (uint64_t i = 0; i < shape->count; i++)
+            memcpy((unsigned char *)data + i * size, raw, size);
+        return;
+    }
+    if (argument->type >= TYPE_FLOAT && argument->type <= TYPE_DOUBLE_COMPLEX) {
+        fill_random(argument, shape->count, random, data);
+        fill_diagonal(point, problem, index, data);
+        fill_tridiagonal(point, problem, index, data);
+        return;
+    }
+    for (uint64_t i = 0; i < shape->count; i++) {
+        number = (struct number){.kind = NUMBER_INTEGER,
+                                 .integer = argument->type == TYPE_CHAR ? 'N' : (int64_t)(i % 30000) + 1};
+        if (argument->type != TYPE_CHAR && argument->type != TYPE_SHORT)
+            number.integer = (int64_t)i + 1;
+        if (number_store(&number, argument->type, raw, NULL) == ESP_OK)
+            memcpy((unsigned char *)data + i * size, raw, size);
+    }
+}
+
+/* Which sizes are measured, and in which order: a walk over times and shapes that can be stopped anywhere. */
+
+#define MOST_TRIES 60
+
+/* What bounds sizes is the memory of a call. One that takes no more memory and work when it grows is bounded
+ * by this: nothing tells how long it would take. */
+#define MOST_SIZE   1e9
+#define MOST_UNSEEN 30000
+
+/* Beyond the caches a routine that computes little moves about so many bytes in a second. */
+#define MEMORY_BPS 4e9
+
+static double work_of(const struct design *design, const struct design_point *point)
+{
+    return design->has_work ? point->x[design->n_sizes + design->has_lesser] : 0;
+}
+
+static double bytes_of(const struct design *design, const struct design_point *point)
+{
+    return point->x[design->n_sizes + design->has_lesser + design->has_work];
+}
+
+/* About how long it takes; HUGE_VAL: more memory than there is. */
+static double expected_s(const struct design *design, const struct design_point *point,
+                         const struct design_limits *limits)
+{
+    const double work = work_of(design, point), bytes = bytes_of(design, point);
+    if (bytes > limits->bytes)
+        return HUGE_VAL;
+    return limits->call_s + fmax(work, bytes / MEMORY_BPS * limits->speed_flops) / limits->speed_flops;
+}
+
+/* How the sizes of a point follow from one number: shares of it, or powers below it (thin shapes). */
+struct direction {
+    double factor[COST_MOST_VARIABLES], power[COST_MOST_VARIABLES];
+    double density; /* elements of a compressed matrix, in a column */
+};
+
+/* In a row of a discretised equation there are a few elements; and right-hand sides are few, beside it. */
+#define LEAST_DENSITY 3
+#define MOST_DENSITY  30
+#define MOST_BESIDE   0.6
+#define DENSER        1.4
+#define LEAST_THIN    0.15 /* of thin matrices: the lesser side is that power of the other one, */
+#define MOST_THIN     0.75 /* at most this */
+#define MOST_ASPECT   2.3  /* doublings: about 5 times as many rows as columns, and the other way round */
+
+static void draw_sparse(const struct design *design, struct random *random, struct direction *direction)
+{
+    const double range = (double)MOST_DENSITY / LEAST_DENSITY;
+    direction->density = LEAST_DENSITY * pow(range, random_real(random));
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        if (design->is_extent[i])
+            continue;
+        direction->factor[i] = 1;
+        direction->power[i] = random_below(random, 2) ? 0 : MOST_BESIDE * random_real(random);
+    }
+}
+
+/* In a round all kinds come at all times: the next one begins with another kind, and so does the next one
+ * with the longest calls. These take as long as all others together: every other round is without them, and
+ * without the shortest. */
+enum { ROUND = 12 };
+
+#define SHORTER 4
+#define LONGER  10
+enum kind { SQUARE, RECTANGULAR, SINGLE, THIN, KINDS };
+
+/* Where shapes decide on the way a routine takes, there are more rectangular ones than others; of those that
+ * take long more are thin, which outgrow caches as no others do. */
+static enum kind kind_of(const struct design *design, uint32_t index)
+{
+    const uint32_t place = index % ROUND, round = index / ROUND;
+    const enum kind kind = (enum kind)((place + round + round / 2) % KINDS);
+    const bool is_odd = (place / KINDS + round / (2 * KINDS)) % 2;
+    if (!design->has_lesser)
+        return kind;
+    if ((kind == SQUARE && is_odd) || (kind == THIN && place < KINDS && !is_odd))
+        return RECTANGULAR;
+    return kind == RECTANGULAR && place >= 2 * KINDS && is_odd ? THIN : kind;
+}
+
+/* The aspect of rectangular matrices, whose routines take other ways by it, is spread over all of them, more
+ * densely towards square ones, so that there are some between any two. */
+static void spread_aspect(uint32_t index, struct direction *direction)
+{
+    /* From one point to the next, and from one pair of rounds to the next at the same time. */
+    const double step = index * 0.7548776662466927 + index / (2 * ROUND) * 0.6180339887498949;
+    const double place = 2 * fmod(0.5 + step, 1) - 1;
+    const double aspect = copysign(MOST_ASPECT * pow(fabs(place), DENSER), place);
+    direction->factor[0] = exp2(aspect / 2);
+    direction->factor[1] = exp2(-aspect / 2);
+}
+
+/* Tall ones and wide ones, whose lesser side is of all sizes at all times, more densely where it is still
+ * below what routines take for a block. */
+static void spread_thin(uint32_t index, struct direction *direction)
+{
+    const uint32_t lesser = index % 2;
+    const double place = pow(fmod(0.5 + index * 0.5698402909980532, 1), DENSER);
+    direction->power[lesser] = LEAST_THIN + (MOST_THIN - LEAST_THIN) * place;
+    direction->power[!lesser] = direction->factor[0] = direction->factor[1] = 1;
+}
+
+static struct direction draw(const struct design *design, enum kind kind, uint32_t index,
+                             struct random *random)
+{
+    struct direction direction = {.density = 0};
+    uint32_t thin = 0;
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        const bool is_single = kind == SINGLE && design->is_beside[i];
+        const bool is_thin = kind == THIN && thin + 1 < design->n_sizes && random_below(random, 2);
+        const bool is_square = kind == SQUARE || design->n_sizes == 1;
+        direction.power[i] = is_single ? 0 : is_thin ? random_real(random) * 0.85 : 1;
+        direction.factor[i] = is_square || is_thin || is_single ? 1 : exp2(2 * random_real(random) - 1);
+        thin += is_thin;
+    }
+    if (design->has_lesser && kind == THIN)
+        spread_thin(index, &direction);
+    else if (design->has_lesser && kind != SQUARE)
+        spread_aspect(index, &direction);
+    if (design->is_sparse)
+        draw_sparse(design, random, &direction);
+    return direction;
+}
+
+static void sizes_of(const struct design *design, const struct direction *direction, double scale,
+                     int64_t *sizes)
+{
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        double size = direction->factor[i] * pow(scale, direction->power[i]);
+        sizes[i] = (int64_t)fmin(fmax(floor(size), 1), MOST_SIZE);
+    }
+    for (uint32_t i = 0; i < design->n_sizes; i++)
+        if (design->counts[i]) {
+            const double along = (double)sizes[design->counts[i] - 1];
+            sizes[i] = (int64_t)fmin(along * fmin(direction->density, along), MOST_SIZE);
+        }
+}
+
+/* The effort of a call at that scale; below 0: there is none. */
+static double effort_at(const struct design *design, uint32_t class_index, const struct direction *direction,
+                        double scale)
+{
+    int64_t sizes[COST_MOST_VARIABLES];
+    struct design_point point;
+    sizes_of(design, direction, scale, sizes);
+    if (!design_roughly_at(design, class_index, sizes, &point))
+        return -1;
+    return work_of(design, &point) + bytes_of(design, &point);
+}
+
+static double most_scale(const struct design *design, uint32_t class_index, const struct direction *direction)
+{
+    const double effort = effort_at(design, class_index, direction, MOST_UNSEEN);
+    const bool unseen = effort >= 0 && effort == effort_at(design, class_index, direction, 2 * MOST_UNSEEN);
+    return unseen ? MOST_UNSEEN : MOST_SIZE;
+}
+
+/* The largest scale whose call is not expected to take longer. */
+static bool scale_for(const struct design *design, uint32_t class_index, const struct direction *direction,
+                      double seconds, const struct design_limits *limits, struct design_point *point)
+{
+    int64_t sizes[COST_MOST_VARIABLES];
+    double low = 1, high = most_scale(design, class_index, direction);
+    for (int i = 0; i < 40; i++) {
+        double middle = sqrt(low * high);
+        sizes_of(design, direction, middle, sizes);
+        if (design_roughly_at(design, class_index, sizes, point) &&
+            expected_s(design, point, limits) <= seconds)
+            low = middle;
+        else
+            high = middle;
+    }
+    sizes_of(design, direction, low, sizes);
+    return design_at(design, class_index, sizes, point) && expected_s(design, point, limits) < HUGE_VAL;
+}
+
+/* Rounds of a few ascending times, each round between those of the ones before. */
+static double seconds_of(uint32_t index, const struct design_limits *limits)
+{
+    const double offset = fmod(0.5 + index / ROUND * 0.6180339887498949, 1);
+    const double share = (index % ROUND + offset) / ROUND;
+    const bool is_between = index / ROUND % 2 && limits->most_s > LONGER * SHORTER * limits->least_s;
+    const double least_s = is_between ? LONGER * limits->least_s : limits->least_s;
+    const double most_s = is_between ? limits->most_s / SHORTER : limits->most_s;
+    return least_s * pow(most_s / least_s, share);
+}
+
+bool design_next(const struct design *design, uint32_t class_index, uint32_t index,
+                 const struct design_limits *limits, struct random *random, struct design_point *point)
+{
+    const double seconds = fmax(seconds_of(index, limits), 1.5 * limits->call_s);
+    for (uint32_t i = 0; i < MOST_TRIES; i++) {
+        const enum kind kind = i < MOST_TRIES / 2 ? kind_of(design, index) : SQUARE;
+        const struct direction direction = draw(design, kind, index + i, random);
+        if (scale_for(design, class_index, &direction, seconds, limits, point))
+            return true;
+    }
+    return false;
 }

@@ -4,7 +4,7 @@
 #include "core/choice/aggregate.h"
 #include "core/choice/estimate.h"
 #include "core/forecast/told_links.h"
-#include "core/hierarchy/location_report.h"
+#include "core/hierarchy/location.h"
 #include "core/hierarchy/membership.h"
 #include "core/problem/problem.h"
 #include "core/choice/terms.h"

@@ -7,7 +7,7 @@
 #include "tests/unit/engine_rig.h"
 
 #include "client/data/data.h"
-#include "client/session/deadline.h"
+#include "client/session/engine.h"
 #include "core/choice/terms.h"
 
 #include <stdio.h>

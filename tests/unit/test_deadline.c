@@ -6,9 +6,9 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/engine_rig.h"
 
-#include "client/session/deadline.h"
+#include "client/session/engine.h"
 #include "client/session/link.h"
-#include "client/session/route_internal.h"
+#include "client/session/route.h"
 
 static struct engine_rig rig;
 static unsigned asked;

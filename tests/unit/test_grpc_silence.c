@@ -4,7 +4,7 @@
  * were. Patience is ten minutes where a test must not see its end.
  */
 #include "tests/unit/grpc_fixture.h"
-#include "client/session/patience.h"
+#include "client/session/engine.h"
 #include "util/clock.h"
 
 #include <pthread.h>

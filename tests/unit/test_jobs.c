@@ -4,8 +4,6 @@
  */
 #include "client/arguments/contents.h"
 #include "client/jobs/job.h"
-#include "client/jobs/job_call.h"
-#include "client/jobs/job_end.h"
 #include "espalier.h"
 #include "tests/unit/unit.h"
 

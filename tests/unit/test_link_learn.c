@@ -4,7 +4,7 @@
  * it, whatever the order of their sizes.
  */
 #include "client/session/link.h"
-#include "client/session/route_internal.h"
+#include "client/session/route.h"
 #include "core/choice/aggregate.h"
 #include "core/choice/estimate.h"
 #include "core/forecast/told_links.h"

@@ -4,7 +4,7 @@
  */
 #include "client/session/link.h"
 #include "client/session/link_memory.h"
-#include "client/session/route_internal.h"
+#include "client/session/route.h"
 #include "client/session/sounding.h"
 #include "core/choice/estimate.h"
 #include "core/forecast/sharing.h"
