@@ -71,6 +71,10 @@ int esp_multigrid(MPI_Comm comm, int n, const double *f, const int *descf, const
                   double *residual, double *factor)
 {
     int ranks;
+    *cycles = 0;
+    *residual = *factor = 0;
+    if (n == 0)
+        return SOLVER_OK;
     MPI_Comm_size(comm, &ranks);
     const struct multigrid_partition partition = multigrid_partition(n, ranks);
     const struct esp_layout lines = lines_of(partition, n), columns = lines_of(partition, n + 1),
