@@ -94,14 +94,36 @@ static enum esp_status choose_implementation(const struct service *service, stru
     return status;
 }
 
+static bool is_for_ranks_only(const struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_implementations; i++)
+        if (!implementation_is_parallel(&problem->implementations[i]))
+            return false;
+    return problem->n_implementations > 0;
+}
+
+/* `lacking`: of the problems that are left out, those for ranks, which this server has none of. */
+static void log_callable(size_t n, size_t all, size_t lacking)
+{
+    char ranks[80] = "";
+    if (lacking > 0)
+        snprintf(ranks, sizeof ranks, "; %zu more need%s ranks, and this server has none", lacking,
+                 lacking == 1 ? "s" : "");
+    if (n + lacking < all)
+        log_warning("%zu of %zu problems cannot be called on this machine%s", all - n - lacking, all, ranks);
+    else
+        log_notice("%zu problems can be called%s", n, ranks);
+}
+
 enum esp_status service_keep_callable(struct service *service, struct problem_set *problems,
                                       struct esp_error *error)
 {
-    size_t all = problems->n_problems, n = 0;
+    size_t all = problems->n_problems, n = 0, lacking = 0;
     char first[301] = "";
     for (size_t i = 0; i < all; i++) {
         struct problem *problem = problems->problems[i];
         struct esp_error why = {0};
+        const bool lacks_ranks = !service->ranks && is_for_ranks_only(problem);
         enum esp_status status = problem->abstract ? ESP_OK : choose_implementation(service, problem, &why);
         if (status != ESP_OK) {
             *error = why;
@@ -109,14 +131,16 @@ enum esp_status service_keep_callable(struct service *service, struct problem_se
         }
         if (problem->abstract || problem->n_implementations > 0)
             problems->problems[n++] = problem;
+        else if (lacks_ranks)
+            lacking++;
         else if (!*first)
             snprintf(first, sizeof first, "%.300s", why.text);
     }
     problems->n_problems = n;
     service->uncallable[0] = '\0';
-    if (n < all)
+    if (n + lacking < all)
         snprintf(service->uncallable, sizeof service->uncallable, "%zu of %zu problems cannot be called%s%s",
-                 all - n, all, *first ? ", as " : "", first);
+                 all - n - lacking, all, *first ? ", as " : "", first);
     if (all == 0 && service->directory && directory_watch_may_bring(service->directory)) {
         log_warning("there is no problem to solve until the directory can be read");
         return ESP_OK;
@@ -128,11 +152,8 @@ enum esp_status service_keep_callable(struct service *service, struct problem_se
     if (n == 0)
         return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine%s%s",
                          all, *first ? ": " : "", first);
-    service->n_uncallable = all - n;
-    if (n < all)
-        log_warning("%zu of %zu problems cannot be called on this machine", all - n, all);
-    else
-        log_notice("%zu problems can be called", n);
+    service->n_uncallable = all - n - lacking;
+    log_callable(n, all, lacking);
     return ESP_OK;
 }
 

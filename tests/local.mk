@@ -834,6 +834,7 @@ shell_tests += tests/e2e/t0742-units.t
 shell_tests += tests/e2e/t0743-environment.t
 shell_tests += tests/e2e/t0744-cleaned-folders.t
 shell_tests += tests/e2e/t0745-limits.t
+shell_tests += tests/e2e/t0746-small-machine.t
 
 # Batch systems: pure parts, the back ends, and the jobs of a server with a batch system of the test's own.
 BATCH_LIBS = $(LIBBATCH) $(UNIT_LIBS) -lm
