@@ -85,11 +85,17 @@ slurm_up() {
     skip_all "Slurm does not start here"
 }
 
-# Jobs are no children of what the test has started.
+# Jobs are no children of what the test has started. A job whose node failed is one that Slurm does not end.
 at_exit() {
     scancel --user=root --full >/dev/null 2>&1
     slurm_is_empty() { [ -z "$(squeue --noheader --states=RUNNING,COMPLETING)" ]; }
     # shellcheck disable=SC2034 # of wait_until
     patience=10
     wait_until slurm_is_empty
+    for process in /proc/[0-9]*; do
+        grep -qx slurmstepd "$process/comm" || continue
+        case $(readlink "$process/cwd") in "$work" | "$work"/*) ;; *) continue ;; esac
+        # shellcheck disable=SC2046
+        kill -9 $(descendants "${process#/proc/}") "${process#/proc/}"
+    done 2>/dev/null
 }
