@@ -3,6 +3,10 @@
 #include "orb/contract.h"
 #include "orb/address_fault.h"
 
+extern "C" {
+#include "util/process_limits.h"
+}
+
 #include <errno.h>
 #include <new>
 #include <stdio.h>
@@ -64,6 +68,9 @@ static const char *words_of(int number)
         return "no route to that host (is the address right, and is the network up?)";
     case ETIMEDOUT:
         return "no connection in time, timed out (is the host up, and does a firewall let the port through?)";
+    case EMFILE:
+    case ENFILE:
+        return "no descriptor is left for a connection (how many may this process have open: \"ulimit -n\"?)";
     case 0:
         return "the connection is closed as soon as it is made (do both sides use TLS or neither, with "
                "certificates of one authority? does it limit connections?)";
@@ -162,6 +169,11 @@ enum esp_status orb_failure(const char *what, const char *address, struct esp_er
     } catch (const std::bad_alloc &) {
         return fail(context, ESP_NO_MEMORY, "out of memory");
     } catch (const std::system_error &exception) {
+        if (exception.code().value() == EAGAIN) { /* a thread */
+            char why[400];
+            process_limits_blame(nullptr, why, sizeof why);
+            return fail(context, ESP_LIMIT, why);
+        }
         return fail(context, ESP_SYSTEM, exception.what());
     } catch (const std::exception &exception) {
         return fail(context, ESP_INTERNAL, exception.what());

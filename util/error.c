@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const char *const status_strings[] = {
     [ESP_OK] = "success",
@@ -87,6 +88,21 @@ enum esp_status error_no_memory(struct esp_error *error, const char *what)
     return error_set(error, ESP_NO_MEMORY, "out of memory for %s", what);
 }
 
+/* What the process may have at most, where that is the reason: nobody thinks of a limit at "File too large".
+ */
+static void add_limit(int number, char *text, size_t size)
+{
+    struct rlimit limit;
+    if (number != EFBIG && number != EMFILE)
+        return;
+    if (getrlimit(number == EFBIG ? RLIMIT_FSIZE : RLIMIT_NOFILE, &limit) != 0 ||
+        limit.rlim_cur == RLIM_INFINITY)
+        return;
+    snprintf(text, size,
+             number == EFBIG ? " (\"ulimit -f\" allows %llu bytes)" : " (\"ulimit -n\" allows %llu)",
+             (unsigned long long)limit.rlim_cur);
+}
+
 enum esp_status error_errno(struct esp_error *error, const char *format, ...)
 {
     int saved = errno;
@@ -97,6 +113,8 @@ enum esp_status error_errno(struct esp_error *error, const char *format, ...)
     if (error) {
         size_t length = strlen(error->text);
         snprintf(error->text + length, sizeof error->text - length, ": %s", strerror(saved));
+        length = strlen(error->text);
+        add_limit(saved, error->text + length, sizeof error->text - length);
     }
     return ESP_SYSTEM;
 }

@@ -88,7 +88,8 @@ static enum esp_status nobody_there(const char *who, const char *address, int64_
         return error_set(
             error, ESP_UNREACHABLE,
             "%s: no Espalier daemon answers at %s: what listens there ends the connection without an "
-            "answer (is the port right, do both use TLS or neither?)",
+            "answer (is the port right, do both use TLS or neither? does it have as many connections as it "
+            "may?)",
             who, address);
     case ESP_PROTOCOL:
     case ESP_VERSION:

@@ -109,9 +109,12 @@ static enum esp_status start_all(struct pool *pool, struct esp_error *error)
     pthread_mutex_lock(&pool->lock);
     pool_refill(pool, false);
     bool made = pool->alive > 0 || (pool->link && link_is_full(pool->link));
+    if (!made)
+        error_set(error, ESP_SYSTEM, "cannot make a single worker%s%s", pool->unborn[0] ? ": " : "",
+                  pool->unborn);
     pthread_mutex_unlock(&pool->lock);
     if (!made)
-        return error_set(error, ESP_SYSTEM, "cannot make a single worker");
+        return ESP_SYSTEM;
     int why = pthread_create(&pool->monitor, NULL, monitor_run, pool);
     if (why != 0)
         return error_set(error, ESP_SYSTEM, "cannot start the thread that watches workers: %s",

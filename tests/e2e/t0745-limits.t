@@ -7,6 +7,7 @@ needs espalier espalier-agent espalier-sed prlimit taskset curl cc
 cat >nap.c <<'END2'
 #include <unistd.h>
 int nap(int ms) { usleep(1000 * ms); return ms; }
+void fill(int n, double *a) { for (int i = 0; i < n; i++) a[i] = i; }
 END2
 cc -shared -fPIC -o libnap.so nap.c
 cat >nap.esp <<'END2'
@@ -15,6 +16,11 @@ problem nap "Sleeps"
     out int slept
 implementation c
     c slept = nap(ms) in "libnap.so"
+problem fill "An array"
+    in  int n
+    out double A[n]
+implementation c
+    c fill(n, A) in "libnap.so"
 END2
 agent_for_clients
 
@@ -36,6 +42,15 @@ address_of few.address >/dev/null
 check "the log has the limits" grep -Eq 'limits: descriptors 300; processes and threads .*; file size 90 MB; memory .*; processors 1 of ' few.log
 check "and so has /health" wait_until health few '^limits: descriptors 300; processes and threads .*; file size 90 MB; .*processors 1 of '
 check "on one processor a server has one slot" wait_until health few '^ok few: .*0 of 1 slots'
+too_large() { espalier call --server "$(cat few.address)" fill n=20000000; }
+check_fails any "an array beyond the limit of file sizes is refused" too_large
+check_says "and the limit is named" 'File too large .*"ulimit -f" allows 90000000 bytes'
+few_descriptors() { prlimit --nofile=8:8 timeout 60 espalier call --server "$(cat few.address)" nap ms=1; }
+check_fails any "a client without descriptors for its connections fails" few_descriptors
+check_says "and they are named" 'ulimit -n'
+small_file() { prlimit --fsize=100:100 espalier call --server "$(cat few.address)" fill n=100000 -o A=out.csv; }
+check_fails any "a result that may not be written is no signal" small_file
+check_says "and the limit is named" '"ulimit -f" allows 100 bytes'
 stop few
 
 # Groups of our own, in either version of control groups. The rest needs them.
@@ -124,6 +139,9 @@ worker=$(pgrep -P "$(pgrep -P "$pid_tasks" espalier-crd)")
 kill -9 "$worker"
 check "the log says when workers cannot be started, and names the limit" \
     wait_until grep -Eq "workers cannot be started: too many processes and threads: .* of 2 .pids.max of the control group $group" tasks.log
+no_threads() { timeout 20 sh in_group.sh "$group" espalier call --server "$address" nap ms=1; }
+check_fails any "a client that may start no threads fails" no_threads
+check_says "and the limit is named" 'too many processes and threads'
 check_fails any "a call fails at once" timeout 20 espalier call --server "$address" nap ms=1
 check_says "and names the limit" 'no worker for the call: too many processes and threads: .* of 2 .pids.max'
 check "the log says that no thread can be started" wait_until grep -q 'no thread can be started, and new connections wait for one: too many' tasks.log

@@ -3,6 +3,8 @@
 #include "util/error.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
 
 static void keeps_status_and_text(void **state)
 {
@@ -58,12 +60,31 @@ static void every_status_has_a_string(void **state)
     assert_string_equal(esp_status_string((enum esp_status)9999), "unknown status");
 }
 
+static void a_limit_of_the_process_is_named(void **state)
+{
+    (void)state;
+    struct rlimit before, few;
+    struct esp_error error;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    few = before;
+    few.rlim_cur = 5000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+    errno = EFBIG;
+    error_errno(&error, "cannot write");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_string_equal(error.text, "cannot write: File too large (\"ulimit -f\" allows 5000 bytes)");
+    errno = EMFILE;
+    error_errno(&error, "cannot open");
+    assert_non_null(strstr(error.text, "Too many open files (\"ulimit -n\" allows "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_status_and_text),     cmocka_unit_test(prefix_tells_where),
-        cmocka_unit_test(cuts_what_is_too_long),     cmocka_unit_test(takes_no_error_at_all),
-        cmocka_unit_test(brings_the_system_s_words), cmocka_unit_test(every_status_has_a_string),
+        cmocka_unit_test(keeps_status_and_text),           cmocka_unit_test(prefix_tells_where),
+        cmocka_unit_test(cuts_what_is_too_long),           cmocka_unit_test(takes_no_error_at_all),
+        cmocka_unit_test(brings_the_system_s_words),       cmocka_unit_test(every_status_has_a_string),
+        cmocka_unit_test(a_limit_of_the_process_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
