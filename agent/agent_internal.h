@@ -5,7 +5,7 @@
  *     agent.c      the endpoint's operations, life and death
  *     up.c         towards the parent: membership, reports
  *     registered.c a master agent's ties to its redirectors
- *     peers.c      what a master agent passes on to others, and passed.c what others pass on to it
+ *     peers.c      what a master agent passes on to others, and down.c what others pass on to it
  *     down.c       towards the children: membership, reports from them, catalogues
  *     submit.c     a client's request, answered from memory; placements
  *     learning.c   requests that come before it knows of those below
@@ -16,10 +16,8 @@
  *     decide.c     servers chosen from the children's answers
  *     queries.c    what people ask (greet, describe, list, tree), and what is asked down
  *     administer.c what administrators want of it and of nodes below it
- *     data.c       where data are
- *     data_given_up.c  data that are to go when they come back, and given_up_peers.c what others know of them
- *     links.c      what was measured of links
- *     figures.c    what is counted: metrics, health
+ *     data.c       where data are, and which are to go when they come back; given_up_peers.c: what others
+ * know of them links.c      what was measured of links figures.c    what is counted: metrics, health
  */
 #ifndef AGENT_AGENT_INTERNAL_H
 #define AGENT_AGENT_INTERNAL_H
@@ -155,7 +153,7 @@ struct node_record agent_own_record(const struct agent *agent);
 /* Answers a client's request with a failure, which the log gets too. */
 void agent_refuse(struct agent *agent, struct call *call, const struct submit *submit,
                   const struct esp_error *error);
-/* The endpoint's operations, for calls that do not come through it (passed.c). */
+/* The endpoint's operations, for calls that do not come through it (down.c). */
 void agent_on_call(void *agent, struct call *call, const struct message *request);
 void agent_abandon(void *agent, struct call *call);
 
@@ -456,11 +454,8 @@ bool data_on_report(struct agent *agent, struct child *child, const struct repor
  * 0 also for what is no identity. */
 size_t data_children(const struct agent *agent, const char *datum, struct child **children, size_t capacity);
 /* The same of a key. */
-size_t data_children_of(const struct agent *agent, struct datum_key key, struct child **children,
-                        size_t capacity);
 struct message *data_where(struct agent *agent, const struct data *asked);
 
-/* data_given_up.c */
 /* Reads what a master agent's state folder has of it. ESP_CONFIG, ESP_SYSTEM, ESP_NO_MEMORY. */
 enum esp_status data_given_up_create(struct agent *agent, const struct agent_options *options,
                                      struct esp_error *error);
@@ -469,8 +464,6 @@ void data_given_up_clear(struct agent *agent);
 bool data_is_given_up(const struct agent *agent, const struct call *call, const struct data *asked);
 /* Notes that, and has it go where it is below. NULL without memory. */
 struct message *data_given_up_note(struct agent *agent, const struct call *call, const struct data *asked);
-/* What was given up and comes back with the child is told to it. */
-void data_given_up_found(struct agent *agent, const struct child *child, const struct report *report);
 /* The parent tells of one that is below. */
 void data_given_up_pass_on(struct agent *agent, const struct order *order);
 

@@ -11,7 +11,6 @@ agent_libagent_a_SOURCES = \
 	agent/awake.h \
 	agent/configured.c \
 	agent/data.c \
-	agent/data_given_up.c \
 	agent/decide.c \
 	agent/disabled.c \
 	agent/down.c \
@@ -23,7 +22,6 @@ agent_libagent_a_SOURCES = \
 	agent/lost.c \
 	agent/queries.c \
 	agent/learning.c \
-	agent/passed.c \
 	agent/peers.c \
 	agent/peers.h \
 	agent/registered.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Master agents among themselves: peers.c passes on what an agent cannot serve, passed.c serves what others
+ * Master agents among themselves: peers.c passes on what an agent cannot serve, down.c serves what others
  * pass on.
  */
 #ifndef AGENT_PEERS_H
@@ -40,7 +40,7 @@ void peers_undelivered(struct agent *agent, const char *address);
 bool peers_abandon(struct agent *agent, const struct call *call);
 void peers_clear(struct agent *agent);
 
-/* ---- passed.c ---- */
+/* ---- down.c ---- */
 
 /* A peer passes a request on: it is served as that of a client, by a call whose answer goes back to the peer.
  */

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += redirector/libredirector.a
-redirector_libredirector_a_SOURCES = redirector/redirector.c redirector/redirector.h redirector/redirector_internal.h
-redirector_libredirector_a_SOURCES += redirector/answers.c
-redirector_libredirector_a_SOURCES += redirector/figures.c
-redirector_libredirector_a_SOURCES += redirector/masters.c
-redirector_libredirector_a_SOURCES += redirector/names.c
+redirector_libredirector_a_SOURCES = redirector/redirector.c redirector/redirector.h
 LIBREDIRECTOR = redirector/libredirector.a services/libduty.a $(LIBSERVICES)
 if WITH_OMNIORB
 sbin_PROGRAMS += redirector/espalier-redirector

@@ -25,11 +25,7 @@ sed_libworkers_a_SOURCES = \
 	sed/pool/handoff_faults.c \
 	sed/pool/handoff_judge.h \
 	sed/pool/handoff_outputs.c \
-	sed/pool/handoff_parallel.c \
-	sed/pool/handoff_parameters.c \
-	sed/pool/handoff_place.c \
 	sed/pool/handoff_read.c \
-	sed/pool/handoff_texts.c \
 	sed/pool/handoff_write.h \
 	sed/pool/processes.c \
 	sed/pool/processes.h \
@@ -177,12 +173,11 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_operands.c \
 	sed/server/server_operands.h \
 	sed/server/server_operands_room.c \
-	sed/server/server_parallel.c \
+	sed/server/server_ranks.c \
 	sed/server/server_loans.c \
 	sed/server/server_porters.c \
 	sed/server/server_problems.c \
 	sed/server/server_pull.c \
-	sed/server/server_ranks.c \
 	sed/server/server_replicas.c \
 	sed/server/server_rescue.c \
 	sed/server/server_returned.c \

@@ -1,21 +1,289 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a daemon writes down of itself: its addresses. Where there is no room on the disk it serves all the
+ * same, says in its log and in /health what is not written, and tries again.
+ */
+#include "services/daemon.h"
+#include "config.h"
 #include "services/daemon_internal.h"
 #include "services/environment.h"
 #include "services/notify.h"
+#include "services/process_metrics.h"
 #include "util/clock.h"
 #include "util/process_limits.h"
 #include "util/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+static enum esp_status daemon_open_log(const struct settings_node *settings, int level,
+                                       struct esp_error *error);
+static void daemon_look_away(struct daemon *daemon);
+static bool daemon_node_health(struct daemon *daemon, char *text, size_t size);
+
+/* The address of the HTTP port stands beside the daemon's own. */
+#define HTTP_SUFFIX ".http"
+
+static void path_of(const struct settings_node *settings, enum daemon_note what, char *path, size_t size)
+{
+    const char *folder = settings->state_dir, *file = settings->address_file;
+    *path = '\0';
+    if (what == DAEMON_NOTE_FORMER && folder)
+        snprintf(path, size, "%s/" SETTINGS_FORMER_ADDRESS, folder);
+    else if (what != DAEMON_NOTE_FORMER && file)
+        snprintf(path, size, "%s%s", file, what == DAEMON_NOTE_HTTP ? HTTP_SUFFIX : "");
+}
+
+static bool says_so(const char *path, const char *text)
+{
+    char line[NOTED_TEXT + 2] = "";
+    const size_t length = strlen(text);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    const bool same = fgets(line, sizeof line, file) && strncmp(line, text, length) == 0 &&
+                      strcmp(line + length, "\n") == 0;
+    fclose(file);
+    return same;
+}
+
+/* Whole or not at all. 0, or errno. */
+static int replace(const char *path, const char *temporary, const char *text)
+{
+    FILE *file = fopen(temporary, "we");
+    if (!file)
+        return errno;
+    errno = 0;
+    const bool good = fprintf(file, "%s\n", text) > 0;
+    int why = good ? 0 : errno ? errno : EIO;
+    if (fclose(file) != 0 && why == 0)
+        why = errno;
+    if (why == 0 && rename(temporary, path) == 0)
+        return 0;
+    why = why ? why : errno;
+    unlink(temporary);
+    return why;
+}
+
+static bool is_full(int why)
+{
+    return why == ENOSPC || why == EDQUOT;
+}
+
+/* 0, or errno. What stands there of an earlier life is false, and takes room that this may need. */
+static int write_down(const char *path, const char *text)
+{
+    char temporary[PATH_MAX];
+    if (says_so(path, text))
+        return 0;
+    if (snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >= (int)sizeof temporary)
+        return ENAMETOOLONG;
+    const int why = replace(path, temporary, text);
+    return is_full(why) && unlink(path) == 0 ? replace(path, temporary, text) : why;
+}
+
+static const char *thing(enum daemon_note what)
+{
+    return what == DAEMON_NOTE_FORMER ? "its address for the next start in" : "the address file";
+}
+
+enum esp_status daemon_note(struct daemon *daemon, enum daemon_note what, const char *text,
+                            struct esp_error *error)
+{
+    struct noted *note = &daemon->notes[what];
+    snprintf(note->text, sizeof note->text, "%s", text);
+    path_of(daemon->settings, what, note->path, sizeof note->path);
+    if (!*note->path)
+        return ESP_OK;
+    if (what == DAEMON_NOTE_FORMER)
+        mkdir(daemon->settings->state_dir, 0700);
+    const int why = write_down(note->path, note->text);
+    if (why != 0 && !is_full(why) && what != DAEMON_NOTE_FORMER) {
+        errno = why;
+        return error_errno(error, "cannot write %s \"%s\"", thing(what), note->path);
+    }
+    pthread_mutex_lock(&daemon->lock);
+    note->why = why;
+    pthread_mutex_unlock(&daemon->lock);
+    if (why != 0)
+        log_warning("cannot write %s \"%s\": %s; it serves all the same, and tries again", thing(what),
+                    note->path, strerror(why));
+    return ESP_OK;
+}
+
+/* What could not be written. */
+static void daemon_notes_again(struct daemon *daemon)
+{
+    for (size_t i = 0; i < DAEMON_NOTES; i++) {
+        struct noted *note = &daemon->notes[i];
+        if (note->why == 0 || write_down(note->path, note->text) != 0)
+            continue;
+        pthread_mutex_lock(&daemon->lock);
+        note->why = 0;
+        pthread_mutex_unlock(&daemon->lock);
+        log_notice("%s \"%s\" is written now", thing((enum daemon_note)i), note->path);
+    }
+}
+
+/* Appends what is not written yet; with the daemon's lock. */
+static void daemon_notes_tell(const struct daemon *daemon, char *text, size_t size)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < DAEMON_NOTES && length < size; i++)
+        if (daemon->notes[i].why != 0)
+            length += (size_t)snprintf(text + length, size - length, "; cannot write %s \"%s\": %s",
+                                       thing((enum daemon_note)i), daemon->notes[i].path,
+                                       strerror(daemon->notes[i].why));
+}
+
+/* Those by which others find it. */
+static void daemon_notes_remove(const struct daemon *daemon)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < DAEMON_NOTES; i++) {
+        path_of(daemon->settings, (enum daemon_note)i, path, sizeof path);
+        if (i != DAEMON_NOTE_FORMER && *path)
+            unlink(path);
+    }
+}
+
+/* Whether a daemon has room for what it writes: a full disk loses log lines, results of jobs and data long
+ * before anybody looks, so /health tells it. */
+
+/* A disk with less than this, and less than a hundredth of it, is full. */
+#define LEAST_BYTES (1024.0 * 1024.0)
+#define LEAST_SHARE 0.01
+
+/* Appends to the text when the folder's disk is full. A folder that cannot be looked at is no full disk. */
+static bool tell_full(const char *key, const char *folder, char *text, size_t size)
+{
+    struct statvfs disk;
+    const size_t n = strlen(text);
+    if (statvfs(folder, &disk) != 0 || disk.f_blocks == 0)
+        return false;
+    const double left = (double)disk.f_bavail * (double)disk.f_frsize,
+                 all = (double)disk.f_blocks * (double)disk.f_frsize;
+    const bool has_files = disk.f_files == 0 || disk.f_favail > 0;
+    if ((left >= LEAST_BYTES || left >= LEAST_SHARE * all) && has_files)
+        return false;
+    if (has_files)
+        snprintf(text + n, size - n, "; the disk of %s (%s) is full: %.0f kB are left", key, folder,
+                 left / 1e3);
+    else
+        snprintf(text + n, size - n, "; the disk of %s (%s) is full: it can have no more files", key, folder);
+    return true;
+}
+
+static bool tell_log(const char *file, char *text, size_t size)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    const int length = slash ? (int)(slash - file) : 0;
+    snprintf(folder, sizeof folder, "%.*s/", length, slash ? file : ".");
+    return tell_full("log_file", slash ? folder : ".", text, size);
+}
+
+/* Appends which of the daemon's folders (state_dir, that of its log) are on a full disk. Returns whether
+ * there is one. Takes no lock. */
+static bool daemon_disks_tell(const struct settings_node *settings, char *text, size_t size)
+{
+    bool full = settings->state_dir && tell_full("state_dir", settings->state_dir, text, size);
+    if (settings->log_file)
+        full |= tell_log(settings->log_file, text, size);
+    return full;
+}
+
+/* A daemon reads its file again: what of it counts at once, and what when it is started again. */
+
+#define PENDING_TEXT 600
+
+/* Of the file that it reads: "espalier-sed" one of kind "sed". */
+static enum settings_kind daemon_kind(const struct daemon_arguments *arguments)
+{
+    const char *dash = strrchr(arguments->program, '-'), *word = dash ? dash + 1 : arguments->program;
+    if (strcmp(word, settings_kind_name(SETTINGS_SED)) == 0)
+        return SETTINGS_SED;
+    return strcmp(word, settings_kind_name(SETTINGS_AGENT)) == 0 ? SETTINGS_AGENT : SETTINGS_REDIRECTOR;
+}
+
+static const struct settings_node *node_of(enum settings_kind kind, const union settings_any *settings)
+{
+    return kind == SETTINGS_SED     ? &settings->sed.node
+           : kind == SETTINGS_AGENT ? &settings->agent.node
+                                    : &settings->redirector.node;
+}
+
+static void release(union settings_any *settings)
+{
+    if (settings)
+        settings_destroy(&settings->arena);
+    free(settings);
+}
+
+/* NULL with the error. */
+static union settings_any *read_file(const struct daemon *daemon, struct esp_error *error)
+{
+    union settings_any *settings = calloc(1, sizeof *settings);
+    if (!settings)
+        error_no_memory(error, "the settings");
+    else if (settings_load(daemon_kind(daemon->arguments), daemon->arguments->path, settings, error) ==
+             ESP_OK)
+        return settings;
+    free(settings);
+    return NULL;
+}
+
+/* As it is in the file: what the daemon uses may have been completed by what it found elsewhere. */
+static void daemon_note_begun(struct daemon *daemon)
+{
+    struct esp_error unread;
+    daemon->begun = read_file(daemon, &unread);
+}
+
+static void daemon_forget_read(struct daemon *daemon)
+{
+    release(daemon->begun);
+    release(daemon->now);
+}
+
+/* What is wrong with the file is logged; the daemon goes on as it was. */
+static void daemon_read_again(struct daemon *daemon, daemon_reloader *reload, void *arg)
+{
+    const enum settings_kind kind = daemon_kind(daemon->arguments);
+    struct esp_error error = {0}, log = {0};
+    char pending[PENDING_TEXT] = "";
+    notify_reloading();
+    union settings_any *now = read_file(daemon, &error);
+    if (!now)
+        log_error("the configuration is not read again: %s", error.text);
+    else if (daemon->begun)
+        config_differences(settings_schema(kind), daemon->begun, now, pending, sizeof pending);
+    if ((now ? daemon_open_log(daemon->settings, node_of(kind, now)->log_level, &log) : log_reopen(&log)) !=
+        ESP_OK)
+        log_error("%s", log.text);
+    if (now)
+        log_notice("configuration read again%s%s", *pending ? "; what counts at the next start only: " : "",
+                   pending);
+    const struct daemon_reload read = {now ? ESP_OK : error.status, &error, now, pending};
+    const bool taken = reload && reload(arg, &read);
+    release(taken ? daemon->now : now);
+    if (taken)
+        daemon->now = now;
+    notify_systemd("READY=1");
+}
 
 /* As the `espalier` command has them: its manual page tells what they mean. */
 enum { EXIT_FAILED = 1, EXIT_INPUT = 4 };
@@ -24,7 +292,8 @@ enum { EXIT_FAILED = 1, EXIT_INPUT = 4 };
  * a failure must reach it also when there is no struct (any more). */
 static int waiting = -1;
 
-void daemon_tell_starter(int exit_code)
+/* Lets the process go that was started and waits, if one does: with this exit code. */
+static void daemon_tell_starter(int exit_code)
 {
     unsigned char code = (unsigned char)exit_code;
     if (waiting < 0)
@@ -35,7 +304,7 @@ void daemon_tell_starter(int exit_code)
     waiting = -1;
 }
 
-bool daemon_has_starter(void)
+static bool daemon_has_starter(void)
 {
     return waiting >= 0;
 }
@@ -54,7 +323,7 @@ int daemon_failed(const struct daemon_arguments *arguments, const struct esp_err
 /* ---- background ---- */
 
 /* The process that was started: waits for the exit code, or for the end of the daemon. */
-_Noreturn static void wait_for_daemon(int fd, pid_t daemon)
+static _Noreturn void wait_for_daemon(int fd, pid_t daemon)
 {
     unsigned char code;
     int status;
@@ -92,7 +361,8 @@ static enum esp_status go_to_background(struct esp_error *error)
     return ESP_OK;
 }
 
-enum esp_status daemon_open_log(const struct settings_node *settings, int level, struct esp_error *error)
+static enum esp_status daemon_open_log(const struct settings_node *settings, int level,
+                                       struct esp_error *error)
 {
     struct log_options options = {
         .node = settings->name, .path = settings->log_file, .level = (enum log_level)level};
@@ -227,7 +497,9 @@ static bool may_end(const struct daemon *daemon, int number)
     return false;
 }
 
-bool daemon_ends_on(struct daemon *daemon, int number)
+/* daemon.c: of the signals that end it; logs it, or why it goes on all the same. Nobody looks at the node
+ * then. */
+static bool daemon_ends_on(struct daemon *daemon, int number)
 {
     const bool ends = (number == SIGTERM || number == SIGINT || number == SIGUSR2) && may_end(daemon, number);
     if (ends)
@@ -284,4 +556,418 @@ uint64_t daemon_incarnation(void)
         number = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 40;
     }
     return number ? number : 1;
+}
+
+/* A daemon whose node is there: who looks at it, and who is told that it is ready. */
+
+/* The node is about to go: nobody may look at it from now on.
+ * ---- what is to be seen of it ---- */
+static void daemon_look_away(struct daemon *daemon)
+{
+    pthread_mutex_lock(&daemon->lock);
+    daemon->node = (struct daemon_node){0};
+    pthread_mutex_unlock(&daemon->lock);
+}
+
+static bool daemon_node_health(struct daemon *daemon, char *text, size_t size)
+{
+    bool good = false;
+    snprintf(text, size, "stopping");
+    pthread_mutex_lock(&daemon->lock);
+    if (daemon->node.health)
+        good = daemon->node.health(daemon->node.self, text, size);
+    daemon_notes_tell(daemon, text, size);
+    good &= !daemon_threads_tell(daemon, text, size);
+    pthread_mutex_unlock(&daemon->lock);
+    return !daemon_disks_tell(daemon->settings, text, size) && good;
+}
+
+static bool daemon_health_page(void *self, char *text, size_t size)
+{
+    struct daemon *daemon = self;
+    char detail[DAEMON_HEALTH], limits[PROCESS_LIMITS_TEXT];
+    bool good = daemon_node_health(daemon, detail, sizeof detail);
+    struct process_limits now;
+    process_limits_read(NULL, &now);
+    process_limits_text(&now, limits, sizeof limits);
+    snprintf(text, size, "%s %s: %s\nlimits: %s", good ? "ok" : "not ok", daemon->settings->name, detail,
+             limits);
+    return good;
+}
+
+static void daemon_metrics_page(void *self, struct metrics *metrics)
+{
+    struct daemon *daemon = self;
+    char detail[DAEMON_HEALTH];
+    metrics_family(metrics, "espalier_node_info", METRIC_GAUGE, "Which node this is; always 1.");
+    metrics_sample(metrics, 1, "node", daemon->settings->name, "program", daemon->arguments->program,
+                   "version", PACKAGE_VERSION, (const char *)NULL);
+    metrics_gauge(metrics, "espalier_healthy", daemon_node_health(daemon, detail, sizeof detail),
+                  "1 while /health says ok.");
+    process_metrics(metrics);
+    pthread_mutex_lock(&daemon->lock);
+    if (daemon->node.metrics)
+        daemon->node.metrics(daemon->node.self, metrics);
+    pthread_mutex_unlock(&daemon->lock);
+}
+
+/* ---- ready ---- */
+
+/* A daemon in the background holds no terminal and no pipe of whoever started it, except standard error when
+ * that is its log. */
+static void let_go_of_streams(const struct settings_node *settings)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    if (settings->log_file)
+        dup2(null, STDERR_FILENO);
+    close(null);
+}
+
+/* daemon.c: whoever started it goes on, and it holds none of their streams. */
+static void daemon_let_go(struct daemon *daemon)
+{
+    if (!daemon->arguments->foreground)
+        let_go_of_streams(daemon->settings);
+    daemon_tell_starter(0);
+}
+
+enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error)
+{
+    pthread_mutex_lock(&daemon->lock);
+    daemon->node = *node;
+    pthread_mutex_unlock(&daemon->lock);
+    if (!daemon->settings->http)
+        return ESP_OK;
+    const struct http_pages pages = {daemon, daemon_health_page, daemon_metrics_page};
+    enum esp_status status = http_open(daemon->settings->http, &pages, &daemon->http, error);
+    if (status == ESP_OK)
+        status = daemon_note(daemon, DAEMON_NOTE_HTTP, http_address(daemon->http), error);
+    if (status == ESP_OK)
+        log_notice("health and metrics at http://%s", http_address(daemon->http));
+    else
+        daemon_look_away(daemon);
+    return status;
+}
+
+/* So long a start waits for a parent: they may come in any order. */
+#define SETTLE_MS      3000
+#define SETTLE_STEP_MS 5
+
+static bool is_to_stop(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) || sigismember(&pending, SIGUSR2);
+}
+
+/* Who starts a server and then a client must not hear that nobody solves its problems. */
+static void wait_for_those_above(struct daemon *daemon)
+{
+    const struct daemon_node *node = &daemon->node;
+    const struct timespec step = {.tv_nsec = SETTLE_STEP_MS * NS_PER_MS};
+    const int64_t until_ns = clock_now_ns(&clock_system) + SETTLE_MS * NS_PER_MS;
+    char why[512] = "";
+    while (node->settled && !node->settled(node->self, why, sizeof why)) {
+        if (is_to_stop())
+            return;
+        if (clock_now_ns(&clock_system) >= until_ns) {
+            log_warning("ready, but %s; it goes on trying", why);
+            if (log_is_file() && daemon_has_starter())
+                fprintf(stderr, "%s: ready, but %s; it goes on trying\n", daemon->arguments->program, why);
+            return;
+        }
+        nanosleep(&step, NULL);
+    }
+}
+
+enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error)
+{
+    enum esp_status status = daemon_note(daemon, DAEMON_NOTE_ADDRESS, address, error);
+    if (status == ESP_OK)
+        status = daemon_note(daemon, DAEMON_NOTE_FORMER, address, error);
+    if (status != ESP_OK) {
+        daemon_look_away(daemon);
+        return status;
+    }
+    daemon->was_ready = true;
+    snprintf(daemon_again.listen, sizeof daemon_again.listen, "%s", address);
+    if (daemon->http)
+        snprintf(daemon_again.http, sizeof daemon_again.http, "%s", http_address(daemon->http));
+    log_notice("ready address=%s pid=%ld", address, (long)getpid());
+    char why[SETTINGS_WHY];
+    if (settings_is_shut_in(daemon->settings->listen, why)) {
+        log_warning("%s", why);
+        if (log_is_file() && daemon_has_starter())
+            fprintf(stderr, "%s: %s\n", daemon->arguments->program, why);
+    }
+    if (daemon_has_starter() || notify_wanted())
+        wait_for_those_above(daemon);
+    daemon->watchdog_ns = notify_watchdog_ns();
+    notify_systemd("READY=1");
+    daemon_let_go(daemon);
+    return ESP_OK;
+}
+
+/* SIGUSR2: the program runs again as the same process, at the same addresses. */
+
+struct daemon_again daemon_again;
+
+#define AGAIN_LISTEN "ESPALIER_AGAIN_LISTEN"
+#define AGAIN_HTTP   "ESPALIER_AGAIN_HTTP"
+
+/* The same host, and the file leaves the port open. */
+static bool is_kept(const char *wanted, const char *before)
+{
+    const char *port = strrchr(wanted, ':');
+    return port && strcmp(port, ":0") == 0 && strncmp(wanted, before, (size_t)(port - wanted) + 1) == 0;
+}
+
+/* All addresses of this machine, and the file leaves the port open: it was told with the machine's name. */
+static bool is_any(const char *wanted)
+{
+    return strcmp(wanted, "*:0") == 0 || strcmp(wanted, "0.0.0.0:0") == 0 || strcmp(wanted, "[::]:0") == 0;
+}
+
+static void take_address(const char *variable, char **address, struct arena *arena)
+{
+    const char *before = getenv(variable);
+    char any[32];
+    if (before && *address && is_any(*address) && strrchr(before, ':')) {
+        snprintf(any, sizeof any, "%.*s%.10s", (int)(strrchr(*address, ':') - *address), *address,
+                 strrchr(before, ':'));
+        before = any;
+    }
+    if (before && *address && is_kept(*address, before)) {
+        char *copy = arena_strdup(arena, before);
+        *address = copy ? copy : *address;
+    }
+    unsetenv(variable);
+}
+
+void daemon_take_addresses(struct settings_node *settings, struct arena *arena)
+{
+    take_address(AGAIN_LISTEN, &settings->listen, arena);
+    take_address(AGAIN_HTTP, &settings->http, arena);
+}
+
+/* What is installed at this program's path now: a newer release, perhaps. */
+static bool own_path(char *path, size_t size)
+{
+    static const char replaced[] = " (deleted)";
+    const size_t length = sizeof replaced - 1;
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    if ((size_t)n > length && strcmp(path + n - length, replaced) == 0)
+        path[(size_t)n - length] = '\0';
+    return true;
+}
+
+int daemon_end(char **argv, int exit_code)
+{
+    char path[4096], *arguments[] = {argv[0], (char *)"--foreground", NULL, NULL};
+    if (!daemon_again.wanted || exit_code != 0)
+        return exit_code;
+    if (!own_path(path, sizeof path)) {
+        fprintf(stderr, "%s: cannot run again: it does not find its own file\n", argv[0]);
+        return 1;
+    }
+    /* It stands where it is to stand: in the background, if it went there. The file is the last operand. */
+    for (int i = 1; argv[i]; i++)
+        if (argv[i][0] != '-')
+            arguments[2] = argv[i];
+    setenv(AGAIN_LISTEN, daemon_again.listen, 1);
+    setenv(AGAIN_HTTP, daemon_again.http, 1);
+    close_range(STDERR_FILENO + 1, ~0U, 0);
+    execv(path, arguments);
+    fprintf(stderr, "%s: cannot run %s again: %s\n", argv[0], path, strerror(errno));
+    return 1;
+}
+
+/* The command line of a daemon. */
+
+static void print_usage(const struct daemon_arguments *arguments, FILE *file)
+{
+    fprintf(file,
+            "Usage: %s [OPTION]... [FILE]\n"
+            "%s\n\n"
+            "Reads its configuration from FILE (else: %s).\n\n"
+            "Options:\n"
+            "  -f, --foreground  stay in the foreground\n"
+            "  -h, --help        show this text\n"
+            "  -V, --version     show which release this is\n",
+            arguments->program, arguments->text, arguments->path);
+}
+
+/* As the `espalier` command has them: its manual page tells what they mean. */
+enum { EXIT_USAGE = 2 };
+
+bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *arguments, int *exit_code)
+{
+    static const struct option options[] = {
+        {"foreground", no_argument, NULL, 'f'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    *exit_code = 0;
+    while ((option = getopt_long(argc, argv, "fhV", options, NULL)) >= 0) {
+        switch (option) {
+        case 'f':
+            arguments->foreground = true;
+            break;
+        case 'h':
+            print_usage(arguments, stdout);
+            return false;
+        case 'V':
+            printf("%s (Espalier) %s\n", arguments->program, PACKAGE_VERSION);
+            return false;
+        default: /* getopt_long() has said what is wrong */
+            fprintf(stderr, "Try '%s --help'.\n", arguments->program);
+            *exit_code = EXIT_USAGE;
+            return false;
+        }
+    }
+    if (argc - optind > 1) {
+        fprintf(stderr, "%s: expected one configuration file, found %d\n", arguments->program, argc - optind);
+        *exit_code = EXIT_USAGE;
+        return false;
+    }
+    if (optind < argc)
+        arguments->path = argv[optind];
+    return true;
+}
+
+/* A daemon whose node cannot be made yet, as something that it needs is not there: it waits, and says so. */
+
+/* The first look follows soon, as what is needed may be starting as well; then they come less and less often.
+ */
+#define FIRST_PAUSE_NS (NS_PER_S / 2)
+
+/* So long whoever started the daemon is kept waiting, as by a node that finds no parent. */
+#define STARTER_NS (3 * NS_PER_S)
+
+struct awaiting {
+    const struct daemon_need *need;
+    pthread_mutex_t lock; /* of `why`, which the HTTP port's thread reads */
+    char why[400];
+};
+
+static bool health(void *self, char *text, size_t size)
+{
+    struct awaiting *awaiting = self;
+    pthread_mutex_lock(&awaiting->lock);
+    snprintf(text, size, "waits for %s: %s", awaiting->need->what, awaiting->why);
+    pthread_mutex_unlock(&awaiting->lock);
+    return false;
+}
+
+static void metrics(void *self, struct metrics *page)
+{
+    (void)self;
+    (void)page; /* what every process has */
+}
+
+/* What will be no better for waiting. */
+static bool is_final(enum esp_status status)
+{
+    return status == ESP_OK || status == ESP_CONFIG || status == ESP_NO_MEMORY;
+}
+
+/* The log has each reason once. */
+static void take_reason(struct awaiting *awaiting, const struct esp_error *error)
+{
+    char why[sizeof awaiting->why];
+    snprintf(why, sizeof why, "%.399s", error->text);
+    pthread_mutex_lock(&awaiting->lock);
+    const bool is_new = strcmp(awaiting->why, why) != 0;
+    memcpy(awaiting->why, why, sizeof why);
+    pthread_mutex_unlock(&awaiting->lock);
+    if (is_new)
+        log_warning("waits for %s: %s; it goes on trying", awaiting->need->what, why);
+}
+
+/* Whoever started it hears that it runs, and why it does nothing yet. */
+static void let_starter_go(struct daemon *daemon, const struct awaiting *awaiting)
+{
+    if (log_is_file() && daemon_has_starter())
+        fprintf(stderr, "%s: started, but it waits for %s: %s; it goes on trying\n",
+                daemon->arguments->program, awaiting->need->what, awaiting->why);
+    notify_systemd("READY=1");
+    daemon->watchdog_ns = notify_watchdog_ns();
+    daemon_let_go(daemon);
+}
+
+static int64_t shorter(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* True: a signal says that it is to end. */
+static bool pause_for(struct daemon *daemon, int64_t ns)
+{
+    const struct timespec pause = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+    const int number = sigtimedwait(&daemon->signals, NULL, &pause);
+    if (daemon->watchdog_ns > 0)
+        notify_systemd("WATCHDOG=1");
+    if (number == SIGHUP)
+        daemon_read_again(daemon, NULL, NULL);
+    return number > 0 && daemon_ends_on(daemon, number);
+}
+
+/* Looks until it is found, or never will be, or a signal ends the daemon. */
+static enum esp_status look_again(struct daemon *daemon, struct awaiting *awaiting, bool *ends,
+                                  struct esp_error *error)
+{
+    const struct daemon_need *need = awaiting->need;
+    const int64_t starter_ns = clock_now_ns(&clock_system) + STARTER_NS;
+    enum esp_status status;
+    bool is_told = false;
+    int64_t pause_ns = FIRST_PAUSE_NS;
+    do {
+        if (!is_told && clock_now_ns(&clock_system) >= starter_ns) {
+            let_starter_go(daemon, awaiting);
+            is_told = true;
+        }
+        int64_t next_ns = shorter(pause_ns, is_told ? need->every_ns : STARTER_NS / 2);
+        if (daemon->watchdog_ns > 0)
+            next_ns = shorter(next_ns, daemon->watchdog_ns);
+        if ((*ends = pause_for(daemon, next_ns)))
+            return ESP_OK;
+        pause_ns = shorter(2 * pause_ns, need->every_ns);
+        status = need->look(need->self, error);
+        if (!is_final(status))
+            take_reason(awaiting, error);
+    } while (!is_final(status));
+    return status;
+}
+
+enum esp_status daemon_await(struct daemon *daemon, const struct daemon_need *need, bool *ends,
+                             struct esp_error *error)
+{
+    struct awaiting awaiting = {.need = need};
+    const struct daemon_node node = {&awaiting, health, metrics, NULL};
+    *ends = false;
+    enum esp_status status = need->look(need->self, error);
+    if (is_final(status))
+        return status;
+    pthread_mutex_init(&awaiting.lock, NULL);
+    take_reason(&awaiting, error);
+    status = daemon_watch(daemon, &node, error);
+    if (status == ESP_OK)
+        status = look_again(daemon, &awaiting, ends, error);
+    daemon_look_away(daemon);
+    if (status == ESP_OK && !*ends) {
+        log_notice("%s is there", need->what);
+        http_close(daemon->http); /* it begins anew with the node */
+        daemon->http = NULL;
+    }
+    pthread_mutex_destroy(&awaiting.lock);
+    return status;
 }

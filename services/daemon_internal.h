@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside a daemon: daemon.c (background, signals), daemon_arguments.c (command line),
- * daemon_await.c (what a node cannot do without), daemon_ready.c (who looks at its node, and who hears that
- * it is ready), daemon_notes.c (where its addresses are written), daemon_reload.c (its file, read again),
- * daemon_lock.c (that there is no other one of the same file) and daemon_again.c (its next life).
+ * Inside a daemon: daemon.c (background, signals, command line, readiness, its file read again, its next
+ * life), daemon_lock.c (that there is no other one of the same file) and daemon_threads.c.
  */
 #ifndef SERVICES_DAEMON_INTERNAL_H
 #define SERVICES_DAEMON_INTERNAL_H
@@ -49,17 +47,6 @@ extern struct daemon_again {
     char listen[256], http[256];
 } daemon_again;
 
-/* daemon.c: of the signals that end it; logs it, or why it goes on all the same. Nobody looks at the node
- * then. */
-bool daemon_ends_on(struct daemon *daemon, int number);
-/* daemon_ready.c: whoever started it goes on, and it holds none of their streams. */
-void daemon_let_go(struct daemon *daemon);
-/* Lets the process go that was started and waits, if one does: with this exit code. */
-void daemon_tell_starter(int exit_code);
-bool daemon_has_starter(void);
-
-enum esp_status daemon_open_log(const struct settings_node *settings, int level, struct esp_error *error);
-
 /* ---- daemon_lock.c ---- */
 
 /* Makes sure that no other process uses the state folder or the address file, until daemon_unlock() or the
@@ -70,30 +57,12 @@ enum esp_status daemon_lock(const struct settings_node *settings, struct esp_err
 void daemon_lock_ending(const char *name);
 void daemon_unlock(void);
 
-/* ---- daemon_reload.c ---- */
-
-/* Of the file that it reads: "espalier-sed" one of kind "sed". */
-enum settings_kind daemon_kind(const struct daemon_arguments *arguments);
-void daemon_note_begun(struct daemon *daemon);
-void daemon_read_again(struct daemon *daemon, daemon_reloader *reload, void *arg);
-void daemon_forget_read(struct daemon *daemon);
-
-/* The node is about to go: nobody may look at it from now on. */
-void daemon_look_away(struct daemon *daemon);
-bool daemon_node_health(struct daemon *daemon, char *text, size_t size);
-
-/* ---- daemon_notes.c ---- */
+/* ---- daemon.c ---- */
 
 /* Writes it where the daemon's file says, if it does; it is written again later where the disk is full, or
  * nobody waits for it. ESP_SYSTEM: it never could be. */
 enum esp_status daemon_note(struct daemon *daemon, enum daemon_note what, const char *text,
                             struct esp_error *error);
-/* What could not be written. */
-void daemon_notes_again(struct daemon *daemon);
-/* Appends what is not written yet; with the daemon's lock. */
-void daemon_notes_tell(const struct daemon *daemon, char *text, size_t size);
-/* Those by which others find it. */
-void daemon_notes_remove(const struct daemon *daemon);
 
 /* ---- daemon_threads.c ---- */
 
@@ -103,10 +72,6 @@ void daemon_threads_look(struct daemon *daemon);
 /* Appends why no thread can be started. Returns whether that is so. With the daemon's lock. */
 bool daemon_threads_tell(const struct daemon *daemon, char *text, size_t size);
 
-/* ---- daemon_disks.c ---- */
-
-/* Appends which of the daemon's folders (state_dir, that of its log) are on a full disk. Returns whether
- * there is one. Takes no lock. */
-bool daemon_disks_tell(const struct settings_node *settings, char *text, size_t size);
+/* ---- daemon.c ---- */
 
 #endif

@@ -53,14 +53,8 @@ noinst_LIBRARIES += services/libdaemon.a
 services_libdaemon_a_SOURCES = \
 	services/daemon.c \
 	services/daemon.h \
-	services/daemon_again.c \
-	services/daemon_await.c services/daemon_disks.c \
-	services/daemon_arguments.c \
 	services/daemon_internal.h \
 	services/daemon_lock.c \
-	services/daemon_notes.c \
-	services/daemon_ready.c \
-	services/daemon_reload.c \
 	services/daemon_threads.c \
 	services/http.c \
 	services/http.h \

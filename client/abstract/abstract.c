@@ -1,18 +1,866 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which rule, and its steps one after the other.
+ * Which of several rules that all fit is expected to end first, by the forecasts of the problems they name;
+ * and what the rule that would be taken would take.
  */
 #include "client/abstract/abstract.h"
 #include "client/abstract/abstract_steps.h"
+#include "client/abstract/foresight.h"
+#include "client/arguments/invocation_data.h"
+#include "client/arguments/invocation_hold.h"
+#include "client/arguments/signature.h"
+#include "client/arguments/values_storage.h"
+#include "client/data/data.h"
+#include "client/data/guard.h"
+#include "client/data/sequence.h"
 #include "client/describe.h"
+#include "client/forecast.h"
+#include "client/library.h"
 #include "client/session/engine.h"
+#include "client/session/session.h"
+#include "core/data/datum_section.h"
 #include "util/clock.h"
-
 #include "util/text.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static bool abstract_is_wanted(const struct abstract_run *run, const struct rule *rule,
+                               const struct step *step, const char *name);
+static enum esp_status abstract_arrange(const struct abstract_run *run, const struct rule *rule,
+                                        const struct step *step, struct values *values,
+                                        struct esp_error *error);
+static enum esp_status abstract_check_kept(struct abstract_run *run, const struct rule *rule,
+                                           const struct step *step, const struct values *values, bool *again,
+                                           struct esp_error *error);
+static void abstract_say_kept(const struct abstract_run *run, const struct rule *rule,
+                              const struct step *step, struct invocation *invocation);
+static bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                               struct values *values, size_t index);
+
+/* Within this the order of the description decides: forecasts are no better, and it knows more than times. */
+#define CLEARLY_LESS 0.95
+
+/* Asking for forecasts takes longer than small problems themselves: then the order of the description
+ * decides.
+ */
+#define WORTH_ASKING 10000
+
+/* A chain goes by the names of all its steps: rivals may begin alike. */
+static void note(struct abstract_run *run, const struct rule *rule, const struct given *first, double seconds)
+{
+    char name[PROBLEM_MAX_NAME + 1], number[32] = "not known";
+    struct text text;
+    const size_t used = strlen(run->weighed);
+    text_open(&text, run->weighed + used, sizeof run->weighed - used);
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        abstract_step_name(&rule->steps[i], first, name, sizeof name);
+        text_printf(&text, "%s%s", i ? " + " : used ? ", " : "", name);
+    }
+    if (isfinite(seconds))
+        snprintf(number, sizeof number, "%.3g s", seconds);
+    text_printf(&text, " %s", number);
+}
+
+/* A chain's first step goes where all of its steps would be over first. Without memory it goes where the
+ * agents say. */
+static void plan_rival(struct abstract_run *run, uint32_t rule, const struct foresight *foresight)
+{
+    free(run->planned[rule]);
+    run->planned[rule] = strdup(foresight_first_at(foresight));
+}
+
+void abstract_forget_plans(struct abstract_run *run)
+{
+    for (uint32_t i = 0; i < ABSTRACT_MAX_RULES; i++) {
+        free(run->planned[i]);
+        run->planned[i] = NULL;
+    }
+}
+
+static bool is_worth_asking(const struct given *first)
+{
+    return first->rows * first->cols >= WORTH_ASKING;
+}
+
+/* Below this number of elements the arguments of a step are made sooner than a forecast comes. */
+#define WORTH_CHECKING 1000000
+
+static bool lacks_memory(struct abstract_run *run, uint32_t rule, const struct given *first, bool of_all,
+                         struct esp_error *error)
+{
+    struct foresight *foresight = NULL;
+    struct esp_error unimportant;
+    bool lacks = false;
+    if (foresight_of_run(run, first, &foresight, &unimportant) != ESP_OK)
+        return false;
+    if (of_all)
+        foresight_ask_all(foresight);
+    run->is_weighing = true;
+    lacks = foresight_rule(foresight, rule, NULL) && foresight_lacks_memory(foresight, error);
+    run->is_weighing = false;
+    foresight_destroy(foresight);
+    return lacks;
+}
+
+/* Whether a server has the memory for the first step of the rule, by the extents of what is given. Small
+ * matrices are not asked for. ESP_NO_SERVER: no server of any master agent has; the text tells how much is
+ * lacking. The caller asks before a step's arguments are made, as these may take more memory than what is
+ * given. */
+static enum esp_status abstract_check_room(struct abstract_run *run, uint32_t rule, const struct given *first,
+                                           struct esp_error *error)
+{
+    const bool is_large = (double)first->rows * (double)first->cols >= WORTH_CHECKING;
+    return is_large && lacks_memory(run, rule, first, false, error) &&
+                   lacks_memory(run, rule, first, true, error)
+               ? ESP_NO_SERVER
+               : ESP_OK;
+}
+
+static const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first)
+{
+    struct foresight *foresight = NULL;
+    struct esp_error unimportant; /* then the agents say */
+    const bool is_open = run->problem->abstract->rules[rule].n_steps > 1 && !run->server &&
+                         !run->options->server && is_worth_asking(first);
+    if (is_open && !run->planned[rule] && foresight_of_run(run, first, &foresight, &unimportant) == ESP_OK) {
+        run->is_weighing = true;
+        if (foresight_rule(foresight, rule, NULL))
+            plan_rival(run, rule, foresight);
+        run->is_weighing = false;
+        foresight_destroy(foresight);
+    }
+    return is_open && run->planned[rule] ? run->planned[rule] : "";
+}
+
+static void order_by(struct abstract_run *run, struct foresight *foresight, uint32_t *rivals, uint32_t n,
+                     const struct given *first)
+{
+    double seconds[ABSTRACT_MAX_RULES];
+    for (uint32_t i = 0; i < n; i++) {
+        foresight_rule(foresight, rivals[i], &seconds[i]);
+        plan_rival(run, rivals[i], foresight);
+        note(run, &run->problem->abstract->rules[rivals[i]], first, seconds[i]);
+        /* A later one passes those before it when it is clearly quicker. */
+        for (uint32_t k = i; k > 0 && seconds[k] < CLEARLY_LESS * seconds[k - 1]; k--) {
+            const double other_s = seconds[k];
+            const uint32_t other = rivals[k];
+            seconds[k] = seconds[k - 1];
+            rivals[k] = rivals[k - 1];
+            seconds[k - 1] = other_s;
+            rivals[k - 1] = other;
+        }
+    }
+}
+
+/* Puts rivals (abstract_rivals()) in the order of what they are expected to take, and notes that in
+ * run->weighed. Those of which nothing can be said keep their place behind the others. */
+static void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, const struct given *first)
+{
+    struct foresight *foresight = NULL;
+    struct esp_error unimportant; /* then the order of the description decides */
+    *run->weighed = 0;
+    if (!is_worth_asking(first) || foresight_of_run(run, first, &foresight, &unimportant) != ESP_OK)
+        return;
+    run->is_weighing = true;
+    order_by(run, foresight, rivals, n, first);
+    run->is_weighing = false;
+    foresight_destroy(foresight);
+}
+
+enum esp_status abstract_foresee(struct abstract_run *run, struct fast_step **steps, size_t *n,
+                                 struct esp_error *error)
+{
+    struct given given[PROBLEM_MAX_ARGUMENTS];
+    struct foresight *foresight = NULL;
+    uint32_t rivals[ABSTRACT_MAX_RULES], first, rule = 0, n_rivals = 0;
+    bool whole = true;
+    enum esp_status status = abstract_look(run, given, &first, error);
+    if (status == ESP_OK)
+        status = abstract_resolve(run->problem, given, &rule, error);
+    if (status == ESP_OK) {
+        n_rivals = abstract_rivals(run->problem, given, &rule, rivals);
+        if (n_rivals > 1)
+            abstract_order(run, rivals, n_rivals, &given[first]);
+        status = foresight_of_run(run, &given[first], &foresight, error);
+    }
+    if (status != ESP_OK)
+        return status;
+    run->is_weighing = true;
+    for (uint32_t i = 0; i < n_rivals && whole; i++)
+        whole = foresight_rule(foresight, rivals[i], NULL);
+    run->is_weighing = false;
+    if (!whole) {
+        foresight_destroy(foresight);
+        return error_no_memory(error, "the forecasts");
+    }
+    *steps = foresight_end(foresight, n);
+    return ESP_OK;
+}
+
+/* One step of a rule: its problem gets what there is for it, is called, and its results are taken. */
+
+int64_t abstract_wanted_rows(const struct abstract_run *run, const struct problem *problem,
+                             const struct argument *argument)
+{
+    struct number numbers[PROBLEM_MAX_ARGUMENTS] = {0};
+    struct scope scope = {numbers, problem->n_arguments};
+    struct esp_error unused;
+    int64_t extent;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct matrix *known =
+            problem->arguments[i].n_dims == 0 ? abstract_find(run, problem->arguments[i].name) : NULL;
+        if (known && problem->arguments[i].type <= TYPE_INT64)
+            numbers[i] = (struct number){.kind = NUMBER_INTEGER, .integer = (int64_t)known->values[0]};
+    }
+    return expr_eval_size(argument->dims[0], &scope, &extent, &unused) == ESP_OK ? extent : -1;
+}
+
+/* LAPACK's least squares want room for the solution below the right-hand sides: rows of zeros. */
+static enum esp_status give_padded(struct values *values, const char *name, const struct matrix *matrix,
+                                   int64_t rows, struct esp_error *error)
+{
+    struct matrix tall;
+    enum esp_status status = matrix_init(&tall, rows, matrix->cols, matrix->is_complex, 0, error);
+    if (status != ESP_OK)
+        return status;
+    size_t element = matrix->is_complex ? 2 : 1;
+    for (int64_t j = 0; j < matrix->cols; j++)
+        memcpy(tall.values + (size_t)(j * rows) * element,
+               matrix->values + (size_t)(j * matrix->rows) * element,
+               (size_t)matrix->rows * element * sizeof(double));
+    status = values_assign_matrix(values, name, &tall, error);
+    matrix_clear(&tall);
+    return status;
+}
+
+static enum esp_status give_matrix(const struct abstract_run *run, struct values *values, size_t index,
+                                   const struct matrix *matrix, struct esp_error *error)
+{
+    const struct argument *formal = values_argument(values, index);
+    const char *name = values->problem->arguments[index].name;
+    struct matrix dense;
+    if (matrix_is_sparse(matrix) && formal->storage == STORAGE_FULL) {
+        enum esp_status status = matrix_to_dense(matrix, 0, &dense, error);
+        if (status != ESP_OK)
+            return status;
+        status = give_matrix(run, values, index, &dense, error);
+        matrix_clear(&dense);
+        return status;
+    }
+    int64_t rows = formal->mode == MODE_INOUT && formal->n_dims && formal->storage == STORAGE_FULL
+                       ? abstract_wanted_rows(run, values->described->problems[0], formal)
+                       : -1;
+    return rows > matrix->rows ? give_padded(values, name, matrix, rows, error)
+                               : values_assign_matrix(values, name, matrix, error);
+}
+
+/* A number or letter that the rule says. */
+static enum esp_status give_value(struct values *values, const char *name, double value,
+                                  struct esp_error *error)
+{
+    struct matrix matrix;
+    enum esp_status status = matrix_init(&matrix, 1, 1, false, 0, error);
+    if (status != ESP_OK)
+        return status;
+    matrix.values[0] = value;
+    status = values_assign_matrix(values, name, &matrix, error);
+    matrix_clear(&matrix);
+    return status;
+}
+
+/* A state that a step before has left. */
+static enum esp_status give_state(const struct abstract_run *run, struct values *values, const char *name,
+                                  const char *outer, struct esp_error *error)
+{
+    char word[PROBLEM_MAX_NAME + 300];
+    const char *state = abstract_find_state(run, outer);
+    if (!state && run->is_weighing)
+        state = "to come"; /* the sizes do not depend on it */
+    if (!state)
+        return error_set(error, ESP_INVALID, "%s: no state goes by the name %s", values->problem->name,
+                         outer);
+    snprintf(word, sizeof word, "%s=%s", name, state);
+    return values_assign(values, word, error);
+}
+
+/* What the argument of the step's problem goes by here. */
+const struct pair *abstract_renamed(const struct step *step, const char *inner)
+{
+    for (uint32_t i = 0; i < step->n_renamed; i++)
+        if (strcmp(step->renamed[i].inner, inner) == 0)
+            return &step->renamed[i];
+    return NULL;
+}
+
+static enum esp_status give_inputs(const struct abstract_run *run, const struct step *step,
+                                   struct values *values, struct esp_error *error)
+{
+    const struct esp_problem *problem = values->problem;
+    for (uint32_t i = 0; i < step->n_renamed; i++)
+        if (signature_find(problem, step->renamed[i].inner) < 0)
+            return error_set(error, ESP_INVALID, "%s has no argument '%s'", problem->name,
+                             step->renamed[i].inner);
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &problem->arguments[i];
+        const struct pair *pair = abstract_renamed(step, formal->name);
+        if (!argument_in(formal) || values->slots[i].given)
+            continue;
+        const char *outer = pair && pair->outer ? pair->outer : formal->name;
+        const struct matrix *matrix = abstract_find(run, outer);
+        const struct datum_variable *datum = abstract_find_datum(run, outer);
+        enum esp_status status = ESP_OK;
+        if (formal->type == ESP_TYPE_STATE)
+            status = give_state(run, values, formal->name, outer, error);
+        else if (datum)
+            status = values_give_datum(values, i, datum->reference, (enum esp_type)(datum->type + 1),
+                                       datum->rows, datum->cols, error);
+        else if (pair && !pair->outer)
+            status = give_value(values, formal->name, pair->value, error);
+        else if (matrix)
+            status = give_matrix(run, values, i, matrix, error);
+        else if (pair)
+            status =
+                error_set(error, ESP_INVALID, "%s: nothing goes by the name %s", problem->name, pair->outer);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+/* What is stored by columns or rows stays sparse. */
+static enum esp_status take_output(const struct values *values, size_t index, struct matrix *matrix,
+                                   struct esp_error *error)
+{
+    return values_argument(values, index)->storage >= STORAGE_CSC
+               ? values_sparse(values, index, matrix, error)
+               : values_matrix(values, index, matrix, error);
+}
+
+/* The names that an output of the step's problem goes by from now on. */
+static uint32_t abstract_names(const struct step *step, const char *inner,
+                               const char *names[ABSTRACT_MAX_PAIRS + 1])
+{
+    const struct pair *pair = abstract_renamed(step, inner);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < step->n_results; k++)
+        if (strcmp(step->results[k].inner, inner) == 0)
+            names[n++] = step->results[k].outer;
+    if (n == 0)
+        names[n++] = pair && pair->outer ? pair->outer : inner;
+    return n;
+}
+
+/* One output, by each name that it has from now on. */
+static enum esp_status take_named(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                  const struct values *values, size_t index, struct esp_error *error)
+{
+    const char *names[ABSTRACT_MAX_PAIRS + 1];
+    const uint32_t n = abstract_names(step, values->problem->arguments[index].name, names);
+    for (uint32_t k = 0; k < n; k++) {
+        struct matrix matrix;
+        if (!abstract_is_wanted(run, rule, step, names[k]))
+            continue;
+        enum esp_status status = take_output(values, index, &matrix, error);
+        if (status == ESP_OK)
+            status = abstract_set(run, names[k], &matrix, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+/* The outputs of the step, by the names that they have from now on. */
+static enum esp_status take_outputs(struct abstract_run *run, const struct rule *rule,
+                                    const struct step *step, struct values *values, struct esp_error *error)
+{
+    const struct esp_problem *problem = values->problem;
+    for (uint32_t i = 0; i < step->n_results; i++)
+        if (signature_find(problem, step->results[i].inner) < 0)
+            return error_set(error, ESP_INVALID, "%s has no argument '%s'", problem->name,
+                             step->results[i].inner);
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &problem->arguments[i];
+        const struct pair *pair = abstract_renamed(step, formal->name);
+        enum esp_status status = ESP_OK;
+        if (!argument_out(formal) || abstract_note_kept(run, rule, step, values, i))
+            continue;
+        if (formal->type == ESP_TYPE_STATE && values->slots[i].text)
+            status = abstract_set_state(run, pair && pair->outer ? pair->outer : formal->name,
+                                        values->slots[i].text, error);
+        else if (formal->type < ESP_TYPE_STRING && values->slots[i].memory)
+            status = take_named(run, rule, step, values, i, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+enum esp_status abstract_last_error(struct esp_error *error)
+{
+    *error = *esp_last_error();
+    return error->status;
+}
+
+/* At the server of the step before, if it has this problem too; else where the agents say. */
+static enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
+                                            grpc_function_handle_t *handle, struct esp_error *error)
+{
+    const char *server = run->server ? run->server : *run->at ? run->at : NULL;
+    if (server && grpc_function_handle_init(handle, (char *)server, (char *)problem) == GRPC_NO_ERROR)
+        return ESP_OK;
+    if (server && run->server)
+        return abstract_last_error(error);
+    return grpc_function_handle_default(handle, (char *)problem) == GRPC_NO_ERROR
+               ? ESP_OK
+               : abstract_last_error(error);
+}
+
+/* What is left of `seconds`, which begin when this is asked first, with *until_ns 0. 0: there is no such
+ * time. */
+static double abstract_time_left(double seconds, int64_t *until_ns)
+{
+    const int64_t now_ns = clock_now_ns(&clock_system);
+    if (seconds <= 0)
+        return 0;
+    if (*until_ns == 0)
+        *until_ns = now_ns + (int64_t)(fmin(seconds, 1e9) * NS_PER_S);
+    return fmax((double)(*until_ns - now_ns) / NS_PER_S, 1e-3);
+}
+
+/* Whether the step takes it as it lies in the program. */
+static bool lies_so(const struct value *value, const struct argument *argument, const struct value *from)
+{
+    return value->form == VALUE_MEMORY && argument->storage == STORAGE_FULL &&
+           !(argument->properties & PROPERTY_ROW_MAJOR) && from->in && value->bytes == from->bytes;
+}
+
+/* Whether the step takes the program's array as it is: what it takes is a copy of it here. */
+static bool takes_array(const struct value *value, const struct argument *argument, const struct value *from)
+{
+    return lies_so(value, argument, from) && value->in && memcmp(value->in, from->in, from->bytes) == 0;
+}
+
+/* The datum is where it was found; that of unique data is where the step goes. */
+static enum esp_status take_places(struct invocation *invocation, struct value *value,
+                                   const struct value *from, struct esp_error *error)
+{
+    char *datum = strdup(from->datum);
+    if (!datum)
+        return error_no_memory(error, "the identity of a datum");
+    free(value->datum);
+    value->datum = datum;
+    memcpy(value->holder, from->holder, sizeof value->holder);
+    value->is_unique = from->is_unique;
+    if (from->is_unique) {
+        memcpy(invocation->home, from->holder, sizeof invocation->home);
+        invocation->home_by_datum = true;
+    }
+    return ESP_OK;
+}
+
+/* What the step takes of the program's: data are where they were found, and arrays that are to be on servers
+ * as well are put where the step goes, if they are not there yet. What takes them next finds them there. */
+static enum esp_status take_from_program(const struct abstract_run *run, const struct step *step,
+                                         struct invocation *invocation, struct esp_error *error)
+{
+    const struct problem *problem = invocation->function->problem;
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < invocation->n_values && status == ESP_OK; i++) {
+        struct value *value = &invocation->values[i];
+        const struct argument *argument = &problem->arguments[value->index];
+        const struct pair *pair = abstract_renamed(step, argument->name);
+        const bool is_constant = pair && !pair->outer;
+        const struct value *from =
+            is_constant ? NULL : abstract_find_from(run, pair ? pair->outer : argument->name);
+        const bool is_datum = from && value->datum && from->datum;
+        if (is_datum)
+            status = take_places(invocation, value, from, error);
+        if (is_datum && lies_so(value, argument, from))
+            value->in = from->in; /* is sent, should the datum be lost */
+        if (status == ESP_OK && from && from->held && (is_datum || takes_array(value, argument, from)))
+            status = hold_array(value, from->held, from->shape, error);
+    }
+    return status;
+}
+
+/* A step at the server of the one before, or at one that was named, has no candidates of which its session
+ * would know the forecast. Without one the step goes all the same. */
+static void foretell(const struct abstract_run *run, const struct handle *handle, const struct values *values,
+                     struct fast_server **servers, size_t *n)
+{
+    struct esp_error unimportant;
+    *servers = NULL;
+    *n = 0;
+    if (run->foretells && handle->address)
+        forecast_of_arguments(values->problem->name, values->arguments, values->problem->n_arguments, NULL,
+                              run->server ? FORECAST_ALL : FORECAST_NEAR, servers, n, &unimportant);
+}
+
+static enum esp_status call_inside(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                   struct library *library, struct handle *handle,
+                                   const struct values *values, const char *wanted, struct esp_error *error)
+{
+    struct invocation invocation;
+    struct session *session = NULL;
+    struct esp_error why = {0}, unimportant;
+    struct esp_call_options options = *run->options;
+    options.deadline_s = abstract_time_left(options.deadline_s, &run->until_ns);
+    options.finish_s = abstract_time_left(options.finish_s, &run->finish_ns);
+    if (handle->address && !run->server) { /* at the server of the step before, which was chosen by them */
+        options.server = NULL;
+        options.n_properties = 0;
+        options.finish_s = 0;
+        options.memory_bytes = 0;
+    } else if (*wanted) {
+        options.server = wanted;
+    }
+    enum esp_status status = invocation_from_vector(&invocation, handle->function, NULL, values->arguments,
+                                                    values->problem->n_arguments, &why);
+    if (status == ESP_OK) {
+        abstract_say_kept(run, rule, step, &invocation);
+        status = take_from_program(run, step, &invocation, &why);
+        if (status != ESP_OK)
+            invocation_release(&invocation);
+    }
+    struct fast_server *servers;
+    size_t n_servers;
+    foretell(run, handle, values, &servers, &n_servers);
+    if (status == ESP_OK)
+        status = start_blocking(library, handle, &invocation, &options, run->whole, &session, &why);
+    struct esp_session_info *info = NULL;
+    if (session) {
+        past_tell_session(session, &info, &unimportant);
+        library_keep(session);
+    }
+    if (info && servers)
+        forecast_tell(servers, n_servers, info, &unimportant);
+    fast_forecast_free(servers);
+    abstract_add_info(run, info);
+    if (status != ESP_OK)
+        *error = why;
+    return status;
+}
+
+/* The server that was wanted has not taken it, so that nothing was computed: another one may. */
+static bool was_declined(enum esp_status status)
+{
+    return status == ESP_NO_SERVER || status == ESP_UNREACHABLE || status == ESP_REFUSED ||
+           status == ESP_LIMIT || status == ESP_NO_MEMORY || status == ESP_UNKNOWN_PROBLEM;
+}
+
+static enum esp_status call_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                 const struct values *values, const char *wanted, struct esp_error *error)
+{
+    grpc_function_handle_t handle;
+    enum esp_status status = abstract_make_handle(run, values->problem->name, &handle, error);
+    if (status != ESP_OK)
+        return status;
+    struct esp_error why = {0};
+    struct library *library = library_enter(&why);
+    struct handle *used = library ? handles_use(library->handles, &handle) : NULL;
+    status = used      ? call_inside(run, rule, step, library, used, values, wanted, &why)
+             : library ? error_set(&why, ESP_INVALID, "the function handle was destructed")
+                       : why.status;
+    handle_release(used);
+    if (library)
+        library_leave(status == ESP_OK);
+    if (status != ESP_OK)
+        *error = why;
+    snprintf(run->at, sizeof run->at, "%s", run->info ? run->info->server : "");
+    grpc_function_handle_destruct(&handle);
+    return status;
+}
+
+/* A step's problem and all that it is given; *problem and *values are to be freed also when this fails. */
+enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
+                                      const struct step *step, const char *name, struct esp_problem **problem,
+                                      struct values *values, struct esp_error *error)
+{
+    if (problem_describe_soon(name, problem) != ESP_OK)
+        return abstract_last_error(error);
+    enum esp_status status = values_init(values, *problem, error);
+    if (status == ESP_OK && values->described->problems[0]->abstract)
+        status = error_set(error, ESP_INVALID, "%s is an abstract problem itself", name);
+    if (status == ESP_OK)
+        status = give_inputs(run, step, values, error);
+    if (status == ESP_OK && rule)
+        status = abstract_arrange(run, rule, step, values, error);
+    if (status == ESP_OK)
+        status = values_prepare(values, error);
+    return status;
+}
+
+/* The same, and what stays of it is a whole result. */
+static enum esp_status prepare_whole(struct abstract_run *run, const struct rule *rule,
+                                     const struct step *step, const char *name, struct esp_problem **problem,
+                                     struct values *values, struct esp_error *error)
+{
+    bool again = false;
+    enum esp_status status = abstract_prepare_step(run, rule, step, name, problem, values, error);
+    if (status == ESP_OK && rule)
+        status = abstract_check_kept(run, rule, step, values, &again, error);
+    if (status != ESP_OK || !again)
+        return status;
+    values_clear(values);
+    esp_problem_free(*problem);
+    *problem = NULL;
+    return abstract_prepare_step(run, rule, step, name, problem, values, error);
+}
+
+enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                 const char *name, const char *wanted, struct esp_error *error)
+{
+    struct esp_problem *problem = NULL;
+    struct values values = {0};
+    enum esp_status status = prepare_whole(run, rule, step, name, &problem, &values, error);
+    if (status == ESP_OK)
+        status = call_step(run, rule, step, &values, wanted, error);
+    if (*wanted && was_declined(status)) {
+        abstract_forget_infos(run); /* it is the first step: they are of what was declined */
+        *run->at = 0;
+        status = call_step(run, rule, step, &values, "", error);
+    }
+    if (status == ESP_OK)
+        status = values_cut(&values, error);
+    if (status == ESP_OK)
+        status = take_outputs(run, rule, step, &values, error);
+    values_clear(&values);
+    esp_problem_free(problem);
+    return status;
+}
+
+/* What becomes of the results of an abstract problem's steps: they come here, stay on the server as data, or
+ * are left there as nobody asks for them. */
+
+static struct abstract_fate *find_fate(const struct abstract_run *run, const char *name)
+{
+    const int index = run->fates ? problem_argument_index(run->problem, name) : -1;
+    return index < 0 ? NULL : &run->fates[index];
+}
+
+static enum esp_status set_fate(struct abstract_run *run, uint32_t index, const struct abstract_fate *fate,
+                                struct esp_error *error)
+{
+    if (!run->fates)
+        run->fates = calloc(run->problem->n_arguments, sizeof *run->fates);
+    if (!run->fates)
+        return error_no_memory(error, "what becomes of the results");
+    run->fates[index] = *fate;
+    return ESP_OK;
+}
+
+bool abstract_gives_whole(const struct argument *argument)
+{
+    const uint32_t cut =
+        PROPERTY_UPPER | PROPERTY_LOWER | PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN | PROPERTY_UNIT_DIAGONAL;
+    return argument->n_dims > 0 && !(argument->properties & cut);
+}
+
+enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const char *word, int64_t rows,
+                              int64_t cols, struct esp_error *error)
+{
+    const struct argument *argument = &run->problem->arguments[index];
+    struct abstract_fate fate = {.rows = rows, .cols = cols};
+    if (!abstract_gives_whole(argument))
+        return error_set(
+            error, ESP_INVALID,
+            "-o %s=%s: %s makes it out of what the routine leaves, so it comes here: name a file, "
+            "and 'espalier data put' it",
+            argument->name, word, run->problem->name);
+    if (snprintf(fate.word, sizeof fate.word, "%s", word) >= (int)sizeof fate.word)
+        return error_set(error, ESP_INVALID, "-o %s: the mode of the datum is too long", argument->name);
+    return set_fate(run, index, &fate, error);
+}
+
+/* The same for one that abstract_gives_whole(), which comes here where the step gives more than it. */
+static enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
+                                              uint32_t flags, int64_t rows, int64_t cols,
+                                              struct esp_error *error)
+{
+    const struct abstract_fate fate = {.word =
+                                           "data:", /* the copy that a mode wants is the caller's matter */
+                                       .may_come = true,
+                                       .mode = mode,
+                                       .flags = flags,
+                                       .rows = rows,
+                                       .cols = cols};
+    return set_fate(run, index, &fate, error);
+}
+
+enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct esp_error *error)
+{
+    return set_fate(run, index, &(struct abstract_fate){.unwanted = true}, error);
+}
+
+void abstract_fates_destroy(struct abstract_run *run)
+{
+    for (uint32_t i = 0; run->fates && i < run->problem->n_arguments; i++)
+        free(run->fates[i].identity);
+    free(run->fates);
+    run->fates = NULL;
+}
+
+static bool gives(const struct step *step, const char *name)
+{
+    for (uint32_t i = 0; i < step->n_results; i++)
+        if (strcmp(step->results[i].outer, name) == 0)
+            return true;
+    return false;
+}
+
+/* The step that a result is of: the last one that says so, else the last one. */
+static const struct step *source_of(const struct rule *rule, const char *name)
+{
+    for (uint32_t i = rule->n_steps; i-- > 0;)
+        if (gives(&rule->steps[i], name))
+            return &rule->steps[i];
+    return &rule->steps[rule->n_steps - 1];
+}
+
+/* Where what the step gives by that name stays on its server; else NULL. */
+static struct abstract_fate *kept_here(const struct abstract_run *run, const struct rule *rule,
+                                       const struct step *step, const char *name)
+{
+    struct abstract_fate *fate = rule ? find_fate(run, name) : NULL;
+    return fate && *fate->word && source_of(rule, name) == step ? fate : NULL;
+}
+
+/* The same of an output of the step's problem, by any of its names. */
+static struct abstract_fate *kept_output(const struct abstract_run *run, const struct rule *rule,
+                                         const struct step *step, const char *inner)
+{
+    const char *names[ABSTRACT_MAX_PAIRS + 1];
+    const uint32_t n = abstract_names(step, inner, names);
+    struct abstract_fate *fate = NULL;
+    for (uint32_t k = 0; k < n && !fate; k++)
+        fate = kept_here(run, rule, step, names[k]);
+    return fate;
+}
+
+/* Whether something will ask for what the step gives by that name: a later step, or the caller. */
+static bool abstract_is_wanted(const struct abstract_run *run, const struct rule *rule,
+                               const struct step *step, const char *name)
+{
+    if (kept_here(run, rule, step, name))
+        return false;
+    if (!rule || step != &rule->steps[rule->n_steps - 1])
+        return true; /* steps take inputs by names that only their problems tell */
+    const int index = problem_argument_index(run->problem, name);
+    const struct abstract_fate *fate = find_fate(run, name);
+    return index >= 0 && run->problem->arguments[index].mode == MODE_OUT && !(fate && fate->unwanted);
+}
+
+static bool is_wanted_output(const struct abstract_run *run, const struct rule *rule, const struct step *step,
+                             const char *inner)
+{
+    const char *names[ABSTRACT_MAX_PAIRS + 1];
+    const uint32_t n = abstract_names(step, inner, names);
+    for (uint32_t k = 0; k < n; k++)
+        if (abstract_is_wanted(run, rule, step, names[k]))
+            return true;
+    return false;
+}
+
+static enum esp_status keep_output(struct values *values, size_t index, const char *word,
+                                   struct esp_error *error)
+{
+    char text[PROBLEM_MAX_NAME + sizeof((struct abstract_fate *)0)->word + 2];
+    snprintf(text, sizeof text, "%s=%s", values->problem->arguments[index].name, word);
+    enum esp_status status = values_save_to(values, text, error);
+    values->some_saved = false; /* the others are asked for one by one */
+    return status;
+}
+
+/* A sparse result is several arrays, which go by names of the step's problem only. */
+static bool gives_sparse(const struct values *values)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++)
+        if (argument_out(&values->problem->arguments[i]) &&
+            values_argument(values, i)->storage >= STORAGE_CSC)
+            return true;
+    return false;
+}
+
+/* Before the step's values are completed: which of its outputs stay, and which nobody wants. */
+static enum esp_status abstract_arrange(const struct abstract_run *run, const struct rule *rule,
+                                        const struct step *step, struct values *values,
+                                        struct esp_error *error)
+{
+    const bool sparse = gives_sparse(values);
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < values->problem->n_arguments && status == ESP_OK; i++) {
+        const struct esp_problem_argument *formal = &values->problem->arguments[i];
+        if (!argument_out(formal) || formal->n_dims == 0 || formal->type >= ESP_TYPE_STRING)
+            continue;
+        const struct abstract_fate *fate = kept_output(run, rule, step, formal->name);
+        if (fate)
+            status = keep_output(values, i, fate->word, error);
+        else
+            values->slots[i].is_unwanted = !sparse && !is_wanted_output(run, rule, step, formal->name);
+    }
+    return status;
+}
+
+/* Behind that: whether what stays is the whole result. *again: one of them is not, and comes instead from now
+ * on: the step's values are to be made anew. */
+static enum esp_status abstract_check_kept(struct abstract_run *run, const struct rule *rule,
+                                           const struct step *step, const struct values *values, bool *again,
+                                           struct esp_error *error)
+{
+    *again = false;
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct esp_argument *argument = &values->arguments[i];
+        const char *inner = values->problem->arguments[i].name;
+        struct abstract_fate *fate = values->slots[i].is_kept ? kept_output(run, rule, step, inner) : NULL;
+        const int64_t cols = argument->n_dims > 1 ? argument->dims[1] : 1;
+        const bool part = fate && (argument->dims[0] != fate->rows || cols != fate->cols);
+        if (part && fate->may_come) {
+            *fate->word = 0;
+            *again = true;
+        } else if (part)
+            return error_set(
+                error, ESP_INVALID,
+                "%s gives %lld x %lld as %s, of which the result is a part, %lld x %lld: it cannot stay "
+                "there; name a file, and 'espalier data put' it",
+                values->problem->name, (long long)argument->dims[0], (long long)cols, inner,
+                (long long)fate->rows, (long long)fate->cols);
+    }
+    return ESP_OK;
+}
+
+/* What the step's call, which has these values, is told of the data that it leaves. */
+static void abstract_say_kept(const struct abstract_run *run, const struct rule *rule,
+                              const struct step *step, struct invocation *invocation)
+{
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        const char *inner = invocation->function->problem->arguments[value->index].name;
+        const struct abstract_fate *fate = value->is_kept ? kept_output(run, rule, step, inner) : NULL;
+        if (!fate || !fate->may_come)
+            continue;
+        value->kept_mode = fate->mode;
+        value->kept_flags |= fate->flags;
+    }
+}
+
+static bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                               struct values *values, size_t index)
+{
+    if (!values->slots[index].is_kept)
+        return false;
+    struct abstract_fate *fate = kept_output(run, rule, step, values->problem->arguments[index].name);
+    if (fate) {
+        free(fate->identity);
+        fate->identity = values->slots[index].kept;
+        values->slots[index].kept = NULL;
+    }
+    return true;
+}
+
+/* Which rule, and its steps one after the other. */
 
 /* ---- a rule ---- */
 
@@ -299,4 +1147,319 @@ enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct es
     if (status == ESP_INVALID && missing.status != ESP_OK)
         *error = missing;
     return status == ESP_INVALID ? error->status : status;
+}
+
+/* Abstract problems called from C: between the caller's memory and matrices. */
+
+static int64_t rows_of(const struct shape *shape)
+{
+    return shape->n_dims > 0 ? shape->dims[0] : 1;
+}
+
+static int64_t cols_of(const struct shape *shape)
+{
+    return shape->n_dims > 1 ? shape->dims[1] : 1;
+}
+
+static enum esp_status give_caller_matrix(struct abstract_run *run, const struct argument *argument,
+                                          const struct shape *shape, const void *memory,
+                                          struct esp_error *error)
+{
+    struct matrix matrix;
+    enum esp_status status =
+        abstract_matrix_of(argument->type, rows_of(shape), cols_of(shape), memory, &matrix, error);
+    return status == ESP_OK ? abstract_give(run, argument->name, &matrix, error) : status;
+}
+
+/* Of what is here and on servers the rules look at what is here, and steps take what is there. */
+static enum esp_status give(struct abstract_run *run, const struct value *value, const struct shape *shape,
+                            struct esp_error *error)
+{
+    const struct argument *argument = &run->problem->arguments[value->index];
+    char reference[DATUM_REFERENCE_TEXT];
+    enum esp_status status = ESP_OK;
+    snprintf(reference, sizeof reference, "%.*s", value->datum ? (int)strcspn(value->datum, " ") : 0,
+             value->datum ? value->datum : "");
+    if (value->in)
+        status = give_caller_matrix(run, argument, shape, value->in, error);
+    if (status == ESP_OK && value->datum)
+        status = value->in ? abstract_also_datum(run, reference, argument->type, rows_of(shape),
+                                                 cols_of(shape), error)
+                           : abstract_give_datum(run, argument->name, reference, argument->type,
+                                                 rows_of(shape), cols_of(shape), error);
+    if (status == ESP_OK)
+        abstract_is_from(run, value);
+    return status;
+}
+
+/* Data that go with the first session that uses them would be gone before the step that takes them. */
+static enum esp_status bring_strict(struct engine *engine, struct value *value, struct esp_error *error)
+{
+    if (!value->datum || !value->is_strict)
+        return ESP_OK;
+    value->datum[strcspn(value->datum, " ")] = 0;
+    value->loaded = malloc(value->bytes ? value->bytes : 1);
+    if (!value->loaded)
+        return error_no_memory(error, "an argument");
+    enum esp_status status =
+        data_get(engine, value->datum, value->loaded, value->bytes, (struct data_told){0}, error);
+    value->in = value->loaded;
+    free(value->datum);
+    value->datum = NULL;
+    return status;
+}
+
+static enum esp_status take(const struct abstract_run *run, const struct argument *argument,
+                            const struct shape *shape, void *memory, struct esp_error *error)
+{
+    struct matrix matrix;
+    const int64_t rows = rows_of(shape), cols = cols_of(shape);
+    enum esp_status status = abstract_result(run, argument, rows, cols, &matrix, error);
+    if (status != ESP_OK)
+        return status;
+    status = matrix_make_dense(&matrix, 0, error);
+    for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++)
+        if (!value_store_element((enum esp_type)(argument->type + 1), memory, k, &matrix, k))
+            status = error_set(error, ESP_INVALID, "%s: element %zu cannot be a %s", argument->name, k + 1,
+                               base_type_name(argument->type));
+    matrix_clear(&matrix);
+    return status;
+}
+
+/* What the caller gave, and where each result goes. */
+static enum esp_status give_all(struct abstract_run *run, struct engine *engine,
+                                struct invocation *invocation, struct shape *shapes, struct esp_error *error)
+{
+    const struct problem *problem = run->problem;
+    const void *inputs[PROBLEM_MAX_ARGUMENTS] = {0};
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        if (problem->arguments[invocation->values[i].index].n_dims == 0)
+            inputs[invocation->values[i].index] = invocation->values[i].in;
+    enum esp_status status = problem_bind(problem, inputs, scope, shapes, error);
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        status = bring_strict(engine, value, error);
+        if (status == ESP_OK && (value->in || value->datum))
+            status = give(run, value, &shapes[value->index], error);
+    }
+    return status;
+}
+
+/* What becomes of the results: they stay, come, or are wanted by nobody. */
+static enum esp_status arrange(struct abstract_run *run, const struct invocation *invocation,
+                               const struct shape *shapes, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        const struct value *value = &invocation->values[i];
+        const struct argument *argument = &run->problem->arguments[value->index];
+        const struct shape *shape = &shapes[value->index];
+        if (!argument_is_output(argument))
+            continue;
+        if (value->is_kept && abstract_gives_whole(argument))
+            status = abstract_keep_or_bring(run, value->index, (enum datum_mode)value->kept_mode,
+                                            value->kept_flags, rows_of(shape), cols_of(shape), error);
+        else if (!value->is_kept && !value->out)
+            status = abstract_leave(run, value->index, error);
+    }
+    return status;
+}
+
+/* It has stayed, comes, or is to go back: then it waits for hold_put_results(). */
+static enum esp_status take_result(struct abstract_run *run, struct value *value, const struct shape *shape,
+                                   struct esp_error *error)
+{
+    const struct argument *argument = &run->problem->arguments[value->index];
+    struct abstract_fate *fate = run->fates ? &run->fates[value->index] : NULL;
+    const bool of_sequence = value->result && !value->grid && !value->kept && value->out;
+    if (fate && fate->identity) {
+        value->stayed = fate->identity;
+        fate->identity = NULL;
+        return ESP_OK;
+    }
+    if (value->is_kept && of_sequence) {
+        value->is_kept = false; /* nobody has asked for it to be on servers */
+        guard_forget(value->out, value->bytes);
+    }
+    if (!value->is_kept)
+        return value->out ? take(run, argument, shape, value->out, error) : ESP_OK;
+    value->received = malloc(value->bytes ? value->bytes : 1);
+    return value->received ? take(run, argument, shape, value->received, error)
+                           : error_no_memory(error, argument->name);
+}
+
+static enum esp_status try_call(struct abstract_run *run, struct engine *engine,
+                                struct invocation *invocation, struct esp_error *error)
+{
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    enum esp_status status = give_all(run, engine, invocation, shapes, error);
+    if (status == ESP_OK)
+        status = arrange(run, invocation, shapes, error);
+    if (status == ESP_OK)
+        status = abstract_execute(run, error);
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        if (argument_is_output(&run->problem->arguments[value->index]))
+            status = take_result(run, value, &shapes[value->index], error);
+    }
+    return status;
+}
+
+/* What only a sequence wants to leave on servers need not be there, where they have no memory for it, or have
+ * dropped it for want of that. */
+static enum esp_status call(struct abstract_run *run, struct engine *engine, struct invocation *invocation,
+                            struct esp_error *error)
+{
+    enum esp_status status = try_call(run, engine, invocation, error);
+    const bool may_help = status != ESP_OK && (run->lacked_memory || invocation_lost_datum(status));
+    if (!may_help || !hold_bring_home(invocation))
+        return status;
+    abstract_begin_again(run);
+    return try_call(run, engine, invocation, error);
+}
+
+/* Steps have arrays of their own, which are none of the caller's sequence. */
+static enum esp_status call_and_leave(struct abstract_run *run, struct engine *engine,
+                                      struct invocation *invocation, struct esp_error *error)
+{
+    bool was_paused = sequence_pause();
+    enum esp_status status = call(run, engine, invocation, error);
+    if (status == ESP_OK)
+        status = hold_put_results(invocation, engine, run->at, error);
+    sequence_resume(was_paused);
+    return status;
+}
+
+enum esp_status abstract_call(struct engine *engine, const struct handle *handle,
+                              struct invocation *invocation, const struct esp_call_options *options,
+                              struct esp_session_info **info, struct esp_error *error)
+{
+    struct abstract_run run;
+    struct esp_error why = {0}; /* `error` may be what the calls within write to */
+    struct esp_call_options own = options ? *options : (struct esp_call_options){0};
+    enum esp_status status = abstract_open(&run, invocation->function->problem, error);
+    if (status != ESP_OK)
+        return status;
+    if (own.deadline_s <= 0)
+        own.deadline_s = atomic_load(&handle->deadline_s);
+    run.server = handle->server;
+    run.options = &own;
+    run.until_ns = invocation->until_ns;
+    status = call_and_leave(&run, engine, invocation, &why);
+    if (status != ESP_OK)
+        *error = why;
+    if (info) {
+        *info = run.info;
+        run.info = NULL;
+    }
+    abstract_close(&run);
+    return status;
+}
+
+enum esp_status abstract_call_again(struct engine *engine, struct invocation *invocation,
+                                    struct esp_error *error)
+{
+    struct abstract_run run;
+    struct esp_error why = {0};
+    const struct esp_call_options none = {0};
+    enum esp_status status = abstract_open(&run, invocation->function->problem, error);
+    if (status != ESP_OK)
+        return status;
+    run.options = &none;
+    status = call_and_leave(&run, engine, invocation, &why);
+    if (status != ESP_OK)
+        *error = why;
+    abstract_close(&run);
+    return status;
+}
+
+enum esp_status abstract_submit_invocation(struct engine *engine, const struct handle *handle,
+                                           struct invocation *invocation,
+                                           const struct esp_call_options *options, bool listed,
+                                           struct esp_job **job, struct esp_error *error)
+{
+    struct abstract_run run;
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    struct esp_error why = {0};
+    struct esp_call_options own = options ? *options : (struct esp_call_options){0};
+    enum esp_status status = abstract_open(&run, invocation->function->problem, error);
+    if (status != ESP_OK)
+        return status;
+    if (own.deadline_s <= 0)
+        own.deadline_s = atomic_load(&handle->deadline_s);
+    run.server = handle->server;
+    run.options = &own;
+    run.until_ns = invocation->until_ns;
+    bool was_paused = sequence_pause();
+    status = give_all(&run, engine, invocation, shapes, &why);
+    if (status == ESP_OK)
+        status = abstract_submit(&run, listed, job, &why);
+    sequence_resume(was_paused);
+    if (status != ESP_OK)
+        *error = why;
+    abstract_close(&run);
+    return status;
+}
+
+/* ---- in a thread of the library ---- */
+
+struct plan {
+    struct esp_call_options options;
+    bool bound;
+    char server[CAP_NAME + 1];
+};
+
+/* Where it was computed. */
+static void note_step(struct session *whole, const struct esp_session_info *info)
+{
+    if (!info)
+        return;
+    pthread_mutex_lock(&whole->engine->marks_lock);
+    snprintf(whole->server, sizeof whole->server, "%s", info->server);
+    pthread_mutex_unlock(&whole->engine->marks_lock);
+    whole->capable = info->capable;
+}
+
+static void work(struct session *session)
+{
+    const struct plan *plan = session->plan;
+    struct abstract_run run;
+    struct esp_error error = {0};
+    atomic_store(&session->remote, SESSION_RUNNING);
+    atomic_store(&session->phase, PHASE_REMOTE);
+    enum esp_status status = ESP_CANCELLED;
+    if (!session_is_cancelled(session))
+        status = abstract_open(&run, session->invocation.function->problem, &error);
+    if (status == ESP_OK) {
+        run.server = plan->bound ? plan->server : NULL;
+        run.options = &plan->options;
+        run.until_ns = session->invocation.until_ns;
+        run.whole = session;
+        status = call_and_leave(&run, session->engine, &session->invocation, &error);
+        note_step(session, run.info);
+        abstract_close(&run);
+    }
+    if (status != ESP_OK && session_is_cancelled(session))
+        status = error_set(&error, ESP_CANCELLED, "cancelled");
+    session->error = error;
+    session_end(session, status);
+}
+
+enum esp_status abstract_plan(struct session *session, const struct handle *handle,
+                              const struct esp_call_options *options, struct esp_error *error)
+{
+    struct plan *plan = calloc(1, sizeof *plan);
+    engine_retire(session->engine, session); /* its steps have numbers of their own */
+    if (!plan)
+        return error_no_memory(error, "a session");
+    if (options)
+        plan->options = *options;
+    if (plan->options.deadline_s <= 0)
+        plan->options.deadline_s = atomic_load(&handle->deadline_s);
+    plan->bound = handle->server != NULL;
+    snprintf(plan->server, sizeof plan->server, "%s", handle->server ? handle->server : "");
+    session->plan = plan;
+    session->work = work;
+    return ESP_OK;
 }

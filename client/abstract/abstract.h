@@ -107,9 +107,6 @@ enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const ch
                               int64_t cols, struct esp_error *error);
 /* Whether an output is what a step gives, and not something made of it here (a triangle, a mirrored half). */
 bool abstract_gives_whole(const struct argument *argument);
-/* The same for one that abstract_gives_whole(), which comes here where the step gives more than it. */
-enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
-                                       uint32_t flags, int64_t rows, int64_t cols, struct esp_error *error);
 /* Nobody asks for the output: it is not fetched, where that is possible. */
 enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct esp_error *error);
 

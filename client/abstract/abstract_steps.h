@@ -16,31 +16,16 @@ const struct datum_variable *abstract_find_datum(const struct abstract_run *run,
 const struct value *abstract_find_from(const struct abstract_run *run, const char *name);
 /* What an argument of the step's problem goes by here; NULL: by its own name. */
 const struct pair *abstract_renamed(const struct step *step, const char *inner);
-/* The names that an output of the step's problem goes by from now on. */
-uint32_t abstract_names(const struct step *step, const char *inner,
-                        const char *names[ABSTRACT_MAX_PAIRS + 1]);
 /* The step's problem with all that there is for it; both are the caller's, also when this fails. `rule`,
  * unless NULL: the results that somebody wants are those of this rule, see abstract_arrange(). */
 enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
                                       const struct step *step, const char *name, struct esp_problem **problem,
                                       struct values *values, struct esp_error *error);
 
-/* Puts rivals (abstract_rivals()) in the order of what they are expected to take, and notes that in
- * run->weighed. Those of which nothing can be said keep their place behind the others. */
-void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, const struct given *first);
-
-/* Whether a server has the memory for the first step of the rule, by the extents of what is given. Small
- * matrices are not asked for. ESP_NO_SERVER: no server of any master agent has; the text tells how much is
- * lacking. The caller asks before a step's arguments are made, as these may take more memory than what is
- * given. */
-enum esp_status abstract_check_room(struct abstract_run *run, uint32_t rule, const struct given *first,
-                                    struct esp_error *error);
-
 /* Before the rule is done: where its first step is to go; "": where the agents say. The run's. */
-const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first);
 void abstract_forget_plans(struct abstract_run *run);
 
-/* ---- client/abstract/abstract_variables.c ---- */
+/* ---- client/abstract/abstract_matrix.c ---- */
 
 /* What came behind the first n is forgotten. */
 void abstract_forget_after(struct abstract_run *run, uint32_t n);
@@ -55,11 +40,6 @@ enum esp_status abstract_set(struct abstract_run *run, const char *name, struct 
 const char *abstract_find_state(const struct abstract_run *run, const char *name);
 enum esp_status abstract_set_state(struct abstract_run *run, const char *name, const char *text,
                                    struct esp_error *error);
-
-/* Of what goes by that name, a datum: its matrix, which the run takes over, is here as well. */
-void abstract_bring(struct abstract_run *run, const char *name, struct matrix *matrix);
-
-/* ---- client/abstract/abstract_matrix.c ---- */
 
 /* An array as programs have it; matrix_clear() frees. ESP_LIMIT, ESP_NO_MEMORY, ESP_INVALID. */
 enum esp_status abstract_matrix_of(enum base_type type, int64_t rows, int64_t cols, const void *memory,
@@ -80,35 +60,19 @@ void abstract_look_at(const struct matrix *matrix, const struct argument *argume
 enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
                               struct esp_error *error);
 
-/* ---- client/abstract/abstract_fate.c ---- */
+/* ---- client/abstract/abstract.c ---- */
 
-/* Whether something will ask for what the step gives by that name: a later step, or the caller. */
-bool abstract_is_wanted(const struct abstract_run *run, const struct rule *rule, const struct step *step,
-                        const char *name);
-/* Before the step's values are completed: which of its outputs stay, and which nobody wants. */
-enum esp_status abstract_arrange(const struct abstract_run *run, const struct rule *rule,
-                                 const struct step *step, struct values *values, struct esp_error *error);
-/* Behind that: whether what stays is the whole result. *again: one of them is not, and comes instead from now
- * on: the step's values are to be made anew. */
-enum esp_status abstract_check_kept(struct abstract_run *run, const struct rule *rule,
-                                    const struct step *step, const struct values *values, bool *again,
-                                    struct esp_error *error);
-/* What the step's call, which has these values, is told of the data that it leaves. */
-void abstract_say_kept(const struct abstract_run *run, const struct rule *rule, const struct step *step,
-                       struct invocation *invocation);
 /* After the call: notes under which identity the output stays. False: it does not. */
-bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,
-                        struct values *values, size_t index);
 void abstract_fates_destroy(struct abstract_run *run);
 
-/* ---- client/abstract/abstract_solution.c ---- */
+/* ---- client/abstract/abstract_matrix.c ---- */
 
 /* After a rule of a problem that solves a system: ESP_INACCURATE when what it gave does not solve it. Ranks
  * do not look at their solutions, and least squares may have had a square matrix. What lives on servers only
  * is not looked at here. */
 enum esp_status abstract_check_solution(struct abstract_run *run, struct esp_error *error);
 
-/* ---- client/abstract/abstract_step.c ---- */
+/* ---- client/abstract/abstract.c ---- */
 
 /* The rows that the step's problem wants of the array, as far as the scalars known by name tell; else -1. */
 int64_t abstract_wanted_rows(const struct abstract_run *run, const struct problem *problem,
@@ -122,12 +86,6 @@ static inline bool abstract_is_missing(enum esp_status status)
 
 /* What the library told this thread last. */
 enum esp_status abstract_last_error(struct esp_error *error);
-/* At the server of the step before, if it has this problem too; else where the agents say. */
-enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
-                                     grpc_function_handle_t *handle, struct esp_error *error);
-/* What is left of `seconds`, which begin when this is asked first, with *until_ns 0. 0: there is no such
- * time. */
-double abstract_time_left(double seconds, int64_t *until_ns);
 /* Calls the problem `name` of that step, and takes over what it gives: all of it, unless the step is the last
  * of `rule` (NULL: of none), whose outputs are those of the abstract problem. `wanted`: where it is to go, if
  * that takes it; "": where the agents say, or where the step before went. */

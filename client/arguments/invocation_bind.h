@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside an invocation: client/arguments/invocation.c gathers the arguments of grpc_call(),
- * client/arguments/invocation_vector.c those of esp_call(), and client/arguments/invocation_bind.c checks
+ * client/arguments/invocation.c those of esp_call(), and client/arguments/invocation.c checks
  * both against the description.
  */
 #ifndef CLIENT_INVOCATION_BIND_H
@@ -21,23 +21,10 @@ struct binding {
 /* A value for each argument that callers pass, with nothing in it yet. */
 enum esp_status invocation_begin(struct invocation *invocation, struct function *function,
                                  struct esp_error *error);
-/* Its argument in the description. */
-const struct argument *invocation_argument(const struct invocation *invocation, const struct value *value);
 
-/* How many arguments callers pass. */
-uint32_t invocation_count_passed(const struct problem *problem);
-/* Sets where a value that is passed by address comes from and goes to. */
-enum esp_status invocation_place(struct value *value, const struct argument *argument, void *data,
-                                 struct esp_error *error);
 
-/* ---- client/arguments/invocation_bind.c ---- */
-
-/* With the scalar inputs known: sizes and preconditions, without a look at any array. */
-enum esp_status invocation_measure(struct invocation *invocation, struct binding *binding,
-                                   struct esp_error *error);
 /* After that: contents, cost. As room_check() first. */
 enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
                                 const struct room *room, struct esp_error *error);
-bool invocation_is_plain_scalar(const struct argument *argument);
 
 #endif

@@ -17,8 +17,5 @@ bool invocation_fill_matters(const struct problem *problem, uint32_t index);
  * not depend on it, or its pattern is not here. */
 bool invocation_fill(const struct invocation *invocation, uint32_t index, const struct shape *shape,
                      struct fill *fill);
-/* Adds EXTENSION_FILL to the call. */
-enum esp_status invocation_say_fill(const struct invocation *invocation, struct message *call,
-                                    struct esp_error *error);
 
 #endif

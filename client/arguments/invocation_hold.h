@@ -32,10 +32,6 @@ enum esp_status hold_array(struct value *value, struct holding *holding, const s
                            struct esp_error *error);
 /* The call is to be a job, whose results somebody else takes. ESP_INVALID: data cannot stay so. */
 enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *error);
-/* Before the call: values of data that nobody has looked for yet. May block. */
-enum esp_status hold_prepare(struct invocation *invocation, struct engine *engine, struct esp_error *error);
-/* The same for one of them. */
-enum esp_status hold_input(struct value *value, struct engine *engine, struct esp_error *error);
 
 /* A server takes the call next: what is to stay there is put there, unless it is on servers already.
  * ESP_REFUSED and others: it is no server for this call. `server` may be an address. */
@@ -43,7 +39,7 @@ enum esp_status hold_leave(struct invocation *invocation, struct engine *engine,
                            const char *address, struct esp_error *error);
 
 /* No server has the memory for what a sequence would leave there: its results are to come to the program's
- * memory, and what is in that is sent (invocation_home.c). False: there is nothing of the kind. */
+ * memory, and what is in that is sent (invocation.c). False: there is nothing of the kind. */
 bool hold_bring_home(struct invocation *invocation);
 
 /* The results of that server are there: tells those that stayed, puts strings that are to, and fetches those

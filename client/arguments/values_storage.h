@@ -53,10 +53,6 @@ enum esp_status values_measure_bands(struct values *values, struct esp_error *er
 enum esp_status values_take_sparse(struct values *values, size_t index, const struct matrix *matrix,
                                    struct esp_error *error);
 
-/* Where elements of argument `index`, which is packed or banded, lie when sizes are known. */
-enum esp_status values_layout(const struct values *values, size_t index, struct layout *layout,
-                              struct esp_error *error);
-
 /* When sizes are known: of a symmetric or Hermitian matrix of which the problem reads one triangle, the other
  * one agrees up to rounding, or is not there (zeros, NaN). ESP_INVALID names a pair that differs. */
 enum esp_status values_check_halves(const struct values *values, size_t index, struct esp_error *error);
@@ -72,10 +68,6 @@ enum esp_status values_count(const struct values *values, size_t index, uint64_t
 /* A csc or csr argument as a sparse matrix, its rows ascending. ESP_FAILED: the routine left pointers or
  * numbers that make no matrix. matrix_clear() frees. */
 enum esp_status values_sparse(const struct values *values, size_t index, struct matrix *matrix,
-                              struct esp_error *error);
-
-/* The matrix again, zero where nothing is stored. matrix_clear() frees. */
-enum esp_status values_unpack(const struct values *values, size_t index, struct matrix *matrix,
                               struct esp_error *error);
 
 /* Elements of typed memory (values.c, values_out.c). The first is false when the type cannot hold the value.

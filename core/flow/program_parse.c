@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/flow/program_tree.h"
-#include "core/problem/expr_tree.h"
+#include "core/problem/expr.h"
 #include "core/problem/lexer.h"
 
 #include <stdio.h>

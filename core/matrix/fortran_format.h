@@ -26,14 +26,6 @@ struct fortran_format {
     bool is_integer;
 };
 
-/* Parses `field`, the format of the `what`: I, F, E, D and G descriptors, all of integers or all of reals,
- * with repeat counts, X, P and groups. ESP_SYNTAX otherwise. */
-enum esp_status fortran_format_parse(const struct lines *lines, struct span field, const char *what,
-                                     bool want_integer, struct fortran_format *format,
-                                     struct esp_error *error);
-/* How many lines `count` numbers take. */
-int64_t fortran_format_lines(const struct fortran_format *format, int64_t count);
-
 /* Reads `total` numbers. All other members are zero at the beginning. */
 struct field_reader {
     struct lines *lines;
@@ -44,11 +36,5 @@ struct field_reader {
     unsigned place, shift; /* of the next number: its field, and the columns that the line does not have */
     bool begun;
 };
-
-/* The next number. A blank field is an error: Fortran would read 0, but nobody writes 0 that way. */
-enum esp_status field_integer(struct field_reader *reader, int64_t *value, struct esp_error *error);
-enum esp_status field_real(struct field_reader *reader, double *value, struct esp_error *error);
-/* Makes the next number the first one of a new line. */
-void field_new_record(struct field_reader *reader);
 
 #endif

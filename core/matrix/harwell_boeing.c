@@ -1,17 +1,259 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The Harwell-Boeing format: Duff, Grimes, Lewis, Users' Guide for the Harwell-Boeing Sparse Matrix
- * Collection (1992); and Rutherford-Boeing: the same, The Rutherford-Boeing Sparse Matrix Collection (1997),
- * whose header has neither a count nor a format of right-hand sides, and which knows integers. Numbers stand
- * in columns that a Fortran format of the header describes.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
-
 #include "core/matrix/fortran_format.h"
 #include "core/matrix/matrix_format.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+static bool take_digits(struct span *span, unsigned *value)
+{
+    size_t digits = 0;
+    *value = 0;
+    while (span->length && span->text[0] >= '0' && span->text[0] <= '9' && digits < 4) {
+        *value = *value * 10 + (unsigned)(span->text[0] - '0');
+        span->text++;
+        span->length--;
+        digits++;
+    }
+    return digits > 0;
+}
+
+static bool take_char(struct span *span, const char *set, char *found)
+{
+    if (!span->length || !span->text[0] || !strchr(set, span->text[0]))
+        return false;
+    *found = span->text[0];
+    span->text++;
+    span->length--;
+    return true;
+}
+
+/* The rest of a format, and the column where the next field begins. */
+struct format_parser {
+    struct span text;
+    struct fortran_format *format;
+    unsigned column, depth;
+    int scale;
+    bool has_kind;
+};
+
+#define MOST_GROUPS 3 /* within each other */
+
+/* w[.d[Ee]], `repeat` times */
+static bool parse_fields(struct format_parser *parser, char kind, unsigned repeat)
+{
+    struct fortran_format *format = parser->format;
+    struct fortran_field field = {.scale = parser->scale};
+    unsigned ignored;
+    char c;
+    const bool is_integer = kind == 'i' || kind == 'I';
+    if (!is_integer && (kind == 'e' || kind == 'E'))
+        take_char(&parser->text, "nNsS", &c); /* ES and EN are read as E is */
+    if ((parser->has_kind && is_integer != format->is_integer) || !take_digits(&parser->text, &field.width) ||
+        (take_char(&parser->text, ".", &c) && !take_digits(&parser->text, &field.decimals)) ||
+        (take_char(&parser->text, "eE", &c) && !take_digits(&parser->text, &ignored)))
+        return false;
+    parser->has_kind = true;
+    format->is_integer = is_integer;
+    if (repeat < 1 || repeat > FORTRAN_MAX_FIELDS - format->n_fields || field.width < 1 ||
+        field.width > MATRIX_MAX_NUMBER)
+        return false;
+    for (unsigned i = 0; i < repeat; i++) {
+        field.column = parser->column;
+        parser->column += field.width;
+        format->fields[format->n_fields++] = field;
+    }
+    return true;
+}
+
+static bool parse_list(struct format_parser *parser);
+
+static bool parse_group(struct format_parser *parser, unsigned repeat)
+{
+    struct fortran_format *format = parser->format;
+    const struct span text = parser->text;
+    if (parser->depth == MOST_GROUPS || repeat < 1)
+        return false;
+    if (parser->depth == 1) { /* Fortran goes back to the last group that is in no other one */
+        format->again = format->n_fields;
+        format->again_column = parser->column;
+    }
+    for (unsigned i = 0; i < repeat; i++) {
+        const unsigned before = format->n_fields;
+        parser->text = text;
+        if (!parse_list(parser) || format->n_fields == before)
+            return false;
+    }
+    return true;
+}
+
+/* kP, nX, [r]Iw and so on, [r](...), with or without commas between them, up to the closing parenthesis */
+static bool parse_list(struct format_parser *parser)
+{
+    char c;
+    parser->depth++;
+    while (!take_char(&parser->text, ")", &c)) {
+        unsigned number;
+        if (take_char(&parser->text, ",", &c))
+            continue;
+        bool is_signed = take_char(&parser->text, "+-", &c), negative = is_signed && c == '-';
+        bool counted = take_digits(&parser->text, &number), good = !is_signed;
+        number = counted ? number : 1;
+        if (take_char(&parser->text, "pP", &c)) {
+            good = counted && number < 100;
+            parser->scale = negative ? -(int)number : (int)number;
+        } else if (take_char(&parser->text, "xX", &c)) {
+            parser->column += number;
+        } else if (take_char(&parser->text, "(", &c)) {
+            good = good && parse_group(parser, number);
+        } else {
+            good = good && take_char(&parser->text, "iIfFeEdDgG", &c) && parse_fields(parser, c, number);
+        }
+        if (!good)
+            return false;
+    }
+    parser->depth--;
+    return true;
+}
+
+static bool parse_format_text(struct span text, struct fortran_format *format)
+{
+    struct format_parser parser = {.text = text, .format = format};
+    char c;
+    return take_char(&parser.text, "(", &c) && parse_list(&parser) && parser.text.length == 0 &&
+           format->n_fields > format->again;
+}
+
+/* How many lines `count` numbers take. */
+static int64_t fortran_format_lines(const struct fortran_format *format, int64_t count)
+{
+    const int64_t first = format->n_fields, more = first - format->again;
+    return count == 0 ? 0 : count <= first ? 1 : 1 + (count - first - 1) / more + 1;
+}
+
+/* Parses `field`, the format of the `what`: I, F, E, D and G descriptors, all of integers or all of reals,
+ * with repeat counts, X, P and groups. ESP_SYNTAX otherwise. */
+static enum esp_status fortran_format_parse(const struct lines *lines, struct span field, const char *what,
+                                            bool want_integer, struct fortran_format *format,
+                                            struct esp_error *error)
+{
+    char packed[21];
+    size_t length = 0;
+    *format = (struct fortran_format){0};
+    for (size_t i = 0; i < field.length && length < 20; i++)
+        if (field.text[i] != ' ')
+            packed[length++] = field.text[i];
+    span_copy(format->text, sizeof format->text, (struct span){packed, length});
+    if (parse_format_text((struct span){packed, length}, format) && format->is_integer == want_integer)
+        return ESP_OK;
+    return lines_expected(lines, error, field, "the Fortran format of the %s, such as %s", what,
+                          want_integer ? "(16I5)" : "(5E16.8)");
+}
+
+/* Makes the next number the first one of a new line. */
+static void field_new_record(struct field_reader *reader)
+{
+    reader->begun = false;
+}
+
+/* Whether the text ends within the field, not even with a line end: what is missing may be digits, and a
+ * shorter number would be believed. A line that ends early was written without its blanks. */
+static bool is_cut(const struct field_reader *reader, unsigned column, unsigned width)
+{
+    const struct lines *lines = reader->lines;
+    bool is_last = lines->at == lines->end && reader->line.text + reader->line.length == lines->end;
+    return is_last && reader->line.length < (size_t)column + width;
+}
+
+static enum esp_status next_field(struct field_reader *reader, const struct fortran_field **at,
+                                  struct span *field, struct esp_error *error)
+{
+    const struct fortran_format *format = reader->format;
+    if (!reader->begun || reader->place == format->n_fields) {
+        reader->place = reader->begun ? format->again : 0;
+        reader->shift = reader->begun ? format->again_column : 0;
+        reader->begun = true;
+        if (!lines_next(reader->lines, &reader->line))
+            return lines_error(reader->lines, error, "expected %lld %s, found %lld and the end of the file",
+                               (long long)reader->total, reader->what, (long long)reader->taken);
+    }
+    *at = &format->fields[reader->place];
+    const unsigned column = (*at)->column - reader->shift, width = (*at)->width;
+    *field = span_trim(span_columns(reader->line, column, width));
+    if (field->length == 0)
+        return lines_error(reader->lines, error,
+                           "expected %s number %lld of %lld in columns %u to %u (format %s), "
+                           "found blanks",
+                           reader->what, (long long)reader->taken + 1, (long long)reader->total, column + 1,
+                           column + width, format->text);
+    if (is_cut(reader, column, width))
+        return lines_error(
+            reader->lines, error,
+            "expected %s number %lld of %lld in columns %u to %u (format %s), found the end of "
+            "the file in column %zu: it seems to be cut",
+            reader->what, (long long)reader->taken + 1, (long long)reader->total, column + 1, column + width,
+            format->text, reader->line.length);
+    reader->taken++;
+    reader->place++;
+    return ESP_OK;
+}
+
+/* The next number. A blank field is an error: Fortran would read 0, but nobody writes 0 that way. */
+static enum esp_status field_integer(struct field_reader *reader, int64_t *value, struct esp_error *error)
+{
+    struct span field;
+    const struct fortran_field *at;
+    enum esp_status status = next_field(reader, &at, &field, error);
+    if (status == ESP_OK && !span_integer(field, value))
+        status = lines_expected(reader->lines, error, field, "an integer of the %s (format %s)", reader->what,
+                                reader->format->text);
+    return status;
+}
+
+/* Fortran ignores blanks inside a number, may leave the letter out before the exponent's sign, puts the point
+ * where the format says when there is none, and applies P only when there is no exponent. */
+static enum esp_status field_real(struct field_reader *reader, double *value, struct esp_error *error)
+{
+    struct span field;
+    const struct fortran_field *at;
+    enum esp_status status = next_field(reader, &at, &field, error);
+    if (status != ESP_OK)
+        return status;
+    char packed[MATRIX_MAX_NUMBER + 1];
+    struct span number = {packed, 0};
+    bool point = false, exponent = false;
+    for (size_t i = 0; i < field.length; i++) {
+        char c = field.text[i];
+        bool is_letter = memchr("eEdDqQ", c, 6) != NULL;
+        if (c == ' ')
+            continue;
+        if (number.length && !exponent && (c == '+' || c == '-'))
+            packed[number.length++] = 'e';
+        exponent = exponent || is_letter || (number.length && (c == '+' || c == '-'));
+        point = point || c == '.';
+        packed[number.length++] = c;
+    }
+    int shift = (point ? 0 : -(int)at->decimals) - (exponent ? 0 : at->scale);
+    switch (span_real(number, shift, value)) {
+    case NUMBER_GOOD:
+        return ESP_OK;
+    case NUMBER_TOO_LARGE: {
+        char shown[64];
+        return lines_error(reader->lines, error, "%s is beyond the range of a double",
+                           span_show(field, shown, sizeof shown));
+    }
+    default:
+        return lines_expected(reader->lines, error, field, "a number of the %s (format %s)", reader->what,
+                              reader->format->text);
+    }
+}
+
+/* The Harwell-Boeing format: Duff, Grimes, Lewis, Users' Guide for the Harwell-Boeing Sparse Matrix
+ * Collection (1992); and Rutherford-Boeing: the same, The Rutherford-Boeing Sparse Matrix Collection (1997),
+ * whose header has neither a count nor a format of right-hand sides, and which knows integers. Numbers stand
+ * in columns that a Fortran format of the header describes. */
 
 struct header {
     int64_t pointer_lines, index_lines, value_lines, rhs_lines;
@@ -422,4 +664,215 @@ enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *fi
     enum esp_status status = parse_with(header, lines, file, error);
     free(header);
     return status;
+}
+
+/* Writing Harwell-Boeing and Rutherford-Boeing files: what is in them and who made them,
+ * core/matrix/harwell_boeing.c. */
+
+#define REALS_PER_LINE 3             /* of 25 characters: 17 significant digits and an exponent of three */
+#define REAL_FORMAT    "(3E25.16E3)" /* without 1P, which SciPy cannot read and a written point overrides */
+#define REAL_WIDTH     25
+
+/* Integers in columns as wide as the largest needs. */
+struct integer_column {
+    int width, per_line;
+    char format[17];
+};
+
+static void plan_integers(struct integer_column *column, int64_t largest)
+{
+    column->width = snprintf(NULL, 0, "%" PRId64, largest) + 1;
+    column->per_line = 80 / column->width;
+    snprintf(column->format, sizeof column->format, "(%dI%d)", column->per_line, column->width);
+}
+
+static int64_t lines_of(int64_t n, int per_line)
+{
+    return n / per_line + (n % per_line != 0);
+}
+
+static void end_item(FILE *stream, int64_t *n, int per_line)
+{
+    if (++*n % per_line == 0)
+        fputc('\n', stream);
+}
+
+static void end_items(FILE *stream, int64_t n, int per_line)
+{
+    if (n % per_line != 0)
+        fputc('\n', stream);
+}
+
+static void put_real(FILE *stream, double value, int64_t *n)
+{
+    fprintf(stream, "%*.16E", REAL_WIDTH, value);
+    end_item(stream, n, REALS_PER_LINE);
+}
+
+static void write_pointers(FILE *stream, const struct matrix_file *file, const struct integer_column *column)
+{
+    const struct matrix *matrix = &file->matrix;
+    int64_t n = 0, next = 1;
+    for (int64_t j = 0; j <= matrix->cols; j++) {
+        fprintf(stream, "%*" PRId64, column->width, next);
+        end_item(stream, &n, column->per_line);
+        for (int64_t k = column_begin(matrix, j); j < matrix->cols && k < column_begin(matrix, j + 1); k++)
+            next += entry_is_listed(file, entry_row(matrix, j, k), j, k);
+    }
+    end_items(stream, n, column->per_line);
+}
+
+/* Calls `put` for each entry that the file lists. */
+static void each_entry(FILE *stream, const struct matrix_file *file, const struct integer_column *column,
+                       void (*put)(FILE *, const struct matrix_file *, const struct integer_column *,
+                                   int64_t row, int64_t entry, int64_t *n),
+                       int per_line)
+{
+    const struct matrix *matrix = &file->matrix;
+    int64_t n = 0;
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++)
+            if (entry_is_listed(file, entry_row(matrix, j, k), j, k))
+                put(stream, file, column, entry_row(matrix, j, k), k, &n);
+    end_items(stream, n, per_line);
+}
+
+static void put_row(FILE *stream, const struct matrix_file *file, const struct integer_column *column,
+                    int64_t row, int64_t entry, int64_t *n)
+{
+    (void)file, (void)entry;
+    fprintf(stream, "%*" PRId64, column->width, row + 1);
+    end_item(stream, n, column->per_line);
+}
+
+static void put_value(FILE *stream, const struct matrix_file *file, const struct integer_column *column,
+                      int64_t row, int64_t entry, int64_t *n)
+{
+    const double *values = file->matrix.values;
+    (void)row;
+    if (file->field == FIELD_INTEGER) {
+        fprintf(stream, "%*" PRId64, column->width, matrix_integer(&file->matrix, (size_t)entry));
+        end_item(stream, n, column->per_line);
+    } else if (file->field == FIELD_COMPLEX) {
+        put_real(stream, values[2 * entry], n);
+        put_real(stream, values[2 * entry + 1], n);
+    } else {
+        put_real(stream, values[entry], n);
+    }
+}
+
+static void write_rhs(FILE *stream, const struct matrix *rhs)
+{
+    int64_t n = 0, doubles = matrix_stored(rhs) * (rhs->is_complex ? 2 : 1);
+    for (int64_t k = 0; k < doubles; k++)
+        put_real(stream, rhs->values[k], &n);
+    end_items(stream, n, REALS_PER_LINE);
+}
+
+static char type_letter(enum matrix_field field)
+{
+    return field == FIELD_COMPLEX ? 'C' : field == FIELD_PATTERN ? 'P' : field == FIELD_INTEGER ? 'I' : 'R';
+}
+
+static char symmetry_letter(const struct matrix_file *file)
+{
+    static const char letters[] = {[SYMMETRY_GENERAL] = 'U',
+                                   [SYMMETRY_SYMMETRIC] = 'S',
+                                   [SYMMETRY_SKEW] = 'Z',
+                                   [SYMMETRY_HERMITIAN] = 'H'};
+    return file->matrix.rows != file->matrix.cols ? 'R' : letters[file->symmetry];
+}
+
+/* How the numbers stand and how many lines they take. */
+struct plan {
+    int64_t entries, pointer_lines, index_lines, value_lines, rhs_lines;
+    struct integer_column pointers, indices, integers;
+    const char *value_format;
+    int values_per_line;
+};
+
+static int64_t largest_integer(const struct matrix *matrix)
+{
+    double largest = 0;
+    for (int64_t k = 0; k < matrix_stored(matrix); k++) {
+        double size =
+            matrix->values[k] < 0 ? -10 * matrix->values[k] : matrix->values[k]; /* room for the sign */
+        largest = size > largest ? size : largest;
+    }
+    return largest < 9e18 ? (int64_t)largest : INT64_MAX;
+}
+
+static void make_plan(const struct matrix_file *file, bool with_rhs, struct plan *plan)
+{
+    const struct matrix *matrix = &file->matrix;
+    plan->entries = entries_listed(file);
+    plan_integers(&plan->pointers, plan->entries + 1);
+    plan_integers(&plan->indices, matrix->rows);
+    plan->pointer_lines = lines_of(matrix->cols + 1, plan->pointers.per_line);
+    plan->index_lines = lines_of(plan->entries, plan->indices.per_line);
+    plan->values_per_line = REALS_PER_LINE;
+    plan->value_format = REAL_FORMAT;
+    if (file->field == FIELD_INTEGER) {
+        plan_integers(&plan->integers, largest_integer(matrix));
+        plan->value_format = plan->integers.format;
+        plan->values_per_line = plan->integers.per_line;
+    }
+    int64_t values =
+        file->field == FIELD_PATTERN ? 0 : plan->entries * (file->field == FIELD_COMPLEX ? 2 : 1);
+    plan->value_lines = lines_of(values, plan->values_per_line);
+    plan->rhs_lines =
+        with_rhs ? lines_of(matrix_stored(&file->rhs) * (file->rhs.is_complex ? 2 : 1), REALS_PER_LINE) : 0;
+    if (file->field == FIELD_PATTERN)
+        plan->value_format = "";
+}
+
+static void write_header(FILE *stream, const struct matrix_file *file, const struct plan *plan,
+                         bool is_rutherford)
+{
+    const struct matrix *matrix = &file->matrix;
+    int64_t total = plan->pointer_lines + plan->index_lines + plan->value_lines + plan->rhs_lines;
+    fprintf(stream, "%-72.72s%-8.8s\n", *file->title ? file->title : "Written by Espalier",
+            *file->key ? file->key : "ESPALIER");
+    fprintf(stream, "%14" PRId64 "%14" PRId64 "%14" PRId64 "%14" PRId64, total, plan->pointer_lines,
+            plan->index_lines, plan->value_lines);
+    if (!is_rutherford)
+        fprintf(stream, "%14" PRId64, plan->rhs_lines);
+    fprintf(stream, "\n%c%cA%11s%14" PRId64 "%14" PRId64 "%14" PRId64 "%14d\n", type_letter(file->field),
+            symmetry_letter(file), "", matrix->rows, matrix->cols, plan->entries, 0);
+    fprintf(stream, "%-16s%-16s%-20s", plan->pointers.format, plan->indices.format, plan->value_format);
+    if (plan->rhs_lines)
+        fprintf(stream, "%-20s\nF%13s%14" PRId64 "%14d", REAL_FORMAT, "", file->rhs.cols, 0);
+    fputc('\n', stream);
+}
+
+static enum esp_status write_file(FILE *stream, const struct matrix_file *file, bool is_rutherford,
+                                  struct esp_error *error)
+{
+    struct plan plan;
+    if (file->matrix.rows != file->matrix.cols && file->symmetry != SYMMETRY_GENERAL)
+        return error_set(error, ESP_INVALID, "a %s matrix is square, found %lld x %lld",
+                         matrix_symmetry_name(file->symmetry), (long long)file->matrix.rows,
+                         (long long)file->matrix.cols);
+    make_plan(file, !is_rutherford && file->rhs.values, &plan);
+    write_header(stream, file, &plan, is_rutherford);
+    write_pointers(stream, file, &plan.pointers);
+    each_entry(stream, file, &plan.indices, put_row, plan.indices.per_line);
+    if (file->field != FIELD_PATTERN)
+        each_entry(stream, file, &plan.integers, put_value, plan.values_per_line);
+    if (plan.rhs_lines)
+        write_rhs(stream, &file->rhs);
+    return ESP_OK;
+}
+
+enum esp_status harwell_boeing_write(FILE *stream, const struct matrix_file *file, struct esp_error *error)
+{
+    struct matrix_file shown = *file;
+    if (shown.field == FIELD_INTEGER) /* it knows no integers */
+        shown.field = FIELD_REAL;
+    return write_file(stream, &shown, false, error);
+}
+
+enum esp_status rutherford_boeing_write(FILE *stream, const struct matrix_file *file, struct esp_error *error)
+{
+    return write_file(stream, file, true, error);
 }

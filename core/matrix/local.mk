@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 core_libcore_a_SOURCES += \
-	core/matrix/fortran_format.c \
-	core/matrix/fortran_format.h \
 	core/matrix/harwell_boeing.c \
-	core/matrix/harwell_boeing_write.c \
+	core/matrix/fortran_format.h \
 	core/matrix/matrix.c \
 	core/matrix/matrix.h \
 	core/matrix/matrix_csv.c \
@@ -16,8 +14,6 @@ core_libcore_a_SOURCES += \
 	core/matrix/matrix_norms.c \
 	core/matrix/matrix_npy.c \
 	core/matrix/matrix_npy.h \
-	core/matrix/matrix_npy_head.c \
-	core/matrix/matrix_npy_write.c \
 	core/matrix/matrix_octave.c \
 	core/matrix/matrix_peek.c \
 	core/matrix/matrix_peek.h \

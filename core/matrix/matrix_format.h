@@ -64,8 +64,7 @@ enum esp_status matrix_market_announce(struct lines *lines, struct matrix_file *
                                        struct esp_error *error);
 enum esp_status matrix_market_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
 
-/* Harwell-Boeing and its successor Rutherford-Boeing: core/matrix/harwell_boeing.c,
- * core/matrix/harwell_boeing_write.c */
+/* Harwell-Boeing and its successor Rutherford-Boeing: core/matrix/harwell_boeing.c */
 bool harwell_boeing_probe(const char *text, size_t length);
 bool rutherford_boeing_probe(const char *text, size_t length);
 /* Whether the content has formats where such a file has them, but no type. */

@@ -2,10 +2,8 @@
  *
  * Internal to what reads and writes NumPy's array files:
  *
- *     matrix_npy_head.c   the header
- *     matrix_npy.c        the elements
- *     matrix_npy_write.c  writing, also a file whose elements come later
- *     matrix_view.c       elements where they lie
+ *     matrix_npy.c   reading, and writing, also a file whose elements come later
+ *     matrix_view.c  elements where they lie
  */
 #ifndef CORE_MATRIX_NPY_H
 #define CORE_MATRIX_NPY_H

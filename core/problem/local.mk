@@ -2,14 +2,9 @@
 core_libcore_a_SOURCES += \
 	core/problem/abstract.c \
 	core/problem/abstract.h \
-	core/problem/abstract_check.c \
 	core/problem/abstract_parse.c \
 	core/problem/expr.c \
 	core/problem/expr.h \
-	core/problem/expr_linear.c \
-	core/problem/expr_parse.c \
-	core/problem/expr_print.c \
-	core/problem/expr_tree.h \
 	core/problem/fill.c \
 	core/problem/fill.h \
 	core/problem/foreign.h \
@@ -19,7 +14,6 @@ core_libcore_a_SOURCES += \
 	core/problem/problem.h \
 	core/problem/problem_bind.c \
 	core/problem/problem_call.c \
-	core/problem/problem_call_check.c \
 	core/problem/problem_callback.c \
 	core/problem/problem_callback.h \
 	core/problem/problem_command.c \
@@ -27,30 +21,20 @@ core_libcore_a_SOURCES += \
 	core/problem/problem_constants.c \
 	core/problem/problem_contents.c \
 	core/problem/problem_declare.c \
-	core/problem/problem_family.c \
 	core/problem/problem_family.h \
 	core/problem/problem_help.c \
 	core/problem/problem_help.h \
-	core/problem/problem_hints.c \
-	core/problem/problem_infer.c \
-	core/problem/problem_layout.c \
+	core/problem/problem_storage.c \
 	core/problem/problem_load.c \
-	core/problem/problem_message.c \
 	core/problem/problem_parallel.c \
 	core/problem/problem_parallel.h \
 	core/problem/problem_parse.c \
 	core/problem/problem_parser.h \
-	core/problem/problem_section.c \
 	core/problem/problem_solves.c \
 	core/problem/problem_solves.h \
-	core/problem/problem_source.c \
 	core/problem/problem_spelling.c \
-	core/problem/problem_storage.c \
 	core/problem/problem_trial.c \
 	core/problem/problem_trial.h \
-	core/problem/problem_trial_choose.c \
-	core/problem/problem_trial_function.c \
-	core/problem/problem_trial_numbers.c \
 	core/problem/section.h \
 	core/problem/texts.c \
 	core/problem/texts.h

@@ -2,7 +2,7 @@
  *
  * One call of a problem: values of its scalars, shapes of its arrays, its cost and its failure.
  */
-#include "core/problem/expr_tree.h"
+#include "core/problem/expr.h"
 #include "core/problem/fill.h"
 #include "core/problem/problem_solves.h"
 #include "core/problem/section.h"

@@ -7,7 +7,7 @@
 #ifndef CORE_PROBLEM_PARSER_H
 #define CORE_PROBLEM_PARSER_H
 
-#include "core/problem/expr_tree.h"
+#include "core/problem/expr.h"
 #include "core/problem/problem_callback.h"
 #include "core/problem/problem_family.h"
 #include "core/problem/problem_parallel.h"
@@ -177,11 +177,10 @@ bool parser_check_solves(struct parser *parser);
 bool parser_implementation(struct parser *parser);
 bool parser_call(struct parser *parser, enum convention convention);
 /* Whether the parameters that were read fit the arguments; `offset` is of the call. */
-bool parser_check_call(struct parser *parser, uint32_t offset);
 bool parser_error_clause(struct parser *parser);
 bool parser_note_clause(struct parser *parser);
 bool parser_success_clause(struct parser *parser);
-/* The text at the lexer's token, which is one in quotes, with its {expressions} (problem_message.c). */
+/* The text at the lexer's token, which is one in quotes, with its {expressions} (problem.c). */
 bool parser_message(struct parser *parser, enum usage usage, struct failure_text *message);
 /* command "PROGRAM" "word" ... / file, stdin, stdout ARGUMENT [format] / limit "10 s" (problem_command.c).
  * `file` and `limit` are for routines with files, too. */

@@ -35,24 +35,6 @@ struct trial {
     struct esp_error why; /* of the last call that was whole; ESP_OK: there was none */
 };
 
-/* Whether the argument is a scalar that somebody has to choose in this round. */
-bool trial_is_chosen(const struct trial *trial, uint32_t index);
-
-/* Values for scalar `index`, in the order of preference, when those in trial->scope are known: at most
- * TRIAL_MOST_CANDIDATES. Returns how many. */
-unsigned trial_candidates(const struct trial *trial, uint32_t index, struct number *values);
-
-/* Finds scalars and shapes for which all preconditions hold. False: *why says which does not, or what is in
- * the way. */
-bool trial_choose(struct trial *trial, struct esp_error *why);
-
-/* Whether the array is too large to be typed out. */
-bool trial_is_random(const struct trial *trial, uint32_t index);
-
-/* The element of a matrix in the example: diagonally dominant, positive definite where it is symmetric, and
- * zero where nothing is stored; of a compressed one the three diagonals in the middle are stored. */
-int64_t trial_element(const struct trial *trial, uint32_t index, int64_t row, int64_t col);
-
 /* Writes a function for a callback, without quotes: "x^2 - 2", "[1 - y[1]; 1 - y[2]]". Roots, integrals,
  * minima and initial values of it are harmless. `scope` are the problem's scalars; sizes of the callback by
  * the same names are theirs. False, with nothing written, when no expressions do: complex numbers, too many

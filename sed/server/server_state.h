@@ -463,7 +463,7 @@ enum esp_status server_takes_sessions(const struct server *server, struct esp_er
 const struct problem *server_find_problem(const struct server *server, const char *name, uint64_t digest,
                                           struct esp_error *error);
 
-/* ---- server_parallel.c ---- */
+/* ---- server_ranks.c ---- */
 
 /* What is to compute a call, and how long that takes. */
 struct parallel_choice {
@@ -472,8 +472,6 @@ struct parallel_choice {
     struct parallel_proposal proposal; /* of another one: what a worker takes */
     bool ranks_absent;                 /* there is one for ranks, which are not there now */
 };
-/* The problem's implementation for ranks that suits the call, or NULL. */
-const struct implementation *server_parallel(const struct problem *problem, const struct number *scope);
 /* ESP_INVALID: workers cannot compute the problem, and ranks not with these arguments. */
 enum esp_status server_suits(const struct problem *problem, const struct number *scope,
                              struct esp_error *error);
@@ -488,7 +486,6 @@ bool server_choose(const struct server *server, const struct problem *problem, c
                    double work_flop, uint64_t bytes, const struct session *session, double alone_s,
                    struct parallel_choice *choice);
 
-/* ---- server_ranks.c ---- */
 /* The ranks propose something else than before: tells agents, over the work of each problem, what it takes on
  * them. Without the lock. */
 bool server_ranks_changed(void *server, bool news);

@@ -1,11 +1,230 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data/datum_file.h"
-
 #include "util/crc32c.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Where things are. All numbers are little-endian. */
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 8,
+    AT_HEADER_BYTES = 12,
+    AT_KEY = 16,
+    AT_BYTES = 32,
+    AT_CREATED = 40,
+    AT_MODE = 48,
+    AT_FLAGS = 52,
+    AT_TYPE = 56,
+    AT_STORAGE = 60,
+    AT_ROW_MAJOR = 64,
+    AT_N_DIMS = 68,
+    AT_DIMS = 72,
+    AT_LAYOUT = 128,
+    AT_BLOCK_BYTES = 152,
+    AT_N_BLOCKS = 156,
+    AT_ORIGIN = 160,
+    AT_OWNER = 416,
+    AT_CRCS = 672,
+    NAME_BYTES = CAP_NAME + 1,
+    END_BYTES = 4 /* the header's own checksum */
+};
+
+static const char magic[8] = {'E', 'S', 'P', 'D', 'A', 'T', 'U', 'M'};
+
+/* The numbers of these enums are in files. */
+_Static_assert(TYPE_CHAR == 0 && TYPE_DOUBLE == 6 && TYPE_FILE == 10, "numbers of base types are durable");
+_Static_assert(STORAGE_FULL == 0 && STORAGE_PACKED == 1 && STORAGE_BANDED == 2 && STORAGE_PIECES == 5,
+               "numbers of storages are durable");
+_Static_assert(AT_ORIGIN + 2 * NAME_BYTES == AT_CRCS, "the names fill the space between");
+
+static void put(uint8_t *at, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t get(const uint8_t *at, unsigned bytes)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)at[i] << 8 * i;
+    return value;
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+    return (uint32_t)get(at, 4);
+}
+
+static uint64_t count_blocks(uint64_t bytes)
+{
+    return bytes / DATUM_FILE_BLOCK + (bytes % DATUM_FILE_BLOCK != 0);
+}
+
+uint64_t datum_header_bytes(uint64_t bytes)
+{
+    uint64_t least = AT_CRCS + 4 * count_blocks(bytes) + END_BYTES;
+    return (least + DATUM_FILE_PAGE - 1) / DATUM_FILE_PAGE * DATUM_FILE_PAGE;
+}
+
+uint64_t datum_file_bytes(uint64_t bytes)
+{
+    return datum_header_bytes(bytes) + bytes;
+}
+
+const char *datum_file_name(struct datum_key key, bool finished, char name[DATUM_FILE_NAME])
+{
+    snprintf(name, DATUM_FILE_NAME, "%016" PRIx64 "%016" PRIx64 "%s", key.high, key.low,
+             finished ? ".datum" : ".new");
+    return name;
+}
+
+bool datum_file_is_one(const char *name, bool *finished)
+{
+    if (strspn(name, "0123456789abcdef") != DATUM_DIGITS)
+        return false;
+    *finished = strcmp(name + DATUM_DIGITS, ".datum") == 0;
+    return *finished || strcmp(name + DATUM_DIGITS, ".new") == 0;
+}
+
+bool datum_file_key(const char *name, struct datum_key *key)
+{
+    bool finished;
+    return datum_file_is_one(name, &finished) &&
+           sscanf(name, "%16" SCNx64 "%16" SCNx64, &key->high, &key->low) == 2;
+}
+
+void datum_header_encode(const struct datum_header *record, const uint32_t *crcs, uint8_t *header)
+{
+    uint64_t bytes = record->shape.bytes, header_bytes = datum_header_bytes(bytes);
+    memset(header, 0, header_bytes);
+    memcpy(header + AT_MAGIC, magic, sizeof magic);
+    put(header + AT_VERSION, DATUM_FILE_VERSION, 4);
+    put(header + AT_HEADER_BYTES, header_bytes, 4);
+    put(header + AT_KEY, record->id.key.high, 8);
+    put(header + AT_KEY + 8, record->id.key.low, 8);
+    put(header + AT_BYTES, bytes, 8);
+    put(header + AT_CREATED, (uint64_t)record->created_s, 8);
+    put(header + AT_MODE, record->mode, 4);
+    put(header + AT_FLAGS, record->flags, 4);
+    put(header + AT_TYPE, record->shape.type, 4);
+    put(header + AT_STORAGE, record->shape.storage, 4);
+    put(header + AT_ROW_MAJOR, record->shape.row_major, 4);
+    put(header + AT_N_DIMS, record->shape.n_dims, 4);
+    for (unsigned i = 0; i < CAP_DIMS; i++)
+        put(header + AT_DIMS + 8 * i, (uint64_t)record->shape.dims[i], 8);
+    for (unsigned i = 0; i < 3; i++)
+        put(header + AT_LAYOUT + 8 * i, (uint64_t)record->shape.layout[i], 8);
+    put(header + AT_BLOCK_BYTES, DATUM_FILE_BLOCK, 4);
+    put(header + AT_N_BLOCKS, count_blocks(bytes), 4);
+    memcpy(header + AT_ORIGIN, record->id.origin, strlen(record->id.origin));
+    memcpy(header + AT_OWNER, record->owner, strlen(record->owner));
+    for (uint64_t i = 0; i < count_blocks(bytes); i++)
+        put(header + AT_CRCS + 4 * i, crcs[i], 4);
+    put(header + header_bytes - END_BYTES, crc32c(0, header, header_bytes - END_BYTES), 4);
+}
+
+uint32_t datum_header_crc(const uint8_t *header, uint64_t block)
+{
+    return get32(header + AT_CRCS + 4 * block);
+}
+
+enum esp_status datum_header_length(const uint8_t *start, uint64_t file_bytes, uint64_t *header_bytes,
+                                    struct esp_error *error)
+{
+    if (memcmp(start + AT_MAGIC, magic, sizeof magic) != 0)
+        return error_set(error, ESP_SYNTAX,
+                         "expected a datum's file (beginning with ESPDATUM), found "
+                         "another beginning");
+    if (get32(start + AT_VERSION) != DATUM_FILE_VERSION)
+        return error_set(error, ESP_SYNTAX, "expected a datum's file of version %u, found version %" PRIu32,
+                         DATUM_FILE_VERSION, get32(start + AT_VERSION));
+    *header_bytes = get32(start + AT_HEADER_BYTES);
+    if (*header_bytes < DATUM_FILE_PAGE || *header_bytes % DATUM_FILE_PAGE != 0 || *header_bytes > file_bytes)
+        return error_set(error, ESP_SYNTAX,
+                         "expected a header of a multiple of %u bytes within the file's %" PRIu64
+                         ", found %" PRIu64,
+                         DATUM_FILE_PAGE, file_bytes, *header_bytes);
+    return ESP_OK;
+}
+
+static enum esp_status read_name(const uint8_t *at, const char *what, char *name, struct esp_error *error)
+{
+    if (!memchr(at, '\0', NAME_BYTES))
+        return error_set(error, ESP_SYNTAX, "expected the name of the %s to end within %d bytes", what,
+                         NAME_BYTES);
+    memcpy(name, at, NAME_BYTES);
+    return ESP_OK;
+}
+
+static enum esp_status read_shape(const uint8_t *header, struct datum_shape *shape, struct esp_error *error)
+{
+    *shape = (struct datum_shape){.type = (enum base_type)get32(header + AT_TYPE),
+                                  .n_dims = get32(header + AT_N_DIMS),
+                                  .storage = (enum storage)get32(header + AT_STORAGE),
+                                  .row_major = get32(header + AT_ROW_MAJOR) != 0,
+                                  .bytes = get(header + AT_BYTES, 8)};
+    for (unsigned i = 0; i < CAP_DIMS; i++)
+        shape->dims[i] = (int64_t)get(header + AT_DIMS + 8 * i, 8);
+    for (unsigned i = 0; i < 3; i++)
+        shape->layout[i] = (int64_t)get(header + AT_LAYOUT + 8 * i, 8);
+    if (datum_shape_check(shape, error) == ESP_OK)
+        return ESP_OK;
+    if (error)
+        error->status = ESP_SYNTAX;
+    return ESP_SYNTAX;
+}
+
+/* The lengths have to agree with each other before anything else is looked at. */
+static enum esp_status check_lengths(const uint8_t *header, uint64_t header_bytes, uint64_t file_bytes,
+                                     struct esp_error *error)
+{
+    uint64_t bytes = get(header + AT_BYTES, 8);
+    if (bytes > INT64_MAX) /* whose file has no size that is a number */
+        return error_set(error, ESP_SYNTAX, "expected the bytes of a datum, found %" PRIu64, bytes);
+    if (datum_file_bytes(bytes) != file_bytes)
+        return error_set(error, ESP_SYNTAX,
+                         "expected a file of %" PRIu64 " bytes for a datum of %" PRIu64 ", found %" PRIu64,
+                         datum_file_bytes(bytes), bytes, file_bytes);
+    if (datum_header_bytes(bytes) != header_bytes || get32(header + AT_BLOCK_BYTES) != DATUM_FILE_BLOCK ||
+        get32(header + AT_N_BLOCKS) != count_blocks(bytes))
+        return error_set(error, ESP_SYNTAX, "the header's lengths do not agree with each other");
+    return ESP_OK;
+}
+
+enum esp_status datum_header_parse(const uint8_t *header, uint64_t header_bytes, uint64_t file_bytes,
+                                   struct datum_header *record, struct esp_error *error)
+{
+    uint64_t length;
+    *record = (struct datum_header){.created_s = 0};
+    if (header_bytes < DATUM_FILE_PAGE)
+        return error_set(error, ESP_SYNTAX, "expected a header of at least %u bytes, found %" PRIu64,
+                         DATUM_FILE_PAGE, header_bytes);
+    enum esp_status status = datum_header_length(header, file_bytes, &length, error);
+    if (status != ESP_OK)
+        return status;
+    if (length != header_bytes ||
+        crc32c(0, header, header_bytes - END_BYTES) != get32(header + header_bytes - END_BYTES))
+        return error_set(error, ESP_SYNTAX, "the header's checksum does not fit it");
+    status = check_lengths(header, header_bytes, file_bytes, error);
+    if (status != ESP_OK)
+        return status;
+    record->id.key = (struct datum_key){get(header + AT_KEY, 8), get(header + AT_KEY + 8, 8)};
+    record->created_s = (int64_t)get(header + AT_CREATED, 8);
+    record->mode = (enum datum_mode)get32(header + AT_MODE);
+    record->flags = get32(header + AT_FLAGS);
+    if ((unsigned)record->mode >= DATUM_N_MODES || record->flags & ~DATUM_ALL_FLAGS ||
+        !datum_is_durable(record->mode, record->flags) || datum_key_is_none(record->id.key))
+        return error_set(error, ESP_SYNTAX, "expected a durable datum, found mode %d, flags %" PRIx32,
+                         (int)record->mode, record->flags);
+    if ((status = read_name(header + AT_ORIGIN, "origin", record->id.origin, error)) != ESP_OK ||
+        (status = read_name(header + AT_OWNER, "owner", record->owner, error)) != ESP_OK)
+        return status;
+    return read_shape(header, &record->shape, error);
+}
 
 uint64_t datum_file_blocks(uint64_t bytes)
 {

@@ -3,7 +3,6 @@
 services_libservices_a_SOURCES += \
 	services/data/datum_file.c \
 	services/data/datum_file.h \
-	services/data/datum_header.c \
 	services/data/datum_stream.c \
 	services/data/datum_stream.h \
 	services/data/files.h \
@@ -13,18 +12,12 @@ services_libservices_a_SOURCES += \
 	services/data/store.c \
 	services/data/store.h \
 	services/data/store_aside.c \
-	services/data/store_ends.c \
-	services/data/store_lease.c \
-	services/data/store_list.c \
 	services/data/store_pieces.c \
 	services/data/store_sums.c \
 	services/data/store_sums.h \
 	services/data/store_places.c \
-	services/data/store_put.c \
 	services/data/store_recover.c \
 	services/data/store_room.c \
 	services/data/store_state.h \
 	services/data/store_traces.c \
-	services/data/store_untaken.c \
-	services/data/store_use.c \
 	services/data/store_work.c

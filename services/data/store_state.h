@@ -65,7 +65,7 @@ struct datum {
     char *places; /* other servers that keep it for good: names, each with its NUL */
     size_t places_bytes;
     bool places_on_disk;
-    bool untaken; /* has a file that says so (store_untaken.c) */
+    bool untaken; /* has a file that says so (store.c) */
     struct ranges arrived;
     struct store_sums sums;      /* of what moved from and to its memory */
     struct datum_stream *stream; /* its file under a temporary name: of an unfinished one, whose pieces go
@@ -197,7 +197,6 @@ bool store_add(struct store *store, struct datum *datum);
 struct datum *store_make_entry(struct store *store, const struct datum_header *record);
 void store_free_entry(struct store *store, struct datum *datum);
 void store_fill_record(const struct datum *datum, struct datum_header *record);
-void store_fill_id(const struct datum *datum, struct datum_id *id);
 /* Whether that asker may use it. ESP_REFUSED. */
 enum esp_status store_check_owner(const struct store_asker *asker, const struct datum *datum,
                                   struct esp_error *error);
@@ -214,7 +213,6 @@ enum esp_status store_busy(struct store *store, struct esp_error *error, const c
     __attribute__((format(printf, 3, 4)));
 void store_changed(struct store *store);
 
-/* ---- store_ends.c ---- */
 /* Why a datum is not here: half a sentence, perhaps in `text`. */
 #define STORE_EPITAPH_TEXT (CAP_NAME + 32)
 const char *store_epitaph(const struct store *store, const struct datum_id *id,
@@ -252,9 +250,7 @@ void store_forget_places(struct store *store, const struct datum *datum);
 /* After the data. ESP_NO_MEMORY, ESP_SYSTEM. */
 enum esp_status store_recover_places(struct store *store, struct esp_error *error);
 
-/* ---- store_untaken.c ---- */
-/* It has gone, and so does the file that says that nobody knows it. */
-void store_forget_untaken(struct store *store, struct datum *datum);
+/* ---- store.c ---- */
 /* Before the data: those of which nobody knows are removed. ESP_NO_MEMORY, ESP_SYSTEM. */
 enum esp_status store_recover_untaken(struct store *store, struct esp_error *error);
 
@@ -299,7 +295,7 @@ bool store_is_set_aside(const struct store *store, struct datum_key key);
 enum esp_status store_recover_asides(struct store *store, struct esp_error *error);
 void store_forget_asides(struct store *store);
 
-/* ---- store_list.c ---- */
+/* ---- store.c ---- */
 int store_compare_keys(struct datum_key a, struct datum_key b);
 
 /* ---- store_pieces.c ---- */
@@ -310,11 +306,10 @@ enum esp_status store_find_unfinished(struct store *store, const struct store_as
 /* What has not arrived at or behind `from`; empty: nothing. */
 struct range store_first_gap(const struct datum *datum, uint64_t from);
 
-/* ---- store_put.c ---- */
+/* ---- store.c ---- */
 /* The datum has been written to the disk, or could not be. Of one that is not gone. */
 void store_written(struct store *store, struct datum *datum, bool well);
 
-/* ---- store_use.c ---- */
 /* A WORK_LOAD, WORK_JOIN or WORK_MAP has ended. Not `usable`: its pin goes, and the memory if it could not be
  * read. */
 void store_loaded(struct store *store, struct store_work *work, bool usable);
@@ -330,10 +325,6 @@ void store_lose_damaged(struct store *store, struct datum *datum, const char *wh
 /* A work that never was to be done after all. */
 void store_drop_work(struct store *store, struct store_work *work);
 
-/* ---- store_lease.c ---- */
-/* It goes as others do. */
-void store_spare_no_more(struct store *store, struct datum *datum);
-void store_join_client(struct store *store, struct datum *datum, const uint64_t client[2]);
-void store_leave_client(struct store *store, struct datum *datum);
+/* ---- store.c ---- */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "client/abstract/foresight_parts.h"
+#include "client/abstract/foresight.h"
 #include "core/problem/abstract.h"
 
 #include <stdio.h>
