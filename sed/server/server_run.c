@@ -58,6 +58,14 @@ static bool awaits_ranks(const struct server *server, const struct session *sess
            (!ops->admits || ops->admits(server->workers, &why) == ESP_OK);
 }
 
+/* Nobody has tested the forecast of a problem that was not called yet: the description may declare next to no
+ * work for a long call, which the next forecasts are made of. */
+static bool is_worth_timing(const struct server *server, const struct session *session)
+{
+    return session->forecast_s >= WORTH_TIMING_S ||
+           !problem_speed_find(&server->speed.called, session->problem->digest);
+}
+
 static enum esp_status start(struct server *server, struct session *session, struct slot *slot,
                              uint64_t job_id, struct esp_error *error)
 {
@@ -77,7 +85,7 @@ static enum esp_status start(struct server *server, struct session *session, str
     session->job.proposal = choice.proposal;
     server_operands_lay(session);
     session->forecast_s = choice.proposal.seconds;
-    session->job.timed = session->forecast_s >= WORTH_TIMING_S && server->options.threads == 1 &&
+    session->job.timed = is_worth_timing(server, session) && server->options.threads == 1 &&
                          !implementation_is_parallel(choice.implementation);
     session->job.time_limit_ms = session->job.implementation->time_limit_ms;
     server_checkpoint_prepare(server, session);

@@ -512,7 +512,8 @@ void server_models_release(struct server *server);
 /* As it computes, for forecasts. */
 struct computer server_computer(const struct server *server);
 void server_weather_release(struct server *server);
-/* Calls that are forecast to take so long are timed by the processor's clock. */
+/* Calls that are forecast to take so long, and those of unknown problems, are timed by the processor's clock.
+ */
 #define WORTH_TIMING_S 0.01
 /* A session that had a slot of one thread to itself has ended. */
 void server_note_processor(struct server *server, const struct session *session, double cpu_s);

@@ -339,6 +339,21 @@ static void a_second_call_is_forecast_by_what_the_first_one_took(void **state)
     close_world();
 }
 
+/* Beside competitors calls last longer than they compute; the first call of a problem says so, too. */
+static void the_first_call_teaches_its_own_time(void **state)
+{
+    (void)state;
+    open_world(NAP(""), 0);
+    world.rigs[0].pool.cpu_share = 0.4;
+    for (int call = 0; call < 2; call++) {
+        begin_call("A");
+        run(1.5);
+    }
+    if (!(fabs(world.forecast_s - 0.4 * NAP_S) < 0.01))
+        fail_msg("forecast %g s, expected %g", world.forecast_s, 0.4 * NAP_S);
+    close_world();
+}
+
 /* Calls of 20 us: nothing is known to wait for, and yet the shorter line is the better one. */
 static void the_line_counts_though_every_call_is_thought_to_cost_nothing(void **state)
 {
@@ -373,6 +388,7 @@ int main(void)
         cmocka_unit_test(servers_of_different_speed_share_calls_when_hardly_any_work_is_declared),
         cmocka_unit_test(a_server_that_was_called_is_not_left_idle_for_those_that_were_not),
         cmocka_unit_test(a_second_call_is_forecast_by_what_the_first_one_took),
+        cmocka_unit_test(the_first_call_teaches_its_own_time),
         cmocka_unit_test(the_line_counts_though_every_call_is_thought_to_cost_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
