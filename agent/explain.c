@@ -5,6 +5,7 @@
 #include "agent/agent_internal.h"
 #include "core/data/datum.h"
 #include "util/escape.h"
+#include "util/bytes.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -88,7 +89,7 @@ static bool explain_constraints(struct agent *agent, const struct variant *varia
 {
     struct constraints constraints;
     struct sieve sieve;
-    char words[200], shown[ESCAPED_TEXT];
+    char words[200], shown[ESCAPED_TEXT], needed[BYTES_TEXT], had[BYTES_TEXT];
     constraints_get(&request->extensions, &constraints);
     sift_all(agent, variant, request, &sieve);
     if (sieve.taking == 0)
@@ -102,9 +103,8 @@ static bool explain_constraints(struct agent *agent, const struct variant *varia
                   request->problem, sieve.without_ranks->name,
                   escape(property_next(&sieve.without_ranks->terms.ranks_trouble, NULL), shown));
     } else if (sieve.small_enough == 0) {
-        error_set(error, ESP_NO_SERVER, "%s takes %.4g MB of memory where at most %.4g MB are wanted",
-                  request->problem, (double)sieve.least_memory / 1e6,
-                  (double)constraints.most_memory_bytes / 1e6);
+        error_set(error, ESP_NO_SERVER, "%s takes %s of memory where at most %s are wanted", request->problem,
+                  bytes_text(sieve.least_memory, needed), bytes_text(constraints.most_memory_bytes, had));
     } else if (sieve.big_enough && sieve.soonest_s > constraints.finish_s) {
         error_set(error, ESP_NO_SERVER,
                   "%s is wanted within %.4g s: the soonest end is expected in %.4g s, on server \"%s\"",
@@ -119,10 +119,11 @@ static bool explain_constraints(struct agent *agent, const struct variant *varia
 
 const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT])
 {
+    char held[BYTES_TEXT];
     *text = 0;
     if (node->terms.held_bytes)
-        snprintf(text, HELD_TEXT, " (others on its machine hold %.4g MB of what it gives to calls)",
-                 (double)node->terms.held_bytes / 1e6);
+        snprintf(text, HELD_TEXT, " (others on its machine hold %s of what it gives to calls)",
+                 bytes_text(node->terms.held_bytes, held));
     return text;
 }
 
@@ -157,7 +158,7 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
     char shown[ESCAPED_TEXT], held[HELD_TEXT], closest[CLOSEST_TEXT];
-    char needed[DATUM_BYTES_TEXT], had[DATUM_BYTES_TEXT];
+    char needed[BYTES_TEXT], had[BYTES_TEXT];
     if (!node || node->role != ROLE_SERVER)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"%s", escape(request->server, shown),
                   agent->name, closest_node(agent, request->server, true, closest));
@@ -170,8 +171,8 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
                   request->problem, request->server, request->problem, request->server);
     else if (node->entry.in && node->memory_total < request->memory_bytes)
         error_set(error, ESP_NO_SERVER, "%s needs %s of memory, server \"%s\" has %s%s", request->problem,
-                  datum_bytes_text(request->memory_bytes, needed), request->server,
-                  datum_bytes_text(node->memory_total, had), limit_words(node, held));
+                  bytes_text(request->memory_bytes, needed), request->server,
+                  bytes_text(node->memory_total, had), limit_words(node, held));
     else
         explain_unchosen(variant, request, node, error);
 }
@@ -181,15 +182,15 @@ static bool explain_forecast(struct agent *agent, const struct variant *variant,
                              const struct request *request, struct esp_error *error)
 {
     struct sieve sieve;
-    char held[HELD_TEXT], needed[DATUM_BYTES_TEXT], had[DATUM_BYTES_TEXT];
+    char held[HELD_TEXT], needed[BYTES_TEXT], had[BYTES_TEXT];
     sift_all(agent, variant, request, &sieve);
     if (!sieve.biggest || sieve.big_enough > 0)
         return false;
     error_set(error, ESP_NO_SERVER,
               "%s is forecast to take %s of memory, its routine's own counted: server \"%s\", the biggest "
               "of %u, has %s%s",
-              request->problem, datum_bytes_text(sieve.least_memory, needed), sieve.biggest->name,
-              sieve.small_enough, datum_bytes_text(sieve.biggest->memory_total, had),
+              request->problem, bytes_text(sieve.least_memory, needed), sieve.biggest->name,
+              sieve.small_enough, bytes_text(sieve.biggest->memory_total, had),
               limit_words(sieve.biggest, held));
     return true;
 }
@@ -230,7 +231,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
         uint64_t memory = index_most_memory(&variant->catalogs[i]->index);
         most_memory = memory > most_memory ? memory : most_memory;
     }
-    char lost[LOST_TEXT], needed[DATUM_BYTES_TEXT], had[DATUM_BYTES_TEXT];
+    char lost[LOST_TEXT], needed[BYTES_TEXT], had[BYTES_TEXT];
     if (servers == 0)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
                   request->problem, lost_words(agent, request->problem, lost));
@@ -240,8 +241,8 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
     else if (most_memory < request->memory_bytes)
         error_set(error, ESP_NO_SERVER,
                   "%s needs %s of memory, the biggest of %u servers has %s (memory in its file)",
-                  request->problem, datum_bytes_text(request->memory_bytes, needed), taking,
-                  datum_bytes_text(most_memory, had));
+                  request->problem, bytes_text(request->memory_bytes, needed), taking,
+                  bytes_text(most_memory, had));
     else if (!explain_forecast(agent, variant, request, error))
         explain_silent(agent, variant, request, error);
 }

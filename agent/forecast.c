@@ -6,6 +6,7 @@
  */
 #include "agent/agent_internal.h"
 #include "util/escape.h"
+#include "util/bytes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static bool exclude_by_constraints(const struct knowledge_node *node, const stru
         snprintf(why, size, "only server \"%s\" is wanted", request->server);
         return true;
     }
-    char shown[ESCAPED_TEXT];
+    char shown[ESCAPED_TEXT], needed[BYTES_TEXT], had[BYTES_TEXT];
     const char *missing = property_missing(&constraints.wanted, &node->terms.properties);
     if (missing)
         snprintf(why, size, "it has not the property \"%s\"", missing);
@@ -76,8 +77,8 @@ static bool exclude_by_constraints(const struct knowledge_node *node, const stru
         snprintf(why, size, "only ranks compute %s there, and %s", request->problem,
                  escape(property_next(&node->terms.ranks_trouble, NULL), shown));
     else if (cost->memory_bytes > constraints.most_memory_bytes)
-        snprintf(why, size, "takes %.4g MB of memory, at most %.4g MB are wanted",
-                 (double)cost->memory_bytes / 1e6, (double)constraints.most_memory_bytes / 1e6);
+        snprintf(why, size, "takes %s of memory, at most %s are wanted",
+                 bytes_text(cost->memory_bytes, needed), bytes_text(constraints.most_memory_bytes, had));
     else
         return false;
     return true;
@@ -88,7 +89,7 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
                         const struct request *request, char *why, size_t size)
 {
     struct request_cost cost;
-    char held[HELD_TEXT];
+    char held[HELD_TEXT], needed[BYTES_TEXT], had[BYTES_TEXT];
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);
     if (!solves(node, variant))
@@ -96,10 +97,10 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
     else if (node->draining)
         snprintf(why, size, "it is draining: it takes no new sessions");
     else if (node->memory_total < cost.memory_bytes)
-        snprintf(why, size, EXCLUDED_NEEDS "%.4g MB of memory%s, it has %.4g MB%s",
-                 (double)cost.memory_bytes / 1e6,
+        snprintf(why, size, EXCLUDED_NEEDS "%s of memory%s, it has %s%s",
+                 bytes_text(cost.memory_bytes, needed),
                  cost.memory_bytes > request->memory_bytes ? " (the routine's own counted)" : "",
-                 (double)node->memory_total / 1e6, held_words(node, held));
+                 bytes_text(node->memory_total, had), held_words(node, held));
     else if (exclude_by_constraints(node, request, &cost, why, size))
         return true;
     else if (!node->entry.in)

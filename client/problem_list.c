@@ -97,7 +97,7 @@ static void merge(struct collection *collection)
 static void note_missing(struct collection *collection, const struct esp_error *error)
 {
     const size_t used = strlen(collection->missing);
-    snprintf(collection->missing + used, sizeof collection->missing - used, "%s%s", used > 0 ? "; " : "",
+    snprintf(collection->missing + used, sizeof collection->missing - used, "%s%.400s", used > 0 ? "; " : "",
              error->text);
 }
 

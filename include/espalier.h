@@ -56,7 +56,7 @@ enum esp_status {
 /* The status and a text for people: what was expected, what was found, where. */
 struct esp_error {
     enum esp_status status;
-    char text[512];
+    char text[2048]; /* may have several lines */
 };
 
 /* A short constant English text for the status, never NULL ("deadline passed"). */

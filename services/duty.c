@@ -478,7 +478,7 @@ void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_e
         why = *error;
         status = stays(duty, &why);
     } else if (switched) {
-        snprintf(text, sizeof text, "%s", duty_kept(duty));
+        snprintf(text, sizeof text, "%.600s", duty_kept(duty));
     } else {
         snprintf(text, sizeof text, "%s%s%s%s", *pending ? "what needs a restart to count: " : "", pending,
                  *pending && *remark ? "; " : "", remark);

@@ -4,6 +4,8 @@ noinst_LIBRARIES += util/libutil.a
 util_libutil_a_SOURCES = \
 	util/arena.c \
 	util/arena.h \
+	util/bytes.c \
+	util/bytes.h \
 	util/careful.c \
 	util/careful.h \
 	util/certificates.c \

@@ -12,6 +12,7 @@
 #include "client/arguments/values_texts.h"
 #include "core/problem/problem_solves.h"
 #include "util/names.h"
+#include "util/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,10 +58,11 @@ void values_clear(struct values *values)
 enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error)
 {
     struct value_slot *slot = &values->slots[index];
+    char size[BYTES_TEXT];
     slot->memory = calloc(bytes ? bytes : 1, 1);
     if (!slot->memory)
-        return error_set(error, ESP_NO_MEMORY, "%s: there is no memory here for its %.3g GB",
-                         values->problem->arguments[index].name, (double)bytes / 1e9);
+        return error_set(error, ESP_NO_MEMORY, "%s: there is no memory here for its %s",
+                         values->problem->arguments[index].name, bytes_text(bytes, size));
     values->arguments[index].data = slot->memory;
     values->arguments[index].type = values->problem->arguments[index].type;
     return ESP_OK;

@@ -8,6 +8,7 @@
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 #include "client/arguments/values_texts.h"
+#include "util/bytes.h"
 
 #include <errno.h>
 #include <math.h>
@@ -303,10 +304,12 @@ static enum esp_status take_file(struct values *values, size_t index, const char
 {
     const char *path = *text == '@' ? text + 1 : text;
     uint64_t most = values->reading.max_bytes ? values->reading.max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+    char limit[BYTES_TEXT], size[BYTES_TEXT];
     struct stat is;
     if (stat(path, &is) == 0 && (uint64_t)is.st_size > most) {
-        error_set(error, ESP_LIMIT, "%s: %s: expected at most %.3g GB, found %.3g GB",
-                  values->problem->arguments[index].name, path, (double)most / 1e9, (double)is.st_size / 1e9);
+        error_set(error, ESP_LIMIT, "%s: %s: expected at most %s, found %s",
+                  values->problem->arguments[index].name, path, bytes_text(most, limit),
+                  bytes_text((uint64_t)is.st_size, size));
         return values_too_large(ESP_LIMIT, error);
     }
     enum esp_status status = value_check_file(values->problem->arguments[index].name, path, error);

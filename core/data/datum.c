@@ -362,18 +362,3 @@ const char *datum_shape_text(const struct datum_shape *shape, char *text, size_t
         snprintf(text + at, size - (size_t)at, " by rows");
     return text;
 }
-
-const char *datum_bytes_text(uint64_t bytes, char *text)
-{
-    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-    if (bytes < 1000) {
-        snprintf(text, DATUM_BYTES_TEXT, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
-        return text;
-    }
-    double value = (double)bytes / 1000;
-    unsigned unit = 0;
-    for (; value >= 999.5 && unit < 5; unit++)
-        value /= 1000;
-    snprintf(text, DATUM_BYTES_TEXT, "%.3g %s", value, units[unit]);
-    return text;
-}

@@ -118,11 +118,6 @@ enum esp_status datum_shape_fits(const struct datum_shape *expected, const struc
 #define DATUM_SHAPE_TEXT 256
 const char *datum_shape_text(const struct datum_shape *shape, char *text, size_t size);
 
-/* "640 bytes", "12.5 MB" (powers of 1000, as on the command line), into `text` of at least DATUM_BYTES_TEXT;
- * returns it. */
-#define DATUM_BYTES_TEXT 24
-const char *datum_bytes_text(uint64_t bytes, char *text);
-
 /* ---- how it is kept ---- */
 
 /* The persistence modes of DIET. The numbers are part of the durable format and of the contract on the wire.

@@ -4,6 +4,7 @@
 #include "core/matrix/matrix.h"
 
 #include "core/matrix/matrix_format.h"
+#include "util/bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,7 @@ static enum esp_status check_dense(int64_t rows, int64_t cols, bool is_complex, 
                                    struct esp_error *error)
 {
     uint64_t elements, bytes = 0;
+    char size[BYTES_TEXT];
     if (rows < 0 || cols < 0)
         return error_set(error, ESP_INVALID, "a matrix of %lld x %lld elements: expected extents >= 0",
                          (long long)rows, (long long)cols);
@@ -36,14 +38,15 @@ static enum esp_status check_dense(int64_t rows, int64_t cols, bool is_complex, 
         add_product(&bytes, elements, is_complex ? 16 : 8) && bytes <= limit)
         return ESP_OK;
     return error_set(error, ESP_LIMIT,
-                     "a dense matrix of %lld x %lld elements needs more than the limit of %.2g GB",
-                     (long long)rows, (long long)cols, (double)limit / 1e9);
+                     "a dense matrix of %lld x %lld elements needs more than the limit of %s",
+                     (long long)rows, (long long)cols, bytes_text(limit, size));
 }
 
 static enum esp_status check_sparse(int64_t rows, int64_t cols, int64_t entries, bool is_complex,
                                     uint64_t limit, struct esp_error *error)
 {
     uint64_t bytes = 8;
+    char size[BYTES_TEXT];
     if (rows < 0 || cols < 0)
         return error_set(error, ESP_INVALID,
                          "a sparse matrix of %lld x %lld with %lld entries: expected extents >= 0",
@@ -52,8 +55,8 @@ static enum esp_status check_sparse(int64_t rows, int64_t cols, int64_t entries,
         add_product(&bytes, (uint64_t)entries, is_complex ? 24 : 16) && bytes <= limit)
         return ESP_OK;
     return error_set(error, ESP_LIMIT,
-                     "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.2g GB",
-                     (long long)rows, (long long)cols, (long long)entries, (double)limit / 1e9);
+                     "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %s",
+                     (long long)rows, (long long)cols, (long long)entries, bytes_text(limit, size));
 }
 
 /* Whether a matrix with so many entries (< 0: a dense one) takes at most `max_bytes` (0: the default). */
@@ -468,6 +471,7 @@ static enum esp_status read_all(int fd, const char *path, const struct matrix_re
 {
     uint64_t most = most_text(reading);
     size_t size = BLOCK;
+    char limit[BYTES_TEXT];
     *used = 0;
     while (scratch_grow(text, size)) {
         ssize_t got = read(fd, text->memory + *used, size - *used);
@@ -487,8 +491,8 @@ static enum esp_status read_all(int fd, const char *path, const struct matrix_re
         if (status != ESP_OK)
             return status;
         if (size >= most)
-            return error_set(error, ESP_LIMIT, "%s: a file of such a matrix has at most %.4g MB", path,
-                             (double)most / 1e6);
+            return error_set(error, ESP_LIMIT, "%s: a file of such a matrix has at most %s", path,
+                             bytes_text(most, limit));
         size *= 2;
     }
     return error_no_memory(error, path);

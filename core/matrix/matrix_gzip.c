@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
+#include "util/bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -72,6 +73,7 @@ enum esp_status gzip_expand(const char *content, size_t length, const char *name
 {
     z_stream stream = {0};
     size_t used = 0;
+    char limit[BYTES_TEXT];
     if (!scratch_grow(text, 1 << 16) || inflateInit2(&stream, 15 + 16) != Z_OK) {
         scratch_clear(text);
         return error_no_memory(error, "what a compressed file holds");
@@ -79,10 +81,9 @@ enum esp_status gzip_expand(const char *content, size_t length, const char *name
     int code = inflate_all(&stream, text, &used, max_bytes, content, length);
     enum esp_status status = ESP_OK;
     if (code == Z_NEED_DICT)
-        status =
-            error_set(error, ESP_LIMIT,
-                      "%s: the compressed content has more than the %.4g MB that such a matrix takes at most",
-                      name, (double)max_bytes / 1e6);
+        status = error_set(error, ESP_LIMIT,
+                           "%s: the compressed content has more than the %s that such a matrix takes at most",
+                           name, bytes_text(max_bytes, limit));
     else if (code != Z_STREAM_END)
         status = tell(&stream, name, code, error);
     inflateEnd(&stream);

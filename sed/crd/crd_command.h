@@ -21,7 +21,7 @@ void command_run(const struct command_context *context);
 
 /* ---- crd_command_process.c ---- */
 
-#define COMMAND_SAID 511 /* bytes of the end of standard error */
+#define COMMAND_SAID 2047 /* bytes of the end of standard error */
 
 struct command_process {
     char *const *words; /* the argument vector */

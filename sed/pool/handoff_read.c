@@ -5,6 +5,7 @@
 #include "sed/pool/handoff_judge.h"
 
 #include "core/problem/problem_solves.h"
+#include "util/bytes.h"
 
 #include <math.h>
 #include <signal.h>
@@ -273,14 +274,14 @@ static void append_refusal(const struct ring_answer *answer, const struct job *j
 
 void handoff_append_refusal(const char *who, uint64_t refused, uint64_t may_have, char *text, size_t size)
 {
+    char bytes[BYTES_TEXT];
     size_t length = strlen(text);
-    snprintf(text + length, size - length, "; it was refused %.1f MiB of memory",
-             (double)refused / (1 << 20));
+    snprintf(text + length, size - length, "; it was refused %s of memory", bytes_text(refused, bytes));
     length = strlen(text);
     if (may_have > 0)
         snprintf(text + length, size - length,
-                 " (a %s of this server may have %.1f MiB beside its arguments: worker_memory)", who,
-                 (double)may_have / (1 << 20));
+                 " (a %s of this server may have %s beside its arguments: worker_memory)", who,
+                 bytes_text(may_have, bytes));
 }
 
 static bool read_answer(const struct ring *ring, const struct ring_answer *answer,

@@ -6,6 +6,7 @@
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -372,9 +373,9 @@ static void note_growth(struct pool *pool, const struct worker *worker)
     pool->grown++;
     if (!log_quota_take(&pool->grown_lines, pool_now_ns()))
         return;
-    log_notice("a worker that kept %llu MiB of memory after calls is replaced (worker_keeps is %llu)",
-               (unsigned long long)atomic_load(&worker->ring->kept) >> 20,
-               (unsigned long long)pool->options.keep >> 20);
+    char size[BYTES_TEXT], limit[BYTES_TEXT];
+    log_notice("a worker that kept %s of memory after calls is replaced (worker_keeps is %s)",
+               bytes_text(atomic_load(&worker->ring->kept), size), bytes_text(pool->options.keep, limit));
 }
 
 void pool_cannot(struct pool *pool, const char *why)

@@ -45,7 +45,7 @@
 #define RING_MAX_QUERIES   8 /* of one call */
 #define RING_MAX_CALLBACKS 8
 #define RING_CALLBACK_TEXT 2048 /* bytes of a callback's signature */
-#define RING_ANSWER_TEXT   512
+#define RING_ANSWER_TEXT   2048
 
 /* Values of `reply`. */
 #define RING_IDLE    0u

@@ -417,7 +417,7 @@ static void answer(int socket, enum porter_answer_kind kind, enum esp_status sta
                    const char *text)
 {
     struct porter_answer answer = {.kind = kind, .status = status, .port = port};
-    snprintf(answer.text, sizeof answer.text, "%s", text);
+    snprintf(answer.text, sizeof answer.text, "%.511s", text);
     if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
         return; /* nobody wants to know */
 }
@@ -683,7 +683,7 @@ static void porter_serve_keep(struct porter *porter, const struct porter_line *l
     struct porter_order *order = porter->keeper->make ? malloc(sizeof *order) : NULL;
     if (order && porter_line_hear(line, order, sizeof *order, &soon, NULL) == ESP_OK) {
         answer.status = keep(porter, order, line->socket, &error);
-        snprintf(answer.text, sizeof answer.text, "%s", answer.status == ESP_OK ? "" : error.text);
+        snprintf(answer.text, sizeof answer.text, "%.511s", answer.status == ESP_OK ? "" : error.text);
         porter_line_say(line, &answer, sizeof answer, &soon, NULL);
     }
     free(order);

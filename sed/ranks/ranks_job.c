@@ -6,6 +6,7 @@
 #include "sed/pool/program.h"
 #include "sed/ranks/ranks_pool.h"
 #include "util/log.h"
+#include "util/bytes.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -227,10 +228,9 @@ static void on_last_word(struct rank_pool *pool, uint32_t number, const struct r
 /* What its routines have not freed would be lost for as long as it lives. */
 static void on_kept(struct rank_pool *pool, uint32_t number, uint64_t bytes)
 {
-    char why[200];
-    snprintf(why, sizeof why, "rank %u of %u kept %llu MiB of memory after calls (worker_keeps is %llu)",
-             number, pool->options.ranks, (unsigned long long)(bytes >> 20),
-             (unsigned long long)(pool->options.keep >> 20));
+    char why[200], size[BYTES_TEXT], limit[BYTES_TEXT];
+    snprintf(why, sizeof why, "rank %u of %u kept %s of memory after calls (worker_keeps is %s)", number,
+             pool->options.ranks, bytes_text(bytes, size), bytes_text(pool->options.keep, limit));
     ranks_wear_out(pool, why);
 }
 

@@ -3,11 +3,11 @@
 
 #include "services/nws/memory.h"
 #include "util/log.h"
+#include "util/bytes.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#define GIB (1024.0 * 1024 * 1024)
 /* Of the machine's memory: what a server promises even if nothing is left. */
 #define LEAST_PART    16
 #define MOST_TOGETHER 10000
@@ -44,6 +44,7 @@ uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
     const unsigned together = servers_together();
     const uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), part = available_bytes() / 4 * 3 / together;
     uint64_t got = 0;
+    char size[BYTES_TEXT], left[BYTES_TEXT], limit[BYTES_TEXT];
     enum esp_status status = memory_share_take(MEMORY_SHARE_FILE, machine,
                                                wanted || together == 1 ? wanted : part, share, &got, &error);
     if (status == ESP_OK && !wanted && got > part) { /* programs that are no servers have some too */
@@ -57,14 +58,14 @@ uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
     uint64_t least = wanted ? wanted : machine_memory() / LEAST_PART;
     if (wanted > machine_memory())
         log_warning(
-            "memory: %.1f GiB are promised to calls, but this server may have %.1f GiB (the limit of its "
-            "control group, or the whole machine): calls may be killed for want of memory",
-            (double)wanted / GIB, (double)machine_memory() / GIB);
+            "memory: %s are promised to calls, but this server may have %s (the limit of its control group, "
+            "or the whole machine): calls may be killed for want of memory",
+            bytes_text(wanted, size), bytes_text(machine_memory(), limit));
     if (got < least)
         log_warning(
-            "%.1f GiB of memory are promised to calls (memory = %s), but other servers here left %.1f GiB "
-            "of this machine's %.1f",
-            (double)least / GIB, wanted ? "in the file" : "a sixteenth of the machine's at least",
-            (double)got / GIB, (double)machine / GIB);
+            "%s of memory are promised to calls (memory = %s), but other servers here left %s of this "
+            "machine's %s",
+            bytes_text(least, size), wanted ? "in the file" : "a sixteenth of the machine's at least",
+            bytes_text(got, left), bytes_text(machine, limit));
     return got < least ? least : got;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
+#include "util/bytes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <utlist.h>
-
-#define MIB (1024.0 * 1024.0)
 
 static void refuse(struct server *server, struct call *call, const struct session_id *id,
                    enum message_kind reply, const struct esp_error *error)
@@ -136,6 +135,7 @@ static enum esp_status check_limits(struct server *server, const struct call_req
 {
     const struct server_options *options = &server->options;
     uint64_t kept = options->kept_bytes_per_client;
+    char size[BYTES_TEXT], limit[BYTES_TEXT];
     if (client->n_sessions >= options->sessions_per_client)
         return error_set(error, ESP_LIMIT,
                          "this client has %u sessions on server %s that it did not acknowledge; at most %u "
@@ -143,9 +143,9 @@ static enum esp_status check_limits(struct server *server, const struct call_req
                          client->n_sessions, server->name, options->sessions_per_client);
     if (client->kept_bytes > kept)
         return error_set(error, ESP_LIMIT,
-                         "results of this client that it did not acknowledge take %.1f MiB on server %s; "
-                         "at most %.1f MiB (kept_bytes_per_client in the server's file)",
-                         (double)client->kept_bytes / MIB, server->name, (double)kept / MIB);
+                         "results of this client that it did not acknowledge take %s on server %s; at most "
+                         "%s (kept_bytes_per_client in the server's file)",
+                         bytes_text(client->kept_bytes, size), server->name, bytes_text(kept, limit));
     if (server->sessions.n_sessions >= SERVER_MOST_SESSIONS)
         return error_set(error, ESP_LIMIT, "server %s has %u sessions; at most %u", server->name,
                          server->sessions.n_sessions, SERVER_MOST_SESSIONS);
@@ -162,29 +162,32 @@ static enum esp_status check_limits(struct server *server, const struct call_req
 static enum esp_status held_by_others(const struct server *server, const struct call_plan *plan,
                                       uint64_t bytes, struct esp_error *error)
 {
+    char size[BYTES_TEXT], left[BYTES_TEXT], limit[BYTES_TEXT];
     return error_set(error, ESP_NO_MEMORY,
-                     "%s takes %.1f MiB of memory; others on the machine of server %s leave %.1f MiB of the "
-                     "%.1f MiB that calls may take there",
-                     plan->problem->name, (double)bytes / MIB, server->name,
-                     (double)server->admission.total / MIB, (double)server->options.memory_bytes / MIB);
+                     "%s takes %s of memory; others on the machine of server %s leave %s of the %s that "
+                     "calls may take there (memory in the server's file)",
+                     plan->problem->name, bytes_text(bytes, size), server->name,
+                     bytes_text(server->admission.total, left),
+                     bytes_text(server->options.memory_bytes, limit));
 }
 
 static enum esp_status check_memory(struct server *server, const struct call_plan *plan,
                                     struct esp_error *error)
 {
+    char size[BYTES_TEXT], limit[BYTES_TEXT];
     if (plan->reserve_bytes > server->options.memory_bytes)
         return error_set(
             error, ESP_NO_MEMORY,
-            "%s: arguments, results and work arrays take %.1f MiB; server %s has %.1f MiB in all",
-            plan->problem->name, (double)plan->reserve_bytes / MIB, server->name,
-            (double)server->options.memory_bytes / MIB);
+            "%s: arguments, results and work arrays take %s; server %s has %s in all (memory in the "
+            "server's file)",
+            plan->problem->name, bytes_text(plan->reserve_bytes, size), server->name,
+            bytes_text(server->options.memory_bytes, limit));
     if (plan->reserve_bytes > server->admission.total)
         return held_by_others(server, plan, plan->reserve_bytes, error);
     if (plan->segment_bytes > 0 && server->stashed_bytes + plan->inline_bytes > SERVER_MOST_STASHED)
         return error_set(
-            error, ESP_LIMIT,
-            "values of sessions that wait for memory take %.1f MiB on server %s; at most %.1f MiB",
-            (double)server->stashed_bytes / MIB, server->name, SERVER_MOST_STASHED / MIB);
+            error, ESP_LIMIT, "values of sessions that wait for memory take %s on server %s; at most %s",
+            bytes_text(server->stashed_bytes, size), server->name, bytes_text(SERVER_MOST_STASHED, limit));
     return ESP_OK;
 }
 
@@ -235,12 +238,12 @@ void server_admit(struct server *server)
 
 static void log_accepted(const struct server *server, const struct session *session)
 {
-    char text[SESSION_TEXT];
+    char text[SESSION_TEXT], size[BYTES_TEXT];
     if (!log_wants(LOG_DEBUG_LEVEL))
         return;
     log_write(LOG_DEBUG_LEVEL, session_id_text(&session->id, text),
-              "accepted: %s, %.3g flop, %.1f MiB, forecast %.3g s", session->problem->name,
-              session->work_flop, (double)session->memory.bytes / MIB, session->forecast_s);
+              "accepted: %s, %.3g flop, %s, forecast %.3g s", session->problem->name, session->work_flop,
+              bytes_text(session->memory.bytes, size), session->forecast_s);
     (void)server;
 }
 

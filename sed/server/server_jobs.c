@@ -4,15 +4,16 @@
  * nobody fetches cannot take the whole server away from everybody else.
  */
 #include "sed/server/server_state.h"
+#include "util/bytes.h"
 
 /* Sessions that are kept for a day are bounded well below what a server can hold. */
 #define MOST_JOBS 10000
-#define MIB       (1024.0 * 1024.0)
 
 enum esp_status server_check_job(const struct server *server, const char *problem, uint64_t bytes,
                                  struct esp_error *error)
 {
     uint64_t most = server->options.memory_bytes / 2;
+    char size[BYTES_TEXT], taken[BYTES_TEXT], limit[BYTES_TEXT];
     if (server->n_jobs >= MOST_JOBS)
         return error_set(error, ESP_LIMIT, "server %s has %u jobs that nobody has fetched; at most %u",
                          server->name, server->n_jobs, MOST_JOBS);
@@ -21,9 +22,10 @@ enum esp_status server_check_job(const struct server *server, const char *proble
         return ESP_OK;
     return error_set(
         error, ESP_LIMIT,
-        "%s: jobs and their results may take %.1f MiB on server %s; %.1f MiB are taken, this one "
-        "needs %.1f MiB: results have to be fetched first",
-        problem, (double)most / MIB, server->name, (double)server->job_bytes / MIB, (double)bytes / MIB);
+        "%s: jobs and their results may take %s on server %s (half of memory in its file); %s are taken, "
+        "this one needs %s: results have to be fetched first",
+        problem, bytes_text(most, limit), server->name, bytes_text(server->job_bytes, taken),
+        bytes_text(bytes, size));
 }
 
 void server_job_begins(struct server *server, struct session *session)

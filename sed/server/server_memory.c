@@ -11,6 +11,7 @@
 #include "core/forecast/predictor.h"
 #include "sed/server/server_state.h"
 #include "services/data/store.h"
+#include "util/bytes.h"
 
 #include <math.h>
 
@@ -22,7 +23,6 @@
 #define LEAST_BYTES (16u << 20)
 /* Agents are told when the memory that there is has changed by this part of what is promised. */
 #define WORTH_TELLING 32
-#define GIB           (1024.0 * 1024 * 1024)
 
 /* What sessions have of the pool's memory: the store has the rest, and a limit of its own. */
 static uint64_t pool_bytes(const struct server *server)
@@ -44,13 +44,14 @@ static uint64_t sure_bytes(const struct prediction *prediction, double reading)
 static void log_change(const struct server *server, uint64_t before, uint64_t now)
 {
     const uint64_t promised = server->options.memory_bytes;
+    char left[BYTES_TEXT], limit[BYTES_TEXT];
     if (now < promised && before == promised)
         log_notice(
-            "others on this machine leave %.2f GiB of the %.2f GiB of memory that calls may take here: "
-            "what takes more goes elsewhere",
-            (double)now / GIB, (double)promised / GIB);
+            "others on this machine leave %s of the %s of memory that calls may take here: what takes more "
+            "goes elsewhere",
+            bytes_text(now, left), bytes_text(promised, limit));
     else if (now == promised && before < promised)
-        log_notice("all %.2f GiB of memory that calls may take here are there again", (double)promised / GIB);
+        log_notice("all %s of memory that calls may take here are there again", bytes_text(promised, limit));
 }
 
 static void set_total(struct server *server, uint64_t bytes)

@@ -6,6 +6,7 @@
 
 #include "core/choice/fetchers.h"
 #include "sed/server/server_state.h"
+#include "util/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -270,10 +271,10 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
 
 static void committed(struct chore *chore, enum esp_status status, const struct esp_error *error)
 {
-    char text[DATUM_TEXT], bytes[DATUM_BYTES_TEXT];
+    char text[DATUM_TEXT], bytes[BYTES_TEXT];
     if (status == ESP_OK)
         log_notice("%s: stored, %s", datum_id_short(&chore->ticket->id, text),
-                   datum_bytes_text(chore->ticket->bytes, bytes));
+                   bytes_text(chore->ticket->bytes, bytes));
     else /* nobody comes again for what the disk did not take */
         store_abort(chore->server->data.store, &chore->ticket->asker.is, chore->ticket->id.key, NULL);
     ticket_end(chore->server, chore->ticket);

@@ -4,6 +4,7 @@
  */
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
+#include "util/bytes.h"
 
 /* Of a section, the datum is at least as large as that; how large is known while it is pinned. */
 static uint64_t bytes_of(const struct operand *operand)
@@ -48,20 +49,20 @@ static void relieve(const struct server *server, struct operands *operands, uint
 static enum esp_status tell_too_large(const struct server *server, const struct operand *operand,
                                       uint64_t limit_bytes, struct esp_error *error)
 {
-    char limit[DATUM_BYTES_TEXT], size[DATUM_BYTES_TEXT];
+    char limit[BYTES_TEXT], size[BYTES_TEXT];
     const struct problem *problem = operand->of->session->problem;
     return error_set(error, ESP_NO_MEMORY,
                      "%s: a datum of %s can never fit the memory for data on server %s, which is limited to "
                      "%s (store_memory)%s",
-                     problem->arguments[operand->index].name, datum_bytes_text(bytes_of(operand), size),
-                     server->name, datum_bytes_text(limit_bytes, limit),
+                     problem->arguments[operand->index].name, bytes_text(bytes_of(operand), size),
+                     server->name, bytes_text(limit_bytes, limit),
                      operand->kept ? "; let it come back, or stay for good (persistent)" : "");
 }
 
 enum esp_status server_operands_check_room(const struct server *server, struct operands *operands,
                                            struct esp_error *error)
 {
-    char limit[DATUM_BYTES_TEXT], data[DATUM_BYTES_TEXT], results[DATUM_BYTES_TEXT];
+    char limit[BYTES_TEXT], data[BYTES_TEXT], results[BYTES_TEXT];
     struct store_counts store;
     uint64_t taken = 0, data_bytes = 0, result_bytes = 0;
     store_count(server->data.store, &store);
@@ -82,6 +83,6 @@ enum esp_status server_operands_check_room(const struct server *server, struct o
                      "the memory for data on server %s, %s (store_memory), can never hold at once what the "
                      "call needs: data of %s that go in, and results of %s that are to stay; let results "
                      "come back, or stay for good (persistent), or use a server with more",
-                     server->name, datum_bytes_text(store.memory_limit, limit),
-                     datum_bytes_text(data_bytes, data), datum_bytes_text(result_bytes, results));
+                     server->name, bytes_text(store.memory_limit, limit), bytes_text(data_bytes, data),
+                     bytes_text(result_bytes, results));
 }

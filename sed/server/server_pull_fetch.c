@@ -6,6 +6,7 @@
 #include "sed/server/server_pull.h"
 
 #include "sed/server/server_data_internal.h"
+#include "util/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -407,7 +408,7 @@ void pull_run(void *arg)
     struct pull *pull = arg;
     struct server *server = pull->server;
     struct esp_error error = {0};
-    char text[DATUM_TEXT], bytes[DATUM_BYTES_TEXT];
+    char text[DATUM_TEXT], bytes[BYTES_TEXT];
     bool is_here;
     pull_note_life(pull);
     endpoint_enter(server->endpoint);
@@ -426,7 +427,7 @@ void pull_run(void *arg)
     if (status == ESP_OK && pull->laid && !is_here)
         layings_note(&server->data.layings, pull->as.key, pull->id.key, &pull->lies);
     if (status == ESP_OK && !is_here)
-        log_notice("%s: fetched, %s", datum_id_short(&pull->as, text), datum_bytes_text(pull->bytes, bytes));
+        log_notice("%s: fetched, %s", datum_id_short(&pull->as, text), bytes_text(pull->bytes, bytes));
     else if (status != ESP_OK)
         log_warning("%s: cannot be fetched: %s", datum_id_short(&pull->id, text), error.text);
     HASH_DEL(server->data.pulls, pull);

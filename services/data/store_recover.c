@@ -5,6 +5,7 @@
 #include "services/data/store_state.h"
 
 #include "util/log.h"
+#include "util/bytes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -271,7 +272,7 @@ static enum esp_status recover_one(struct store *store, const char *name, uint64
 static enum esp_status recover_all(struct store *store, struct esp_error *error)
 {
     struct names names;
-    char size[DATUM_BYTES_TEXT];
+    char size[BYTES_TEXT];
     uint64_t to_verify = store->options.verify_bytes;
     enum esp_status status = list_names(store->options.files, "", true, &names, error);
     if (status != ESP_OK)
@@ -287,7 +288,7 @@ static enum esp_status recover_all(struct store *store, struct esp_error *error)
     free(names.items);
     if (status == ESP_OK && (store->counts.data > 0 || store->counts.damaged > 0))
         log_notice("data: found %" PRIu32 " (%s)%s", store->counts.data,
-                   datum_bytes_text(store->counts.disk_bytes, size),
+                   bytes_text(store->counts.disk_bytes, size),
                    store->counts.damaged > 0 ? "; damaged ones are set aside" : "");
     return status;
 }

@@ -3,6 +3,7 @@
  * Room: what goes when memory is short, in which order, and what cannot.
  */
 #include "services/data/store_state.h"
+#include "util/bytes.h"
 
 #include <string.h>
 
@@ -42,21 +43,20 @@ void store_line_up(struct store *store, struct datum *datum)
 
 enum esp_status store_check_memory(struct store *store, uint64_t bytes, struct esp_error *error)
 {
-    char size[DATUM_BYTES_TEXT], limit[DATUM_BYTES_TEXT], stays[DATUM_BYTES_TEXT];
+    char size[BYTES_TEXT], limit[BYTES_TEXT], stays[BYTES_TEXT];
     uint64_t most = store->counts.memory_limit;
     if (bytes > most || pages(bytes) > most)
         return error_set(error, ESP_NO_MEMORY,
                          "a datum of %s can never fit the memory for data on server %.80s, which is limited "
                          "to %s (store_memory): put it elsewhere%s",
-                         datum_bytes_text(bytes, size), store->node, datum_bytes_text(most, limit),
+                         bytes_text(bytes, size), store->node, bytes_text(most, limit),
                          store->options.files ? ", or for good, on its disk (persistent)" : "");
     uint64_t stays_bytes = store->counts.memory_bytes - store->movable_bytes;
     if (stays_bytes > most || pages(bytes) > most - stays_bytes)
         return store_busy(store, error,
                           "no memory for a datum of %s now: of the store's %s, %s are used by running "
                           "sessions and transfers (try again when they have ended)",
-                          datum_bytes_text(bytes, size), datum_bytes_text(most, limit),
-                          datum_bytes_text(stays_bytes, stays));
+                          bytes_text(bytes, size), bytes_text(most, limit), bytes_text(stays_bytes, stays));
     return ESP_OK;
 }
 
@@ -87,7 +87,7 @@ static bool is_room_on_disk(const struct store *store, uint64_t bytes, uint64_t 
 
 enum esp_status store_check_disk(const struct store *store, uint64_t bytes, struct esp_error *error)
 {
-    char size[DATUM_BYTES_TEXT], used[DATUM_BYTES_TEXT], limit[DATUM_BYTES_TEXT];
+    char size[BYTES_TEXT], used[BYTES_TEXT], limit[BYTES_TEXT];
     const uint64_t may_go = droppable(store), most = store->counts.disk_limit;
     uint64_t used_bytes = store->counts.disk_bytes - may_go, free_bytes = 0;
     if (!store->options.files)
@@ -100,15 +100,14 @@ enum esp_status store_check_disk(const struct store *store, uint64_t bytes, stru
             error, ESP_LIMIT,
             "no disk for a datum of %s: data have %s of the %s that server %.80s may use (store_disk); "
             "delete some, or put it elsewhere",
-            datum_bytes_text(bytes, size), datum_bytes_text(used_bytes, used), datum_bytes_text(most, limit),
-            store->node);
+            bytes_text(bytes, size), bytes_text(used_bytes, used), bytes_text(most, limit), store->node);
     const uint64_t needed = datum_file_bytes(bytes);
     if (needed <= may_go || is_room_on_disk(store, needed - may_go, &free_bytes))
         return ESP_OK;
     return error_set(error, ESP_NO_MEMORY,
                      "no disk for a datum of %s: the disk is full but for %s (%s); delete some data, or put "
                      "it elsewhere",
-                     datum_bytes_text(bytes, size), datum_bytes_text(free_bytes + may_go, used),
+                     bytes_text(bytes, size), bytes_text(free_bytes + may_go, used),
                      store->options.files->where);
 }
 

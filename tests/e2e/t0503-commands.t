@@ -119,6 +119,18 @@ check "the array may be read from one file and written to another" espalier call
 check_says "whole" '^0$' '^2$' '^4$' '^6$'
 check_fails 1 "an exit status is a failure" espalier call script text='echo no luck >&2; exit 7'
 check_says "with what it said" 'sh ended with exit status 7; it said "no luck'
+# A traceback of a kilobyte: all of its lines, as lines.
+cat >deep.sh <<'END'
+{ echo 'Traceback (most recent call last):'
+for i in $(seq 20); do echo "  File \"model.py\", line $i, in step"; echo "    step(depth - 1)"; done
+echo 'ValueError: no convergence'; } >&2
+exit 1
+END
+check_fails 1 "a long traceback" espalier call script text="sh $work/deep.sh"
+check_says "keeps its lines" '^Traceback .most recent call last.:$' '^  File "model.py", line 1, in step$' '^    step.depth - 1.$' \
+    '^ValueError: no convergence$'
+check_fails 1 "a longer one" espalier call script text='for i in $(seq 1000); do echo "line $i of many"; done >&2; exit 1'
+check_says "keeps the last lines" '^\[\.\.\.\]$' '^line 950 of many$' '^line 1000 of many$'
 check_fails 1 "a status with a clause" espalier call picky text='exit 3'
 check_says "is what the clause says" 'the text is not liked'
 check "one that is none of failure" espalier call picky text='exit 1'
@@ -210,9 +222,9 @@ kill -TERM $reader
 check "reading from a pipe ends at once" ended_by_signal $reader
 exec 9>&-
 check_fails any "input without an end" sh -c "yes 1.5 | espalier call picked n=6 skip=2 --max-input 1MB x=@-"
-check_says "has a limit" 'a file of such a matrix has at most [1-9][.0-9]* MB .--max-input sets the limit'
+check_says "has a limit" 'a file of such a matrix has at most [1-9][0-9]*\.?[0-9]* MB .--max-input sets the limit'
 check_fails any "files too" espalier call count --max-input 1MB text=@long
-check_says "with both sizes" 'text: long: expected at most 0.001.* GB, found 0.003 GB .--max-input'
+check_says "with both sizes" 'text: long: expected at most 1 MB, found [23]\.?[0-9]* MB .--max-input'
 check "which can be raised" espalier call count --max-input 4MB text=@long
 check_fails 2 "to what is a size" espalier call count --max-input much text=@long
 check "what is left behind is killed" espalier call --follow script \

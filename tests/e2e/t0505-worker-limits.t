@@ -46,7 +46,7 @@ wait $slow
 check "a call that ran ended with the old one" grep -q 'number *= *1' slow.out
 
 check_fails any "a routine that wants more memory than a worker may have fails" espalier call greedy mib=1000
-check_says "and is told why" 'refused 1000.0 MiB .*392.0 MiB.*worker_memory'
+check_says "and is told why" 'refused 1.05 GB .*411 MB.*worker_memory'
 check "others go on" says_version 2
 
 # BLAS keeps a buffer and a stack for each thread, and asks for them for ever where it gets none.

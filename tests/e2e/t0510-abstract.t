@@ -91,11 +91,11 @@ awk 'BEGIN { n = 3000; print "%%MatrixMarket matrix coordinate real symmetric\n"
     for (i = 1; i <= n; i++) { print i, i, 9; if (i < n) print i + 1, i, -1
         if (i < n - 1) print i + 2 + int((n - i - 1) * ((i * 7919) % 1009) / 1009), i, -1 } }' >scattered.mtx
 ones 3000 >b.mtx
-# told FILE: the operations and the MiB that the server expects of a call
+# told FILE: the operations and the MB that the server expects of a call
 told() {
     espalier call dcholmod A="@$1" B=@b.mtx -o X=x.mtx &&
-        awk '/accepted: dcholmod/ { for (i = 2; i <= NF; i++) { if ($i == "flop,") flop = $(i - 1); if ($i == "MiB,") mib = $(i - 1) } }
-            END { print flop, mib }' "$work/espalier/small/S.log" >"$1.told"
+        awk '/accepted: dcholmod/ { for (i = 2; i <= NF; i++) { if ($i == "flop,") flop = $(i - 1); if ($i == "forecast") size = $(i - 2)*($(i - 1) == "GB," ? 1000 : $(i - 1) == "kB," ? 0.001 : 1) } }
+            END { print flop, size }' "$work/espalier/small/S.log" >"$1.told"
 }
 foretold() { espalier forecast --json dcholmod A="@$1" B=@b.mtx | sed -n 's/.*"memory_bytes": *\([0-9]*\).*/\1/p' | head -n 1 >"$1.memory"; }
 check "a sparse matrix with little fill" told five.mtx
@@ -332,7 +332,7 @@ check_says "is asked for" 'B: rand: extent 2, nrhs, is not known'
 check_fails 2 "sizes that nothing tells" espalier call solve A=rand B=rand
 check_says "are asked for" 'A: rand: extent 1, m, is not known: tell it as rand.ROWS, COLUMNS'
 check_fails 1 "a result that no memory holds" espalier call dgemm m=1000000000 n=1000000000 k=0 A=rand B=rand
-check_says "is named" 'C: there is no memory here for its 8e.09 GB'
+check_says "is named" 'C: there is no memory here for its 8 EB'
 check_fails 2 "a vector of the wrong length" espalier call dgesv n=2 nrhs=1 A='[1,2;3,4]' B='[1;2;3]'
 check_says "is told with what it disagrees with" 'dgesv: B has 3 rows, but n = 2 was given'
 finish

@@ -167,8 +167,8 @@ awk 'BEGIN { srand(3); n = 300; print "%%MatrixMarket matrix array real general\
 awk 'NR == 2 { print n = $1, 1 } NR == 1 || (NR > 2 && NR < n + 3)' large.mtx >column.mtx
 counts_parts() {
     espalier call psolve A=@large.mtx B=@column.mtx >/dev/null &&
-        awk '/accepted: psolve/ { for (i = 2; i <= NF; i++) if ($i == "MiB,") mib = $(i - 1) }
-             END { print mib; exit mib < 1.37 || mib > 1.6 }' sed.log
+        awk '/accepted: psolve/ { for (i = 2; i <= NF; i++) if ($i == "MB,") size = $(i - 1) }
+             END { print size; exit size < 1.44 || size > 1.67 }' sed.log
 }
 check "what ranks take for their parts is reserved" counts_parts
 check "a forecast that is noted says which ranks computed" wait_until keeps_ranks

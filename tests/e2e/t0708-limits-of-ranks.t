@@ -75,18 +75,18 @@ check "the newest one is called" says_version 3
 jobs=$(jobs)
 check "what a rank may have is given" espalier call greedy mib=300 keeps=0
 check_fails any "a routine that wants more on a rank fails" espalier call greedy mib=1000 keeps=0
-check_says "and is told why" 'no memory; it was refused 1000.0 MiB .*a rank .*592.0 MiB.*worker_memory'
+check_says "and is told why" 'no memory; it was refused 1.05 GB .*a rank .*621 MB.*worker_memory'
 check "by the same ranks" has_jobs "$jobs"
 check "one that keeps much is computed" espalier call greedy mib=300 keeps=1
 check "its ranks are replaced" wait_until has_jobs $((jobs + 1))
-check "as the log says" grep -q 'rank . of 2 kept 3.. MiB of memory after calls (worker_keeps is 208)' server.log
+check "as the log says" grep -q 'rank . of 2 kept 3.. MB of memory after calls (worker_keeps is 218 MB)' server.log
 check "and others are computed" says_version 3
 
 # What nobody would notice, as no rank has died.
 jobs=$(jobs)
 check_fails any "a call whose ranks wait for one that got no memory ends" espalier call forsake which=1 mib=1000
 check_says "and tells which rank was refused what" \
-    'others were still in it .* s after rank 1 of 2 .process [0-9]* on .*had returned; it was refused 1000.0 MiB .*; the ranks are started again'
+    'others were still in it .* s after rank 1 of 2 .process [0-9]* on .*had returned; it was refused 1.05 GB .*; the ranks are started again'
 check "others are computed" says_version 3
 check "by new ranks" has_jobs $((jobs + 1))
 

@@ -49,9 +49,8 @@ static enum esp_status sim_start(struct workers *workers, const struct job *job,
     *to = (struct sim_job){.job = *job, .order = pool->started};
     to->end_ns =
         clock_now_ns(pool->clock) + (int64_t)(fmax(job_flop(job) / pool->speed_flops, pool->least_s) * 1e9);
-    to->error.status = pool->ends_with;
-    if (pool->ends_with != ESP_OK)
-        error_set(&to->error, pool->ends_with, "the routine ended so");
+    to->status = pool->ends_with;
+    to->text = pool->ends_with == ESP_OK ? "" : "the routine ended so";
     if (pool->n_jobs > pool->most_at_once)
         pool->most_at_once = pool->n_jobs;
     if (pool->started < sizeof pool->first - 1 && strcmp(job->problem->name, "copy") == 0 &&
@@ -69,7 +68,8 @@ static void sim_cancel(struct workers *workers, uint64_t job_id)
     for (uint32_t i = 0; i < pool->n_jobs; i++)
         if (pool->jobs[i].job.id == job_id) {
             pool->jobs[i].end_ns = clock_now_ns(pool->clock);
-            error_set(&pool->jobs[i].error, ESP_CANCELLED, "killed");
+            pool->jobs[i].status = ESP_CANCELLED;
+            pool->jobs[i].text = "killed";
             pool->cancelled++;
         }
 }
@@ -117,8 +117,8 @@ static struct sim_job *next_job(struct sim_workers *pool)
 static void end_job(struct sim_workers *pool, struct sim_job *job)
 {
     struct sim_job ended = *job;
-    struct job_end end = {.error = ended.error,
-                          .compute_s = fmax(job_flop(&ended.job) / pool->speed_flops, pool->least_s)};
+    struct job_end end = {.compute_s = fmax(job_flop(&ended.job) / pool->speed_flops, pool->least_s)};
+    error_set(&end.error, ended.status, "%s", ended.text);
     end.cpu_s = ended.job.timed ? end.compute_s * pool->cpu_share : 0;
     if (pool->loses > 0) {
         pool->loses--;

@@ -20,8 +20,9 @@
 struct sim_job {
     struct job job;
     int64_t end_ns;
-    struct esp_error error;
-    uint64_t order; /* of starting */
+    enum esp_status status; /* how it ends, */
+    const char *text;       /* and why; a constant */
+    uint64_t order;         /* of starting */
 };
 
 struct sim_workers {

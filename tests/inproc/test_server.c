@@ -157,7 +157,7 @@ static void a_call_that_does_not_fit_the_description_is_refused(void **state)
     REFUSED(ESP_INVALID, "expected n >= 0, found n = -1", bad, x, y);
     bad = (struct call_argument){0, KIND_INLINE, 4, (const uint8_t *)&huge, 4};
     struct call_argument bulk = {1, KIND_BULK, UINT64_C(8) * 2147483647, NULL, 0};
-    REFUSED(ESP_NO_MEMORY, "server sed has 100.0 MiB in all", bad, bulk, y);
+    REFUSED(ESP_NO_MEMORY, "server sed has 105 MB in all (memory in the server's file)", bad, bulk, y);
 #undef REFUSED
 }
 

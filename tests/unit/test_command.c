@@ -238,10 +238,10 @@ static void an_exit_status_is_a_failure_and_told_with_standard_error(void **stat
             0),
         ESP_FAILED,
         "sh ended with exit status 1; it said:\nTraceback:\n  File \"x.py\", line 3\nValueError: bad");
-    assert_fails(run("chat", "for i in `seq 100`; do echo line $i; done >&2; exit 1", NULL, 0), ESP_FAILED,
+    assert_fails(run("chat", "for i in `seq 1000`; do echo line $i; done >&2; exit 1", NULL, 0), ESP_FAILED,
                  "sh ended with exit status 1; it said:\n[...]\nline ");
-    assert_fails(run("chat", "for i in `seq 100`; do echo line $i; done >&2; exit 1", NULL, 0), ESP_FAILED,
-                 "line 99\nline 100");
+    assert_fails(run("chat", "for i in `seq 1000`; do echo line $i; done >&2; exit 1", NULL, 0), ESP_FAILED,
+                 "line 999\nline 1000");
     assert_fails(run("judged", "echo 1 > y.txt; exit 3", NULL, 0), ESP_FAILED, "three, that is 6");
     assert_ok(run("judged", "echo 1 > y.txt; exit 4", NULL, 0));
     assert_fails(run("judged", "echo 1 > y.txt; exit 5", NULL, 0), ESP_FAILED, "sh ended with exit status 5");

@@ -302,7 +302,7 @@ static void wrong_random_arrays_are_told(void **state)
         {"A=rand(2)", "A: rand: expected 2 extents, found 1"},
         {"A=rand(1,2,3)", "A: rand: expected 2 extents, found more: '3'"},
         {"A=rand(-1,2)", "-1"},
-        {"A=rand(200000,200000)", "needs more than the limit of 8.6 GB (--max-input sets the limit)"}};
+        {"A=rand(200000,200000)", "needs more than the limit of 8.59 GB (--max-input sets the limit)"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         values_clear(&values);
         set_up(NULL);

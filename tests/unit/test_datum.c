@@ -237,18 +237,6 @@ static void the_modes_of_gridrpc_are_there(void **state)
     assert_false(datum_of_grid_mode((enum datum_grid_mode)5, &mode, &flags));
 }
 
-static void bytes_are_told_for_people(void **state)
-{
-    (void)state;
-    char text[DATUM_BYTES_TEXT];
-    assert_string_equal(datum_bytes_text(0, text), "0 bytes");
-    assert_string_equal(datum_bytes_text(1, text), "1 byte");
-    assert_string_equal(datum_bytes_text(999, text), "999 bytes");
-    assert_string_equal(datum_bytes_text(12500000, text), "12.5 MB");
-    assert_string_equal(datum_bytes_text(999999, text), "1 MB");
-    assert_string_equal(datum_bytes_text(UINT64_MAX, text), "18.4 EB");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,7 +250,6 @@ int main(void)
         cmocka_unit_test(a_datum_fits_where_type_and_shape_agree),
         cmocka_unit_test(modes_have_names_and_meanings),
         cmocka_unit_test(the_modes_of_gridrpc_are_there),
-        cmocka_unit_test(bytes_are_told_for_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

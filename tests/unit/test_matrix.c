@@ -244,7 +244,7 @@ static void lying_counts_are_found_out_before_memory_is_taken(void **state)
     assert_true(at(&file.matrix, 7, 9) == 1 && at(&file.matrix, 9, 7) == 0);
     assert_int_equal(matrix_make_dense(&file.matrix, 0, &error), ESP_LIMIT);
     assert_string_equal(error.text,
-                        "a dense matrix of 1000000 x 1000000 elements needs more than the limit of 8.6 GB");
+                        "a dense matrix of 1000000 x 1000000 elements needs more than the limit of 8.59 GB");
     assert_true(at(&file.matrix, 7, 9) == 1); /* as it was */
     matrix_file_clear(&file);
     refuses(

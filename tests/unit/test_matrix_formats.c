@@ -713,7 +713,7 @@ static void a_compressed_file_is_bounded_by_what_it_announces(void **state)
     const char *bytes = written(&large, "mtx.gz", &length);
     assert_int_equal(matrix_parse(bytes, length, "m", &tight, &file, &error), ESP_LIMIT);
     assert_string_equal(error.text,
-                        "m: a dense matrix of 400000 x 1 elements needs more than the limit of 0.001 GB");
+                        "m: a dense matrix of 400000 x 1 elements needs more than the limit of 1.05 MB");
     matrix_clear(&large.matrix);
 
     /* gzip files may be joined: here to a matrix of six elements with hundreds of thousands behind them. */
@@ -725,7 +725,7 @@ static void a_compressed_file_is_bounded_by_what_it_announces(void **state)
     memmove(joined + length, joined, second);
     memcpy(joined, bytes, length);
     assert_int_equal(matrix_parse(joined, length + second, "m", NULL, &file, &error), ESP_LIMIT);
-    assert_non_null(strstr(error.text, "m: the compressed content has more than the 0.06707 MB"));
+    assert_non_null(strstr(error.text, "m: the compressed content has more than the 67.1 kB"));
     matrix_file_clear(&sample);
 }
 

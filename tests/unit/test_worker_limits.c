@@ -79,8 +79,8 @@ static void who_fails_for_want_of_memory_is_told_so(void **state)
     int mib = 200, n = 0, status = -1;
     struct esp_error error = rig_call(&rig, "hoard_blindly", (void *[]){&mib}, false);
     assert_int_equal(error.status, ESP_CRASHED);
-    if (!strstr(error.text, "it was refused 200.0 MiB") || !strstr(error.text, "worker_memory") ||
-        !strstr(error.text, "100.0 MiB"))
+    if (!strstr(error.text, "it was refused 210 MB") || !strstr(error.text, "worker_memory") ||
+        !strstr(error.text, "105 MB"))
         fail_msg("%s", error.text);
     mib = 1; /* the one that took its place, and a crash for another reason */
     assert_int_equal(rig_call(&rig, "hoard_blindly", (void *[]){&mib}, false).status, ESP_OK);
@@ -345,10 +345,10 @@ static void only_a_bound_of_the_server_is_told_as_one(void **state)
     (void)state;
     char text[200] = "it failed";
     handoff_append_refusal("rank", 3 << 20, 0, text, sizeof text);
-    assert_string_equal(text, "it failed; it was refused 3.0 MiB of memory");
+    assert_string_equal(text, "it failed; it was refused 3.15 MB of memory");
     handoff_append_refusal("rank", 3 << 20, 2 << 20, text, sizeof text);
     assert_string_equal(text + 43,
-                        "; it was refused 3.0 MiB of memory (a rank of this server may have 2.0 MiB "
+                        "; it was refused 3.15 MB of memory (a rank of this server may have 2.1 MB "
                         "beside its arguments: worker_memory)");
 }
 
