@@ -89,6 +89,8 @@ client_command_libcommand_a_SOURCES = \
 	client/command/forecast_tables.h \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
+	client/command/json_write.c \
+	client/command/json_write.h \
 	client/command/left_note.c \
 	client/command/left_note.h \
 	client/command/verb_data.c \

@@ -687,6 +687,8 @@ e2e_tests += tests/e2e/t0601-metrics.t
 e2e_tests += tests/e2e/t0611-disabled-problems.t tests/e2e/t0612-second-daemon.t tests/e2e/t0613-ended-servers.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
+unit_tests += tests/unit/test_real_text
+tests_unit_test_real_text_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_bytes
 tests_unit_test_bytes_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_datum_section

@@ -52,6 +52,8 @@ util_libutil_a_SOURCES = \
 	util/random.h \
 	util/ranges.c \
 	util/ranges.h \
+	util/real_text.c \
+	util/real_text.h \
 	util/regular_file.c \
 	util/regular_file.h \
 	util/scratch.c \

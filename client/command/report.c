@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/command/command.h"
+#include "client/command/json_write.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -198,7 +199,7 @@ json_t *command_json_text(const char *text)
 
 enum exit_code command_json(json_t *value)
 {
-    const bool is_dumped = value && json_dumpf(value, stdout, JSON_REAL_PRECISION(17)) == 0;
+    const bool is_dumped = value && json_write(value, stdout);
     json_decref(value);
     if (!is_dumped && !ferror(stdout)) {
         fputs("espalier: the result cannot be written as JSON\n", stderr);

@@ -12,6 +12,7 @@
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
+#include "util/real_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -423,11 +424,16 @@ enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, s
     for (int64_t i = 0; i < matrix->rows; i++)
         for (int64_t j = 0; j < matrix->cols; j++) {
             double re, im;
+            char text[REAL_TEXT];
             matrix_element(matrix, i, j, &re, &im);
-            if (matrix->wide)
+            if (matrix->wide) {
                 fprintf(stream, "%" PRId64, matrix_integer(matrix, (size_t)(j * matrix->rows + i)));
-            else
-                fprintf(stream, matrix->is_complex ? "%.17g%+.17gi" : "%.17g", re, im);
+            } else {
+                real_text(re, text);
+                fputs(text, stream);
+            }
+            if (matrix->is_complex)
+                fprintf(stream, "%+.17gi", im);
             fputc(j + 1 < matrix->cols ? ',' : '\n', stream);
         }
     return ESP_OK;

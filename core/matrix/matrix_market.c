@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
+#include "util/real_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -277,12 +278,20 @@ enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *fil
 static void write_value(FILE *stream, const struct matrix_file *file, int64_t entry)
 {
     const double *values = file->matrix.values;
-    if (file->field == FIELD_COMPLEX)
-        fprintf(stream, "%.17g %.17g\n", values[2 * entry], values[2 * entry + 1]);
-    else if (file->field == FIELD_INTEGER)
+    char re[REAL_TEXT], im[REAL_TEXT];
+    if (file->field == FIELD_INTEGER) {
         fprintf(stream, "%" PRId64 "\n", matrix_integer(&file->matrix, (size_t)entry));
-    else
-        fprintf(stream, "%.17g\n", values[entry]);
+        return;
+    }
+    const bool is_complex = file->field == FIELD_COMPLEX;
+    real_text(values[is_complex ? 2 * entry : entry], re);
+    fputs(re, stream);
+    if (is_complex) {
+        real_text(values[2 * entry + 1], im);
+        fputc(' ', stream);
+        fputs(im, stream);
+    }
+    fputc('\n', stream);
 }
 
 static void write_coordinates(FILE *stream, const struct matrix_file *file)

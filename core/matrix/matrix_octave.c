@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
+#include "util/real_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -337,12 +338,17 @@ enum esp_status matrix_octave_parse(struct lines *lines, struct matrix_file *fil
 static void write_element(FILE *stream, const struct matrix_file *file, int64_t at)
 {
     const double *values = file->matrix.values;
-    if (file->matrix.is_complex)
-        fprintf(stream, "(%.17g,%.17g)", values[2 * at], values[2 * at + 1]);
-    else if (file->field == FIELD_INTEGER && !file->is_sparse)
+    char re[REAL_TEXT], im[REAL_TEXT];
+    if (file->matrix.is_complex) {
+        real_text(values[2 * at], re);
+        real_text(values[2 * at + 1], im);
+        fprintf(stream, "(%s,%s)", re, im);
+    } else if (file->field == FIELD_INTEGER && !file->is_sparse) {
         fprintf(stream, "%" PRId64, matrix_integer(&file->matrix, (size_t)at));
-    else
-        fprintf(stream, "%.17g", values[at]);
+    } else {
+        real_text(values[at], re);
+        fputs(re, stream);
+    }
 }
 
 static void write_entries(FILE *stream, const struct matrix_file *file)
