@@ -232,6 +232,28 @@ static enum esp_status make_matrix(struct values *values, size_t index, struct e
     return status;
 }
 
+/* As make_definite() and make_solvable(), of a square matrix that is stored packed or as a band. */
+static enum esp_status outweigh(struct values *values, size_t index, struct esp_error *error)
+{
+    const struct argument *argument = values_argument(values, index);
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const struct value_slot *slot = &values->slots[index];
+    const bool definite = (formal->properties & ESP_PROPERTY_POSITIVE_DEFINITE) != 0;
+    struct layout layout;
+    if ((argument->storage != STORAGE_PACKED && argument->storage != STORAGE_BANDED) ||
+        (!definite && !argument->triangle))
+        return ESP_OK;
+    enum esp_status status = values_layout(values, index, &layout, error);
+    for (int64_t j = 0; status == ESP_OK && layout.rows == layout.cols && j < layout.cols; j++) {
+        const size_t at = (size_t)layout_index(&layout, j, j);
+        double re, im;
+        value_load(formal->type, slot->memory, at, &re, &im);
+        value_store(formal->type, slot->memory, at,
+                    re + (double)layout.cols * (formal->type >= ESP_TYPE_COMPLEX ? 2 : 1), definite ? 0 : im);
+    }
+    return status;
+}
+
 /* The elements that are stored, whatever they are of. */
 static enum esp_status make_elements(struct values *values, size_t index, struct esp_error *error)
 {
@@ -258,7 +280,7 @@ static enum esp_status make_elements(struct values *values, size_t index, struct
         double im = formal->type >= ESP_TYPE_COMPLEX ? element(&random, formal->type) : 0;
         value_store(formal->type, values->slots[index].memory, k, re, im);
     }
-    return status;
+    return status == ESP_OK ? outweigh(values, index, error) : status;
 }
 
 /* A large array is made only when some server can hold the call that it is for. */

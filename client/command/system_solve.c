@@ -47,7 +47,44 @@ static enum esp_status check_equation(const struct problem *problem, struct esp_
         problem->name, problem->name);
 }
 
-/* The scalars that follow from the extents of A and B, and defaults. */
+/* How far from the diagonal the elements of A reach: [0] below it, [1] above. */
+static void measure_band(const struct matrix *a, int64_t reach[2])
+{
+    const bool sparse = matrix_is_sparse(a);
+    reach[0] = reach[1] = 0;
+    for (int64_t j = 0; j < a->cols; j++) {
+        const int64_t from = sparse ? a->starts[j] : 0, to = sparse ? a->starts[j + 1] : a->rows;
+        for (int64_t k = from; k < to; k++) {
+            const int64_t i = sparse ? a->indices[k] : k;
+            double re, im;
+            matrix_element(a, i, j, &re, &im);
+            if (re == 0 && im == 0)
+                continue;
+            reach[0] = i - j > reach[0] ? i - j : reach[0];
+            reach[1] = j - i > reach[1] ? j - i : reach[1];
+        }
+    }
+}
+
+/* The widths of a band follow from its elements. */
+static void know_widths(const struct problem *problem, const struct matrix *a, struct number *scope)
+{
+    const struct argument *matrix = &problem->arguments[problem->solves->matrix];
+    int64_t reach[2];
+    if (matrix->storage != STORAGE_BANDED)
+        return;
+    measure_band(a, reach);
+    for (unsigned side = 0; side < 2; side++) {
+        uint32_t name;
+        bool both;
+        if (!problem_band_width(matrix, side, &name, &both) || problem->arguments[name].initial)
+            continue;
+        const int64_t width = both && reach[1 - side] > reach[side] ? reach[1 - side] : reach[side];
+        scope[name] = (struct number){.kind = NUMBER_INTEGER, .integer = width};
+    }
+}
+
+/* The scalars that follow from A and the extents of B, and defaults. */
 static enum esp_status infer(const struct problem *problem, const struct system *system, struct number *scope,
                              struct esp_error *error)
 {
@@ -58,6 +95,7 @@ static enum esp_status infer(const struct problem *problem, const struct system 
     const int64_t of_a[] = {a->rows, a->cols}, of_b[] = {system->b.rows, system->b.cols};
     const int64_t of_indices[] = {matrix_is_sparse(a) ? matrix_stored(a) : matrix_nonzeros(a)};
     memset(scope, 0, PROBLEM_MAX_ARGUMENTS * sizeof *scope);
+    know_widths(problem, a, scope);
     known[problem->solves->matrix] = of_a;
     if (matrix->storage == STORAGE_CSC || matrix->storage == STORAGE_CSR) {
         known[matrix->indices] = of_indices;
