@@ -5,7 +5,7 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 cd "$top_srcdir" || exit 99
 
-folders='agent bench client core doc etc examples idl include m4 orb problems redirector sed services simulate solvers tests util'
+folders='agent bench client command core doc etc examples idl include m4 orb problems redirector sed services simulate solvers tests util'
 
 # The files of the tree, also without git (in a release), and without what builds make beside them.
 sources() {
@@ -29,7 +29,7 @@ includes_only() {
     ! find "$folder" -name '*.[ch]' -exec grep -HnE '^#include "' {} + | grep -vE "#include \"($allowed)"
 }
 
-c_files=$(find include util core services simulate agent sed client redirector tests examples -name '*.[ch]' | sort)
+c_files=$(find include util core services simulate agent sed client command redirector tests examples -name '*.[ch]' | sort)
 
 # shellcheck disable=SC2086
 no_corba() {
@@ -97,7 +97,9 @@ check "redirector/ leans on services/, not on other programs" \
 check "sed/ leans on services/, not on other programs" \
     includes_only sed sed/ services/ core/ util/ orb/orb.h espalier.h espalier_server.h grpc.h
 check "client/ leans on services/, not on other programs" \
-    includes_only client client/ simulate/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
+    includes_only client client/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
+check "command/ leans on client/, simulate/ and services/" \
+    includes_only command command/ client/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h grpc_data.h
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points
 check "solvers/ leans on nothing of ours but the public contract and core/unequal/" \
     includes_only solvers solvers/ core/unequal/ espalier_server.h

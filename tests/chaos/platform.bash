@@ -116,7 +116,7 @@ lease = "2 s"'
 # All servers can be reached through the redirector.
 is_whole() {
     local name tree
-    tree=$(timeout 10 "$top_builddir/client/espalier" tree 2>/dev/null) || return 1
+    tree=$(timeout 10 "$top_builddir/command/espalier" tree 2>/dev/null) || return 1
     for name in R R2 MA1 MA2 MA3 LA1 LA2 S11 S12 S21 S22; do
         grep -Eq "^ *$name " <<<"$tree" || return 1
     done

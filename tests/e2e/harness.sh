@@ -20,7 +20,7 @@ n_failed=0
 pids=''
 patience=${ESP_TEST_PATIENCE:-30} # seconds that wait_until gives; only a test that fails takes so long
 
-for folder in client sed agent redirector; do
+for folder in client command sed agent redirector; do
     PATH=$top_builddir/$folder:$PATH
 done
 export PATH

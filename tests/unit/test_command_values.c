@@ -4,8 +4,8 @@
  */
 #include "config.h"
 
-#include "client/command/table.h"
-#include "client/command/values.h"
+#include "command/table.h"
+#include "command/values.h"
 #include "client/library.h"
 #include "client/arguments/values_random.h"
 #include "tests/unit/unit.h"

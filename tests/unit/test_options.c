@@ -2,7 +2,7 @@
  *
  * The options of all verbs of the command.
  */
-#include "client/command/command.h"
+#include "command/command.h"
 #include "tests/unit/unit.h"
 
 #include <string.h>

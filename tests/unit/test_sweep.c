@@ -2,9 +2,9 @@
  *
  * What a parameter sweep varies.
  */
-#include "client/command/csv_rows.h"
-#include "client/command/sweep.h"
-#include "client/command/sweep_resume.h"
+#include "command/csv_rows.h"
+#include "command/sweep.h"
+#include "command/sweep_resume.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
