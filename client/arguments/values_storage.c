@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum esp_status values_layout(const struct values *values, size_t index, struct layout *layout,
-                                     struct esp_error *error);
-
 static enum esp_status wrong_shape(const struct esp_problem_argument *formal, const struct given_array *given,
                                    const char *expected, struct esp_error *error)
 {
@@ -632,9 +629,8 @@ enum esp_status values_measure_bands(struct values *values, struct esp_error *er
     return ESP_OK;
 }
 
-/* Where elements of argument `index`, which is packed or banded, lie when sizes are known. */
-static enum esp_status values_layout(const struct values *values, size_t index, struct layout *layout,
-                                     struct esp_error *error)
+enum esp_status values_layout(const struct values *values, size_t index, struct layout *layout,
+                              struct esp_error *error)
 {
     struct number scope[PROBLEM_MAX_ARGUMENTS];
     values_scope(values, scope);

@@ -53,6 +53,10 @@ enum esp_status values_measure_bands(struct values *values, struct esp_error *er
 enum esp_status values_take_sparse(struct values *values, size_t index, const struct matrix *matrix,
                                    struct esp_error *error);
 
+/* Where elements of argument `index`, which is packed or banded, lie when sizes are known. */
+enum esp_status values_layout(const struct values *values, size_t index, struct layout *layout,
+                              struct esp_error *error);
+
 /* When sizes are known: of a symmetric or Hermitian matrix of which the problem reads one triangle, the other
  * one agrees up to rounding, or is not there (zeros, NaN). ESP_INVALID names a pair that differs. */
 enum esp_status values_check_halves(const struct values *values, size_t index, struct esp_error *error);
