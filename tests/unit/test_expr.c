@@ -131,7 +131,7 @@ static void gives_the_value_that_the_reader_expects(void **state)
         {"1e308*10", "1e308*10: the result is not a finite number"},
         {"(-8)^0.5", "(-8)^0.5: the result is not a finite number"},
     };
-    char shown[600];
+    char shown[sizeof(struct esp_error)];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         show(rows[i].text, shown, sizeof shown);
         if (strcmp(shown, rows[i].value) != 0)

@@ -49,7 +49,7 @@ static void write_file(const char *name, const char *text)
 /* The names of the set, each with a space behind it; the error's text when it does not load. */
 static const char *loaded(const char *path)
 {
-    static char names[600];
+    static char names[sizeof(struct esp_error) + 12];
     struct problem_set *set;
     struct esp_error error;
     names[0] = 0;
