@@ -309,8 +309,9 @@ static void note_step(struct work *work, int step)
 /* ---- the semi-static strategy ---- */
 
 #define SOME_S 2e-4 /* of updates, or a phase says nothing about speed */
-#define WORTH  0.9 /* of what is left, or less, when blocks go to other owners: speeds differ by chance, too \
-                    */
+#define WORTH                                                                                                \
+    0.9 /* of what is left, or less, when blocks go to other owners: speeds differ by chance, too            \
+         */
 #define BYTE_S 3e-9 /* to move a byte into memory that was never touched */
 
 /* Seconds that the updates after `step` take with these owners. */

@@ -22,7 +22,6 @@ struct binding {
 enum esp_status invocation_begin(struct invocation *invocation, struct function *function,
                                  struct esp_error *error);
 
-
 /* After that: contents, cost. As room_check() first. */
 enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
                                 const struct room *room, struct esp_error *error);

@@ -20,9 +20,8 @@ struct values {
         void *memory;     /* what the argument's data points to */
         char *text;       /* of an output string */
         const char *path; /* where the output goes, or NULL */
-        char *
-            spool; /* a file of ours where an output of type file stands in for "-", or that is a copy of one that
-                    * goes in and comes back; values_clear() ends it */
+        char *spool; /* a file of ours where an output of type file stands in for "-", or that is a copy of
+                      * one that goes in and comes back; values_clear() ends it */
         bool given;
         bool is_full; /* a matrix as it is, whatever its description says of its storage: in `memory`, */
         struct matrix sparse; /* or here, when it came sparse and is to be packed or banded; */

@@ -44,7 +44,7 @@ int table_means(keep_row *keep, int columns, const char *table, const char *repo
     *rows = 0;
     if (status == 0)
         add_rows(keep, columns, in, out, x, x + columns, rows);
-    for (int i = 0; status == 0 && i < columns && *rows > 0; i++)
+    for (int i = 0; status == 0 && i<columns && * rows> 0; i++)
         fprintf(out, "column %d: mean %g\n", i + 1, x[columns + i] / *rows);
     free(x);
     if (in)

@@ -176,8 +176,8 @@ static void no_allocation_with_a_start_is_better(void **state)
         allocation_deal(cycle_times, 4, start, 12, owners, NULL);
         for (int64_t chunks = 1; chunks <= 12; chunks++) {
             shares[owners[chunks - 1]]++;
-            assert_close(time_of(cycle_times, 4, shares),
-                                best_of_all(cycle_times, 4, start, 0, chunks), 1e-9);
+            assert_close(time_of(cycle_times, 4, shares), best_of_all(cycle_times, 4, start, 0, chunks),
+                         1e-9);
         }
     }
 }
@@ -330,8 +330,8 @@ static void equal_processors_share_alike(void **state)
     question.cycle_times = equal;
     question.processors = 4;
     assert_close(simulate(&question, STRATEGY_STATIC).makespan_s,
-                        simulate(&question, STRATEGY_CYCLIC).makespan_s,
-                        0.01 * simulate(&question, STRATEGY_CYCLIC).makespan_s);
+                 simulate(&question, STRATEGY_CYCLIC).makespan_s,
+                 0.01 * simulate(&question, STRATEGY_CYCLIC).makespan_s);
     assert_close(allocation_gain(equal, 4), 1, 1e-12);
 }
 
