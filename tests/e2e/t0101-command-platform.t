@@ -101,7 +101,7 @@ for name in utm300.rua pores_1.mtx lund_a.rsa lund_a.mtx; do
     check "to a backward error of a few roundings" at_most "$(json_number backward_error)" 1e-14
 done
 check_fails any "a file beyond --max-input" espalier solve "$matrices/utm300.rua" --max-input 1kB
-check_says "and how to raise the limit" 'more than the limit of 1e-06 GB .--max-input sets the limit'
+check_says "and how to raise the limit" 'more than the limit of 1 kB .--max-input sets the limit'
 check "the file's own right-hand side" espalier solve "$matrices/utm300.rua" --own-rhs
 check_says "is taken when asked for" 'B +in the same file'
 check "B from a file" espalier solve "$matrices/pores_1.mtx" "$matrices/pores_1.mtx" --json
