@@ -97,7 +97,7 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
     else if (node->draining)
         snprintf(why, size, "it is draining: it takes no new sessions");
     else if (node->memory_total < cost.memory_bytes)
-        snprintf(why, size, EXCLUDED_NEEDS "%s of memory%s, it has %s%s",
+        snprintf(why, size, EXCLUDED_NEEDS "%s" EXCLUDED_OF_MEMORY "%s, it has %s%s",
                  bytes_text(cost.memory_bytes, needed),
                  cost.memory_bytes > request->memory_bytes ? " (the routine's own counted)" : "",
                  bytes_text(node->memory_total, had), held_words(node, held));

@@ -2,17 +2,15 @@
 #include "client/room.h"
 #include "client/forecast.h"
 #include "client/library.h"
+#include "core/choice/estimate.h"
 
 #include <string.h>
-
-/* As agents say it of one server (agent/forecast.c). */
-static const char no_memory[] = "MB of memory";
 
 /* Of a server that solves the problem and is excluded only because it has less memory than the call takes. */
 static bool is_too_small(const struct fast_server *server)
 {
-    return server->excluded && strncmp(server->excluded, "needs ", 6) == 0 &&
-           strstr(server->excluded, no_memory);
+    return server->excluded && strncmp(server->excluded, EXCLUDED_NEEDS, strlen(EXCLUDED_NEEDS)) == 0 &&
+           strstr(server->excluded, EXCLUDED_OF_MEMORY);
 }
 
 /* The first server that is too small; NULL: some server may hold the call, or may be able to later. */

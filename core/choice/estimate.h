@@ -113,7 +113,8 @@ void estimate_told_cost(const struct server_estimate *estimate, const struct req
  * why it is excluded, one after the other. */
 #define EXTENSION_EXCLUDED 64
 /* A reason begins with this word if the server has less memory than the call needs. */
-#define EXCLUDED_NEEDS "needs "
+#define EXCLUDED_NEEDS     "needs "
+#define EXCLUDED_OF_MEMORY " of memory" /* behind the number, where the server has too little memory */
 /* Tag of another one: the names of those of them that cannot be reached, with a NUL behind each. */
 #define EXTENSION_UNREACHED 110
 /* Tag of another one: the name of the master agent that answers, without a NUL. */
