@@ -175,7 +175,8 @@ check_says "and gets output and progress while it runs" '^step 1$' '^step 12$' '
 
 # Who interrupts a sweep wants its calls to end, and who interrupts the reading of a file does not wait for it.
 slow="echo \$\$ >>$work/swept; exec sleep 100"
-espalier sweep script text="$slow" text="$slow " text=" $slow" >sweep.out 2>&1 &
+espalier sweep script text="$slow" text="$slow " text="$slow  " text=" $slow" text=" $slow " text=" $slow  " text="  $slow" \
+    text="  $slow " >sweep.out 2>&1 &
 sweeper=$!
 ended_by_signal() {
     wait "$1"
@@ -190,7 +191,8 @@ check "when it is interrupted it ends" ended_by_signal $sweeper
 for pid in $(cat swept); do
     check "and its calls end" wait_until is_gone "$pid"
 done
-check "those that waited have never begun" test "$(wc -l <swept)" = 2
+# The server may have begun them in another order than the sweep did: then a slot is free before all are cancelled.
+check "those that waited have hardly ever begun" test "$(wc -l <swept)" -le 4
 
 # The rows of a sweep are there as soon as its calls end, and another command makes the calls that lack.
 slow="echo \$\$ >>$work/slowly; [ -e $work/go ] || exec sleep 100"
