@@ -27,7 +27,7 @@ static void prefix_tells_where(void **state)
 static void cuts_what_is_too_long(void **state)
 {
     (void)state;
-    char text[2000];
+    char text[2 * sizeof(struct esp_error)];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = 0;
     struct esp_error error;
