@@ -292,8 +292,8 @@ void has_bounds_of_memory(struct rig *rig)
     const struct esp_error error = take(rig, 1000, 0);
     assert_int_equal(error.status, ESP_FAILED);
     assert_string_equal(error.text,
-                        "no memory; it was refused 1000.0 MiB of memory (a rank of this server may have "
-                        "96.0 MiB beside its arguments: worker_memory)");
+                        "no memory; it was refused 1.05 GB of memory (a rank of this server may have "
+                        "101 MB beside its arguments: worker_memory)");
     for (int i = 0; i < 3; i++)
         assert_string_equal(rig_call(rig, "scale", (void *[]){&factor, &n, x}, true).text, "");
     assert_string_equal(take(rig, 60, 0).text, "");
@@ -325,8 +325,8 @@ void does_not_wait_for_who_got_no_memory(struct rig *rig)
         !strstr(error.text, " s after rank 1 of 2 (process "))
         fail_msg("%s", error.text);
     assert_non_null(strstr(error.text,
-                           ") had returned; it was refused 1000.0 MiB of memory (a rank of this server "
-                           "may have 96.0 MiB beside its arguments: worker_memory); the ranks are "
+                           ") had returned; it was refused 1.05 GB of memory (a rank of this server "
+                           "may have 101 MB beside its arguments: worker_memory); the ranks are "
                            "started again"));
     await_ranks(rig, counts.started + 1);
     assert_string_equal(forsake(rig, 1, 0).text, "");

@@ -543,8 +543,8 @@ static void what_a_rank_may_allocate_and_keep_is_bounded(void **state)
     assert_int_equal(error.status, ESP_CRASHED);
     assert_non_null(strstr(error.text, "was lost: rank 0 of 2 (process "));
     assert_non_null(strstr(error.text,
-                           "was killed by signal 11 (Segmentation fault); it was refused 1000.0 MiB of "
-                           "memory (a rank of this server may have 96.0 MiB"));
+                           "was killed by signal 11 (Segmentation fault); it was refused 1.05 GB of "
+                           "memory (a rank of this server may have 101 MB"));
     await_ranks(&own, 3);
     rig_close(&own);
 }
@@ -559,7 +559,7 @@ static void nobody_waits_for_a_rank_that_got_no_memory(void **state)
     does_not_wait_for_who_got_no_memory(&own);
     const struct esp_error error = rig_call(&own, "hurried", (void *[]){&which, &mib, &never}, false);
     assert_int_equal(error.status, ESP_TIMEOUT);
-    assert_non_null(strstr(error.text, "after its time limit of 1 s; it was refused 1000.0 MiB of memory"));
+    assert_non_null(strstr(error.text, "after its time limit of 1 s; it was refused 1.05 GB of memory"));
     rig_close(&own);
 }
 
