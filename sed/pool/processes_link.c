@@ -243,36 +243,26 @@ bool link_is_full(const struct link *link)
     return link->unsent != NULL;
 }
 
-static enum esp_status ask_for_sign(struct pool *pool, struct link *link, struct esp_error *error)
-{
-    const struct spawner_message ping = {.kind = SPAWNER_PING};
-    enum esp_status status = send_message(pool, link, &ping, NULL, 0, error);
-    if (status == ESP_OK && link->pings++ == 0) {
-        link->silent_looks = 0;
-        link->looked_ns = pool_now_ns();
-        monitor_wake(pool);
-    }
-    return status;
-}
-
-void link_ping(struct pool *pool, struct link *link)
-{
-    if (link->socket >= 0)
-        ask_for_sign(pool, link, NULL);
-}
-
 /* Sends a command for a caller that holds the lock. The spawner owes an answer from then on. */
 static enum esp_status send_command(struct pool *pool, struct link *link,
                                     const struct spawner_message *message, const int *descriptors,
                                     uint32_t n_descriptors, struct esp_error *error)
 {
+    const struct spawner_message ping = {.kind = SPAWNER_PING};
     enum esp_status status = send_message(pool, link, message, descriptors, n_descriptors, error);
     if (status != ESP_OK)
         return status;
-    status = ask_for_sign(pool, link, error);
-    if (status != ESP_OK)
+    status = send_message(pool, link, &ping, NULL, 0, error);
+    if (status != ESP_OK) {
         kill(link->pid, SIGKILL); /* else it would obey a command that its giver thinks was never sent */
-    return status;
+        return status;
+    }
+    if (link->pings++ == 0) {
+        link->silent_looks = 0;
+        link->looked_ns = pool_now_ns();
+        monitor_wake(pool);
+    }
+    return ESP_OK;
 }
 
 static int64_t look_at(struct link *link)

@@ -16,7 +16,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* While there is work, all workers are looked at this often: a routine that wrote over the ring may have kept
@@ -386,14 +385,6 @@ static void sweep(struct pool *pool)
     }
 }
 
-/* The worker's end of its socket is closed: the process has ended. Its spawner says so at once, unless the
- * spawner itself is stopped. */
-static bool has_ended(const struct worker *worker)
-{
-    char byte;
-    return recv(worker->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 /* Kills what has run for too long. Returns when to look again. */
 static int64_t enforce_limits(struct pool *pool)
 {
@@ -409,10 +400,6 @@ static int64_t enforce_limits(struct pool *pool)
             continue;
         }
         next = worker->due_ns < next ? worker->due_ns : next;
-        if (!worker->dead && !worker->missed && has_ended(worker)) {
-            worker->missed = true;
-            link_ping(pool, worker->link);
-        }
     }
     int64_t look = link_look(pool);
     next = look < next ? look : next;

@@ -81,7 +81,6 @@ struct worker {
     int32_t pid;       /* 0: not born yet */
     enum worker_state state;
     bool dead;       /* the spawner said so, or that it was never born */
-    bool missed;     /* it has ended, and the spawner is asked because it has not said so */
     int wait_status; /* of a dead one */
     uint32_t users;  /* threads that look at it without the lock: it is freed by the last */
     struct ring *ring;
@@ -224,8 +223,6 @@ struct spawner_check link_wanted(const struct call_signature *signature);
 enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[SPAWNER_DESCRIPTORS],
                            struct esp_error *error);
 void link_kill(struct pool *pool, const struct worker *worker);
-/* Asks the spawner for a sign of life: link_look() minds that one comes. */
-void link_ping(struct pool *pool, struct link *link);
 /* Asks the spawner that makes workers; `check` NULL: whether files have changed. */
 enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
                            struct esp_error *error);

@@ -695,23 +695,6 @@ static void a_spawner_that_is_stopped_is_replaced(void **state)
     assert_int_not_equal(counts.spawner, stopped);
 }
 
-/* Nobody says that the worker has ended. */
-static void a_call_ends_when_its_worker_is_killed_and_the_spawner_is_stopped(void **state)
-{
-    (void)state;
-    struct processes_counts counts;
-    processes_count(rig.workers, &counts);
-    int n = 1;
-    struct rig_job *job = rig_prepare(&rig, "spin_for_ever", (void *[]){&n}, false);
-    rig_start(&rig, job);
-    wait_for_pid(job);
-    kill(counts.spawner, SIGSTOP);
-    kill(processes_pid(rig.workers, job->job.id), SIGKILL);
-    assert_true(rig_wait(&rig, job, true)->lost);
-    settle(&rig, 4);
-    assert_works(&rig);
-}
-
 static void a_pool_survives_the_death_of_its_spawner(void **state)
 {
     (void)state;
@@ -810,7 +793,6 @@ int main(void)
         cmocka_unit_test(two_pools_work_side_by_side),
         cmocka_unit_test(a_program_that_is_no_worker_fails_the_job),
         cmocka_unit_test(a_spawner_that_is_stopped_is_replaced),
-        cmocka_unit_test(a_call_ends_when_its_worker_is_killed_and_the_spawner_is_stopped),
         cmocka_unit_test_setup_teardown(a_pool_survives_the_death_of_its_spawner, NULL, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
