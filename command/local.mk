@@ -103,6 +103,7 @@ command_libcommand_a_SOURCES = \
 	command/machines.c \
 	command/machines.h \
 	command/missing.c \
+	command/missing.h \
 	command/moving.c \
 	command/namesakes.c \
 	command/moving.h \
