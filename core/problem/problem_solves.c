@@ -142,6 +142,11 @@ void solves_write(const struct problem *problem, struct text *text)
     text_put(text, "\n");
 }
 
+bool problem_is_solver(const struct problem *problem)
+{
+    return problem->solves || strncmp(problem->gams, "D2", 2) == 0 || strncmp(problem->gams, "D9", 2) == 0;
+}
+
 /* ---- one call ---- */
 
 /* A letter that an expression gives, in capitals; 0: it has no value. */
@@ -215,8 +220,8 @@ bool solves_shape(const struct problem *problem, const struct number *scope, str
     const bool is_complex = matrix->type == TYPE_COMPLEX || matrix->type == TYPE_DOUBLE_COMPLEX;
     if (!dims_of(problem, matrix, scope, dims) ||
         !dims_of(problem, &problem->arguments[solves->rhs], scope, rhs) ||
-        !dims_of(problem, &problem->arguments[solves->solution], scope, solution) || dims[0] != dims[1] ||
-        rhs[0] < dims[0] || solution[0] < dims[0] || rhs[1] != solution[1] ||
+        !dims_of(problem, &problem->arguments[solves->solution], scope, solution) ||
+        (dims[0] != dims[1] && !(solves->fits && matrix->storage == STORAGE_FULL)) || rhs[1] != solution[1] ||
         problem_layout(problem, solves->matrix, scope, dims, &shape->layout, NULL) != ESP_OK)
         return false;
     const uint32_t mirrored = PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN | PROPERTY_POSITIVE_DEFINITE;
@@ -239,5 +244,6 @@ bool solves_shape(const struct problem *problem, const struct number *scope, str
     if (shape->transposed >= 'a')
         shape->transposed = (char)(shape->transposed - 'a' + 'A');
     shape->tolerance = tolerance_of(problem, scope, dims[0]);
-    return true;
+    const bool is_transposed = shape->transposed != 'N';
+    return rhs[0] >= dims[is_transposed ? 1 : 0] && solution[0] >= dims[is_transposed ? 0 : 1];
 }

@@ -22,6 +22,10 @@ struct solves {
     struct expr *where;  /* the calls for which the equation holds; NULL: all */
 };
 
+/* Whether its description says that the problem solves or inverts: by an equation, or by the GAMS classes D2
+ * (systems of equations, inverses) and D9 (least squares). */
+bool problem_is_solver(const struct problem *problem);
+
 /* How one call reads its matrix. */
 struct system_shape {
     struct layout layout; /* not of csc and csr */
@@ -35,7 +39,7 @@ struct system_shape {
 };
 
 /* The equation of a call with these scalars (n_arguments of them). False: the problem has none, or it does
- * not hold for this call, or the matrix is not square. */
+ * not hold for this call, or the matrix is not square and X has to solve the system. */
 bool solves_shape(const struct problem *problem, const struct number *scope, struct system_shape *shape);
 
 /* The backward error ||B - A X|| / (||A|| ||X|| + ||B||) up to which a solution counts as right, where

@@ -149,13 +149,26 @@ struct system_look {
     double norm;    /* of the matrix, by rows; times 2^-scale */
     int scale;      /* the matrix is taken times 2^-scale, so that nothing overflows */
     double *b_norm; /* of each right-hand side; in the memory of `seen` */
+    /* The largest elements of columns of the matrix, and of right-hand sides, where rows are scaled so that
+     * their largest elements are 1. */
+    double *column_size; /* owned */
+    double *rhs_size;    /* in the memory of `column_size` */
 };
 
 /* Before the call: what the matrix and the right-hand sides are like. Without memory nobody looks. */
 void system_look_begin(const struct ring_job *job, void *const *operands, struct system_look *look);
-/* After it: whether the solution is wrong; *backward_error is NaN when it is not finite. Frees. */
+/* After it: whether the solution is wrong; *backward_error is NaN when it is not finite. *condition: the
+ * condition number of the matrix, whose rows and columns are scaled, is at least that, so that no digit of
+ * the solution is sure; 0: it may be smaller. Frees. */
 bool system_look_end(const struct ring_job *job, void *const *operands, struct system_look *look,
-                     double *backward_error);
+                     double *backward_error, double *condition);
+
+/* Before the call of a solver whose solution is not looked at: drops results that are not finite before, and
+ * all of them when an input is not. */
+void results_look_begin(struct ring_job *job, void *const *operands);
+/* After it: whether an element of a result is not finite: NaN, or infinite where an input is overwritten. */
+bool results_look_end(const struct ring_job *job, void *const *operands, uint32_t *argument,
+                      uint64_t *element);
 
 /* ---- arrays of which only a section came (crd_section.c) ---- */
 

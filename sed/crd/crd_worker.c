@@ -272,12 +272,16 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     }
     struct system_look look;
     system_look_begin(&ring->job, operands, &look);
+    results_look_begin(&ring->job, operands);
     faults_enter_call();
     invocation_call(invocation, operands, result);
     int64_t ended = now_ns();
     ring->answer.cpu_ns = ring->job.timed ? (uint64_t)own_time_since(&own) : 0;
     faults_leave_call();
-    ring->answer.is_wrong = system_look_end(&ring->job, operands, &look, &ring->answer.backward_error);
+    ring->answer.is_wrong =
+        system_look_end(&ring->job, operands, &look, &ring->answer.backward_error, &ring->answer.condition);
+    ring->answer.is_spoilt =
+        results_look_end(&ring->job, operands, &ring->answer.spoilt_argument, &ring->answer.spoilt_element);
     sections_end(ring, &worker->areas, worker->sections);
     fflush(stdout);
     const char *routine;

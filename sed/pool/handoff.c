@@ -694,6 +694,36 @@ static void handoff_put_system(struct writer *writer)
     system->wanted = 1;
 }
 
+/* The arrays of a solver whose system the worker cannot look at. None, where one of them is not as a whole in
+ * the worker's memory. */
+static void handoff_put_results(struct writer *writer)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct problem *problem = job->problem;
+    struct ring_job *to = &writer->ring->job;
+    if (to->system.wanted || !problem_is_solver(problem) || implementation_is_parallel(job->implementation))
+        return;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        struct ring_result *result = &to->results[to->n_results];
+        if (argument->type < TYPE_FLOAT || argument->type > TYPE_DOUBLE_COMPLEX || argument->n_dims == 0)
+            continue;
+        *result = (struct ring_result){.argument = i,
+                                       .type = (uint8_t)argument->type,
+                                       .goes_in = argument_is_input(argument),
+                                       .comes_back = argument_is_output(argument)};
+        if (!result->goes_in && !result->comes_back)
+            continue;
+        if (argument->is_section || implementation_leads(job->implementation, i) ||
+            !passing(job->implementation, i, &result->parameter)) {
+            to->n_results = 0;
+            return;
+        }
+        result->count = job->arguments[i].bytes / base_type_size(argument->type);
+        to->n_results++;
+    }
+}
+
 static enum esp_status handoff_put_result(struct writer *writer)
 {
     struct handoff *handoff = writer->handoff;
@@ -804,7 +834,9 @@ static enum esp_status write_job(struct ring *ring, const struct job *job, struc
     ring->job.n_areas = 0;
     ring->job.n_queries = ring->job.n_callbacks = 0;
     ring->job.system.wanted = 0;
-    ring->answer.is_wrong = 0;
+    ring->job.n_results = 0;
+    ring->answer.is_wrong = ring->answer.is_spoilt = 0;
+    ring->answer.condition = 0;
     ring->job.n_sections = 0;
     ring->job.n_texts = 0;
     ring->job.n_parts = 0;
@@ -827,6 +859,7 @@ static enum esp_status write_job(struct ring *ring, const struct job *job, struc
         if (status == ESP_OK)
             status = handoff_put_result(&writer);
         handoff_put_system(&writer);
+        handoff_put_results(&writer);
         handoff->has_texts = ring->job.n_texts > 0 || ring->job.n_files > 0;
         if (status == ESP_OK)
             end_arena(ring, handoff);

@@ -90,6 +90,14 @@ struct ring_system {
     struct system_shape shape;
 };
 
+/* An array of numbers that a solver reads or writes, where the worker cannot look at the system itself. */
+struct ring_result {
+    uint32_t parameter, argument;
+    uint8_t type; /* enum base_type */
+    uint8_t goes_in, comes_back;
+    uint64_t count;
+};
+
 /* Descriptors that come with one job: the session's segment, and memory of data. */
 #define RING_MAX_DESCRIPTORS (1 + 2 * PROBLEM_MAX_ARGUMENTS)
 #define RING_NO_SOURCE       UINT32_MAX
@@ -198,6 +206,8 @@ struct ring_job {
     uint32_t n_queries;
     struct ring_query queries[RING_MAX_QUERIES];
     struct ring_system system;
+    uint32_t n_results;
+    struct ring_result results[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_sections;
     struct ring_section sections[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_texts;
@@ -259,8 +269,12 @@ struct ring_answer {
                             * nothing */
     uint32_t is_wrong;     /* the solution was looked at, and is wrong: */
     double backward_error; /* NaN: elements of it are not finite, though all of the system are */
-    uint32_t keeps;        /* the routine has left a state behind */
-    uint32_t n_outputs;    /* results that come over the socket, each a struct ring_output */
+    double condition;      /* not 0: the matrix is nearly singular, its condition number is at least that */
+    uint32_t is_spoilt;    /* an element of a solver's result is not finite, though all inputs are: */
+    uint32_t spoilt_argument;
+    uint64_t spoilt_element;
+    uint32_t keeps;     /* the routine has left a state behind */
+    uint32_t n_outputs; /* results that come over the socket, each a struct ring_output */
 };
 
 /* Comes with the descriptor of a file that holds the result. */

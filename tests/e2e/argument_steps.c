@@ -192,15 +192,45 @@ static int long_texts(void)
     return 0;
 }
 
+/* No call is done that gives NaN where the input explains none. */
+static int singular_factors(void)
+{
+    grpc_function_handle_t cholesky = handle("dpotrs"), lu = handle("dgetrs"), inverse = handle("dgetri");
+    double a[] = {0, 0, 0, 0}, b[] = {1, 1}, nothing = 0, one = 1;
+    int rows[] = {1, 2};
+    EXPECT(grpc_call(&cholesky, 'U', 1, 1, &nothing, &one) == GRPC_SESSION_FAILED);
+    EXPECT(esp_last_error()->status == ESP_INACCURATE);
+    EXPECT(strstr(esp_last_error()->text, "dpotrs: B(1,1) is not a finite number"));
+    a[0] = 1;
+    EXPECT(grpc_call(&lu, 'N', 2, 1, a, rows, b) == GRPC_SESSION_FAILED);
+    EXPECT(strstr(esp_last_error()->text, "is not a finite number, though all inputs are"));
+    a[3] = 1e-320;
+    EXPECT(grpc_call(&inverse, 2, a, rows) == GRPC_SESSION_FAILED);
+    EXPECT(strstr(esp_last_error()->text, "dgetri: A("));
+    /* Here the input does explain it. */
+    b[0] = b[1] = 1;
+    a[0] = 1;
+    a[3] = NAN;
+    EXPECT(grpc_call(&lu, 'N', 2, 1, a, rows, b) == GRPC_NO_ERROR && isnan(b[1]));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
-    } steps[] = {{"scalars", scalars},   {"dimensions", dimensions}, {"storage", storage},
-                 {"sparse", sparse},     {"optional", optional},     {"counted", counted},
-                 {"sections", sections}, {"texts", texts},           {"long_texts", long_texts},
-                 {"leading", leading}};
+    } steps[] = {{"scalars", scalars},
+                 {"dimensions", dimensions},
+                 {"storage", storage},
+                 {"sparse", sparse},
+                 {"optional", optional},
+                 {"counted", counted},
+                 {"sections", sections},
+                 {"texts", texts},
+                 {"long_texts", long_texts},
+                 {"leading", leading},
+                 {"singular_factors", singular_factors}};
     if (argc != 2 || grpc_initialize(NULL) != GRPC_NO_ERROR) {
         printf("argument_steps STEP: %s\n", esp_last_error()->text);
         return 2;

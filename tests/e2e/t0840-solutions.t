@@ -195,6 +195,60 @@ printf '1e308,1e308\n1e308,-1e308\n' >huge.csv
 printf '1e308\n1e308\n' >huge.b.csv
 check "norms beyond that range are none of the result" espalier solve huge.csv huge.b.csv -o x.csv
 check_says "hide nothing" 'Backward error.*= [0-9.]*e-1[0-9]|= 0.00e\+00'
+# What no digit is sure of has a note, whatever the routine, its type and the way that reaches it.
+near='[1,1;1,1.0000000000000002]'
+nearly() { # PROBLEM ARGUMENT...
+    check "$1 solves a nearly singular system" espalier call "$@"
+    check_says "with a note" "^$1: note: [AB]*P* is close to singular"
+}
+nearly dgels 'A=[1,2;2,4]' 'B=[1;1]'
+nearly sgels 'A=[1,2;2,4]' 'B=[1;1]'
+nearly zgels 'A=[1,2;2,4]' 'B=[1;1]'
+nearly dgels 'A=[1,1;1,1;1,1.0000000000000002]' 'B=[1;1;3]'
+nearly dgels 'A=[1,1,1;1,1,1.0000000000000002]' 'B=[1;3;0]'
+nearly dsgesv "A=$near" 'B=[1;2]'
+nearly zcgesv "A=$near" 'B=[1;2]'
+nearly dspsv "AP=$near" 'B=[1;2]'
+nearly dppsv "AP=$near" 'B=[1;2]'
+nearly dpbsv "AB=$near" 'B=[1;2]'
+nearly dcg "A=$near" 'B=[1;2]'
+for name in dsgesv dgels dgmres dcg; do
+    printf '1\n2\n' >near.b.csv
+    check "$name, named to solve" espalier solve near.csv near.b.csv -P $name
+    check_says "has a note, too" '^espalier solve: note: A is close to singular'
+done
+check "in a sweep" espalier sweep dsgesv "A=$near" 'B=[1;2]' --csv
+check_says "it is a column" ',A is close to singular'
+fetched_near() { job=$(espalier submit dsgesv "A=$near" 'B=[1;2]' 2>submit.err) && espalier fetch "$job" --wait; }
+check "of a job" fetched_near
+check_says "it comes with the result" '^dsgesv: note: A is close to singular'
+# Sizes of rows and columns alone make no system singular.
+sure() { # ARGUMENT...: a call without a note
+    espalier call "$@" >said 2>&1 && ! grep -q 'note:' said || { cat said; return 1; }
+}
+check "sizes of rows" sure dsgesv 'A=[1e200,2e200;3e-200,4e-200]' 'B=[1e200;1e-200]'
+check "sizes of columns" sure dsgesv 'A=[1e100,2e-100;3e100,4e-100]' 'B=[1;1]'
+check "sizes of both" sure dspsv 'AP=[1e100,1;1,3e-100]' 'B=[1;1]'
+check "a small diagonal" sure dtrsv 'A=[1,1;0,1e-17]' 'x=[1;1]'
+check "no right-hand side" sure dsgesv "A=$near" 'B=[0;0]'
+check "hardly one" sure dsgesv 'A=[1,2;3,4]' 'B=[1e-310;1e-310]'
+check "many unknowns" sure dsgesv n=300 A=rand 'B=rand(300,1)'
+check "in single precision" sure sgels m=100 n=50 A=rand 'B=rand(100,1)'
+# Factors that are singular: nothing but an error comes of them.
+spoilt() { # ELEMENT PROBLEM ARGUMENT...
+    element=$1
+    shift
+    check_fails 1 "$1 with singular factors" espalier call "$@"
+    check_says "names the element" "$1: $element is not a finite number, though all inputs are"
+}
+spoilt 'B\(1,1\)' dpotrs 'A=[0]' 'B=[1]'
+spoilt 'B\(1,1\)' dgetrs 'A=[1,0;0,0]' 'ipiv=[1;2]' 'B=[1;1]'
+spoilt 'A\(1,1\)' dgetri 'A=[1,0;0,1e-320]' 'ipiv=[1;2]'
+spoilt 'B\(1,1\)' zpotrs 'A=[0]' 'B=[1]'
+spoilt 'B\(1,1\)' dtrsm 'A=[1,1;0,0]' 'B=[1;1]' alpha=2
+check "in C" "$top_builddir/tests/e2e/argument_steps" singular_factors
+check "what an input explains is a result" espalier call dgetrs 'A=[1,0;0,nan]' 'ipiv=[1;2]' 'B=[1;1]'
+check "and so is the other triangle" espalier call dpotrf 'A=[4,2;nan,5]'
 # Halves that disagree.
 check_fails 2 "half of an unsymmetric matrix" espalier call dsyev 'A=[1,2;3,1]'
 check_says "is not passed over" 'A has to be symmetric, but A\(1,2\) = 2 and A\(2,1\) = 3'

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST = 24, COLUMNS = 3 };
 
@@ -30,6 +31,7 @@ struct case_of {
     char solution[(MOST + 2) * COLUMNS * sizeof(double complex)];
     char pointers[(MOST + 1) * 8], indices[MOST * MOST * 8];
     void *operands[PARAMETERS];
+    double condition; /* what the look found */
 };
 
 static bool is_single(enum base_type type)
@@ -233,7 +235,7 @@ static bool look(struct case_of *c, double *error)
     system_look_begin(&c->job, c->operands, &look);
     if (!look.looks)
         fail_msg("nobody looks at it");
-    return system_look_end(&c->job, c->operands, &look, error);
+    return system_look_end(&c->job, c->operands, &look, error, &c->condition);
 }
 
 static double norm_of_matrix(const struct case_of *c)
@@ -372,7 +374,7 @@ static void what_is_not_finite_is_told(void **state)
         store_vectors(c);
         system_look_begin(&c->job, c->operands, &seen);
         assert_false(seen.looks);
-        assert_false(system_look_end(&c->job, c->operands, &seen, &error));
+        assert_false(system_look_end(&c->job, c->operands, &seen, &error, &c->condition));
         /* Of least squares only that is looked at. */
         make(c, seed, 0);
         c->job.system.fits = 1;
@@ -401,9 +403,282 @@ static void nothing_is_looked_at_where_there_is_nothing(void **state)
             c->job.system.shape.nrhs = 0;
         system_look_begin(&c->job, c->operands, &seen);
         assert_false(seen.looks);
-        assert_false(system_look_end(&c->job, c->operands, &seen, &error));
+        assert_false(system_look_end(&c->job, c->operands, &seen, &error, &c->condition));
     }
     free(c);
+}
+
+/* ---- systems that are nearly singular ---- */
+
+/* A full n x n system, as stored: op(A), X and B are known. */
+static void make_full(struct case_of *c, enum base_type type, int n, const double complex *a)
+{
+    struct ring_system *system = &c->job.system;
+    c->type = type;
+    c->n = n;
+    c->nrhs = 1;
+    *system = (struct ring_system){.wanted = 1, .matrix = MATRIX, .rhs = RHS, .solution = SOLUTION};
+    system->type = (uint8_t)type;
+    system->shape = (struct system_shape){.layout = {.storage = STORAGE_FULL, .rows = n, .cols = n},
+                                          .nrhs = 1,
+                                          .rhs_rows = n,
+                                          .solution_rows = n,
+                                          .transposed = 'N',
+                                          .tolerance = solves_tolerance(is_single(type), n)};
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            c->op[i][j] = rounded(type, a[i * n + j]);
+            store(type, c->matrix, i + (int64_t)j * n, c->op[i][j]);
+        }
+    c->operands[MATRIX] = c->matrix;
+    c->operands[RHS] = c->rhs;
+    c->operands[SOLUTION] = c->solution;
+}
+
+/* Solves op(A) X = B by Gauss and Jordan with complete pivoting, in double precision. */
+static void solve(struct case_of *c)
+{
+    double complex a[MOST][MOST + 1];
+    int column_of[MOST];
+    for (int i = 0; i < c->n; i++) {
+        column_of[i] = i;
+        for (int j = 0; j < c->n; j++)
+            a[i][j] = c->op[i][j];
+        a[i][c->n] = c->b[i][0];
+    }
+    for (int k = 0; k < c->n; k++) {
+        int row = k, col = k;
+        for (int i = k; i < c->n; i++)
+            for (int j = k; j < c->n; j++)
+                if (cabs(a[i][j]) > cabs(a[row][col])) {
+                    row = i;
+                    col = j;
+                }
+        for (int j = 0; j <= c->n; j++) {
+            const double complex other = a[k][j];
+            a[k][j] = a[row][j];
+            a[row][j] = other;
+        }
+        for (int i = 0; i < c->n; i++) {
+            const double complex other = a[i][k];
+            a[i][k] = a[i][col];
+            a[i][col] = other;
+        }
+        const int other = column_of[k];
+        column_of[k] = column_of[col];
+        column_of[col] = other;
+        for (int i = 0; i < c->n; i++) {
+            const double complex factor = a[i][k] / a[k][k];
+            for (int j = k; i != k && j <= c->n; j++)
+                a[i][j] -= factor * a[k][j];
+        }
+    }
+    for (int k = 0; k < c->n; k++)
+        c->x[column_of[k]][0] = rounded(c->type, a[k][c->n] / a[k][k]);
+}
+
+/* Well-conditioned: the diagonal is twice the rest of its row. */
+static void draw_dominant(struct case_of *c, enum base_type type, int n, double complex *a)
+{
+    c->type = type;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < n; j++)
+            sum += cabs(a[i * n + j] = draw(c));
+        a[i * n + i] = 2 * sum + 1;
+    }
+}
+
+static const enum base_type all_types[] = {TYPE_FLOAT, TYPE_DOUBLE, TYPE_COMPLEX, TYPE_DOUBLE_COMPLEX};
+
+static void what_is_nearly_singular_is_told(void **state)
+{
+    (void)state;
+    struct case_of *c = new_case();
+    for (uint64_t seed = 0; seed < TRIALS(1000); seed++) {
+        const enum base_type type = all_types[seed % 4];
+        const double small = is_single(type) ? 1e-7 : 1e-16;
+        double complex a[MOST * MOST];
+        double error;
+        random_seed(&c->random, seed);
+        const int n = 2 + (int)random_below(&c->random, MOST - 1);
+        draw_dominant(c, type, n, a);
+        make_full(c, type, n, a);
+        /* The last unknown is 1/small times as large as the matrix and B let it be. */
+        for (int i = 0; i < n; i++) {
+            c->x[i][0] = rounded(type, draw(c) / small);
+            c->b[i][0] = rounded(type, draw(c));
+        }
+        c->x[0][0] = 1 / small;
+        c->b[0][0] = 1;
+        look(c, &error);
+        if (!(c->condition >= 0.1 / small))
+            fail_msg("seed %d: condition %g", (int)seed, c->condition);
+    }
+    free(c);
+}
+
+/* As the routines leave it: LU of [1,2;2,4] is exact, and of its like by chance not. */
+static void a_plain_singular_matrix_is_told(void **state)
+{
+    (void)state;
+    const double complex a[] = {1, 2, 2, 4};
+    double error;
+    struct case_of *c = new_case();
+    make_full(c, TYPE_DOUBLE, 2, a);
+    c->b[0][0] = c->b[1][0] = 1;
+    c->x[0][0] = -2.0e15;
+    c->x[1][0] = 1.0e15;
+    look(c, &error);
+    assert_true(c->condition >= 2e15);
+    c->job.system.fits = 1;
+    look(c, &error);
+    assert_true(c->condition >= 2e15);
+    free(c);
+}
+
+/* Powers of 2 of rows, columns, or both: all solutions have their digits. */
+static void well_conditioned_systems_are_not_called_singular(void **state)
+{
+    (void)state;
+    struct case_of *c = new_case();
+    for (uint64_t seed = 0; seed < TRIALS(4000); seed++) {
+        const enum base_type type = all_types[seed % 4];
+        const int range = is_single(type) ? 30 : 400;
+        double complex a[MOST * MOST];
+        double error;
+        random_seed(&c->random, seed);
+        const int n = 1 + (int)random_below(&c->random, MOST);
+        draw_dominant(c, type, n, a);
+        for (int i = 0; i < n; i++) {
+            const int of_row = seed & 4 ? (int)random_below(&c->random, (uint64_t)range) - range / 2 : 0;
+            const int of_column = seed & 8 ? (int)random_below(&c->random, (uint64_t)range) - range / 2 : 0;
+            for (int j = 0; j < n; j++) {
+                a[i * n + j] *= ldexp(1, of_row);
+                a[j * n + i] *= ldexp(1, of_column);
+            }
+        }
+        make_full(c, type, n, a);
+        double largest_of_row = 0;
+        for (int i = 0; i < n; i++) {
+            largest_of_row = 0;
+            for (int j = 0; j < n; j++)
+                largest_of_row = fmax(largest_of_row, cabs(c->op[i][j]));
+            c->b[i][0] = seed & 16    ? rounded(type, draw(c) * largest_of_row)
+                         : i == n - 1 ? largest_of_row
+                                      : 0;
+        }
+        solve(c);
+        bool bounded = true;
+        for (int i = 0; i < n; i++)
+            bounded = bounded && isfinite(cabs(c->x[i][0]));
+        look(c, &error);
+        if (bounded && c->condition > 0)
+            fail_msg("seed %d: condition %g", (int)seed, c->condition);
+    }
+    free(c);
+}
+
+/* Of random systems only those that are ill-conditioned: the drawn solution and B have that ratio. */
+static void known_solutions_raise_no_alarm(void **state)
+{
+    (void)state;
+    static const int scales[] = {-1000, -300, 0, 300, 1000};
+    struct case_of *c = new_case();
+    for (uint64_t seed = 0; seed < TRIALS(4000); seed++) {
+        double error;
+        make(c, seed, scales[seed % 5]);
+        if ((is_single(c->type) || c->job.system.shape.unit) && scales[seed % 5] != 0)
+            continue;
+        if (seed % 7 == 0) /* nothing divided by nothing is no condition */
+            for (int i = 0; i < c->n; i++)
+                for (int k = 0; k < c->nrhs; k++)
+                    c->x[i][k] = c->b[i][k] = 0;
+        look(c, &error);
+        if (c->condition > 0 && !(seed % 7 != 0 && is_single(c->type)))
+            fail_msg("seed %d: condition %g", (int)seed, c->condition);
+    }
+    free(c);
+}
+
+/* A rectangle: rows of least squares keep their weights, columns of the smallest solution theirs. */
+static void rectangles_are_looked_at(void **state)
+{
+    (void)state;
+    struct case_of *c = new_case();
+    double *a = (double *)(void *)c->matrix, *b = (double *)(void *)c->rhs,
+           *x = (double *)(void *)c->solution;
+    double error, condition;
+    struct system_look seen;
+    for (int what = 0; what < 6; what++) {
+        const bool tall = what % 2 == 0;
+        const char transposed = what < 4 ? 'N' : 'T';
+        const bool is_singular = what >= 2;
+        c->type = TYPE_DOUBLE;
+        c->job.system = (struct ring_system){.wanted = 1, .fits = 1, .matrix = MATRIX, .rhs = RHS};
+        c->job.system.solution = SOLUTION;
+        c->job.system.type = TYPE_DOUBLE;
+        const bool stored_tall = tall == (transposed == 'N');
+        c->job.system.shape = (struct system_shape){
+            .layout = {.storage = STORAGE_FULL, .rows = stored_tall ? 3 : 2, .cols = stored_tall ? 2 : 3},
+            .nrhs = 1,
+            .rhs_rows = 3,
+            .solution_rows = 3,
+            .transposed = transposed};
+        for (int k = 0; k < 6; k++)
+            a[k] = k + 1;
+        for (int k = 0; k < 3; k++) {
+            b[k] = k < (tall ? 3 : 2) ? 1 : NAN; /* what is not read */
+            x[k] = k < (tall ? 2 : 3) ? (is_singular ? 1e16 : 1) : NAN;
+        }
+        c->operands[MATRIX] = a;
+        c->operands[RHS] = b;
+        c->operands[SOLUTION] = x;
+        system_look_begin(&c->job, c->operands, &seen);
+        assert_true(seen.looks);
+        assert_false(system_look_end(&c->job, c->operands, &seen, &error, &condition));
+        assert_int_equal(condition > 0, is_singular);
+    }
+    free(c);
+}
+
+/* ---- results of solvers whose system is not there ---- */
+
+static void a_result_that_no_input_explains_is_named(void **state)
+{
+    (void)state;
+    double factors[4] = {1, 2, 3, 4}, both[6] = {1, 1, 1, 1, 1, 1}, bound[2] = {0, 0};
+    void *operands[] = {factors, both, bound};
+    uint32_t argument = 9;
+    uint64_t element = 9;
+    struct ring_job *job = calloc(1, sizeof *job);
+    assert_non_null(job);
+    const struct ring_result results[] = {
+        {.parameter = 0, .argument = 2, .type = TYPE_DOUBLE, .goes_in = 1, .count = 4},
+        {.parameter = 1,
+         .argument = 3,
+         .type = TYPE_DOUBLE_COMPLEX,
+         .goes_in = 1,
+         .comes_back = 1,
+         .count = 3},
+        {.parameter = 2, .argument = 4, .type = TYPE_DOUBLE, .comes_back = 1, .count = 2}};
+    for (int what = 0; what < 6; what++) {
+        memcpy(job->results, results, sizeof results);
+        job->n_results = 3;
+        factors[3] = what == 4 ? INFINITY : 4;
+        both[3] = 1;
+        bound[1] = what == 5 ? NAN : 0; /* from another call */
+        results_look_begin(job, operands);
+        both[3] = what == 1 || what == 4 ? NAN : what == 2 ? -INFINITY : 2;
+        bound[1] = what == 3 || what == 5 ? NAN : INFINITY; /* a bound of the error may be infinite */
+        const bool spoilt = results_look_end(job, operands, &argument, &element);
+        assert_int_equal(spoilt, what >= 1 && what <= 3);
+        if (spoilt) {
+            assert_int_equal(argument, what == 3 ? 4 : 3);
+            assert_int_equal(element, 1);
+        }
+    }
+    free(job);
 }
 
 int main(void)
@@ -415,6 +690,12 @@ int main(void)
         cmocka_unit_test(sizes_of_elements_do_not_matter),
         cmocka_unit_test(what_is_not_finite_is_told),
         cmocka_unit_test(nothing_is_looked_at_where_there_is_nothing),
+        cmocka_unit_test(what_is_nearly_singular_is_told),
+        cmocka_unit_test(a_plain_singular_matrix_is_told),
+        cmocka_unit_test(well_conditioned_systems_are_not_called_singular),
+        cmocka_unit_test(known_solutions_raise_no_alarm),
+        cmocka_unit_test(rectangles_are_looked_at),
+        cmocka_unit_test(a_result_that_no_input_explains_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
