@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAST_COLUMNS 2 /* "error" and "note" */
+#define LAST_COLUMNS 3 /* "sweep", "error" and "note" */
 
 struct resume {
     const struct sweep *sweep;
+    const char *identity; /* the sweep's cell of each row */
     const char *path;
     struct csv_rows rows;
     struct csv_row **sorted; /* all but the heading, by what was varied, then by their places */
@@ -38,10 +39,18 @@ static enum esp_status check_rows(const struct resume *resume, const char *headi
             error, ESP_SYNTAX,
             "%s, line 1: expected the heading of this sweep, %.*s, found %.*s; name another file",
             resume->path, (int)length - 1, heading, (int)first->length - 1, first->text);
-    for (size_t i = 1; i < resume->rows.n; i++)
-        if (resume->rows.rows[i].n != first->n)
+    for (size_t i = 1; i < resume->rows.n; i++) {
+        const struct csv_row *row = &resume->rows.rows[i];
+        if (row->n != first->n)
             return error_set(error, ESP_SYNTAX, "%s, row %zu: expected %zu cells, found %zu", resume->path,
-                             i + 1, first->n, resume->rows.rows[i].n);
+                             i + 1, first->n, row->n);
+        const char *found = row->cells[row->n - LAST_COLUMNS];
+        if (strcmp(found, resume->identity) != 0)
+            return error_set(error, ESP_SYNTAX,
+                             "%s, row %zu: expected a call of this sweep, '%.200s', found one of '%.200s'; "
+                             "name another file",
+                             resume->path, i + 1, resume->identity, found);
+    }
     return ESP_OK;
 }
 
@@ -82,7 +91,7 @@ static bool keep_one(struct resume *resume, const struct csv_row *wanted, bool i
         const struct csv_row *row = resume->sorted[i];
         if (compare_cells(row, wanted, resume->sweep->n_axes) != 0)
             break;
-        const bool good = is_whole && !found && !*row->cells[row->n - LAST_COLUMNS];
+        const bool good = is_whole && !found && !*row->cells[row->n - LAST_COLUMNS + 1];
         found |= good;
         resume->drops[row - resume->rows.rows] = !good;
         resume->n_dropped += !good;
@@ -150,10 +159,10 @@ static enum esp_status read_rows(struct resume *resume, const char *heading, str
 }
 
 enum esp_status sweep_resume(const struct sweep *sweep, const char *path, const char *heading,
-                             bool (*is_whole)(void *context, size_t point), void *context, bool *done,
-                             FILE **file, struct esp_error *error)
+                             const char *identity, bool (*is_whole)(void *context, size_t point),
+                             void *context, bool *done, FILE **file, struct esp_error *error)
 {
-    struct resume resume = {.sweep = sweep, .path = path};
+    struct resume resume = {.sweep = sweep, .identity = identity, .path = path};
     enum esp_status status = read_rows(&resume, heading, error);
     if (status == ESP_OK && resume.rows.n > 0)
         status = match(&resume, is_whole, context, done, error);

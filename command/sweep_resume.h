@@ -13,11 +13,12 @@
  * calls have a row without an error there, and for which `is_whole(context, point)` holds. Rows of the other
  * points of this sweep, and a last row that has no end, leave the file, which is replaced as a whole; rows of
  * points that this sweep does not have stay. A file that is not there is made. `heading` is the first line
- * with its end, and the last columns are "error" and "note".
- * On ESP_OK the caller writes further rows to *file, and closes it. ESP_SYNTAX: FILE has another heading, or
- * a row with another number of cells; it is as it was. Other errors: of files. */
+ * with its end, and the last columns are "sweep", "error" and "note". Each row has `identity` in the column
+ * "sweep": the problem and the options that decide what the calls are.
+ * On ESP_OK the caller writes further rows to *file, and closes it. ESP_SYNTAX: FILE has another heading, a
+ * row with another number of cells, or a row of another sweep; FILE is as it was. Other errors: of files. */
 enum esp_status sweep_resume(const struct sweep *sweep, const char *path, const char *heading,
-                             bool (*is_whole)(void *context, size_t point), void *context, bool *done,
-                             FILE **file, struct esp_error *error);
+                             const char *identity, bool (*is_whole)(void *context, size_t point),
+                             void *context, bool *done, FILE **file, struct esp_error *error);
 
 #endif

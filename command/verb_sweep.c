@@ -61,6 +61,7 @@ struct sweeping {
     const struct matrix_format *format;
     struct matrix_reading reading;
     struct bar bar;
+    char *identity;   /* of the rows: the problem and the options that decide what the calls are */
     FILE *csv;        /* takes rows as calls end; NULL: a table or JSON is printed at the end */
     size_t n_written; /* rows of points below this one are in it */
     bool *done;       /* points of which the file of --resume had a row; NULL: no such file */
@@ -286,6 +287,27 @@ static char *output_text(const struct row *row, const char *name, int digits)
 
 /* ---- CSV ---- */
 
+/* "dgesv --server lowell --property mkl" */
+static enum esp_status identify(struct sweeping *sweeping, struct esp_error *error)
+{
+    static const char *const single[] = {"server", "deadline", "memory", "sum-duplicates"};
+    const struct command_line *command = sweeping->command;
+    size_t length;
+    FILE *file = open_memstream(&sweeping->identity, &length);
+    if (!file)
+        return error_no_memory(error, "the sweep");
+    fputs(sweeping->problem->name, file);
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+        const char *value = command_option_value(command, single[i]);
+        if (value)
+            fprintf(file, " --%s%s%s", single[i], *value ? " " : "", value);
+    }
+    for (int i = 0; i < command->n_options; i++)
+        if (strcmp(command->options[i].name, "property") == 0)
+            fprintf(file, " --property %s", command->options[i].value);
+    return fclose(file) == 0 ? ESP_OK : error_no_memory(error, "the sweep");
+}
+
 static void write_heading(const struct sweeping *sweeping, FILE *file)
 {
     const struct esp_problem *problem = sweeping->problem;
@@ -295,7 +317,7 @@ static void write_heading(const struct sweeping *sweeping, FILE *file)
         if (has_column(&problem->arguments[i]))
             fprintf(file, "%s%s%s", sweeping->sweep.n_axes || i ? "," : "", problem->arguments[i].name,
                     argument_in(&problem->arguments[i]) ? "_out" : "");
-    fputs(",server,compute_s,total_s,error,note\n", file);
+    fputs(",server,compute_s,total_s,sweep,error,note\n", file);
 }
 
 static void write_row(const struct sweeping *sweeping, size_t point)
@@ -317,6 +339,7 @@ static void write_row(const struct sweeping *sweeping, size_t point)
     }
     csv_cell_write(file, row->server, false);
     fprintf(file, ",%.9g,%.9g", row->compute_s, row->total_s);
+    csv_cell_write(file, sweeping->identity, false);
     csv_cell_write(file, row->error ? row->error->text : "", false);
     csv_cell_write(file, row->note, false);
     putc('\n', file);
@@ -392,8 +415,8 @@ static enum esp_status open_resumed(struct sweeping *sweeping, const char *path,
     if (status == ESP_OK && !sweeping->done)
         status = error_no_memory(error, "the sweep");
     if (status == ESP_OK)
-        status = sweep_resume(&sweeping->sweep, path, heading, output_files_are_there, sweeping,
-                              sweeping->done, &sweeping->csv, error);
+        status = sweep_resume(&sweeping->sweep, path, heading, sweeping->identity, output_files_are_there,
+                              sweeping, sweeping->done, &sweeping->csv, error);
     free(heading);
     for (size_t point = 0; point < sweeping->sweep.n_points && status == ESP_OK; point++)
         if (sweeping->done[point]) {
@@ -410,10 +433,12 @@ static enum esp_status open_resumed(struct sweeping *sweeping, const char *path,
 static enum esp_status open_csv(struct sweeping *sweeping, struct esp_error *error)
 {
     const char *path = command_option_value(sweeping->command, "resume");
+    if (!path && !command_option_value(sweeping->command, "csv"))
+        return ESP_OK;
+    if (identify(sweeping, error) != ESP_OK)
+        return error->status;
     if (path)
         return open_resumed(sweeping, path, error);
-    if (!command_option_value(sweeping->command, "csv"))
-        return ESP_OK;
     sweeping->csv = stdout;
     write_heading(sweeping, stdout);
     fflush(stdout); /* an error comes again with the first row */
@@ -640,6 +665,7 @@ static void clear(struct sweeping *sweeping)
         forget_row(&sweeping->rows[i]);
     if (sweeping->csv && sweeping->csv != stdout)
         fclose(sweeping->csv);
+    free(sweeping->identity);
     free(sweeping->done);
     free(sweeping->lanes);
     free(sweeping->rows);

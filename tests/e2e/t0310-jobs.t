@@ -260,7 +260,7 @@ check "the first server is back" wait_until espalier call power n=2 a=3
 check_fails 1 "a sweep goes on when calls fail" espalier sweep power n=1..4 a=2,3
 check_says "with a row for each" '^ *1  *2  *2  *S' '^ *4  *3  *81  *S' 'n != 3' '2 of 8 calls failed'
 check "as CSV" espalier sweep --csv power n=1,2 a=0.5..1.5:0.5
-check_says "with a line for each" '^n,a,result,server,compute_s,total_s,error,note$' '^2,1.5,2.25,S,'
+check_says "with a line for each" '^n,a,result,server,compute_s,total_s,sweep,error,note$' '^2,1.5,2.25,S,'
 check "as JSON" espalier sweep --json --parallel 1 power n=2 a=3
 check_says "with the results" '"outputs": {"result": 9'
 check "notes" espalier sweep noted n=6..7

@@ -215,6 +215,8 @@ check "no call was made twice" test "$(wc -l <counted)" = 2
 check "and each has its row" test "$(wc -l <rows.csv)" = 6
 check_fails 4 "a file of another sweep is refused" espalier sweep picked n=6 skip=2 --resume rows.csv
 check_says "by its heading" 'rows.csv, line 1: expected the heading'
+check_fails 4 "and one with another option by its rows" sweep_five espalier sweep --resume rows.csv -s S
+check_says "with both sweeps" "rows.csv, row 2: .* this sweep, 'script --server S', found one of 'script'"
 check_fails 1 "a sweep whose rows nobody can take ends" sh -c "espalier sweep script text=: --csv >/dev/full"
 mkfifo pipe
 espalier call picked n=6 skip=2 x=@pipe >pipe.out 2>&1 &

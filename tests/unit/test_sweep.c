@@ -152,7 +152,7 @@ static void arrays_and_files_are_named_by_what_varies(void **state)
 
 /* ---- going on in a file ---- */
 
-#define HEADING "n,text,result,error,note\n"
+#define HEADING "n,text,result,sweep,error,note\n"
 
 static char *path_of_rows;
 
@@ -187,8 +187,8 @@ static enum esp_status resume(char *done_text, size_t lacking_files)
     bool done[3] = {false};
     FILE *file = NULL;
     assert_int_equal(sweep_of(&sweep, &error, WORDS("n=1..3", "text=a,b")), ESP_OK);
-    enum esp_status status =
-        sweep_resume(&sweep, path_of_rows, HEADING, whole_but_for, &lacking_files, done, &file, &error);
+    enum esp_status status = sweep_resume(&sweep, path_of_rows, HEADING, "p -s S", whole_but_for,
+                                          &lacking_files, done, &file, &error);
     for (size_t i = 0; i < 3; i++)
         done_text[i] = done[i] ? '1' : '0';
     strcpy(done_text + 3, status == ESP_OK ? "" : error.text);
@@ -206,37 +206,41 @@ static void a_sweep_goes_on_where_its_file_ends(void **state)
     assert_int_equal(resume(done, 9), ESP_OK);
     assert_string_equal(done, "000");
     assert_file(HEADING);
-    write_file(HEADING "1,\"a,b\",7,,\n3,\"a,b\",9,,\"it is \"\"odd\"\"\nand more\"\n");
+    write_file(HEADING "1,\"a,b\",7,p -s S,,\n3,\"a,b\",9,p -s S,,\"it is \"\"odd\"\"\nand more\"\n");
     assert_int_equal(resume(done, 9), ESP_OK);
     assert_string_equal(done, "101");
-    assert_file(HEADING "1,\"a,b\",7,,\n3,\"a,b\",9,,\"it is \"\"odd\"\"\nand more\"\n");
+    assert_file(HEADING "1,\"a,b\",7,p -s S,,\n3,\"a,b\",9,p -s S,,\"it is \"\"odd\"\"\nand more\"\n");
 }
 
 static void rows_that_failed_or_broke_off_leave_the_file(void **state)
 {
     (void)state;
     char done[1024];
-    write_file(HEADING "1,\"a,b\",,no server,\n2,\"a,b\",8,,\n5,other,1,no server,\n3,\"a,b\",9");
+    write_file(
+        HEADING
+        "1,\"a,b\",,p -s S,no server,\n2,\"a,b\",8,p -s S,,\n5,other,1,p -s S,no server,\n3,\"a,b\",9");
     assert_int_equal(resume(done, 9), ESP_OK);
     assert_string_equal(done, "010");
-    assert_file(HEADING "2,\"a,b\",8,,\n5,other,1,no server,\n");
-    write_file(HEADING "1,\"a,b\",7,,\n1,\"a,b\",7,,\n2,\"a,b\",8,,\n");
+    assert_file(HEADING "2,\"a,b\",8,p -s S,,\n5,other,1,p -s S,no server,\n");
+    write_file(HEADING "1,\"a,b\",7,p -s S,,\n1,\"a,b\",7,p -s S,,\n2,\"a,b\",8,p -s S,,\n");
     assert_int_equal(resume(done, 1), ESP_OK); /* the second call's files are gone */
     assert_string_equal(done, "100");
-    assert_file(HEADING "1,\"a,b\",7,,\n");
+    assert_file(HEADING "1,\"a,b\",7,p -s S,,\n");
 }
 
 static void a_file_of_another_sweep_is_left_alone(void **state)
 {
     (void)state;
-    static const char *const others[] = {"n,result,error,note\n1,7,,\n", "torn", HEADING "1,2\n"};
+    static const char *const others[] = {"n,result,sweep,error,note\n1,7,p -s S,,\n", "torn", HEADING "1,2\n",
+                                         HEADING "1,\"a,b\",7,q -s S,,\n"};
     char done[1024];
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         write_file(others[i]);
         assert_int_equal(resume(done, 9), ESP_SYNTAX);
         assert_non_null(strstr(done, path_of_rows));
         assert_file(others[i]);
     }
+    assert_non_null(strstr(done, "row 2: expected a call of this sweep, 'p -s S', found one of 'q -s S'"));
 }
 
 static void csv_cells_come_back_as_they_were_written(void **state)
