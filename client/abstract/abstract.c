@@ -998,6 +998,10 @@ static void write_asymmetry(struct text *text, const struct matrix *matrix, cons
     matrix_element(matrix, col, row, &other_re, &other_im);
     text_put(text, "; ");
     write_number(text, matrix, name, row, col);
+    if (row == col) {
+        text_put(text, ", but the diagonal of a Hermitian matrix is real");
+        return;
+    }
     text_put(text, ", but ");
     write_number(text, matrix, name, col, row);
     text_printf(text, ": %.2g apart%s, rounding would be %.2g", hypot(re - other_re, im + other_im),

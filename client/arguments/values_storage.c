@@ -713,7 +713,8 @@ enum esp_status values_take_sparse(struct values *values, size_t index, const st
     return status;
 }
 
-/* Symmetric and Hermitian matrices of which a problem reads one triangle: the other one has to agree. */
+/* Symmetric and Hermitian matrices of which a problem reads one triangle: the other one has to agree, and the
+ * diagonal of a Hermitian one is real (LAPACK ignores its imaginary parts). */
 
 #define ROUNDING 64 /* as in core/matrix/matrix_norms.c */
 
@@ -726,6 +727,8 @@ struct halves {
     bool differs, other_is_there;
     int64_t row, col; /* of the first pair that differs, in the triangle that is read */
     double read[2], other[2];
+    int64_t not_real; /* the first place on a Hermitian diagonal that is not real; -1: all are */
+    double on_diagonal[2];
 };
 
 static bool is_single(enum esp_type type)
@@ -766,11 +769,26 @@ static double size_of(const double *element)
     return hypot(element[0], element[1]);
 }
 
+static void look_at_diagonal(struct halves *halves, int64_t at, const double *element)
+{
+    if (!halves->conjugated || halves->not_real >= 0 || !is_finite(element) ||
+        fabs(element[1]) <= ROUNDING * halves->epsilon * size_of(element))
+        return;
+    halves->not_real = at;
+    halves->on_diagonal[0] = element[0];
+    halves->on_diagonal[1] = element[1];
+}
+
 /* Squares of elements, so that the one that is read across the columns stays near. */
 #define SQUARE 64
 
 static void look_at_full(struct halves *halves, enum esp_type type, const void *memory, int64_t n)
 {
+    for (int64_t i = 0; i < n; i++) {
+        double element[2];
+        value_load(type, memory, (size_t)(i + i * n), &element[0], &element[1]);
+        look_at_diagonal(halves, i, element);
+    }
     for (int64_t j0 = 0; j0 < n; j0 += SQUARE)
         for (int64_t i0 = 0; i0 <= j0; i0 += SQUARE)
             for (int64_t j = j0; j < j0 + SQUARE && j < n; j++)
@@ -795,9 +813,11 @@ static void look_at_sparse(struct halves *halves, const struct matrix *matrix)
             const bool is_read = halves->upper ? i < j : i > j;
             const int64_t row = is_read ? i : j, col = is_read ? j : i;
             double read[2], other[2], first[2], second[2];
-            if (i == j)
-                continue;
             matrix_element(matrix, row, col, &read[0], &read[1]);
+            if (i == j) {
+                look_at_diagonal(halves, i, read);
+                continue;
+            }
             matrix_element(matrix, col, row, &other[0], &other[1]);
             matrix_element(matrix, i, i, &first[0], &first[1]);
             matrix_element(matrix, j, j, &second[0], &second[1]);
@@ -807,6 +827,12 @@ static void look_at_sparse(struct halves *halves, const struct matrix *matrix)
 
 static enum esp_status judge(const struct halves *halves, const char *problem, struct esp_error *error)
 {
+    if (halves->not_real >= 0)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s has to be Hermitian, but %s(%lld,%lld) = %.6g%+.6gi: the diagonal of a "
+                         "Hermitian matrix is real",
+                         problem, halves->name, halves->name, (long long)halves->not_real + 1,
+                         (long long)halves->not_real + 1, halves->on_diagonal[0], halves->on_diagonal[1]);
     if (!halves->differs || (halves->known && !halves->other_is_there))
         return ESP_OK;
     char read[64], other[64];
@@ -854,6 +880,7 @@ enum esp_status values_check_halves(const struct values *values, size_t index, s
         return ESP_OK;
     struct halves halves = {.name = formal->name,
                             .upper = true,
+                            .not_real = -1,
                             .conjugated =
                                 !(argument->properties & PROPERTY_SYMMETRIC) &&
                                 (formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX),

@@ -58,7 +58,8 @@ enum esp_status values_layout(const struct values *values, size_t index, struct 
                               struct esp_error *error);
 
 /* When sizes are known: of a symmetric or Hermitian matrix of which the problem reads one triangle, the other
- * one agrees up to rounding, or is not there (zeros, NaN). ESP_INVALID names a pair that differs. */
+ * one agrees up to rounding, or is not there (zeros, NaN), and the diagonal of a Hermitian matrix is real.
+ * ESP_INVALID names a pair that differs, or an element of the diagonal. */
 enum esp_status values_check_halves(const struct values *values, size_t index, struct esp_error *error);
 
 /* After that: matrices that were given in full become packed or banded. ESP_INVALID names an element that is

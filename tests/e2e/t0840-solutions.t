@@ -252,6 +252,23 @@ check "and so is the other triangle" espalier call dpotrf 'A=[4,2;nan,5]'
 # Halves that disagree.
 check_fails 2 "half of an unsymmetric matrix" espalier call dsyev 'A=[1,2;3,1]'
 check_says "is not passed over" 'A has to be symmetric, but A\(1,2\) = 2 and A\(2,1\) = 3'
+not_real() { # not_real PROBLEM ARGUMENT...: the imaginary part on the diagonal is refused
+    check_fails 2 "$1 of a matrix with an imaginary diagonal" espalier call "$@"
+    check_says "is not passed over" 'AP? has to be Hermitian, but AP?\(1,1\) = 4\+1i: the diagonal of a Hermitian matrix is real'
+}
+for problem in zheev zheevd zpotrf; do
+    not_real $problem 'A=[4+1i,2i;-2i,3]'
+done
+for problem in zposv zhesv; do
+    not_real $problem 'A=[4+1i,2i;-2i,3]' 'B=[1;1]'
+done
+not_real zhegv 'A=[4+1i,2i;-2i,3]' 'B=[1,0;0,1]'
+not_real zhpev 'AP=[4+1i,2i;-2i,3]'
+printf '%%%%MatrixMarket matrix coordinate complex general\n2 2 2\n1 1 4 1\n2 2 3 0\n' >not-real.mtx
+not_real zhpev AP=@not-real.mtx
+check "the diagonal of a complex symmetric matrix may be complex" espalier call zsysv 'A=[4+1i,2i;2i,3]' 'B=[1;1]'
+check_fails 2 "a rule for Hermitian matrices" espalier call zchol 'A=[4+1i,0;0,3]'
+check_says "tells the element" '; A\(1,1\) = 4\+1i, but the diagonal of a Hermitian matrix is real'
 check "one triangle alone is a symmetric matrix" espalier call dsyev 'A=[1,2;0,1]'
 check "what is not read may be anything" espalier call dsyev 'A=[2,1;nan,2]' --json
 check_says "in the other triangle" '"w": *\[1(\.0*)?, *3(\.0*)?\]'
