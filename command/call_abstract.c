@@ -131,8 +131,7 @@ static enum exit_code show_job(const struct command_line *command, const struct 
         return command_json(json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", job->id, "problem",
                                       job->problem->name, "abstract", run->problem->name, "server",
                                       job->server, "address", job->address));
-    fprintf(stderr, "%s: submitted as %s, with its names of results\n", run->problem->name,
-            job->problem->name);
+    fprintf(stderr, "%s: submitted as %s\n", run->problem->name, job->problem->name);
     puts(job->id);
     return command_flush();
 }

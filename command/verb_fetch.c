@@ -9,6 +9,7 @@
 #include "command/left_note.h"
 #include "command/session.h"
 #include "command/values.h"
+#include "client/jobs/job.h"
 #include "util/clock.h"
 
 #include <string.h>
@@ -134,8 +135,9 @@ static enum exit_code fetch(const struct command_line *command, const struct esp
 {
     struct values values = {0};
     struct esp_error error = {0};
-    if (values_init(&values, job->problem, &error) != ESP_OK ||
-        take_options(command, &values, &error) != ESP_OK) {
+    enum esp_status status = values_init(&values, job->problem, &error);
+    values.others = job_names(job, &values.n_others);
+    if (status != ESP_OK || take_options(command, &values, &error) != ESP_OK) {
         values_clear(&values);
         return command_fail(command, &error);
     }

@@ -15,6 +15,7 @@
 #include "client/data/sequence.h"
 #include "client/describe.h"
 #include "client/forecast.h"
+#include "client/jobs/job.h"
 #include "client/library.h"
 #include "client/session/engine.h"
 #include "client/session/session.h"
@@ -1073,7 +1074,31 @@ enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *err
 
 /* ---- as a job ---- */
 
-/* The job's results go by the names of its own problem. */
+/* The names that outputs of the job have here, where those differ from the names of its own problem. */
+static void name_outputs(const struct abstract_run *run, const struct step *step, bool listed,
+                         struct esp_job *job)
+{
+    struct other_name others[ABSTRACT_MAX_PAIRS];
+    uint32_t n = 0;
+    for (size_t i = 0; i < job->problem->n_arguments; i++) {
+        const char *inner = job->problem->arguments[i].name, *names[ABSTRACT_MAX_PAIRS + 1];
+        const uint32_t n_names =
+            argument_out(&job->problem->arguments[i]) ? abstract_names(step, inner, names) : 0;
+        for (uint32_t k = 0; k < n_names && n < ABSTRACT_MAX_PAIRS; k++) {
+            const struct argument *output = abstract_find_output(run->problem, names[k]);
+            if (!output || strcmp(names[k], inner) == 0)
+                continue;
+            struct other_name *other = &others[n++];
+            snprintf(other->name, sizeof other->name, "%s", names[k]);
+            snprintf(other->of, sizeof other->of, "%s", inner);
+            other->rows = output->n_dims > 0 ? abstract_wanted_rows(run, run->problem, output) : -1;
+        }
+    }
+    if (n > 0)
+        job_name_outputs(job, others, n, listed);
+}
+
+/* The job's results go by the names of its own problem, and by those of the abstract one. */
 static enum esp_status submit_step(struct abstract_run *run, const struct step *step, const char *name,
                                    bool listed, struct esp_job **job, struct esp_error *error)
 {
@@ -1085,7 +1110,9 @@ static enum esp_status submit_step(struct abstract_run *run, const struct step *
         status = abstract_make_handle(run, name, &handle, error);
     if (status == ESP_OK) {
         status = esp_job_submit(&handle, values.arguments, problem->n_arguments, run->options, listed, job);
-        if (status != ESP_OK)
+        if (status == ESP_OK)
+            name_outputs(run, step, listed, *job);
+        else
             abstract_last_error(error);
         grpc_function_handle_destruct(&handle);
     }

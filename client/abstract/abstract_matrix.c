@@ -407,6 +407,14 @@ static void shape_result(const struct matrix *from, uint32_t properties, struct 
     }
 }
 
+const struct argument *abstract_find_output(const struct problem *problem, const char *name)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (argument_is_output(&problem->arguments[i]) && strcmp(problem->arguments[i].name, name) == 0)
+            return &problem->arguments[i];
+    return NULL;
+}
+
 enum esp_status abstract_result(const struct abstract_run *run, const struct argument *argument, int64_t rows,
                                 int64_t cols, struct matrix *result, struct esp_error *error)
 {

@@ -33,6 +33,8 @@ void abstract_forget_after(struct abstract_run *run, uint32_t n);
 void abstract_add_info(struct abstract_run *run, struct esp_session_info *info);
 /* A rule begins: what the steps of another one took is forgotten. */
 void abstract_forget_infos(struct abstract_run *run);
+/* The output of that name; NULL: there is none. */
+const struct argument *abstract_find_output(const struct problem *problem, const char *name);
 /* Takes the matrix over, also when it fails. */
 enum esp_status abstract_set(struct abstract_run *run, const char *name, struct matrix *matrix,
                              struct esp_error *error);

@@ -78,6 +78,14 @@ static int find_solution(const struct values *values, const char *name)
     return signature_find(values->problem, problem->arguments[problem->solves->solution].name);
 }
 
+static const struct other_name *find_other(const struct values *values, const char *name)
+{
+    for (uint32_t i = 0; i < values->n_others; i++)
+        if (strcmp(values->others[i].name, name) == 0)
+            return &values->others[i];
+    return NULL;
+}
+
 /* Splits "name=value" and finds the argument. */
 static enum esp_status split_word(const struct values *values, const char *word, const char *wanted,
                                   size_t *index, const char **value, struct esp_error *error)
@@ -88,7 +96,11 @@ static enum esp_status split_word(const struct values *values, const char *word,
         return error_set(error, ESP_INVALID, "expected %s, found '%.80s'", wanted, word);
     snprintf(name, sizeof name, "%.*s", (int)(equal - word), word);
     int found = signature_find(values->problem, name);
-    if (found < 0 && *wanted == '-') /* of -o */
+    const struct other_name *other =
+        found < 0 && *wanted == '-' ? find_other(values, name) : NULL; /* of -o */
+    if (other && (found = signature_find(values->problem, other->of)) >= 0)
+        values->slots[found].other = other;
+    if (found < 0 && *wanted == '-')
         found = find_solution(values, name);
     if (found < 0) {
         const char *names[ESP_MAX_ARGUMENTS];

@@ -12,14 +12,22 @@
 
 struct value_function;
 
+/* Another name of an output: a job of an abstract problem has the outputs of the problem that does it. */
+struct other_name {
+    char name[PROBLEM_MAX_NAME + 1], of[PROBLEM_MAX_NAME + 1];
+    int64_t rows; /* the output has at most so many under that name: LAPACK's least squares have other
+                   * numbers below the solution; -1: all */
+};
+
 struct values {
     const struct esp_problem *problem; /* not owned */
     struct problem_set *described;     /* the same, for what its expressions say */
     struct esp_argument *arguments;    /* one for each of the problem's; ready for esp_call() */
     struct value_slot {
-        void *memory;     /* what the argument's data points to */
-        char *text;       /* of an output string */
-        const char *path; /* where the output goes, or NULL */
+        void *memory;                   /* what the argument's data points to */
+        char *text;                     /* of an output string */
+        const char *path;               /* where the output goes, or NULL */
+        const struct other_name *other; /* by which -o has named the output; NULL: by its own */
         char *spool; /* a file of ours where an output of type file stands in for "-", or that is a copy of
                       * one that goes in and comes back; values_clear() ends it */
         bool given;
@@ -42,9 +50,11 @@ struct values {
     struct matrix_reading reading;      /* how matrix files are read; its limit holds for other files too */
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
     int64_t look_ns;                    /* what is left for looking up data; 0: no limit */
-    bool as_json;                       /* what goes to "-" is part of the JSON value */
-    bool some_saved;                    /* then arrays without a path are not fetched */
-    bool is_late; /* output arrays get memory when they are there: values_prepare() makes none */
+    const struct other_name *others;    /* not owned: more names for -o */
+    uint32_t n_others;
+    bool as_json;    /* what goes to "-" is part of the JSON value */
+    bool some_saved; /* then arrays without a path are not fetched */
+    bool is_late;    /* output arrays get memory when they are there: values_prepare() makes none */
 };
 
 /* Typed and shown as a text. */
@@ -83,7 +93,8 @@ enum esp_status values_leave(struct values *values, const char *word, bool job, 
  * outputs. When -o names some, other output arrays are not asked for. */
 enum esp_status values_prepare(struct values *values, struct esp_error *error);
 
-/* After the call: arrays with a count are as long as it says. ESP_FAILED: a count that is too large. */
+/* After the call: arrays with a count are as long as it says, and an output that -o has named by another name
+ * has the rows that it has under that name. ESP_FAILED: a count that is too large. */
 enum esp_status values_cut(struct values *values, struct esp_error *error);
 
 /* A numeric argument as a matrix (matrix_clear() frees): a vector as one column. */

@@ -512,10 +512,28 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
 
 /* ---- results that are shorter than their place ---- */
 
+/* Leaves the first rows of a matrix, or elements of a vector. */
+static void cut_rows(struct esp_argument *given, int64_t rows)
+{
+    const size_t element = esp_type_size(given->type), from = (size_t)given->dims[0] * element,
+                 to = (size_t)rows * element;
+    const int64_t cols = given->n_dims > 1 ? given->dims[1] : 1;
+    for (int64_t j = 1; j < cols; j++)
+        memmove((char *)given->data + (size_t)j * to, (char *)given->data + (size_t)j * from, to);
+    given->dims[0] = rows;
+}
+
 enum esp_status values_cut(struct values *values, struct esp_error *error)
 {
     struct number scope[PROBLEM_MAX_ARGUMENTS];
     values_scope(values, scope);
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct other_name *other = values->slots[i].other;
+        struct esp_argument *given = &values->arguments[i];
+        if (other && given->data && (given->n_dims == 1 || given->n_dims == 2) && other->rows >= 0 &&
+            other->rows < given->dims[0] && values_argument(values, i)->storage == STORAGE_FULL)
+            cut_rows(given, other->rows);
+    }
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         struct esp_argument *given = &values->arguments[i];
         if (!values_argument(values, i)->count || !given->data)

@@ -10,7 +10,9 @@
 #ifndef CLIENT_JOB_H
 #define CLIENT_JOB_H
 
+#include "client/arguments/values.h"
 #include "client/session/session.h"
+#include "core/problem/abstract.h"
 
 #define JOB_MOST_LOSSES 8 /* servers that lost it: it may be what ends them */
 
@@ -37,6 +39,8 @@ struct job_record {
     struct function *function;                       /* used */
     const void *scalars[PROBLEM_MAX_ARGUMENTS];      /* inputs, by the description's index; NULL: none */
     unsigned char values[PROBLEM_MAX_ARGUMENTS][16]; /* what they point to */
+    struct other_name names[ABSTRACT_MAX_PAIRS];     /* of outputs, when it does an abstract problem */
+    uint32_t n_names;
 };
 
 void job_record_clear(struct job_record *record);
@@ -124,6 +128,12 @@ struct esp_job;
 /* Takes the record over, and leaves it to the job, when that can be made. */
 enum esp_status job_make(struct job_record *record, const char *token, struct esp_job **job,
                          struct esp_error *error);
+
+/* After a job was submitted for an abstract problem: the names that the abstract problem has for its outputs;
+ * in the user's list too, if it is `listed`. Best effort: without them the outputs have their own names. */
+void job_name_outputs(struct esp_job *job, const struct other_name *names, uint32_t n, bool listed);
+/* The job's. */
+const struct other_name *job_names(const struct esp_job *job, uint32_t *n);
 
 /* What a job was called with, as a file in the user's list: by it the job is called again when its server is
  * lost (client/jobs/job.c). */

@@ -163,6 +163,25 @@ static enum esp_status revive(struct library *library, const struct esp_job *pub
     return status == ESP_OK ? tell_again(job, error) : status;
 }
 
+/* ---- names of an abstract problem ---- */
+
+void job_name_outputs(struct esp_job *public, const struct other_name *names, uint32_t n, bool listed)
+{
+    struct job *job = (struct job *)public;
+    struct esp_error unimportant;
+    job->record.n_names = n < ABSTRACT_MAX_PAIRS ? n : ABSTRACT_MAX_PAIRS;
+    memcpy(job->record.names, names, job->record.n_names * sizeof *names);
+    if (tell_again(job, &unimportant) == ESP_OK && listed)
+        job_store_write(public->id, public->token, &unimportant);
+}
+
+const struct other_name *job_names(const struct esp_job *public, uint32_t *n)
+{
+    const struct job *job = (const struct job *)public;
+    *n = job->record.n_names;
+    return job->record.names;
+}
+
 /* ---- attaching ---- */
 
 static enum esp_status attach(struct library *library, const struct job *job,

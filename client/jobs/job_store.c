@@ -441,6 +441,17 @@ static void put_data(json_t *json, const struct left *left)
         json_object_set_new(json, "data", data);
 }
 
+static void put_names(json_t *json, const struct job_record *record)
+{
+    json_t *names = record->n_names > 0 ? json_array() : NULL;
+    for (uint32_t i = 0; i < record->n_names; i++)
+        json_array_append_new(names,
+                              json_pack("{s:s, s:s, s:I}", "name", record->names[i].name, "of",
+                                        record->names[i].of, "rows", (json_int_t)record->names[i].rows));
+    if (names)
+        json_object_set_new(json, "names", names);
+}
+
 char *job_token_write(const struct job_record *record)
 {
     const struct problem *problem = record->function->problem;
@@ -452,6 +463,7 @@ char *job_token_write(const struct job_record *record)
     put_session(json, &record->session);
     put_past(json, record);
     put_data(json, record->data);
+    put_names(json, record);
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(json);
     return text;
@@ -582,6 +594,18 @@ static void read_data(json_t *json, struct job_record *record, struct esp_error 
         error_no_memory(error, "the record of a job");
 }
 
+static void read_names(json_t *json, struct job_record *record, struct esp_error *error)
+{
+    json_t *list = json_object_get(json, "names");
+    for (size_t i = 0; i < json_array_size(list) && record->n_names < ABSTRACT_MAX_PAIRS; i++) {
+        struct other_name *one = &record->names[record->n_names++];
+        json_t *found = json_array_get(list, i), *rows = json_object_get(found, "rows");
+        read_text(found, "name", one->name, sizeof one->name, error);
+        read_text(found, "of", one->of, sizeof one->of, error);
+        one->rows = json_is_integer(rows) ? json_integer_value(rows) : -1;
+    }
+}
+
 enum esp_status job_token_read(const char *token, struct job_record *record, struct esp_error *error)
 {
     json_error_t wrong;
@@ -602,6 +626,7 @@ enum esp_status job_token_read(const char *token, struct job_record *record, str
     record->submitted_s = json_number_value(json_object_get(json, "submitted"));
     read_past(json, record, &found);
     read_data(json, record, &found);
+    read_names(json, record, &found);
     read_function(json, record, &found);
     if (found.status == ESP_OK)
         read_scalars(json, record, &found);

@@ -175,6 +175,20 @@ fetch_symmetric() {
 }
 check "also of a symmetric matrix, where the routine overwrites B" fetch_symmetric
 check "which has the solution" is_right spd.csv 1e-12
+printf '1,0\n1,1\n1,2\n' >tall.csv
+printf '1,1\n3,2\n5,3\n' >tall.b.csv
+for problem in lsq leastsq solve; do
+    check "a job of $problem" espalier submit $problem A=@tall.csv B=@tall.b.csv
+    job=$(tail -n 1 "$log")
+    check "has an X" espalier fetch "$job" --wait -o X=x.csv
+    check "with the rows of the solution alone" awk -F, '{ n += ($1 - NR)^2 + ($2 - 1)^2 > 1e-24 }
+        END { exit !(NR == 2 && n == 0) }' x.csv
+done
+check "a job of inv that a triangular solver does" espalier submit inv A='[2,1;0,4]'
+check_says "so" 'inv: submitted as dtrtri'
+job=$(tail -n 1 "$log")
+check "has an X, too" espalier fetch "$job" --wait -o X=x.csv
+check "which is the inverse" grep -qx '0.5,-0.125' x.csv
 
 # Where partial pivoting fails: the elements of U grow by 2^59, so that nothing of the solution is right.
 awk 'BEGIN { n = 60; for (i = 1; i <= n; i++) { line = ""

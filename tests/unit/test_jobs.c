@@ -201,6 +201,8 @@ static void a_job_that_was_called_again_keeps_its_id(void **state)
     record.keepers = strdup(" S host:1234 ");
     record.left[0] = (struct job_left){{7, 8, 9, 10}, "there:9"};
     record.n_left = 1;
+    record.names[0] = (struct other_name){"X", "B", 3};
+    record.n_names = 1;
     token = job_token_write(&record);
     assert_int_equal(job_token_read(token, &read, &error), ESP_OK);
     assert_string_equal(job_id(&read, id), "c0ffee12-1");
@@ -208,6 +210,10 @@ static void a_job_that_was_called_again_keeps_its_id(void **state)
     assert_memory_equal(&read.left[0], &record.left[0], sizeof read.left[0]);
     assert_true(read.losses == 2 && read.unsure && read.n_left == 1);
     assert_string_equal(read.keepers, " S host:1234 ");
+    assert_int_equal(read.n_names, 1);
+    assert_string_equal(read.names[0].name, "X");
+    assert_string_equal(read.names[0].of, "B");
+    assert_int_equal(read.names[0].rows, 3);
     job_record_clear(&read);
     job_record_clear(&record);
     free(token);
