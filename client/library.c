@@ -149,16 +149,20 @@ static enum esp_status choose_way(const struct esp_options *options, struct engi
 {
     const struct settings_client *settings = &library.settings;
     const char **redirectors = arena_alloc(arena, (1 + settings->redirectors.n) * sizeof *redirectors);
-    if (!redirectors)
+    char **named = arena_alloc(arena, sizeof *named);
+    if (!redirectors || !named)
         return error_no_memory(error, "the addresses of redirectors");
     engine->redirectors = redirectors;
     if (options->servers_only)
         return ESP_OK;
+    const char *given = options->agent ? options->agent : options->redirector;
+    if (given && config_whole_address(given, SETTINGS_PORT, named, arena, error) != ESP_OK)
+        return error_prefix(error, options->agent ? "the agent's address" : "the redirector's address");
     if (options->agent) {
-        engine->agents = &options->agent;
+        engine->agents = (const char *const *)named;
         engine->n_agents = 1;
     } else if (options->redirector) {
-        redirectors[engine->n_redirectors++] = options->redirector;
+        redirectors[engine->n_redirectors++] = *named;
     } else if (settings->redirector) {
         redirectors[engine->n_redirectors++] = settings->redirector;
         for (size_t i = 0; i < settings->redirectors.n; i++)

@@ -23,8 +23,8 @@ static const struct command_option common_options[] = {
 
 const struct command_option platform_options[] = {
     {'c', "config", "FILE", "client configuration file; says where the platform is"},
-    {0, "redirector", "ADDRESS", "the platform's redirector, HOST:PORT"},
-    {0, "agent", "ADDRESS", "a master agent, HOST:PORT, instead of a redirector"},
+    {0, "redirector", "ADDRESS", "the platform's redirector, HOST[:PORT] (port 4780)"},
+    {0, "agent", "ADDRESS", "a master agent, HOST[:PORT], instead of a redirector"},
     {0, "platform", "NAME", "the platform that 'espalier up' started under that name"},
     {0, "timeout", "TIME", "give up after so long, such as '30 s'"},
     {0, NULL, NULL, NULL},

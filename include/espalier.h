@@ -70,8 +70,8 @@ const struct esp_error *esp_last_error(void);
 
 struct esp_options {
     const char *config; /* configuration file; NULL: as grpc_initialize(NULL) searches, none found: none */
-    const char *redirector; /* "host:port", in place of what the file says; NULL: as the file says */
-    const char *agent;      /* "host:port" of a master agent: no redirector is asked; NULL: none */
+    const char *redirector; /* "host:port" or "host", in place of what the file says; NULL: as it says */
+    const char *agent;      /* "host:port" or "host" of a master agent: no redirector is asked; NULL: none */
     double call_timeout_s;  /* for each single remote call, at most, and for the patience with silent nodes
                              * when  a handle is made; 0: as the file says */
     int call_timeout_wins;  /* not 0: call_timeout_s also where the file says less, for who moves data and is

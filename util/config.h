@@ -115,5 +115,8 @@ enum esp_status config_read_size(const char *text, uint64_t *bytes, struct esp_e
  * at most host_size bytes with its NUL, without brackets. */
 enum esp_status config_read_address(const char *text, const char *default_port, char *host, size_t host_size,
                                     uint16_t *port, struct esp_error *error);
+/* "host:port" of such a text, in the arena. */
+enum esp_status config_whole_address(const char *text, const char *default_port, char **address,
+                                     struct arena *arena, struct esp_error *error);
 
 #endif

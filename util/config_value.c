@@ -234,13 +234,12 @@ enum esp_status config_read_address(const char *text, const char *default_port, 
     return ESP_OK;
 }
 
-/* The canonical text "host:port". */
-static enum esp_status read_address(const struct config_key *key, const char *text, char **address,
-                                    struct arena *arena, struct esp_error *error)
+enum esp_status config_whole_address(const char *text, const char *default_port, char **address,
+                                     struct arena *arena, struct esp_error *error)
 {
     char host[256], canonical[sizeof host + 10];
     uint16_t port;
-    enum esp_status status = config_read_address(text, key->port, host, sizeof host, &port, error);
+    enum esp_status status = config_read_address(text, default_port, host, sizeof host, &port, error);
     if (status != ESP_OK)
         return status;
     snprintf(canonical, sizeof canonical, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
@@ -348,7 +347,7 @@ enum esp_status config_read_value(const struct config_key *key, const char *text
         return *(char **)field ? ESP_OK : error_no_memory(error, key->name);
     case CONFIG_ADDRESS:
     case CONFIG_ADDRESSES:
-        status = read_address(key, text, field, arena, error);
+        status = config_whole_address(text, key->port, field, arena, error);
         if (status != ESP_OK)
             error_prefix(error, "%s", key->name);
         return status;

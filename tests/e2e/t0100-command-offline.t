@@ -318,4 +318,10 @@ check_fails 4 "a file of another kind" espalier up "$top_srcdir/etc/sed.conf"
 printf 'master "M" { }\nserver "S" { parent = "X" }\n' >lost.conf
 check_fails 4 "a platform that is no tree" espalier up lost.conf
 check_says "with the name that is not there" 'lost.conf:?[0-9]*:? .*"?X"?'
+# The label is too long for a name, so no name server is asked for it.
+nobody=$(printf '%070d' 0 | tr 0 x)
+check_fails 3 "the address of a redirector may lack its port" espalier tree --redirector "$nobody"
+check_says "as in a file" "redirector at $nobody:4780|\"$nobody\" cannot be resolved"
+check_fails any "a port that is none" espalier tree --redirector localhost:x
+check_says "is told" "the redirector's address: expected a port from 0 to 65535"
 finish

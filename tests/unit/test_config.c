@@ -294,6 +294,19 @@ static void reads_single_quantities(void **state)
     assert_int_equal(config_read_size("4 gigs", &bytes, &error), ESP_CONFIG);
 }
 
+static void an_address_is_whole_with_the_default_port(void **state)
+{
+    (void)state;
+    char *address;
+    assert_int_equal(config_whole_address("localhost", "4780", &address, &arena, &error), ESP_OK);
+    assert_string_equal(address, "localhost:4780");
+    assert_int_equal(config_whole_address("::1", "4780", &address, &arena, &error), ESP_OK);
+    assert_string_equal(address, "[::1]:4780");
+    assert_int_equal(config_whole_address("a:9", "4780", &address, &arena, &error), ESP_OK);
+    assert_string_equal(address, "a:9");
+    arena_clear(&arena);
+}
+
 static void reads_addresses(void **state)
 {
     (void)state;
@@ -328,6 +341,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_written_reads_back, clear),
         cmocka_unit_test_teardown(counts_what_it_knows, clear),
         cmocka_unit_test(reads_single_quantities),
+        cmocka_unit_test(an_address_is_whole_with_the_default_port),
         cmocka_unit_test(reads_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
