@@ -344,6 +344,8 @@ bool submit_knows(const struct knowledge_node *node, const struct variant *varia
  * does. */
 #define HELD_TEXT 100
 const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT]);
+/* Who limits the memory of a server: other programs, as held_words(), or the key of its file. */
+const char *limit_words(const struct knowledge_node *node, char text[HELD_TEXT]);
 /* lost.c: nodes that were lost without a word, here and below */
 /* What is added to "no server solves this problem" where a lost node may have solved it, or one does that is
  * being started again ("": none has, nor does). */

@@ -127,8 +127,7 @@ const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT])
     return text;
 }
 
-/* Who limits the memory of a server: other programs, or its file. */
-static const char *limit_words(const struct knowledge_node *node, char text[HELD_TEXT])
+const char *limit_words(const struct knowledge_node *node, char text[HELD_TEXT])
 {
     return *held_words(node, text) ? text : " (memory in its file)";
 }

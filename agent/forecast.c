@@ -100,7 +100,7 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
         snprintf(why, size, EXCLUDED_NEEDS "%s" EXCLUDED_OF_MEMORY "%s, it has %s%s",
                  bytes_text(cost.memory_bytes, needed),
                  cost.memory_bytes > request->memory_bytes ? " (the routine's own counted)" : "",
-                 bytes_text(node->memory_total, had), held_words(node, held));
+                 bytes_text(node->memory_total, had), limit_words(node, held));
     else if (exclude_by_constraints(node, request, &cost, why, size))
         return true;
     else if (!node->entry.in)

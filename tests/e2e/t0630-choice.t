@@ -94,10 +94,13 @@ check "a job does" sh -c 'espalier submit --json ddot x=[1,2] y=[3,4] --property
 
 # ---- others fill the memory of a machine ----
 # What the server has kept of an earlier call's memory is its own: what is excluded takes more than that and what is left.
-forecast_says() { # PATTERN
-    espalier forecast dgemm m=1400 n=1400 k=1400 >out 2>&1
+forecast_says_of() { # N PATTERN
+    espalier forecast dgemm m="$1" n="$1" k="$1" >out 2>&1
     cat out
-    grep -Eq -- "$1" out
+    grep -Eq -- "$2" out
+}
+forecast_says() { # PATTERN
+    forecast_says_of 1400 "$1"
 }
 goes_with() { # SERVER N
     espalier call --json dgemm m="$2" n="$2" k="$2" A=rand B=rand -o C=c.npy >out 2>&1
@@ -116,6 +119,12 @@ check "its log says so" grep -Eq 'others on this machine leave [0-9.]* [MG]B of 
 others_leave 8388608
 check "when the memory is there again, it is chosen again" wait_until forecast_says '^cheap +[0-9.]+ .*47 MB'
 check "and called, as often as readings of memory say so" wait_until goes_with cheap 1400
+
+check "what no server can hold names the limit and its key" forecast_says_of 40000 \
+    '^dear .*excluded: needs 38.4 GB of memory, it has [0-9.]+ MB \(memory in its file\)'
+check "also where it is called, before arrays are made" fails 3 \
+    'no server has the memory for this call: on dear it needs 38.4 GB of memory' \
+    espalier call dgemm m=40000 n=40000 k=40000 A=rand B=rand -o C=c.npy
 
 # ---- configuration ----
 check "a property is a word" fails 4 'properties: expected words without blanks' sh -c \
