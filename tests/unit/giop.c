@@ -88,8 +88,13 @@ void giop_finish(struct giop *giop)
 
 int giop_dial(const char *address)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    char host[INET_ADDRSTRLEN] = "";
+    const char *colon = strrchr(address, ':');
+    memcpy(host, address, (size_t)(colon - address) % sizeof host);
+    to.sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+    if (inet_pton(AF_INET, host, &to.sin_addr) != 1)
+        return -1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
         return fd;
