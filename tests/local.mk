@@ -170,6 +170,15 @@ nightly_programs = tests/unit/test_many_workers tests/e2e/batch_driver
 nightly: all $(nightly_programs) $(check_LIBRARIES) $(check_LTLIBRARIES)
 	ESP_NIGHTLY=1 $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(nightly_tests)' check_PROGRAMS=
 
+# All but the unit tests, for who runs those in a build with sanitizers; with the few of which rows are left out there.
+unsanitized_tests = tests/unit/test_workers tests/unit/test_worker_limits tests/unit/test_guard \
+	tests/mpi/test_far_ranks tests/mpi/test_rank_deaths
+sanitized_tests = $(filter-out $(unsanitized_tests),$(unit_tests))
+.PHONY: check-but-unit
+check-but-unit:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter-out $(sanitized_tests),$(TESTS))' \
+	    check_PROGRAMS='$(filter-out $(sanitized_tests),$(check_PROGRAMS))'
+
 # For a build with other options beside one that runs all: that everything is built and linked, and what the programs
 # do then. The unit tests, the problems and what ranks compute are the same objects in both, and so are the sources.
 check-further:

@@ -297,6 +297,10 @@ check_says "says so" 'unknown key "slots".*read as agent file, guessed from its 
 check_fails 3 "no platform is known" espalier tree
 if [ -x "$top_builddir/agent/espalier-agent" ]; then
     check_says "and how to get one" "espalier up"
+    # The label is too long for a name, so no name server is asked for it.
+    nobody=$(printf '%070d' 0 | tr 0 x)
+    check_fails 3 "the address of a redirector may lack its port" espalier tree --redirector "$nobody"
+    check_says "as in a file" "redirector at $nobody:4780|\"$nobody\" cannot be resolved"
 else # a build --without-omniorb
     check_says "and that this build has no network" "has no network: install it with .* apt-get install"
     check_fails 3 "nor can a platform be started" espalier up
@@ -318,10 +322,6 @@ check_fails 4 "a file of another kind" espalier up "$top_srcdir/etc/sed.conf"
 printf 'master "M" { }\nserver "S" { parent = "X" }\n' >lost.conf
 check_fails 4 "a platform that is no tree" espalier up lost.conf
 check_says "with the name that is not there" 'lost.conf:?[0-9]*:? .*"?X"?'
-# The label is too long for a name, so no name server is asked for it.
-nobody=$(printf '%070d' 0 | tr 0 x)
-check_fails 3 "the address of a redirector may lack its port" espalier tree --redirector "$nobody"
-check_says "as in a file" "redirector at $nobody:4780|\"$nobody\" cannot be resolved"
 check_fails any "a port that is none" espalier tree --redirector localhost:x
 check_says "is told" "the redirector's address: expected a port from 0 to 65535"
 finish
