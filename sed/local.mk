@@ -74,27 +74,22 @@ sed_espalier_crd_SOURCES = \
 	sed/crd/crd_ahead.c \
 	sed/crd/crd_areas.c \
 	sed/crd/crd_callback.c \
-	sed/crd/crd_check.c \
 	sed/crd/crd_command.c \
 	sed/crd/crd_files.c \
 	sed/crd/crd_files.h \
 	sed/crd/crd_command.h \
-	sed/crd/crd_command_process.c \
 	sed/crd/crd_faults.c \
 	sed/crd/crd_library.c \
 	sed/crd/crd_memory.c \
 	sed/crd/crd_query.c \
 	sed/crd/crd_recurring.c \
-	sed/crd/crd_section.c \
+	sed/crd/crd_values.c \
 	sed/crd/crd_service.c \
 	sed/crd/crd_system.c \
-	sed/crd/crd_texts.c \
 	sed/crd/crd_time.c \
-	sed/crd/crd_values.c \
 	sed/crd/crd_values.h \
 	sed/crd/crd_watch.c \
 	sed/crd/crd_worker.c \
-	sed/crd/crd_xerbla.c \
 	sed/crd/spawner.c
 sed_espalier_crd_LDADD = util/libown.a sed/libcheckpoint.a $(POOL_LIBS) $(LIBINVOKE) $(LIBCORE) -ldl -lm
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic

@@ -32,8 +32,6 @@ services_libduty_a_SOURCES = \
 	services/awaited_file.h \
 	services/duty.c \
 	services/duty.h \
-	services/duty_internal.h \
-	services/duty_move.c \
 	services/disowned.c \
 	services/disowned.h \
 	services/place.c \

@@ -27,12 +27,7 @@ bool library_file(const char *folder, const char *library, char *path, size_t si
 /* Gives every BLAS that is loaded, and will be, this many threads. Never in a process that forks later. */
 void library_set_threads(unsigned threads);
 
-/* ---- looking before there is a server (crd_check.c) ---- */
-
-/* Reads symbols from standard input, one a line, and answers each with a line on standard output: "." when it
- * is in the library, else the reason. Returns the exit code of the program; SIGALRM ends one whose library
- * takes too long to load. */
-int check_symbols(const char *folder, const char *library);
+/* ---- looking before there is a server (crd.c) ---- */
 
 /* ---- whether what is loaded is still what is on disk (crd_watch.c) ---- */
 
@@ -170,7 +165,7 @@ void results_look_begin(struct ring_job *job, void *const *operands);
 bool results_look_end(const struct ring_job *job, void *const *operands, uint32_t *argument,
                       uint64_t *element);
 
-/* ---- arrays of which only a section came (crd_section.c) ---- */
+/* ---- arrays of which only a section came (crd_values.c) ---- */
 
 /* Gives each its memory, as areas, and puts the elements that came to their places. memory[i] is that of
  * section i. ESP_SYSTEM, ESP_INTERNAL. */
@@ -179,7 +174,7 @@ enum esp_status sections_begin(struct ring *ring, struct areas *areas, void **me
 /* After the routine returned: gathers the elements that come back. */
 void sections_end(struct ring *ring, const struct areas *areas, void *const *memory);
 
-/* ---- arrays of strings (crd_texts.c) ---- */
+/* ---- arrays of strings (crd_values.c) ---- */
 
 /* Gives each an array of pointers, as areas, to the texts that came. memory[i] is that of array i. */
 enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memory, struct esp_error *error);
@@ -230,7 +225,6 @@ void faults_enter_call(void);
 void faults_leave_call(void);
 /* The first illegal argument that xerbla was told of since faults_enter_call(); 0: none. */
 int faults_illegal(const char **routine);
-void faults_note_illegal(const char *routine, size_t length, int number);
 
 /* Says that the answer is in the ring. Async-signal-safe. */
 void worker_reply(struct ring *ring, int bell);

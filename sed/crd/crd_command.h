@@ -19,7 +19,7 @@ struct command_context {
 /* Runs the command of the job in the ring and fills the answer. */
 void command_run(const struct command_context *context);
 
-/* ---- crd_command_process.c ---- */
+/* ---- crd_command.c ---- */
 
 #define COMMAND_SAID 2047 /* bytes of the end of standard error */
 
@@ -36,8 +36,5 @@ struct command_process {
     int64_t clock_ns;     /* from its start to its end */
     struct rusage usage;  /* of it, and of those that it has waited for */
 };
-
-/* ESP_SYSTEM, ESP_NOT_FOUND: it could not be started. Else it has ended, and so has all that it started. */
-enum esp_status command_process_run(struct command_process *process, struct esp_error *error);
 
 #endif

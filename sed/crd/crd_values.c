@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/crd/crd_values.h"
-
 #include "core/matrix/matrix_text.h"
 #include "core/problem/texts.h"
+#include "sed/crd/crd.h"
 
 #include <inttypes.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint64_t count_of(const struct ring_file *file)
 {
@@ -265,4 +273,317 @@ enum esp_status value_read_rest(const char *at, const char *end, const char *nam
         return ESP_OK;
     return error_set(error, ESP_FAILED, "%s: expected its end, found %s", name,
                      span_show(word, shown, sizeof shown));
+}
+
+/* Arrays of which only a section came: the routine sees them whole, each with guards around it. */
+
+/* Where the elements lie that came and go back, or NULL. */
+static void *elements_of(struct ring *ring, const struct areas *areas, const struct ring_section *section)
+{
+    uint64_t bytes = section_count(&section->section) * section->section.element;
+    const struct ring_operand *from = &section->elements;
+    if (from->place == OPERAND_AREA && from->value < areas->n && areas->items[from->value].bytes >= bytes)
+        return areas->items[from->value].data;
+    return from->place == OPERAND_ARENA ? ring_value(ring, from, bytes) : NULL;
+}
+
+enum esp_status sections_begin(struct ring *ring, struct areas *areas, void **memory, struct esp_error *error)
+{
+    for (uint32_t i = 0; i < ring->job.n_sections && i < PROBLEM_MAX_ARGUMENTS; i++) {
+        const struct ring_section *section = &ring->job.sections[i];
+        const void *elements = section_is_sane(&section->section) ? elements_of(ring, areas, section) : NULL;
+        if (!elements)
+            return error_set(error, ESP_INTERNAL, "the worker was handed a malformed call");
+        enum esp_status status = areas_add(
+            areas, section->argument, section_whole(&section->section) * section->section.element, error);
+        if (status != ESP_OK)
+            return status;
+        memory[i] = areas->items[areas->n - 1].data;
+        if (section->goes_in)
+            section_scatter(&section->section, elements, memory[i]);
+    }
+    return ESP_OK;
+}
+
+void sections_end(struct ring *ring, const struct areas *areas, void *const *memory)
+{
+    for (uint32_t i = 0; i < ring->job.n_sections && i < PROBLEM_MAX_ARGUMENTS; i++) {
+        const struct ring_section *section = &ring->job.sections[i];
+        void *elements = section->comes_back && section_is_sane(&section->section)
+                             ? elements_of(ring, areas, section)
+                             : NULL;
+        if (elements)
+            section_gather(&section->section, memory[i], elements);
+    }
+}
+
+/* Arrays of strings: a routine gets an array of pointers to texts, and may set them to texts of its own. What
+ * it has set them to is believed only as far as the system says that there is memory. One of Fortran gets
+ * elements of one length, filled up with blanks. */
+
+bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd)
+{
+    struct ring_output output = {.argument = argument};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    memset(&control, 0, sizeof control);
+    struct iovec data = {.iov_base = &output, .iov_len = sizeof output};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof output)
+        return false;
+    ring->answer.n_outputs++;
+    return true;
+}
+
+/* The value that came, or NULL. */
+static const void *value_of(struct ring *ring, const struct areas *areas, const struct ring_texts *texts)
+{
+    const struct ring_operand *from = &texts->value;
+    if (from->place == OPERAND_AREA && from->value < areas->n &&
+        areas->items[from->value].bytes >= texts->bytes)
+        return areas->items[from->value].data;
+    return from->place == OPERAND_ARENA ? ring_value(ring, from, texts->bytes) : NULL;
+}
+
+/* Each text at its place, filled up with blanks. */
+static void fill_characters(const struct ring_texts *texts, const void *value, char *elements)
+{
+    struct text_item item = {0};
+    memset(elements, ' ', texts->n * texts->width);
+    for (uint64_t i = 0; value && i < texts->n; i++) {
+        texts_next(value, i, &item);
+        memcpy(elements + i * texts->width, item.bytes,
+               item.length < texts->width ? item.length : texts->width);
+    }
+}
+
+static enum esp_status begin_one(struct ring *ring, struct areas *areas, const struct ring_texts *texts,
+                                 void **memory, struct esp_error *error)
+{
+    const void *value = texts->goes_in ? value_of(ring, areas, texts) : NULL;
+    uint64_t each = texts->width ? texts->width : sizeof(char *), bytes;
+    if (texts->n > TEXTS_MOST || (texts->goes_in && !value) || __builtin_mul_overflow(texts->n, each, &bytes))
+        return error_set(error, ESP_INTERNAL, "the worker was handed a malformed call");
+    enum esp_status status = ESP_OK;
+    if (value)
+        status = texts_check(value, texts->bytes, texts->n, true, error);
+    if (status == ESP_OK)
+        status = areas_add(areas, texts->argument, bytes, error);
+    if (status != ESP_OK)
+        return status;
+    const char **pointers = *memory = areas->items[areas->n - 1].data;
+    if (texts->width) {
+        fill_characters(texts, value, *memory);
+        return ESP_OK;
+    }
+    struct text_item item = {0};
+    for (uint64_t i = 0; value && i < texts->n; i++) {
+        texts_next(value, i, &item);
+        pointers[i] = item.bytes;
+    }
+    return ESP_OK;
+}
+
+enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memory, struct esp_error *error)
+{
+    ring->answer.n_outputs = 0;
+    for (uint32_t i = 0; i < ring->job.n_texts && i < PROBLEM_MAX_ARGUMENTS; i++) {
+        enum esp_status status = begin_one(ring, areas, &ring->job.texts[i], &memory[i], error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+/* ---- what came back ---- */
+
+/* Writes the text up to and with its 0: write() tells of memory that cannot be read where a look would crash.
+ * Page by page, for the 0 may be the last byte that there is; what is behind it is overwritten or cut off. A
+ * bare system call: a sanitizer would take it for reading beyond the text. */
+bool text_write(int fd, const char *text, uint64_t most, uint64_t *length)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *length = 0;
+    while (*length <= most) {
+        const char *at = text + *length;
+        size_t piece = page - (uintptr_t)at % page;
+        ssize_t n = syscall(SYS_write, fd, at, piece);
+        if (n <= 0)
+            return false;
+        const char *end = memchr(at, 0, (size_t)n);
+        if (end) {
+            *length = (uint64_t)(end - text);
+            return lseek(fd, end + 1 - (at + n), SEEK_CUR) >= 0;
+        }
+        *length += (uint64_t)n;
+    }
+    return false;
+}
+
+/* The pointers are copied first: another thread of the routine may still write. */
+static bool pack(int fd, const struct ring_texts *texts, char *const *pointers, uint64_t *head,
+                 uint64_t *wrong)
+{
+    uint64_t left = TEXTS_MOST_BYTES;
+    head[0] = texts->n;
+    if (lseek(fd, (off_t)((texts->n + 1) * sizeof *head), SEEK_SET) < 0)
+        return false;
+    for (uint64_t i = 0; i < texts->n; i++) {
+        *wrong = i + 1;
+        if (!text_write(fd, pointers[i] ? pointers[i] : "", left, &head[i + 1]) || head[i + 1] > left)
+            return false;
+        left -= head[i + 1];
+    }
+    *wrong = 0;
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    return end >= 0 && ftruncate(fd, end) == 0 &&
+           pwrite(fd, head, (texts->n + 1) * sizeof *head, 0) == (ssize_t)((texts->n + 1) * sizeof *head);
+}
+
+/* Without the blanks at the end of each, and what is behind a byte 0. */
+static bool pack_characters(int fd, const struct ring_texts *texts, const char *elements)
+{
+    struct text_item *items = calloc(texts->n + 1, sizeof *items);
+    void *value = NULL;
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; items && i < texts->n; i++) {
+        items[i].bytes = elements + i * texts->width;
+        items[i].length = strnlen(items[i].bytes, texts->width);
+        while (items[i].length > 0 && items[i].bytes[items[i].length - 1] == ' ')
+            items[i].length--;
+    }
+    bool good = items && texts_pack(items, texts->n, &value, &bytes, NULL) == ESP_OK &&
+                write(fd, value, bytes) == (ssize_t)bytes;
+    free(value);
+    free(items);
+    return good;
+}
+
+/* ---- whose memory a text is ---- */
+
+#define MOST_IMAGES 1024
+
+/* Addresses that malloc() never hands out. */
+struct foreign_ranges {
+    size_t n;
+    struct {
+        const char *from, *end;
+    } items[MOST_IMAGES + AREAS_MAX + 1];
+};
+
+static void add_range(struct foreign_ranges *ranges, const void *from, size_t bytes)
+{
+    if (ranges->n == sizeof ranges->items / sizeof *ranges->items)
+        return;
+    ranges->items[ranges->n].from = from;
+    ranges->items[ranges->n++].end = (const char *)from + bytes;
+}
+
+/* Constants and static variables of a library. */
+static int add_image(struct dl_phdr_info *image, size_t size, void *arg)
+{
+    struct foreign_ranges *ranges = arg;
+    (void)size;
+    for (unsigned i = 0; i < image->dlpi_phnum && ranges->n < MOST_IMAGES; i++)
+        if (image->dlpi_phdr[i].p_type == PT_LOAD)
+            add_range(ranges, (const char *)(image->dlpi_addr + image->dlpi_phdr[i].p_vaddr),
+                      image->dlpi_phdr[i].p_memsz);
+    return 0;
+}
+
+/* Arguments of the call, whichever of them, and what libraries have. */
+static void find_foreign(const struct ring *ring, const struct areas *areas, struct foreign_ranges *ranges)
+{
+    ranges->n = 0;
+    dl_iterate_phdr(add_image, ranges);
+    add_range(ranges, ring, offsetof(struct ring, arena) + RING_REACH + RING_GUARD_BYTES);
+    for (uint32_t i = 0; i < areas->n; i++)
+        if (areas->items[i].pages)
+            add_range(ranges, areas->items[i].pages, areas->items[i].page_bytes);
+}
+
+/* An address between two of those that malloc() aligns its blocks to is inside a block. */
+static bool may_be_allocated(const struct foreign_ranges *ranges, const char *text)
+{
+    if ((uintptr_t)text % _Alignof(max_align_t) != 0)
+        return false;
+    for (size_t i = 0; i < ranges->n; i++)
+        if (text >= ranges->items[i].from && text < ranges->items[i].end)
+            return false;
+    return true;
+}
+
+static int by_address(const void *one, const void *other)
+{
+    const uintptr_t a = *(const uintptr_t *)one, b = *(const uintptr_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Frees the texts that the routine has allocated, each of them once. Where a text lies tells whether the
+ * routine has allocated that text: what came in with any argument, and constants, belong to others. */
+static void free_texts(const struct ring *ring, const struct areas *areas, const struct ring_texts *texts,
+                       char *const *pointers)
+{
+    struct foreign_ranges ranges;
+    if (texts->width)
+        return;
+    uintptr_t *own = malloc(texts->n * sizeof *own);
+    uint64_t n = 0;
+    if (!own)
+        return; /* the worker keeps more than it may then, and is replaced */
+    find_foreign(ring, areas, &ranges);
+    for (uint64_t i = 0; i < texts->n; i++)
+        if (pointers[i] && may_be_allocated(&ranges, pointers[i]))
+            own[n++] = (uintptr_t)pointers[i];
+    qsort(own, n, sizeof *own, by_address);
+    faults_enter_call();
+    for (uint64_t i = 0; i < n; i++)
+        if (i == 0 || own[i] != own[i - 1])
+            free((void *)own[i]);
+    faults_leave_call();
+    free(own);
+}
+
+static bool end_one(struct ring *ring, const struct areas *areas, const struct ring_texts *texts, int socket,
+                    char **pointers)
+{
+    uint64_t wrong = 0;
+    uint64_t *head = malloc((texts->n + 1) * sizeof *head);
+    int fd = memfd_create("strings", MFD_CLOEXEC);
+    bool good = head && fd >= 0 &&
+                (texts->width ? pack_characters(fd, texts, (const char *)pointers)
+                              : pack(fd, texts, pointers, head, &wrong)) &&
+                worker_send_output(ring, socket, texts->argument, fd);
+    free(head);
+    if (fd >= 0)
+        close(fd);
+    if (good)
+        free_texts(ring, areas, texts, pointers);
+    else if (wrong)
+        snprintf(ring->answer.trouble, sizeof ring->answer.trouble,
+                 "element %" PRIu64
+                 " is not the address of a text that ends with a 0 (all together at most %d "
+                 "MiB)",
+                 wrong, TEXTS_MOST_BYTES >> 20);
+    else
+        snprintf(ring->answer.trouble, sizeof ring->answer.trouble, "the worker cannot hand it over");
+    ring->answer.argument = texts->argument;
+    return good;
+}
+
+bool texts_end(struct ring *ring, const struct areas *areas, int socket, void *const *memory)
+{
+    for (uint32_t i = 0; i < ring->job.n_texts && i < PROBLEM_MAX_ARGUMENTS; i++)
+        if (ring->job.texts[i].comes_back &&
+            !end_one(ring, areas, &ring->job.texts[i], socket, (char **)memory[i]))
+            return false;
+    return true;
 }

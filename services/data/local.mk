@@ -3,21 +3,14 @@
 services_libservices_a_SOURCES += \
 	services/data/datum_file.c \
 	services/data/datum_file.h \
-	services/data/datum_stream.c \
-	services/data/datum_stream.h \
 	services/data/files.h \
 	services/data/files_posix.c \
 	services/data/replication.c \
 	services/data/replication.h \
 	services/data/store.c \
 	services/data/store.h \
-	services/data/store_aside.c \
-	services/data/store_pieces.c \
+	services/data/store_room.c \
 	services/data/store_sums.c \
 	services/data/store_sums.h \
-	services/data/store_places.c \
 	services/data/store_recover.c \
-	services/data/store_room.c \
-	services/data/store_state.h \
-	services/data/store_traces.c \
-	services/data/store_work.c
+	services/data/store_state.h

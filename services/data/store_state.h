@@ -5,7 +5,7 @@
 #ifndef SERVICES_DATA_STORE_STATE_H
 #define SERVICES_DATA_STORE_STATE_H
 
-#include "services/data/datum_stream.h"
+#include "services/data/datum_file.h"
 #include "services/data/store.h"
 #include "services/data/store_sums.h"
 #include "util/hash.h"
@@ -222,7 +222,7 @@ void store_note_end(struct store *store, struct datum_key key, const char *owner
 /* Of a name, as epitaphs have it. */
 uint64_t store_owner_digest(const char *name);
 
-/* ---- store_traces.c ---- */
+/* ---- store_recover.c ---- */
 /* The datum is about to go, to that server, or (NULL) deleted while others keep it: durable ones leave that
  * in their file of places. NULL without memory. Then what came of it; NULL is nothing to do. */
 struct store_trace *store_trace_begin(struct store *store, struct datum *datum, const char *to);
@@ -239,7 +239,7 @@ void store_forget_trace(struct store *store, struct datum_key key);
 void store_trace_deleted(struct store *store, struct datum_key key, const char *identity);
 void store_forget_traces(struct store *store);
 
-/* ---- store_places.c ---- */
+/* ---- store_room.c ---- */
 #define PLACES_HEAD_BYTES 48 /* of the first line of a file of places, with its NUL */
 /* The file beside the datum's, or in its place: a first line, and names. Errors as of the disk. */
 enum esp_status store_write_places(struct store *store, struct datum_key key, const char *head,
@@ -285,7 +285,7 @@ struct store_keys {
 enum esp_status store_list_beside(struct files *files, const char *ending, struct store_keys *keys,
                                   struct esp_error *error);
 
-/* ---- store_aside.c ---- */
+/* ---- store_room.c ---- */
 #define DAMAGED_FOLDER "damaged"
 /* Moves the datum's damaged file out of the way. */
 void store_set_aside(struct store *store, const char *name, const char *why);
@@ -298,7 +298,7 @@ void store_forget_asides(struct store *store);
 /* ---- store.c ---- */
 int store_compare_keys(struct datum_key a, struct datum_key b);
 
-/* ---- store_pieces.c ---- */
+/* ---- store_room.c ---- */
 struct datum_id store_id_of(struct datum_key key);
 /* The unfinished datum, which the asker may touch. */
 enum esp_status store_find_unfinished(struct store *store, const struct store_asker *asker,
@@ -314,7 +314,7 @@ void store_written(struct store *store, struct datum *datum, bool well);
  * read. */
 void store_loaded(struct store *store, struct store_work *work, bool usable);
 
-/* ---- store_work.c ---- */
+/* ---- store_room.c ---- */
 struct store_work *store_make_work(struct store *store, struct datum *datum, enum work_kind kind);
 /* For a WORK_LOAD. False without memory. */
 bool store_make_latch(struct store_work *work);
