@@ -130,6 +130,7 @@ static enum esp_status describe(struct description *description, struct esp_erro
         if (argument_is_passed(&problem->arguments[i])) {
             struct esp_problem_argument *to = &arguments[public->n_arguments++];
             describe_argument(&problem->arguments[i], to);
+            to->follows = problem_argument_follows(problem, i);
             enum esp_status status = describe_storage(problem, &problem->arguments[i], arena, to, error);
             if (status == ESP_OK)
                 status = describe_index(&problem->arguments[i], arena, to, error);
@@ -203,6 +204,66 @@ enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct
         return error_set(error, ESP_INVALID, "expected a problem and its arguments, found NULL");
     const struct description *description = (const struct description *)problem;
     return invocation_complete(description->function->problem, arguments, n_arguments, error);
+}
+
+/* The numbers among the arguments, where expressions of the description look for them. */
+static void scope_of(const struct problem *problem, const struct esp_argument *arguments,
+                     struct number scope[PROBLEM_MAX_ARGUMENTS])
+{
+    memset(scope, 0, PROBLEM_MAX_ARGUMENTS * sizeof *scope);
+    for (uint32_t i = 0, k = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (!argument_is_passed(argument))
+            continue;
+        const struct esp_argument *given = &arguments[k++];
+        if (argument->n_dims > 0 || argument->type > TYPE_DOUBLE)
+            continue;
+        if (given->data)
+            scope[i] = number_load(argument->type, given->data);
+        else if (given->completed && argument->type >= TYPE_FLOAT)
+            scope[i] = (struct number){.kind = NUMBER_REAL, .real = given->value.real};
+        else if (given->completed)
+            scope[i] = (struct number){.kind = NUMBER_INTEGER, .integer = given->value.integer};
+    }
+}
+
+enum esp_status esp_arguments_elements(const struct esp_problem *problem,
+                                       const struct esp_argument *arguments, size_t n_arguments,
+                                       uint64_t *elements)
+{
+    struct esp_error *error = library_error();
+    if (!problem || !elements || (!arguments && n_arguments > 0))
+        return error_set(error, ESP_INVALID,
+                         "expected a problem, its arguments and room for numbers, found NULL");
+    return invocation_elements(((const struct description *)problem)->function->problem, arguments,
+                               n_arguments, elements, error);
+}
+
+enum esp_status esp_arguments_cut(const struct esp_problem *problem, struct esp_argument *arguments,
+                                  size_t n_arguments)
+{
+    struct esp_error *error = library_error();
+    if (!problem || (!arguments && n_arguments > 0))
+        return error_set(error, ESP_INVALID, "expected a problem and its arguments, found NULL");
+    if (n_arguments != problem->n_arguments)
+        return error_set(error, ESP_INVALID, "%s: expected %zu arguments, found %zu", problem->name,
+                         problem->n_arguments, n_arguments);
+    const struct problem *described = ((const struct description *)problem)->function->problem;
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    scope_of(described, arguments, scope);
+    for (uint32_t i = 0, k = 0; i < described->n_arguments; i++) {
+        if (!argument_is_passed(&described->arguments[i]))
+            continue;
+        struct esp_argument *given = &arguments[k++];
+        if (!described->arguments[i].count || given->n_dims != described->arguments[i].n_dims)
+            continue;
+        struct shape shape = {.n_dims = given->n_dims};
+        memcpy(shape.dims, given->dims, sizeof shape.dims);
+        if (problem_cut(described, i, scope, &shape, error) != ESP_OK)
+            return error->status = ESP_FAILED; /* the routine's count, not the caller's */
+        given->dims[given->n_dims - 1] = shape.dims[given->n_dims - 1];
+    }
+    return ESP_OK;
 }
 
 const char *describe_signatures(const struct esp_problem *problem)

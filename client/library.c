@@ -26,10 +26,16 @@ static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 
 /* ---- threads ---- */
 
-static _Thread_local struct esp_error last_error;
-static _Thread_local struct esp_error error_before; /* status ESP_OK: there was none */
-static _Thread_local unsigned depth; /* functions of the interface that this thread is inside */
-static _Thread_local struct past *kept;
+/* What the library keeps for a thread. It is allocated, because a program that loads the library late, as
+ * interpreters do by dlopen(), has about 1 KB left for the thread-local variables of all its libraries. */
+struct thread_memory {
+    struct esp_error last;
+    struct esp_error before; /* status ESP_OK: there was none */
+    struct past *kept;
+};
+static _Thread_local struct thread_memory *memory;
+static struct thread_memory without_memory; /* of all threads for which there is none */
+static _Thread_local unsigned depth;        /* functions of the interface that this thread is inside */
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -40,28 +46,50 @@ static void in_child(void)
         atomic_store(&state, STATE_FORKED);
 }
 
+static void forget_thread(void *arg)
+{
+    struct thread_memory *of = arg;
+    memory = NULL;
+    free(of->kept);
+    free(of);
+}
+
 static void set_up(void)
 {
-    pthread_key_create(&at_thread_end, free);
+    pthread_key_create(&at_thread_end, forget_thread);
     pthread_atfork(NULL, NULL, in_child);
+}
+
+static struct thread_memory *of_thread(void)
+{
+    if (memory)
+        return memory;
+    pthread_once(&once, set_up);
+    struct thread_memory *made = calloc(1, sizeof *made);
+    if (!made)
+        return &without_memory;
+    pthread_setspecific(at_thread_end, made);
+    return memory = made;
 }
 
 struct esp_error *library_error(void)
 {
-    return &last_error;
+    return &of_thread()->last;
 }
 
 void library_keep(struct session *session)
 {
-    free(kept);
-    kept = past_keep(session);
-    pthread_setspecific(at_thread_end, kept);
+    struct thread_memory *of = of_thread();
+    if (of != &without_memory) {
+        free(of->kept);
+        of->kept = past_keep(session);
+    }
     session_discard(session);
 }
 
 const struct past *library_kept(void)
 {
-    return kept;
+    return of_thread()->kept;
 }
 
 /* ---- inside or outside ---- */
@@ -83,9 +111,10 @@ struct library *library_enter(struct esp_error *error)
         return NULL;
     }
     if (depth++ == 0) {
-        error_before.status = last_error.status;
-        if (last_error.status != ESP_OK)
-            error_before = last_error;
+        struct thread_memory *of = of_thread();
+        of->before.status = of->last.status;
+        if (of->last.status != ESP_OK)
+            of->before = of->last;
     }
     atomic_fetch_add(&users, 1);
     int found = atomic_load(&state);
@@ -98,11 +127,12 @@ struct library *library_enter(struct esp_error *error)
 
 void library_leave(bool succeeded)
 {
-    if (--depth == 0 && succeeded && error_before.status == ESP_OK) {
-        last_error.status = ESP_OK;
-        last_error.text[0] = 0;
+    struct thread_memory *of = of_thread();
+    if (--depth == 0 && succeeded && of->before.status == ESP_OK) {
+        of->last.status = ESP_OK;
+        of->last.text[0] = 0;
     } else if (depth == 0 && succeeded) {
-        last_error = error_before;
+        of->last = of->before;
     }
     if (atomic_fetch_sub(&users, 1) != 1 || atomic_load(&state) != STATE_CHANGING)
         return;

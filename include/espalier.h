@@ -144,6 +144,9 @@ struct esp_problem_argument {
                                      * then; or NULL: all do */
     const char *index;              /* "index(n)", "signed-index(n)": each integer of an input array is from 1
                                      * to n, or from -1 to -n; or NULL */
+    int follows; /* an input that may be left out: it has a default, or follows from the extents of arrays, or
+                  * (pointers and indices of a compressed matrix, widths of a band) from the matrix that the
+                  * caller compresses or packs */
 };
 
 /* A problem's signature. Work arrays are not shown: callers do not pass them. */
@@ -413,6 +416,16 @@ struct esp_argument {
  * ESP_INVALID names the argument that is missing, contradicts another, or violates a precondition. */
 enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct esp_argument *arguments,
                                        size_t n_arguments);
+/* How many elements of each array lie in memory, by position (of scalars 1): of a packed or banded matrix
+ * these are fewer than its extents tell. Needs no connection. ESP_INVALID as esp_arguments_complete(). */
+enum esp_status esp_arguments_elements(const struct esp_problem *problem,
+                                       const struct esp_argument *arguments, size_t n_arguments,
+                                       uint64_t *elements);
+/* After a call: cuts the last extent of each output that has a count (esp_problem_argument.count) to what the
+ * call has brought. The vector is that of the call, with its scalar outputs and the extents that
+ * esp_arguments_complete() gave. Needs no connection. ESP_FAILED: the routine gave a count that cannot be. */
+enum esp_status esp_arguments_cut(const struct esp_problem *problem, struct esp_argument *arguments,
+                                  size_t n_arguments);
 
 /* All zero: nothing special. */
 struct esp_call_options {
@@ -437,6 +450,11 @@ struct esp_call_options {
     double finish_s;       /* those only where the results are expected within so many seconds; 0: whenever.
                             * Unlike deadline_s it ends no session that takes longer than forecast */
     uint64_t memory_bytes; /* those only where the call takes at most so much memory; 0: never mind */
+    /* Of esp_call_async(): a descriptor of the caller's that takes 8 bytes without waiting, as those of
+     * eventfd(2) do. The library writes the number 1 there when the session has ended, so that a program can
+     * poll(2) for the end beside other things, and signals reach it while it waits. It must stay open until
+     * then. 0: none. */
+    int ended_fd;
 };
 
 /* What a session took, and what it made. */

@@ -848,6 +848,40 @@ enum esp_status invocation_complete(const struct problem *problem, struct esp_ar
     return status == ESP_OK ? complete_extents(problem, &work, arguments, error) : status;
 }
 
+enum esp_status invocation_elements(const struct problem *problem, const struct esp_argument *arguments,
+                                    size_t n_arguments, uint64_t *elements, struct esp_error *error)
+{
+    struct esp_argument completed[ESP_MAX_ARGUMENTS];
+    struct value values[ESP_MAX_ARGUMENTS];
+    struct binding binding;
+    const void *scalars[PROBLEM_MAX_ARGUMENTS] = {0};
+    enum esp_status status = check_count(problem, n_arguments, error);
+    if (status != ESP_OK)
+        return status;
+    memcpy(completed, arguments, n_arguments * sizeof *completed);
+    status = invocation_complete(problem, completed, n_arguments, error);
+    for (uint32_t i = 0, k = 0; status == ESP_OK && i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (!argument_is_passed(argument))
+            continue;
+        const struct esp_argument *given = &completed[k];
+        if (argument->n_dims == 0 && argument_is_input(argument)) {
+            if (given->completed && !given->data)
+                status = store_completed(&values[k], argument, given, error);
+            scalars[i] = given->data ? given->data : given->completed ? values[k].in : NULL;
+        }
+        k++;
+    }
+    if (status != ESP_OK)
+        return status;
+    invocation_known_inputs(problem, scalars, binding.inputs);
+    status = problem_bind(problem, binding.inputs, binding.scope, binding.shapes, error);
+    for (uint32_t i = 0, k = 0; status == ESP_OK && i < problem->n_arguments; i++)
+        if (argument_is_passed(&problem->arguments[i]))
+            elements[k++] = binding.shapes[i].count;
+    return status;
+}
+
 /* What an invocation looks like in messages, and how results find their way back. */
 
 /* All inline arguments of one call: the message stays below its cap with room to spare. */

@@ -113,6 +113,9 @@ enum esp_status invocation_for_results(struct invocation *invocation, struct fun
 /* See esp_arguments_complete(). */
 enum esp_status invocation_complete(const struct problem *problem, struct esp_argument *arguments,
                                     size_t n_arguments, struct esp_error *error);
+/* esp_arguments_elements(). */
+enum esp_status invocation_elements(const struct problem *problem, const struct esp_argument *arguments,
+                                    size_t n_arguments, uint64_t *elements, struct esp_error *error);
 
 void invocation_release(struct invocation *invocation);
 

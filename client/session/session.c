@@ -453,6 +453,7 @@ static enum esp_status create(struct library *library, struct handle *handle, st
     if (status != ESP_OK)
         return status;
     if (options) {
+        (*session)->ended_fd = options->ended_fd;
         (*session)->following.sent = options->sent;
         (*session)->following.arg = options->arg;
     }

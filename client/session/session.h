@@ -167,6 +167,7 @@ struct session {
     bool attached; /* a job that another process may have submitted: it is waited for, no more */
     struct job_record *record; /* owned, of an attached session: where the job is now */
 
+    int ended_fd; /* of an asynchronous session: the caller's, written to when it has ended; 0: none */
     struct thread_job job;
     void (*ended)(struct session *session, void *arg);
     void *arg;

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct ticket {
     UT_hash_handle hh;
@@ -128,6 +129,14 @@ static void note_failed(struct table *table, struct ticket *ticket, const struct
         table->first_id = forgotten + 1;
 }
 
+/* Wakes a caller that polls: with the table's lock held, so that the session is found ended. */
+static void wake_caller(const struct session *session)
+{
+    const uint64_t one = 1;
+    if (session->ended_fd > 0 && write(session->ended_fd, &one, sizeof one) < 0)
+        return; /* the caller has closed the descriptor */
+}
+
 /* In a pool thread, the last thing done with the session. */
 static void on_ended(struct session *session, void *arg)
 {
@@ -141,6 +150,7 @@ static void on_ended(struct session *session, void *arg)
     if (session->error.status != ESP_OK)
         note_failed(table, ticket, &session->error);
     pthread_cond_broadcast(&table->changed);
+    wake_caller(session);
     pthread_mutex_unlock(&table->lock);
 }
 

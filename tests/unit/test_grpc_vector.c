@@ -5,6 +5,7 @@
 #include "tests/unit/grpc_fixture.h"
 
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 static void a_vector_calls_as_the_list_does(void **state)
@@ -102,6 +103,50 @@ static void extents_of_outputs_are_worked_out(void **state)
     assert_int_equal(esp_arguments_complete(problem, arguments, 3), ESP_INVALID);
     assert_told("expected 4 arguments, found 3");
     esp_problem_free(problem);
+}
+
+static void elements_in_memory_are_counted(void **state)
+{
+    (void)state;
+    struct esp_problem *problem;
+    uint64_t elements[4];
+    double x[4] = {0};
+    assert_int_equal(esp_problem_describe("copy", &problem), ESP_OK);
+    struct esp_argument arguments[4] = {{0}, {.data = x, .n_dims = 1, .dims = {4}}, {0}, {0}};
+    assert_int_equal(esp_arguments_elements(problem, arguments, 4, elements), ESP_OK);
+    assert_true(elements[0] == 1 && elements[1] == 4 && elements[2] == 4 && elements[3] == 1);
+    assert_int_equal(esp_arguments_elements(problem, arguments, 3, elements), ESP_INVALID);
+    assert_int_equal(esp_arguments_elements(problem, arguments, 4, NULL), ESP_INVALID);
+    /* Nothing of it has a count. */
+    assert_int_equal(esp_arguments_complete(problem, arguments, 4), ESP_OK);
+    assert_int_equal(esp_arguments_cut(problem, arguments, 4), ESP_OK);
+    assert_int_equal(arguments[2].dims[0], 4);
+    assert_int_equal(esp_arguments_cut(problem, arguments, 3), ESP_INVALID);
+    assert_true(problem->arguments[0].follows && !problem->arguments[1].follows);
+    esp_problem_free(problem);
+}
+
+static void the_end_of_a_session_is_written_to_a_descriptor(void **state)
+{
+    (void)state;
+    grpc_function_handle_t add = make_handle("add");
+    double a = 1.5, b = 2.5, c = 0;
+    struct esp_argument arguments[3] = {{.data = &a}, {.data = &b}, {.data = &c}};
+    struct esp_call_options options = {.ended_fd = eventfd(0, EFD_CLOEXEC)};
+    grpc_sessionid_t id;
+    uint64_t ended;
+    assert_true(options.ended_fd > 0);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(esp_call_async(&add, arguments, 3, &options, &id), ESP_OK);
+        assert_int_equal(read(options.ended_fd, &ended, sizeof ended), sizeof ended);
+        assert_int_equal(ended, 1);
+        assert_int_equal(grpc_probe(id), GRPC_NO_ERROR);
+        assert_int_equal(grpc_wait(id), GRPC_NO_ERROR);
+    }
+    close(options.ended_fd);
+    options.ended_fd = 1000000; /* none */
+    assert_int_equal(esp_call_async(&add, arguments, 3, &options, &id), ESP_OK);
+    assert_int_equal(grpc_wait(id), GRPC_NO_ERROR);
 }
 
 static void wrong_shapes_and_types_are_named(void **state)
@@ -301,6 +346,8 @@ int main(void)
         in_library(a_stack_calls_as_the_vector_does),
         in_library(what_is_left_out_follows_from_the_rest),
         in_library(extents_of_outputs_are_worked_out),
+        in_library(elements_in_memory_are_counted),
+        in_library(the_end_of_a_session_is_written_to_a_descriptor),
         in_library(wrong_shapes_and_types_are_named),
         in_library(vectors_start_sessions_too),
         in_library(constraints_that_cannot_be_are_named),
