@@ -67,6 +67,27 @@ AC_SUBST([SCALAPACK_LIBS], [-lscalapack-openmpi])
 AM_CONDITIONAL([WITH_MPI], [test "$have_mpi" = yes])
 ])
 
+dnl The Python package: optional, as nothing is built for it.
+AC_DEFUN([ESP_WITH_PYTHON], [
+AC_ARG_WITH([python], [AS_HELP_STRING([--without-python],
+    [do not install the Python package (default: install it where python3 is found)])], [], [with_python=check])
+AC_ARG_WITH([pythondir], [AS_HELP_STRING([--with-pythondir=DIR],
+    [where to install the Python package (default: where the python3 that is found looks below the prefix)])],
+    [pythondir=$withval], [pythondir=])
+AC_PATH_PROG([PYTHON], [python3])
+AS_IF([test "x$with_python" = xyes && test -z "$PYTHON"], [ESP_MISSING([python3], [python3], [the Python package])])
+AS_IF([test -z "$PYTHON" || test "x$with_omniorb" = xno], [with_python=no])
+AS_IF([test "x$with_python" != xno && test -z "$pythondir"], [
+    pythondir='${prefix}/lib/python'`$PYTHON -c 'import sys; print("%d.%d" % sys.version_info@<:@:2@:>@)'`
+    dnl Debian has folders of its own, and below /usr one for all versions of Python 3.
+    AS_IF([test ! -d /usr/lib/python3/dist-packages], [pythondir=$pythondir/site-packages],
+        [test "x$prefix" = x/usr], [pythondir='${prefix}/lib/python3/dist-packages'],
+        [pythondir=$pythondir/dist-packages])
+])
+AC_SUBST([pythondir])
+AM_CONDITIONAL([WITH_PYTHON], [test "x$with_python" != xno])
+])
+
 AC_DEFUN([ESP_ENABLE_SANITIZER], [
 AC_ARG_ENABLE([sanitizer], [AS_HELP_STRING([--enable-sanitizer=LIST],
     [compile with -fsanitize=LIST: address,undefined or thread])],

@@ -5,7 +5,7 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 cd "$top_srcdir" || exit 99
 
-folders='agent bench client command core doc etc examples idl include m4 orb problems redirector sed services simulate solvers tests util'
+folders='agent bench bindings client command core doc etc examples idl include m4 orb problems redirector sed services simulate solvers tests util'
 
 # The files of the tree, also without git (in a release), and without what builds make beside them.
 sources() {

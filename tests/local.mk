@@ -141,6 +141,7 @@ if WITH_OMNIORB
 TESTS += $(e2e_tests)
 endif
 EXTRA_DIST += tests/e2e/tutorial.sh
+EXTRA_DIST += tests/python/python.sh tests/python/python.esp tests/python/test_calls.py tests/python/test_linalg.py tests/python/test_manual.py tests/python/test_remote.py
 EXTRA_DIST += tests/e2e/harness.sh tests/e2e/far_hosts.sh $(shell_tests) $(e2e_tests)
 EXTRA_DIST += tests/e2e/product.esp tests/e2e/unread.esp
 EXTRA_DIST += tests/e2e/kinds.esp tests/e2e/late.esp
@@ -883,3 +884,4 @@ tests_e2e_batch_driver_LDADD = $(LIBBATCH) $(LIBCORE)
 shell_tests += tests/e2e/t0760-slurm.t
 EXTRA_DIST += tests/e2e/slurm.sh
 e2e_tests += tests/e2e/t0761-pilot.t
+e2e_tests += tests/e2e/t0850-python.t tests/e2e/t0851-python-arrays.t tests/e2e/t0852-python-manual.t

@@ -46,6 +46,18 @@ check "completions for shells" has_all bash-completion/completions/espalier site
     vendor_completions.d/espalier.fish
 check "examples and matrices" has_all examples/Makefile examples/README.md examples/farm.c matrices/README.md \
     matrices/lund_a.rsa matrices/pores_1.mtx
+python_is_installed() {
+    grep -q '^espalierpython_DATA = ' "$top_builddir/Makefile" || return 0
+    has_all espalier/__init__.py espalier/_where.py || return 1
+    package=$(dirname "$(find "$root" -path '*/espalier/_where.py')")
+    for candidate in python3 /usr/bin/python3; do
+        $candidate -c 'import numpy' 2>/dev/null || continue
+        PYTHONPATH=$(dirname "$package") PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$(dirname "$(find "$root" -name libespalier.so)") \
+            $candidate -c 'import espalier; espalier._library.lib.esp_type_name'
+        return
+    done
+}
+check "the Python package finds its library" python_is_installed
 check "the library exports what its headers declare, and nothing else" exports_the_headers
 check "the library has a versioned soname" has_soname
 
