@@ -78,7 +78,7 @@ static enum esp_status check_file(const struct command_line *command, const stru
                                   enum esp_type *type, struct esp_error *error)
 {
     if (file->n_dims > 2)
-        return error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u",
+        return error_set(error, ESP_SYNTAX, "%s: expected at most two dimensions, found %u",
                          command->operands[0], file->n_dims);
     return type_of(command, &file->matrix, type, error);
 }

@@ -561,15 +561,27 @@ static enum esp_status read_entries(struct lines *lines, const struct header *he
     return status == ESP_OK ? entry_sink_finish(sink, error) : status;
 }
 
+static bool has_guesses(const struct header *header)
+{
+    return (header->rhs_type[1] & ~0x20) == 'G';
+}
+
+/* What the block of vectors has: 0 is that of the right-hand sides. */
+static const char *block_name(const struct header *header, int64_t block)
+{
+    if (block == 0)
+        return "values of right-hand sides";
+    return block == 1 && has_guesses(header) ? "values of starting guesses" : "values of solutions";
+}
+
 /* Right-hand sides, and behind them starting guesses (G) and solutions (X), which are only passed over. Each
  * of these blocks begins a new line; in some files each vector does, in others no block. Which of these
- * layouts it is tells the number of lines. */
+ * layouts it is tells the number of lines. *has_rhs: all right-hand sides are read, also when it fails. */
 static enum esp_status read_rhs(struct lines *lines, const struct header *header, struct matrix_file *file,
-                                struct esp_error *error)
+                                bool *has_rhs, struct esp_error *error)
 {
     const bool is_complex = file->field == FIELD_COMPLEX;
-    const int64_t blocks =
-        1 + ((header->rhs_type[1] & ~0x20) == 'G') + ((header->rhs_type[2] & ~0x20) == 'X');
+    const int64_t blocks = 1 + has_guesses(header) + ((header->rhs_type[2] & ~0x20) == 'X');
     int64_t per_vector, per_block, total;
     if (__builtin_mul_overflow(header->rows, is_complex ? 2 : 1, &per_vector) ||
         __builtin_mul_overflow(per_vector, header->n_rhs, &per_block) ||
@@ -590,28 +602,33 @@ static enum esp_status read_rhs(struct lines *lines, const struct header *header
         status = lines_plausible(lines, (uint64_t)total, 1, "values of right-hand sides", error);
     if (status == ESP_OK)
         status = matrix_init(&file->rhs, header->rows, header->n_rhs, is_complex, lines->max_bytes, error);
-    struct field_reader reader = {
-        .lines = lines, .format = &header->rhs, .what = "values of right-hand sides", .total = total};
+    struct field_reader reader = {.lines = lines, .format = &header->rhs, .total = total};
     for (int64_t k = 0; k < total && status == ESP_OK; k++) {
         double value;
+        reader.what = block_name(header, k / per_block);
         if ((by_blocks && k % per_block == 0) || (by_vectors && k % per_vector == 0))
             field_new_record(&reader);
         status = field_real(&reader, &value, error);
         if (status == ESP_OK && k < per_block)
             file->rhs.values[k] = value;
+        *has_rhs = status == ESP_OK ? k + 1 >= per_block : *has_rhs;
     }
     return status;
 }
 
+/* Damaged guesses and solutions leave the right-hand sides before them as they are. */
 static void take_rhs(struct lines *lines, struct header *header, struct matrix_file *file)
 {
     struct esp_error *fault = &header->rhs_fault;
     struct lines behind = *lines;
     struct span line;
-    if (fault->status == ESP_OK && read_rhs(lines, header, file, fault) == ESP_OK)
+    bool has_rhs = false;
+    if (fault->status == ESP_OK && read_rhs(lines, header, file, &has_rhs, fault) == ESP_OK)
         return;
-    matrix_clear(&file->rhs);
-    snprintf(file->note, sizeof file->note, "%.230s: what stands behind the matrix is left out", fault->text);
+    if (!has_rhs)
+        matrix_clear(&file->rhs);
+    snprintf(file->note, sizeof file->note, "%.230s: what stands behind the %s is left out", fault->text,
+             has_rhs ? "right-hand sides" : "matrix");
     for (int64_t k = 0; k < header->rhs_lines && lines_next(&behind, &line); k++)
         ;
     *lines = behind;

@@ -528,8 +528,8 @@ enum esp_status matrix_load(const char *path, const struct matrix_reading *readi
     if (status != ESP_OK)
         return status;
     if (file->n_dims > 2)
-        status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
-                           file->n_dims);
+        status =
+            error_set(error, ESP_SYNTAX, "%s: expected at most two dimensions, found %u", path, file->n_dims);
     else if (file->field == FIELD_INTEGER && matrix_check_doubles(&file->matrix, error) != ESP_OK) {
         status = ESP_SYNTAX;
         if (error) {

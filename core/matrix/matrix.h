@@ -139,7 +139,7 @@ struct matrix_reading {
 enum esp_status matrix_load(const char *path, const struct matrix_reading *reading, struct matrix_file *file,
                             struct esp_error *error);
 /* The same, also of arrays with three to MATRIX_MAX_DIMS dimensions, and of dense arrays with integers that
- * no double holds (matrix.wide), which matrix_load() refuses (ESP_INVALID, ESP_SYNTAX). */
+ * no double holds (matrix.wide), which matrix_load() refuses (ESP_SYNTAX). */
 enum esp_status matrix_load_array(const char *path, const struct matrix_reading *reading,
                                   struct matrix_file *file, struct esp_error *error);
 /* matrix_load(), then dense whatever the file is. */

@@ -228,7 +228,7 @@ static enum esp_status take_extents(const struct lines *lines, const struct npy 
                                     int64_t *cols, struct esp_error *error)
 {
     if (npy->n_dims > MATRIX_MAX_DIMS)
-        return error_set(error, ESP_INVALID, "%s: expected at most %d dimensions, found %u", lines->name,
+        return error_set(error, ESP_SYNTAX, "%s: expected at most %d dimensions, found %u", lines->name,
                          MATRIX_MAX_DIMS, npy->n_dims);
     *rows = npy->n_dims > 0 ? npy->dims[0] : 1;
     *cols = 1;

@@ -111,6 +111,12 @@ check_says "is told to be one" "lost-banner.mtx:1: expected '%%MatrixMarket matr
 sed 's/^FGX/MGX/' "$inputs/rhs-fgx.rua" >sparse-rhs.rua
 check "a matrix with right-hand sides that are not read" espalier matrix info sparse-rhs.rua
 check_says "is read, and the user is told" 'sparse-rhs.rua:5: right-hand sides of type "MGX".*left out' '3 x 3'
+{ printf '# name: A\n# type: matrix\n# ndims: 3\n 2 2 2\n'; seq 1 8; } >deep.octave
+for verb in 'solve deep.octave' 'matrix info deep.octave' 'matrix convert deep.octave flat.csv'; do
+    # shellcheck disable=SC2086
+    check_fails 4 "$verb: an array with three dimensions" espalier $verb
+    check_says "is no matrix" 'deep.octave: expected at most two dimensions, found 3'
+done
 printf '%%%%MatrixMarket matrix coordinate real general\n1 1 2\n1 1 2\n1 1 3' >twice.mtx
 check_fails 4 "an entry that is given twice" espalier matrix info twice.mtx
 check_says "with what adds it" 'twice.mtx:4: entry \(1,1\) is given a second time; --sum-duplicates'

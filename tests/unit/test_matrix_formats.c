@@ -827,6 +827,30 @@ static void a_matrix_is_read_without_what_is_wrong_behind_it(void **state)
     }
 }
 
+static void right_hand_sides_are_read_without_what_is_wrong_behind_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *format, *rhs, *why;
+        int lines;
+    } cases[] = {
+        {"F X", "(3F4.1)", " 1.0 2.0 3.0\n 7.0 x.0 9.0\n",
+         "m:10: expected a number of the values of solutions (format (3F4.1))", 2},
+        {"FGX", "(3F4.1)", " 1.0 2.0 3.0\n 0.0 y.0 0.0\n 7.0 8.0 9.0\n",
+         "m:10: expected a number of the values of starting guesses (format (3F4.1))", 3},
+        {"FGX", "(3F4.1)", " 1.0 2.0 3.0\n 0.0 0.0 0.0\n 7.0 8.0", "m:11: expected values of solutions", 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct matrix_file file;
+        parse_with_rhs(cases[i].kind, cases[i].lines, 1, cases[i].format, cases[i].rhs, &file);
+        assert_true(file.rhs.cols == 1 && file.rhs.values[0] == 1 && file.rhs.values[2] == 3);
+        if (strncmp(file.note, cases[i].why, strlen(cases[i].why)) != 0 ||
+            !strstr(file.note, ": what stands behind the right-hand sides is left out"))
+            fail_msg("case %zu: %s", i, file.note);
+        matrix_file_clear(&file);
+    }
+}
+
 static void duplicates_are_added_where_they_may_be(void **state)
 {
     (void)state;
@@ -1053,6 +1077,7 @@ int main(void)
         cmocka_unit_test(formats_with_blanks_and_groups_are_read),
         cmocka_unit_test(blocks_behind_a_matrix_begin_new_lines),
         cmocka_unit_test(a_matrix_is_read_without_what_is_wrong_behind_it),
+        cmocka_unit_test(right_hand_sides_are_read_without_what_is_wrong_behind_them),
         cmocka_unit_test(duplicates_are_added_where_they_may_be),
         cmocka_unit_test(integers_of_scipy_may_be_unsigned),
         cmocka_unit_test(integers_of_64_bits_are_exact),
