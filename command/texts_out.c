@@ -10,6 +10,7 @@
 #include "command/command.h"
 #include "client/arguments/contents.h"
 #include "client/arguments/values_storage.h"
+#include "client/arguments/values_texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,14 +124,27 @@ enum esp_status values_write_characters(const struct values *values, size_t inde
 
 /* ---- files ---- */
 
-static enum esp_status save_file(const struct value_slot *slot, struct esp_error *error)
+static enum esp_status copy_file(const char *from, const char *to, struct esp_error *error)
 {
     void *contents = NULL;
     uint64_t bytes;
-    enum esp_status status = contents_load(slot->spool, &contents, &bytes, error);
+    enum esp_status status = contents_load(from, &contents, &bytes, error);
     if (status == ESP_OK)
-        status = contents_save(slot->path, contents, bytes, error);
+        status = contents_save(to, contents, bytes, error);
     free(contents);
+    return status;
+}
+
+enum esp_status values_copy_files(const struct values *values, size_t index, struct esp_error *error)
+{
+    const struct value_slot *slot = &values->slots[index];
+    enum esp_status status = ESP_OK;
+    for (uint64_t i = 0; status == ESP_OK && i < slot->n_texts; i++) {
+        char *name = values_file_name(slot, i);
+        status = name ? copy_file(((char **)slot->memory)[i], name, error)
+                      : error_no_memory(error, "the name of a file");
+        free(name);
+    }
     return status;
 }
 
@@ -138,7 +152,7 @@ enum esp_status values_copy_file(const struct values *values, size_t index, stru
 {
     const struct value_slot *slot = &values->slots[index];
     if (strcmp(slot->path, "-") != 0)
-        return save_file(slot, error);
+        return copy_file(slot->spool, slot->path, error);
     char bytes[65536];
     size_t n;
     FILE *stream = fopen(slot->spool, "re");

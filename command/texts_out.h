@@ -21,6 +21,8 @@ enum esp_status values_write_characters(const struct values *values, size_t inde
 
 /* A file of ours to where -o says: a file, or standard output for "-". ESP_SYSTEM. */
 enum esp_status values_copy_file(const struct values *values, size_t index, struct esp_error *error);
+/* The same of an array of files that went in. */
+enum esp_status values_copy_files(const struct values *values, size_t index, struct esp_error *error);
 /* The same for JSON: a text as it is, other bytes as {"base64": "..."}; null when it cannot be read. */
 json_t *values_json_file(const struct values *values, size_t index);
 

@@ -72,6 +72,8 @@ static enum esp_status write_one(const struct values *values, size_t index, stru
 {
     const struct value_slot *slot = &values->slots[index];
     enum esp_type type = values->problem->arguments[index].type;
+    if (type == ESP_TYPE_FILE && slot->has_spools)
+        return values_copy_files(values, index, error);
     if (type == ESP_TYPE_FILE)
         return slot->spool ? values_copy_file(values, index, error) : ESP_OK; /* others are written already */
     if (is_texts(&values->problem->arguments[index]))

@@ -38,6 +38,7 @@ void values_clear(struct values *values)
     for (size_t i = 0; values->slots && i < values->problem->n_arguments; i++) {
         if (values->slots[i].text != values->slots[i].memory)
             free(values->slots[i].text);
+        values_remove_spools(&values->slots[i]);
         values_clear_texts(&values->slots[i]);
         if (values->slots[i].spool)
             unlink(values->slots[i].spool);
@@ -198,28 +199,6 @@ bool values_is_left(const struct values *values, size_t index)
            ((values->some_saved && !slot->path) || slot->is_unwanted);
 }
 
-/* The library writes files only. */
-static enum esp_status make_spool(struct value_slot *slot, struct esp_error *error)
-{
-    static const char name[] = "/espalier.XXXXXX";
-    const char *folder = secure_getenv("TMPDIR");
-    folder = folder && *folder ? folder : "/tmp";
-    size_t size = strlen(folder) + sizeof name;
-    char *path = malloc(size);
-    if (!path)
-        return error_no_memory(error, "a path");
-    snprintf(path, size, "%s%s", folder, name);
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        enum esp_status status = error_errno(error, "cannot make a file in %s", folder);
-        free(path);
-        return status;
-    }
-    close(fd);
-    slot->spool = path;
-    return ESP_OK;
-}
-
 /* The library writes the result where the input was: a copy keeps the user's file as it is. */
 static enum esp_status copy_input(struct values *values, size_t index, struct esp_error *error)
 {
@@ -230,7 +209,7 @@ static enum esp_status copy_input(struct values *values, size_t index, struct es
         return ESP_OK;
     enum esp_status status = contents_load(values->arguments[index].data, &contents, &bytes, error);
     if (status == ESP_OK)
-        status = make_spool(slot, error);
+        status = values_make_spool(&slot->spool, error);
     if (status == ESP_OK)
         status = contents_save(slot->spool, contents, bytes, error);
     if (status == ESP_OK)
@@ -243,7 +222,13 @@ static enum esp_status copy_input(struct values *values, size_t index, struct es
 
 static bool is_file_there_and_back(const struct esp_problem_argument *formal)
 {
-    return formal->mode == ESP_MODE_INOUT && formal->type == ESP_TYPE_FILE && formal->n_dims == 0;
+    return formal->mode == ESP_MODE_INOUT && formal->type == ESP_TYPE_FILE;
+}
+
+static enum esp_status copy_there_and_back(struct values *values, size_t index, struct esp_error *error)
+{
+    return values->problem->arguments[index].n_dims == 0 ? copy_input(values, index, error)
+                                                         : values_copy_inputs(values, index, error);
 }
 
 enum esp_status values_prepare_output(struct values *values, size_t index, struct esp_error *error)
@@ -258,7 +243,7 @@ enum esp_status values_prepare_output(struct values *values, size_t index, struc
         return values_prepare_texts(values, index, error);
     if (formal->type == ESP_TYPE_FILE) {
         bool spooled = slot->path && strcmp(slot->path, "-") == 0;
-        if (spooled && make_spool(slot, error) != ESP_OK)
+        if (spooled && values_make_spool(&slot->spool, error) != ESP_OK)
             return error_prefix(error, "%s", formal->name);
         argument->data =
             spooled ? slot->spool : (void *)slot->path; /* the library writes it; NULL: unwanted */
@@ -395,7 +380,7 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
         enum esp_status status =
             problem->arguments[i].mode == ESP_MODE_OUT       ? values_prepare_output(values, i, error)
             : values->slots[i].datum                         ? values_prepare_datum(values, i, error)
-            : is_file_there_and_back(&problem->arguments[i]) ? copy_input(values, i, error)
+            : is_file_there_and_back(&problem->arguments[i]) ? copy_there_and_back(values, i, error)
             : values->slots[i].given                         ? check_count(values, i, error)
                                                              : give_default(values, i, error);
         if (status == ESP_OK)

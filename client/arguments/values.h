@@ -30,6 +30,8 @@ struct values {
         const struct other_name *other; /* by which -o has named the output; NULL: by its own */
         char *spool; /* a file of ours where an output of type file stands in for "-", or that is a copy of
                       * one that goes in and comes back; values_clear() ends it */
+        bool has_spools; /* likewise of an array of files: pointers of `memory` outside its block lead to
+                            names */
         bool given;
         bool is_full; /* a matrix as it is, whatever its description says of its storage: in `memory`, */
         struct matrix sparse; /* or here, when it came sparse and is to be packed or banded; */

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/arguments/values_texts.h"
+#include "client/arguments/contents.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -137,6 +138,104 @@ enum esp_status values_take_texts(struct values *values, size_t index, const cha
         status = take_pieces(values, index, lines, '\n', error);
     free(lines);
     return status;
+}
+
+/* ---- files that go in and come back ---- */
+
+enum esp_status values_make_spool(char **spool, struct esp_error *error)
+{
+    static const char name[] = "/espalier.XXXXXX";
+    const char *folder = secure_getenv("TMPDIR");
+    folder = folder && *folder ? folder : "/tmp";
+    size_t size = strlen(folder) + sizeof name;
+    char *path = malloc(size);
+    if (!path)
+        return error_no_memory(error, "a path");
+    snprintf(path, size, "%s%s", folder, name);
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        enum esp_status status = error_errno(error, "cannot make a file in %s", folder);
+        free(path);
+        return status;
+    }
+    close(fd);
+    *spool = path;
+    return ESP_OK;
+}
+
+char *values_file_name(const struct value_slot *slot, uint64_t i)
+{
+    const char *from = slot->path;
+    if (!strchr(from, ',')) {
+        const size_t size = strlen(from) + 24;
+        char *name = malloc(size);
+        if (name)
+            snprintf(name, size, "%s.%llu", from, (unsigned long long)i + 1);
+        return name;
+    }
+    for (; i > 0 && from; i--) {
+        const char *stop = strchr(from, ',');
+        from = stop ? stop + 1 : NULL;
+    }
+    return from ? strndup(from, strcspn(from, ",")) : NULL;
+}
+
+static uint64_t count_names(const char *path)
+{
+    uint64_t n = 1;
+    for (; *path; path++)
+        n += *path == ',';
+    return n;
+}
+
+static enum esp_status copy_one(const char *path, char **spool, struct esp_error *error)
+{
+    void *contents = NULL;
+    uint64_t bytes;
+    enum esp_status status = contents_load(path, &contents, &bytes, error);
+    if (status == ESP_OK)
+        status = values_make_spool(spool, error);
+    if (status == ESP_OK)
+        status = contents_save(*spool, contents, bytes, error);
+    free(contents);
+    return status;
+}
+
+static enum esp_status wrong_count(const struct values *values, size_t index, uint64_t found,
+                                   struct esp_error *error)
+{
+    return error_set(error, ESP_INVALID, "-o %s: expected %llu files, found %llu",
+                     values->problem->arguments[index].name, (unsigned long long)values->slots[index].n_texts,
+                     (unsigned long long)found);
+}
+
+enum esp_status values_copy_inputs(struct values *values, size_t index, struct esp_error *error)
+{
+    struct value_slot *slot = &values->slots[index];
+    char **texts = slot->memory;
+    enum esp_status status = ESP_OK;
+    if (slot->has_spools || !texts)
+        return ESP_OK;
+    if (slot->path && strchr(slot->path, ',') && count_names(slot->path) != slot->n_texts)
+        return wrong_count(values, index, count_names(slot->path), error);
+    slot->has_spools = true;
+    for (uint64_t i = 0; status == ESP_OK && i < slot->n_texts; i++) {
+        char *spool = NULL;
+        status = copy_one(texts[i], &spool, error);
+        if (spool)
+            texts[i] = spool;
+    }
+    return status == ESP_OK ? ESP_OK : error_prefix(error, "%s", values->problem->arguments[index].name);
+}
+
+void values_remove_spools(struct value_slot *slot)
+{
+    char *const *texts = slot->memory;
+    const char *begin = slot->memory;
+    for (uint64_t i = 0; slot->has_spools && i < slot->n_texts; i++)
+        if (texts[i] < begin || texts[i] >= begin + slot->block)
+            unlink(texts[i]);
+    slot->has_spools = false;
 }
 
 /* -o parts=a,b: the files by their names; -o parts=part: part.1, part.2, ... */

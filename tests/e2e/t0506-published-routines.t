@@ -22,6 +22,13 @@ implementation c
     error   status == 2 "the result is not called as it should be"
     error   status != 0 "a file cannot be read or written"
     limit   "8 MiB"
+problem mark "Files with a mark behind each"
+    in      int     n
+    inout   file    files[n]
+implementation c
+    c       status = mark_files(n, files) in libpublish.so
+    error   status != 0 "a file cannot be written"
+    limit   "8 MiB"
 problem split "Pieces of a file"
     in      file    whole
     in      int     n, size
@@ -193,6 +200,24 @@ check "nobody wants it: it stays, too" espalier call join parts=@one,@two log=@j
 check "as it was" test ! -s journal
 check "its result may be printed" espalier call join parts=@one log=@two -o log=-
 check_says "behind what went in" '^two$' '^one$'
+cp one one.before
+cp two two.before
+check "files that go in and come back" espalier call mark files=@one,@two -o files=marked
+check "are there under their new names" sh -c 'tail -n 1 marked.1 | grep -qx marked && tail -n 1 marked.2 | grep -qx marked'
+check "each by its own" espalier call mark files=@one,@two -o files=first,second
+check "of them all" cmp marked.2 second
+check_fails 2 "of which there are too few" espalier call mark files=@one,@two -o files=a,b,c
+check_says "is told" '-o files: expected 2 files, found 3'
+check "that nobody wants" espalier call mark files=@one,@two
+check "leave what went in as it was" sh -c 'cmp one one.before && cmp two two.before'
+check "unless the user names that" espalier call mark files=@one,@two -o files=one,two
+check "which is written over then" cmp one marked.1
+cp one.before one
+cp two.before two
+nothing_left() { ! ls "$work/tmp" | grep -q espalier; }
+mkdir -p tmp
+check "copies" env TMPDIR="$work/tmp" espalier call mark files=@one,@two -o files=marked
+check "are gone after the call" nothing_left
 check "the command takes pieces" espalier call split whole=@whole n=2 size=4 -o pieces=piece
 check "they are right" sh -c 'cmp one piece.1 && [ "$(cat piece.2)" = two ]'
 check_fails 1 "a file that is not written" espalier call bad how=0 -o result=result
