@@ -90,7 +90,7 @@ static bool is_worth_asking(const struct given *first)
 #define WORTH_CHECKING 1000000
 
 static bool lacks_memory(struct abstract_run *run, uint32_t rule, const struct given *first, bool of_all,
-                         struct esp_error *error)
+                         uint64_t *bytes, struct esp_error *error)
 {
     struct foresight *foresight = NULL;
     struct esp_error unimportant;
@@ -100,7 +100,7 @@ static bool lacks_memory(struct abstract_run *run, uint32_t rule, const struct g
     if (of_all)
         foresight_ask_all(foresight);
     run->is_weighing = true;
-    lacks = foresight_rule(foresight, rule, NULL) && foresight_lacks_memory(foresight, error);
+    lacks = foresight_rule(foresight, rule, NULL) && foresight_lacks_memory(foresight, bytes, error);
     run->is_weighing = false;
     foresight_destroy(foresight);
     return lacks;
@@ -108,16 +108,16 @@ static bool lacks_memory(struct abstract_run *run, uint32_t rule, const struct g
 
 /* Whether a server has the memory for the first step of the rule, by the extents of what is given. Small
  * matrices are not asked for. ESP_NO_SERVER: no server of any master agent has; the text tells how much is
- * lacking. The caller asks before a step's arguments are made, as these may take more memory than what is
- * given. */
+ * lacking, *bytes how much the step takes. The caller asks before a step's arguments are made, as these may
+ * take more memory than what is given. */
 static enum esp_status abstract_check_room(struct abstract_run *run, uint32_t rule, const struct given *first,
-                                           struct esp_error *error)
+                                           uint64_t *bytes, struct esp_error *error)
 {
     const bool is_large = (double)first->rows * (double)first->cols >= WORTH_CHECKING;
-    return is_large && lacks_memory(run, rule, first, false, error) &&
-                   lacks_memory(run, rule, first, true, error)
-               ? ESP_NO_SERVER
-               : ESP_OK;
+    const bool lacks = is_large && lacks_memory(run, rule, first, false, bytes, error) &&
+                       lacks_memory(run, rule, first, true, bytes, error);
+    *bytes = lacks ? *bytes : 0;
+    return lacks ? ESP_NO_SERVER : ESP_OK;
 }
 
 static const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first)
@@ -936,19 +936,23 @@ static bool goes_on(const struct rule *rule, enum esp_status status)
            status == ESP_NO_MEMORY || status == ESP_LIMIT || status == ESP_INACCURATE;
 }
 
-/* The newest failure is the error itself, so what was before it ends in front of it. */
-static void cut_history(struct abstract_run *run, const struct esp_error *newest)
-{
-    size_t length = strlen(run->passed_over), own = strlen(newest->text);
-    if (length >= own && strcmp(run->passed_over + length - own, newest->text) == 0)
-        run->passed_over[length > own + 1 ? length - own - 2 : 0] = 0;
-}
-
 static void add_history(const struct abstract_run *run, struct esp_error *error)
 {
     size_t used = strlen(error->text);
     if (*run->passed_over)
         snprintf(error->text + used, sizeof error->text - used, "; before: %s", run->passed_over);
+}
+
+/* The rule has given way to the next one. `bytes`: of memory that no server has for it; 0: not known. */
+static void note_failure(struct abstract_run *run, const struct rule *rule, const struct given *first,
+                         uint64_t bytes, struct esp_error *why)
+{
+    const struct rule_failure failure = rule_failure_of(rule, first, run->options, bytes, why);
+    rule_failures_add(&run->failures, &failure);
+    if (!*run->passed_over)
+        run->passed_status = why->status;
+    run->lacked_memory |= why->status == ESP_NO_MEMORY;
+    append(run->passed_over, sizeof run->passed_over, "; ", why->text);
 }
 
 /* The rivals one after the other, the one first that is expected to end first. ESP_PENDING: all of them have
@@ -961,7 +965,8 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
         abstract_order(run, rivals, n, first);
     for (uint32_t i = 0; i < n; i++) {
         struct esp_error why = {0};
-        enum esp_status status = abstract_check_room(run, rivals[i], first, &why);
+        uint64_t bytes;
+        enum esp_status status = abstract_check_room(run, rivals[i], first, &bytes, &why);
         if (status == ESP_OK)
             status = do_rule(run, &rules[rivals[i]], first, &why);
         if (status == ESP_OK)
@@ -971,10 +976,7 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
         *error = why;
         if (!goes_on(&rules[rivals[i]], status))
             return status;
-        if (!*run->passed_over)
-            run->passed_status = status;
-        run->lacked_memory |= status == ESP_NO_MEMORY;
-        append(run->passed_over, sizeof run->passed_over, "; ", why.text);
+        note_failure(run, &rules[rivals[i]], first, bytes, &why);
         abstract_forget_after(run, run->n_given);
     }
     return ESP_PENDING;
@@ -1036,17 +1038,11 @@ static enum esp_status execute(struct abstract_run *run, struct esp_error *error
 {
     struct given given[PROBLEM_MAX_ARGUMENTS];
     uint32_t rivals[ABSTRACT_MAX_RULES], first;
-    struct esp_error last = {0}; /* of a rule that has given way */
     enum esp_status status = abstract_look(run, given, &first, error);
     for (uint32_t i = 0; status == ESP_OK;) {
-        last = *run->passed_over ? *error : last;
         status = abstract_resolve(run->problem, given, &i, error);
-        if (status != ESP_OK && last.status != ESP_OK) { /* nobody is left to give way to */
-            *error = last;
-            status = last.status;
-            cut_history(run, &last);
-            break;
-        }
+        if (status != ESP_OK && rule_failures_tell(&run->failures, error)) /* no rule is left */
+            return error->status;
         if (status != ESP_OK) {
             tell_asymmetry(run, given, error);
             break;
@@ -1128,7 +1124,8 @@ static enum esp_status submit_rule(struct abstract_run *run, uint32_t index, con
     char name[PROBLEM_MAX_NAME + 1];
     abstract_step_name(step, first, name, sizeof name);
     snprintf(run->taken, sizeof run->taken, "%s", name);
-    enum esp_status status = abstract_check_room(run, index, first, error);
+    uint64_t bytes;
+    enum esp_status status = abstract_check_room(run, index, first, &bytes, error);
     return status != ESP_OK ? status : submit_step(run, step, name, listed, job, error);
 }
 

@@ -9,6 +9,7 @@
 #define CLIENT_ABSTRACT_H
 
 #include "client/session/handle.h"
+#include "client/abstract/rule_failures.h"
 #include "client/arguments/invocation.h"
 #include "core/problem/abstract.h"
 #include "core/matrix/matrix.h"
@@ -66,6 +67,7 @@ struct abstract_run {
     char weighed[600];             /* what rivals among the rules were expected to take; or "" */
     char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */
     enum esp_status passed_status; /* of the first of them */
+    struct rule_failures failures; /* the same, for when none of them does */
     bool is_checked;               /* the solution of its system was looked at: */
     double backward_error;
     bool lacked_memory;    /* one of them would have needed more memory than there is */

@@ -71,6 +71,7 @@ void abstract_begin_again(struct abstract_run *run)
     *run->passed_over = *run->weighed = *run->at = 0;
     abstract_forget_plans(run);
     run->passed_status = ESP_OK;
+    rule_failures_clear(&run->failures);
     run->lacked_memory = false;
 }
 

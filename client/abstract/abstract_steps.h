@@ -69,9 +69,8 @@ void abstract_fates_destroy(struct abstract_run *run);
 
 /* ---- client/abstract/abstract_matrix.c ---- */
 
-/* After a rule of a problem that solves a system: ESP_INACCURATE when what it gave does not solve it. Ranks
- * do not look at their solutions, and least squares may have had a square matrix. What lives on servers only
- * is not looked at here. */
+/* After a rule of a problem that solves a system: ESP_INACCURATE when what it gave does not solve it, as
+ * least squares may have had a square matrix. What lives on servers only is not looked at here. */
 enum esp_status abstract_check_solution(struct abstract_run *run, struct esp_error *error);
 
 /* ---- client/abstract/abstract.c ---- */

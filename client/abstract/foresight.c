@@ -51,9 +51,10 @@ static enum esp_status take_step(const char *bound, const char *at, struct gathe
 }
 
 bool foresight_is_too_large(const struct gathered *step, const char *problem, const char *only,
-                            struct esp_error *error)
+                            uint64_t *bytes, struct esp_error *error)
 {
     bool found = false;
+    *bytes = 0;
     for (size_t i = 0; step->status == ESP_OK && i < step->n; i++) {
         const struct fast_server *server = &step->servers[i];
         if (only && strcmp(server->server, only) != 0)
@@ -63,6 +64,8 @@ bool foresight_is_too_large(const struct gathered *step, const char *problem, co
         if (!found)
             error_set(error, ESP_NO_SERVER, "%s: no server has the memory for it (%s %s)", problem,
                       server->server, server->excluded);
+        if (!found || server->memory_bytes < *bytes)
+            *bytes = server->memory_bytes;
         found = true;
     }
     return found;
@@ -240,9 +243,10 @@ bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
         library_leave(true);
     foresight_way(foresight, foresight->gathered, n);
     /* Sizes of later steps may follow from what the first one gives. */
-    foresight->too_large = n > 0 && steps[0].problem &&
-                           foresight_is_too_large(&foresight->gathered[0], steps[0].problem,
-                                                  only_server(foresight), &foresight->lacking);
+    foresight->too_large =
+        n > 0 && steps[0].problem &&
+        foresight_is_too_large(&foresight->gathered[0], steps[0].problem, only_server(foresight),
+                               &foresight->lacking_bytes, &foresight->lacking);
     for (uint32_t i = 0; i < n; i++) {
         whole = end_step(foresight, &foresight->gathered[i], &steps[i]) && whole;
         sum += steps[i].why ? HUGE_VAL : steps[i].best.total_s;
@@ -361,10 +365,12 @@ void foresight_ask_all(struct foresight *foresight)
     foresight->reach = FORECAST_ALL;
 }
 
-bool foresight_lacks_memory(const struct foresight *foresight, struct esp_error *error)
+bool foresight_lacks_memory(const struct foresight *foresight, uint64_t *bytes, struct esp_error *error)
 {
-    if (foresight->too_large)
+    if (foresight->too_large) {
+        *bytes = foresight->lacking_bytes;
         *error = foresight->lacking;
+    }
     return foresight->too_large;
 }
 

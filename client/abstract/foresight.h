@@ -35,8 +35,8 @@ const char *foresight_first_at(const struct foresight *foresight);
 void foresight_ask_all(struct foresight *foresight);
 
 /* Whether no server that was asked has the memory for the first step of the rule that was told last; *error
- * tells how much is lacking. */
-bool foresight_lacks_memory(const struct foresight *foresight, struct esp_error *error);
+ * tells how much is lacking, *bytes how much the step takes. */
+bool foresight_lacks_memory(const struct foresight *foresight, uint64_t *bytes, struct esp_error *error);
 
 /* When all rules have been told: ESP_INVALID when a size was given that neither the problem nor any step
  * takes; which there are, and the nearest. */
@@ -83,7 +83,8 @@ struct foresight {
     bool *taken;    /* of `sizes`: by the problem, or a step's */
     bool unknown;   /* nobody says what a step's problem takes */
     bool too_large; /* no server has the memory for the first step of the rule that was told last, */
-    struct esp_error lacking; /* as this says */
+    struct esp_error lacking; /* as this says, */
+    uint64_t lacking_bytes;   /* and the least that it takes on one of them */
 };
 
 /* ---- client/abstract/foresight.c ---- */
@@ -91,9 +92,9 @@ struct foresight {
 /* Which servers make these steps of a rule: those that the call would take. */
 void foresight_way(struct foresight *foresight, struct gathered *steps, uint32_t n);
 /* Whether each server that may make the step has less memory than the step needs. `only`: the one server that
- * may make it; NULL: any may. *error tells of one. */
+ * may make it; NULL: any may. *error tells of one, *bytes is the least that the step takes. */
 bool foresight_is_too_large(const struct gathered *step, const char *problem, const char *only,
-                            struct esp_error *error);
+                            uint64_t *bytes, struct esp_error *error);
 /* What the server that makes it would take for it; the queue there is over when it stays. */
 struct fast_server foresight_taken(const struct gathered *step);
 

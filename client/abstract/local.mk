@@ -5,4 +5,6 @@ client_libclient_a_SOURCES += \
 	client/abstract/abstract_matrix.c \
 	client/abstract/abstract_steps.h \
 	client/abstract/foresight.c \
-	client/abstract/foresight.h
+	client/abstract/foresight.h \
+	client/abstract/rule_failures.c \
+	client/abstract/rule_failures.h

@@ -124,6 +124,9 @@ check "a smaller one" espalier call det A=@arrow.mtx
 check_says "is a number" 'det = -(3|3.0000|2.99999)'
 check_fails 3 "what is too large for every rule" espalier call solve A=@wide.mtx B=@b.mtx
 check_says "is told without making it" 'dgelsy: no server has the memory for it .S needs '
+check_fails 3 "a property that no server has" espalier call solve A=@laplace.mtx B=@b.mtx --property gpu
+check_says "is the first reason, and what lacks memory for a dense matrix the last one" \
+    'call: d[a-z_]*: .* is wanted on a server with "gpu": none of the 1 that solve it is; also: .*; d[a-z]*: no server has the memory'
 
 check "what looks definite and is not" espalier call solve A='[1,3;3,1]' B='[1;2]'
 check_says "is tried, and solved by the next rule" 'dposv on S: .*not positive definite' 'done by dsysv'

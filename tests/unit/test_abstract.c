@@ -31,6 +31,44 @@ static struct problem_set *parse(const char *text)
     return set;
 }
 
+/* What the user reads of these failures, in the order in which they happened. */
+static void expect_told(const struct rule_failure *rows, size_t n, enum esp_status status, const char *text)
+{
+    struct rule_failures failures = {.n = 0};
+    struct esp_error error = {0};
+    for (size_t i = 0; i < n; i++)
+        rule_failures_add(&failures, &rows[i]);
+    assert_true(rule_failures_tell(&failures, &error));
+    assert_string_equal(error.text, text);
+    assert_int_equal(error.status, status);
+    rule_failures_clear(&failures);
+    assert_false(rule_failures_tell(&failures, &error));
+}
+
+static void the_failure_that_helps_most_is_told_first(void **state)
+{
+    (void)state;
+    const struct rule_failure memory[] = {
+        {.status = ESP_NO_SERVER, .bytes = 9, .text = "9 bytes"},
+        {.status = ESP_UNKNOWN_PROBLEM, .text = "missing"},
+        {.status = ESP_NO_SERVER, .bytes = 3, .is_dense = true, .text = "dense 3 bytes"},
+        {.status = ESP_NO_SERVER, .bytes = 5, .text = "5 bytes"},
+        {.status = ESP_NO_MEMORY, .text = "no room here"},
+        {.status = ESP_FAILED, .is_dense = true, .text = "dense failed"},
+    };
+    expect_told(memory, 6, ESP_NO_SERVER,
+                "5 bytes; also: 9 bytes; no room here; missing; dense failed; dense 3 bytes");
+    const struct rule_failure late[] = {
+        {.status = ESP_UNKNOWN_PROBLEM, .text = "missing"},
+        {.status = ESP_FAILED, .text = "not definite"},
+        {.status = ESP_INACCURATE, .text = "wrong"},
+        {.status = ESP_NO_SERVER, .is_constrained = true, .text = "too late"},
+        {.status = ESP_NO_SERVER, .is_constrained = true, .is_dense = true, .text = "too late, dense"},
+    };
+    expect_told(late, 5, ESP_NO_SERVER, "too late; also: too late, dense; wrong; not definite; missing");
+    expect_told(late, 1, ESP_UNKNOWN_PROBLEM, "missing");
+}
+
 static void rules_are_read_in_their_order(void **state)
 {
     (void)state;
@@ -343,21 +381,22 @@ static void a_step_is_too_large_if_every_server_lacks_the_memory(void **state)
 {
     (void)state;
     struct esp_error error;
+    uint64_t bytes;
     struct fast_server servers[] = {takes("A", 1, 0), takes("B", 1, 0)};
     struct gathered step = {servers, 2, false, ESP_OK, {0}, 0, false};
     servers[0].excluded = "needs 1923 MB of memory, it has 1500 MB";
-    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &error));
-    assert_true(foresight_is_too_large(&step, "dgbsv", "A", &error));
-    assert_false(foresight_is_too_large(&step, "dgbsv", "C", &error));
+    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &bytes, &error));
+    assert_true(foresight_is_too_large(&step, "dgbsv", "A", &bytes, &error));
+    assert_false(foresight_is_too_large(&step, "dgbsv", "C", &bytes, &error));
     servers[1].excluded = "it is draining: it takes no new sessions"; /* which may end */
-    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &error));
+    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &bytes, &error));
     servers[1].excluded = "needs 1923 MB of memory, it has 900 MB";
-    assert_true(foresight_is_too_large(&step, "dgbsv", NULL, &error));
+    assert_true(foresight_is_too_large(&step, "dgbsv", NULL, &bytes, &error));
     assert_int_equal(error.status, ESP_NO_SERVER);
     assert_string_equal(error.text,
                         "dgbsv: no server has the memory for it (A needs 1923 MB of memory, it has 1500 MB)");
     step.status = ESP_UNKNOWN_PROBLEM; /* nothing is known of servers then */
-    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &error));
+    assert_false(foresight_is_too_large(&step, "dgbsv", NULL, &bytes, &error));
 }
 
 int main(void)
@@ -366,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_sparse_matrix_is_banded_only_if_its_band_is_nearly_full),
         cmocka_unit_test(a_step_is_too_large_if_every_server_lacks_the_memory),
         cmocka_unit_test(rules_are_read_in_their_order),
+        cmocka_unit_test(the_failure_that_helps_most_is_told_first),
         cmocka_unit_test(what_is_given_picks_the_rule),
         cmocka_unit_test(a_rule_that_failed_has_a_next_one),
         cmocka_unit_test(families_and_canonical_forms),
