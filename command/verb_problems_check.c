@@ -9,6 +9,7 @@
 #include "command/table.h"
 #include "core/forecast/parallel_alike.h"
 #include "core/problem/abstract.h"
+#include "util/own_problems.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,7 +147,7 @@ static void on_wrong_elsewhere(void *arg, const struct esp_error *error)
 static enum esp_status check_steps(const struct command_line *command, const struct problem_set *set,
                                    struct findings *findings, struct esp_error *error)
 {
-    const char *paths[COMMAND_MAX_KNOWN] = {ESP_PROBLEMDIR};
+    const char *paths[COMMAND_MAX_KNOWN] = {own_problems()};
     size_t n = 0;
     struct problem_set *known = NULL;
     for (int i = 0; i < command->n_options && n < COMMAND_MAX_KNOWN; i++)
@@ -166,7 +167,7 @@ static enum esp_status check_steps(const struct command_line *command, const str
             "%u step%s of rules name%s problems that are not in these files, and none are installed in %s: "
             "--known PATH tells where to look them up\n",
             findings->n_unseen, findings->n_unseen == 1 ? "" : "s", findings->n_unseen == 1 ? "s" : "",
-            ESP_PROBLEMDIR);
+            own_problems());
     problem_set_destroy(known);
     return ESP_OK;
 }

@@ -14,6 +14,7 @@
 #include "core/problem/problem.h"
 #include "services/settings.h"
 #include "util/clock.h"
+#include "util/own_problems.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -77,7 +78,7 @@ static bool same_paths(const struct config_strings *a, const struct config_strin
 /* Reading the file has given the platform's or the installed descriptions to servers that name none. */
 static bool names_no_problems(const struct up *up, const struct settings_sed *sed)
 {
-    const struct config_strings installed = {(char *[]){(char *)ESP_PROBLEMDIR}, 1};
+    const struct config_strings installed = {(char *[]){(char *)(uintptr_t)own_problems()}, 1};
     return same_paths(&sed->problems, &installed) || sed->problems.items == up->platform.problems.items;
 }
 
@@ -112,7 +113,7 @@ static enum esp_status join_problems(struct arena *arena, struct config_strings 
     if (!joined.items)
         return error_no_memory(error, "the platform");
     for (size_t i = 0; i < had->n; i++)
-        if (strcmp(had->items[i], ESP_PROBLEMDIR) != 0 || access(ESP_PROBLEMDIR, F_OK) == 0)
+        if (strcmp(had->items[i], own_problems()) != 0 || access(own_problems(), F_OK) == 0)
             joined.items[joined.n++] = had->items[i];
     if (joined.n == 0 || has_all_of(paths, &joined)) {
         *had = *paths;

@@ -18,3 +18,8 @@ nobase_dist_pkgdata_DATA += problems/lapack/norms.esp problems/abstract/systems.
 nobase_dist_pkgdata_DATA += problems/abstract/iterative.esp problems/abstract/elements.esp problems/lapack/dense.esp
 nobase_dist_pkgdata_DATA += problems/differential/multigrid.esp
 EXTRA_DIST += problems/README.md
+# Where programs that are not installed find them (util/own_problems.h).
+BUILT_SOURCES += built-problems
+CLEANFILES += built-problems
+built-problems:
+	$(AM_V_GEN)ln -s $(abs_top_srcdir)/problems $@

@@ -9,6 +9,7 @@
 #include "services/settings_tables.h"
 #include "util/certificates.h"
 #include "util/listen_at.h"
+#include "util/own_problems.h"
 #include "util/process_limits.h"
 #include "util/search_path.h"
 
@@ -239,7 +240,7 @@ static enum esp_status finish_sed(void *settings, struct arena *arena, struct es
                          "expected the key \"parent\" (address of the agent above), found none");
     if (sed->problems.n == 0) {
         sed->problems.items = arena_alloc(arena, sizeof *sed->problems.items);
-        if (!sed->problems.items || !(sed->problems.items[0] = arena_strdup(arena, ESP_PROBLEMDIR)))
+        if (!sed->problems.items || !(sed->problems.items[0] = arena_strdup(arena, own_problems())))
             return error_no_memory(error, "a list of problems");
         sed->problems.n = 1;
     }
@@ -373,8 +374,8 @@ static enum esp_status check_problems(const struct settings_sed *sed, struct esp
 {
     const struct config_strings *problems = &sed->problems;
     struct problem_set *set = NULL;
-    if (problems->n == 1 && strcmp(problems->items[0], ESP_PROBLEMDIR) == 0 &&
-        access(ESP_PROBLEMDIR, F_OK) != 0)
+    if (problems->n == 1 && strcmp(problems->items[0], own_problems()) == 0 &&
+        access(own_problems(), F_OK) != 0)
         return ESP_OK;
     enum esp_status status = settings_load_problems(sed, problems, &set, error);
     problem_set_destroy(set);

@@ -44,6 +44,8 @@ util_libutil_a_SOURCES = \
 	util/metrics.h \
 	util/names.c \
 	util/names.h \
+	util/own_problems.c \
+	util/own_problems.h \
 	util/pages.c \
 	util/pages.h \
 	util/process_limits.c \

@@ -222,10 +222,15 @@ check_says "is loaded as a worker does it, and only what is missing is told" \
     "a.esp:7: problem mute: libtells.so has no symbol 'mute'$" "b.esp:2: problem dies: loading libdies.so ends the process"
 check "and nothing else" test "$(grep -c 'esp:[0-9]*: problem' "$log")" = 2
 printf 'abstract it "Do it"\n in int n\n in double A[n, n]\n out double X[n, n]\n try dposv giving X = B when A symmetric\n take dgesv giving X = B\n' >esp/c.esp
-check "abstract problems are shown too" espalier problems check esp
+mkdir lone
+cp "$(command -v espalier)" lone
+check "abstract problems are shown too" lone/espalier problems check esp
 check_says "and that what they name is not looked up where nothing is installed" \
     '^2 steps of rules name problems that are not in these files, .* --known PATH'
 check_says "with what they pick" '^it +Do it +picks dposv, dgesv$' '^4 problems$'
+check "where it was built, the command looks them up" espalier problems check esp
+no_unseen() { ! grep -q 'steps of rules' "$log"; }
+check "in the problems of its source" no_unseen
 mkdir rules
 printf 'problem dfoo "it"\n in int n\n in double a[n]\n out double x[n]\nabstract it "Do it"\n in int n\n in double A[n]\n out double X[n]\n take dfoo(b = A) giving X = y\n take dfoo(a = A) giving X = a\n take it giving X = X\n take ?foo(c = A) giving X = x\n take elsewhere(q = A) giving X = z\n take dfoo(a = A) giving X = x\n' >rules/a.esp
 check_fails 4 "rules that do not fit what they name" espalier problems check --known "$top_srcdir/problems" rules
