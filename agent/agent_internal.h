@@ -425,6 +425,10 @@ void question_clear(struct agent *agent);
 /* On how many servers that is so. `text` says on which, and what has it solved again; "": on none. */
 #define DISABLED_TEXT 600
 uint32_t disabled_words(struct agent *agent, const char *problem, char text[DISABLED_TEXT]);
+/* "server \"S\" cannot call it: ..." of a problem that the files of a server below describe; "": none has
+ * said so. */
+#define UNCALLABLE_TEXT 600
+const char *uncallable_words(const struct agent *agent, const char *problem, char text[UNCALLABLE_TEXT]);
 /* The names of those that nobody below solves, behind `after`, in order: pointers into what is known, valid
  * until it changes. Returns how many of at most `limit`; *more tells whether there are further ones. */
 size_t disabled_names(struct agent *agent, const char *after, const char **names, size_t limit, bool *more);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Problems that administrators have disabled on servers below: whoever asks for one that nobody solves now is
- * told that, and what has it solved again, in place of a name that is spelt alike.
+ * told that, and what has it solved again, in place of a name that is spelt alike. Likewise problems that
+ * servers describe and cannot call.
  */
 #include "agent/agent_internal.h"
+#include "util/escape.h"
 #include "util/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +39,22 @@ uint32_t disabled_words(struct agent *agent, const char *problem, char text[DISA
                     ", and no other below \"%.60s\" solves it ('espalier admin enable %s' has it solved)",
                     agent->name, problem);
     return n;
+}
+
+const char *uncallable_words(const struct agent *agent, const char *problem, char text[UNCALLABLE_TEXT])
+{
+    char shown[UNCALLABLE_TEXT] = "";
+    *text = '\0';
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && !*text;
+         node = node->hh.next) {
+        const char *why = node_cannot_call(node, problem);
+        if (!why)
+            continue;
+        escape_append(shown, sizeof shown, 0, why);
+        snprintf(text, UNCALLABLE_TEXT, "; server \"%.100s\" describes it, but cannot call it: %.430s",
+                 node->name, shown);
+    }
+    return text;
 }
 
 /* ---- the list ---- */

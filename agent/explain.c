@@ -250,7 +250,7 @@ void submit_explain_unknown(struct agent *agent, const struct request *request, 
 {
     const struct variant *other = catalog_choose(agent->catalogs, request->problem, 0);
     const char *closest = catalog_closest(agent->catalogs, request->problem);
-    char lost[LOST_TEXT], shown[ESCAPED_TEXT], disabled[DISABLED_TEXT];
+    char lost[LOST_TEXT], shown[ESCAPED_TEXT], disabled[DISABLED_TEXT], uncallable[UNCALLABLE_TEXT];
     const char *name = escape(request->problem, shown);
     if (other && variant_servers(other) > 0)
         error_set(error, ESP_UNKNOWN_PROBLEM,
@@ -261,6 +261,9 @@ void submit_explain_unknown(struct agent *agent, const struct request *request, 
         return;
     else if (disabled_words(agent, request->problem, disabled) > 0)
         error_set(error, ESP_NO_SERVER, "%s%s", disabled, lost_words(agent, request->problem, lost));
+    else if (*uncallable_words(agent, request->problem, uncallable))
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s%s", agent->name, name,
+                  lost_words(agent, request->problem, lost), uncallable);
     else if (closest)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s; did you mean %s?",
                   agent->name, name, lost_words(agent, request->problem, lost), closest);

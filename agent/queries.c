@@ -48,7 +48,7 @@ struct waiting {
 static struct message *unknown_problem(struct agent *agent, const char *problem)
 {
     const char *closest = catalog_closest(agent->catalogs, problem);
-    char lost[LOST_TEXT], shown[ESCAPED_TEXT], disabled[DISABLED_TEXT];
+    char lost[LOST_TEXT], shown[ESCAPED_TEXT], disabled[DISABLED_TEXT], uncallable[UNCALLABLE_TEXT];
     const enum esp_status status =
         *lost_words(agent, problem, lost) != '\0' ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM;
     const uint32_t n = disabled_words(agent, problem, disabled);
@@ -59,9 +59,11 @@ static struct message *unknown_problem(struct agent *agent, const char *problem)
             message->describe_reply.servers = n;
         return message;
     }
-    return message_failure(MESSAGE_DESCRIBE_REPLY, status, "no server below \"%s\" solves %s%s%s%s%s",
-                           agent->name, escape(problem, shown), lost, closest ? "; did you mean " : "",
-                           closest ? closest : "", closest ? "?" : "");
+    if (*uncallable_words(agent, problem, uncallable) != '\0')
+        closest = NULL;
+    return message_failure(MESSAGE_DESCRIBE_REPLY, status, "no server below \"%s\" solves %s%s%s%s%s%s",
+                           agent->name, escape(problem, shown), lost, uncallable,
+                           closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
 }
 
 #define SIGNATURES_BYTES 600 /* of names of servers */

@@ -307,6 +307,8 @@ static enum esp_status create_server(struct service *service, const struct trans
         server_set_accuracy(service->server, path);
     }
     if (status == ESP_OK)
+        server_set_uncallable(service->server, service->reasons, service->reasons_length);
+    if (status == ESP_OK)
         service_load_models(service);
     return status;
 }

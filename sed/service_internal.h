@@ -7,6 +7,7 @@
 
 #include "sed/service.h"
 
+#include "core/choice/terms.h"
 #include "core/forecast/cost_files.h"
 #include "core/problem/problem.h"
 #include "sed/pool/workers.h"
@@ -23,8 +24,10 @@ struct service {
     struct memory_share *share;
     uint64_t memory_bytes; /* that are promised to calls */
     const struct settings_sed *settings;
-    struct problem_set *problems;      /* until the server has them */
-    char uncallable[400];              /* how many these are, and why the first one; "": none */
+    struct problem_set *problems;   /* until the server has them */
+    char uncallable[400];           /* how many these are, and why the first one; "": none */
+    char reasons[UNCALLABLE_BYTES]; /* of the first of them, as EXTENSION_UNCALLABLE has them */
+    uint32_t reasons_length;
     _Atomic size_t n_uncallable;       /* problems of its files that cannot be called on this machine */
     struct workers *workers;           /* of these: */
     struct workers *processes, *ranks; /* ranks: NULL where there are none */

@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* How often a question that the spawner of workers could not answer is asked again, and when. */
@@ -115,11 +116,34 @@ static void log_callable(size_t n, size_t all, size_t lacking)
         log_notice("%zu problems can be called%s", n, ranks);
 }
 
+static void add_reason(struct service *service, const char *text, size_t length)
+{
+    memcpy(service->reasons + service->reasons_length, text, length);
+    service->reasons[service->reasons_length + length] = '\0';
+    service->reasons_length += (uint32_t)length + 1;
+}
+
+#define MOST_REASON 300 /* bytes of what a client hears */
+
+/* Clients hear the reasons of as many problems as there is room for; the log has all of them. */
+static void note_uncallable(struct service *service, const struct problem *problem, const char *why,
+                            char *first, size_t size)
+{
+    const size_t name = strlen(problem->name), reason = strnlen(why, MOST_REASON);
+    if (!*first)
+        snprintf(first, size, "%.*s", (int)size - 1, why);
+    if (reason == 0 || service->reasons_length + name + reason + 2 > sizeof service->reasons)
+        return;
+    add_reason(service, problem->name, name);
+    add_reason(service, why, reason);
+}
+
 enum esp_status service_keep_callable(struct service *service, struct problem_set *problems,
                                       struct esp_error *error)
 {
     size_t all = problems->n_problems, n = 0, lacking = 0;
     char first[301] = "";
+    service->reasons_length = 0;
     for (size_t i = 0; i < all; i++) {
         struct problem *problem = problems->problems[i];
         struct esp_error why = {0};
@@ -133,8 +157,8 @@ enum esp_status service_keep_callable(struct service *service, struct problem_se
             problems->problems[n++] = problem;
         else if (lacks_ranks)
             lacking++;
-        else if (!*first)
-            snprintf(first, sizeof first, "%.300s", why.text);
+        else
+            note_uncallable(service, problem, why.text, first, sizeof first);
     }
     problems->n_problems = n;
     service->uncallable[0] = '\0';
@@ -213,6 +237,7 @@ static enum esp_status load_again(struct service *service, const struct settings
         problem_set_destroy(problems);
         return status;
     }
+    server_set_uncallable(service->server, service->reasons, service->reasons_length);
     return server_set_problems(service->server, problems, error);
 }
 

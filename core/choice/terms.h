@@ -47,6 +47,10 @@
  * integer, how many of them it has told. */
 #define EXTENSION_DISABLED 124
 #define DISABLED_BYTES     16384
+/* Of a server: pairs of texts, a problem that its files describe and why the server cannot call it, in all
+ * UNCALLABLE_BYTES at most; told as EXTENSION_DISABLED is. */
+#define EXTENSION_UNCALLABLE 161
+#define UNCALLABLE_BYTES     4096
 /* Tags in a request. */
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
 #define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */

@@ -388,8 +388,9 @@ static void node_drop_seldom(struct knowledge_node *node)
     free(node->fetched.bytes);
     free(node->called.bytes);
     free(node->disabled.bytes);
+    free(node->uncallable.bytes);
     free(node->speeds.items);
-    node->fetched = node->called = node->disabled = (struct told_seldom){0};
+    node->fetched = node->called = node->disabled = node->uncallable = (struct told_seldom){0};
     node->speeds = (struct problem_speeds){0};
 }
 
@@ -415,6 +416,18 @@ bool node_disables(const struct knowledge_node *node, const char *problem)
     while (name && strcmp(name, problem) != 0)
         name = node_disabled_next(node, name);
     return name != NULL;
+}
+
+const char *node_cannot_call(const struct knowledge_node *node, const char *problem)
+{
+    const struct property_set told = {(const char *)node->uncallable.bytes, node->uncallable.length};
+    const char *name = told.texts ? property_next(&told, NULL) : NULL;
+    const char *why = name ? property_next(&told, name) : NULL;
+    while (why && strcmp(name, problem) != 0) {
+        name = property_next(&told, why);
+        why = name ? property_next(&told, name) : NULL;
+    }
+    return why;
 }
 
 /* It is no more found by its address. */
@@ -754,6 +767,8 @@ static bool copy_extensions(struct knowledge *k, struct knowledge_node *node,
             take_speeds(k, node, &item);
         else if (item.tag == EXTENSION_DISABLED)
             take_seldom(&node->disabled, &item);
+        else if (item.tag == EXTENSION_UNCALLABLE)
+            take_seldom(&node->uncallable, &item);
         else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))
             items[n++] = item;
         else
@@ -1034,19 +1049,22 @@ static bool add_told(const struct told_seldom *told, uint32_t tag, struct arena 
            extension_add(&record->extensions, tag, told->bytes, told->length, arena);
 }
 
-/* Models, links, speeds and what is disabled are told once to those above, and in each complete report. */
+/* Models, links, speeds, and what is disabled or cannot be called are told once to those above, and in each
+ * complete report. */
 static bool add_seldom(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
     return add_models(node, arena, record) &&
            add_told(&node->fetched, EXTENSION_FETCHED_LINKS, arena, record) &&
            add_told(&node->called, EXTENSION_PROBLEM_SPEEDS, arena, record) &&
-           add_told(&node->disabled, EXTENSION_DISABLED, arena, record);
+           add_told(&node->disabled, EXTENSION_DISABLED, arena, record) &&
+           add_told(&node->uncallable, EXTENSION_UNCALLABLE, arena, record);
 }
 
 static void set_passed_on(struct knowledge_node *node, bool passed_on)
 {
     node->models_passed_on = passed_on;
-    node->fetched.passed_on = node->called.passed_on = node->disabled.passed_on = passed_on;
+    node->fetched.passed_on = node->called.passed_on = passed_on;
+    node->disabled.passed_on = node->uncallable.passed_on = passed_on;
 }
 
 static uint32_t count_dirty(const struct knowledge *k)

@@ -57,12 +57,13 @@ struct knowledge_node {
     struct told_seldom called;              /* what calls reach there (EXTENSION_PROBLEM_SPEEDS), */
     struct problem_speeds speeds;           /* and the same, read */
     const struct problem_speeds *elsewhere; /* the knowledge's: of all servers */
-    struct told_seldom disabled; /* problems that it does not solve any more (EXTENSION_DISABLED) */
-    struct server_terms terms;   /* its texts lie in `extensions` */
-    int64_t link_base_ns;        /* when what was on its way there will be through, as the record says */
-    int64_t link_free_ns;        /* with the pending placements behind it */
-    struct load base;            /* as the record says */
-    struct load load;            /* with the pending placements on top */
+    struct told_seldom disabled;   /* problems that it does not solve any more (EXTENSION_DISABLED) */
+    struct told_seldom uncallable; /* problems that it describes and cannot call (EXTENSION_UNCALLABLE) */
+    struct server_terms terms;     /* its texts lie in `extensions` */
+    int64_t link_base_ns;          /* when what was on its way there will be through, as the record says */
+    int64_t link_free_ns;          /* with the pending placements behind it */
+    struct load base;              /* as the record says */
+    struct load load;              /* with the pending placements on top */
     struct pending *pending;
     uint32_t n_pending;
     uint32_t n_expected;    /* since the load was last worked out: knowledge_expect() */
@@ -196,6 +197,8 @@ bool node_fetched(const struct knowledge_node *node, const char *peer, struct pa
  */
 const char *node_disabled_next(const struct knowledge_node *node, const char *after);
 bool node_disables(const struct knowledge_node *node, const char *problem);
+/* Why the server cannot call a problem that its files describe; NULL: it has said nothing of it. */
+const char *node_cannot_call(const struct knowledge_node *node, const char *problem);
 
 /* The node as a record; what it points to is the node's or lies in `arena`. False without memory. */
 bool knowledge_record(const struct knowledge *knowledge, const struct knowledge_node *node,

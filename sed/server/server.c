@@ -470,6 +470,7 @@ void server_destroy(struct server *server)
     segments_destroy(server->segments);
     shelf_release(server->shelf);
     free(server->slots);
+    free(server->uncallable);
     free(server->name);
     free(server);
 }

@@ -120,6 +120,11 @@ void server_start(struct server *server, struct endpoint *endpoint);
  * are new. Takes the endpoint's lock. */
 size_t server_learn_parents(struct server *server, const char *const *addresses, size_t n);
 
+/* Problems that its files describe and that it cannot call, as EXTENSION_UNCALLABLE has them: clients that
+ * ask for one of these hear why. Takes the endpoint's lock, once the server has one. Without memory nobody
+ * hears it. */
+void server_set_uncallable(struct server *server, const char *texts, uint32_t length);
+
 /* Solves these problems from now on; sessions that are there go on with theirs. Takes the set over. Takes the
  * endpoint's lock. ESP_NO_MEMORY: all stays as it was. */
 enum esp_status server_set_problems(struct server *server, struct problem_set *problems,

@@ -71,6 +71,26 @@ enum esp_status server_set_problems(struct server *server, struct problem_set *p
     return ESP_OK;
 }
 
+void server_set_uncallable(struct server *server, const char *texts, uint32_t length)
+{
+    char *copy = calloc(length + 1, 1);
+    if (server->endpoint)
+        endpoint_enter(server->endpoint);
+    if (copy && (length > 0 || server->uncallable)) { /* an empty text takes back what was told */
+        char *before = server->uncallable;
+        memcpy(copy, texts, length);
+        server->uncallable = copy;
+        server->uncallable_length = length > 0 ? length : 1;
+        server->disabled_told = false;
+        if (server->membership)
+            membership_touch(server->membership, 0);
+        copy = before;
+    }
+    if (server->endpoint)
+        endpoint_leave(server->endpoint);
+    free(copy);
+}
+
 /* ---- finding ---- */
 
 enum esp_status server_takes_sessions(const struct server *server, struct esp_error *error)

@@ -176,8 +176,10 @@ struct server {
     bool speeds_told;    /* of problems that were called, as they are now */
     bool speeds_far_off; /* a forecast that agents have is wrong by far */
     int64_t speeds_told_ns;
-    bool disabled_told;        /* problems, as they are now, */
-    bool disabled_ever;        /* and that there were some */
+    bool disabled_told; /* problems, as they are now, */
+    bool disabled_ever; /* and that there were some */
+    char *uncallable;   /* owned: EXTENSION_UNCALLABLE; NULL: it was never told */
+    uint32_t uncallable_length;
     size_t ranks_first;        /* the problem that its ranks are asked about first, next time */
     size_t ranks_left;         /* so many from there on have not been asked about since the last news */
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */

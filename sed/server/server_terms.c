@@ -83,6 +83,11 @@ bool server_tell_disabled(struct server *server, bool complete, struct arena *ar
     if (!complete && server->disabled_told)
         return true;
     server->disabled_told = true;
+    const void *uncallable =
+        server->uncallable ? arena_memdup(arena, server->uncallable, server->uncallable_length) : NULL;
+    if (server->uncallable && !(uncallable && extension_add(&record->extensions, EXTENSION_UNCALLABLE,
+                                                            uncallable, server->uncallable_length, arena)))
+        return false;
     if (place->n_disabled == 0 && !server->disabled_ever)
         return true;
     char *texts = arena_alloc(arena, DISABLED_BYTES);

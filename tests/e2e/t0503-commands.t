@@ -79,11 +79,18 @@ implementation cat
     command sh "-c" "cat x.txt; cat x.txt | head -n 4 >y.txt" "{x}"
     file    y
 
+problem unmarked "A script that lacks its execute bit"
+    out     int     n
+implementation script
+    command unmarked.sh
+    stdout  n
+
 problem steps "A routine that tells how far it is"
     in      int     n
 implementation c
     c       steps(n) in $library
 EOF2
+printf '#!/bin/sh\necho 7\n' >problems/unmarked.sh
 agent_for_clients
 server_below_agent sed S 'slots = 2' "problems = \"$work/problems\""
 
@@ -94,6 +101,20 @@ is_gone() {
 printf 'one two\nthree\n' >text
 mkdir tmp
 check "the server has the commands" wait_until espalier problems script
+check_fails 2 "a script that may not be executed" espalier call unmarked
+check_says "is told with its cure" 'server "S" describes it, but cannot call it: .*unmarked.sh may not be executed: chmod \+x .*unmarked.sh'
+chmod +x problems/unmarked.sh
+# shellcheck disable=SC2154
+kill -HUP "$pid_sed"
+check "which the server takes when it reads its files again" wait_until espalier call unmarked
+check "so that it can be called" espalier call unmarked
+check_says "and answers" '^n = 7'
+chmod -x problems/unmarked.sh
+kill -HUP "$pid_sed"
+not_callable() { ! espalier problems unmarked; }
+check "or no longer" wait_until not_callable
+check_fails 2 "so that a call fails" espalier call unmarked
+check_says "for the reason of now" 'unmarked.sh may not be executed'
 check "numbers come back from standard output" espalier call count text=@text
 check_says "as outputs" 'lines *= *2' 'words *= *3' 'bytes *= *14'
 check "a file comes back, however long" espalier call reverse text=@text -o reversed=back
