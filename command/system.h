@@ -37,6 +37,9 @@ struct system {
 enum esp_status system_load(const struct command_line *command, struct system *system,
                             struct esp_error *error);
 
+/* Gives A and B imaginary parts of 0 where they are real, for a solver of complex systems. */
+enum esp_status system_make_complex(struct system *system, struct esp_error *error);
+
 /* X by the problem that the command line names, else by what the platform's `solve` picks; where no server
  * has that, by ?gesv. Blocks; between initialize and finalize. ESP_INVALID: the named problem solves no
  * system, or none with this matrix. */

@@ -34,6 +34,12 @@ static enum esp_status make_complex(struct matrix *matrix, struct esp_error *err
     return ESP_OK;
 }
 
+enum esp_status system_make_complex(struct system *system, struct esp_error *error)
+{
+    enum esp_status status = make_complex(&system->file.matrix, error);
+    return status == ESP_OK ? make_complex(&system->b, error) : status;
+}
+
 static enum esp_status check_finite(const char *path, const struct matrix *matrix, struct esp_error *error)
 {
     int64_t row, col;
@@ -100,11 +106,9 @@ static enum esp_status load_b(const struct command_line *command, const struct m
         return error_set(error, ESP_INVALID, "B has %lld rows, but A has %lld", (long long)system->b.rows,
                          (long long)system->file.matrix.rows);
     status = check_finite(path ? path : command->operands[0], &system->b, error);
-    if (status == ESP_OK && system->file.matrix.is_complex)
-        status = make_complex(&system->b, error);
-    if (status == ESP_OK && system->b.is_complex)
-        status = make_complex(&system->file.matrix, error);
-    return status;
+    return status == ESP_OK && (system->file.matrix.is_complex || system->b.is_complex)
+               ? system_make_complex(system, error)
+               : status;
 }
 
 enum esp_status system_load(const struct command_line *command, struct system *system,

@@ -339,6 +339,12 @@ static enum esp_status run_rules(const struct command_line *command, const struc
     return status == ESP_OK ? matrix_make_dense(&system->x, 0, error) : status;
 }
 
+static bool takes_complex(const struct problem *problem)
+{
+    const enum base_type type = problem->arguments[problem->solves->matrix].type;
+    return type == TYPE_COMPLEX || type == TYPE_DOUBLE_COMPLEX;
+}
+
 static enum esp_status attempt(const struct command_line *command, const char *name, struct system *system,
                                struct esp_error *error)
 {
@@ -350,6 +356,8 @@ static enum esp_status attempt(const struct command_line *command, const char *n
     status = values_init(&system->values, problem, error);
     if (status == ESP_OK)
         status = check_equation(described(&system->values), error);
+    if (status == ESP_OK && takes_complex(described(&system->values)))
+        status = system_make_complex(system, error);
     if (status == ESP_OK && !described(&system->values)->abstract)
         status = solve_by_name(command, problem, system, error);
     else if (status == ESP_OK &&

@@ -255,6 +255,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/crd/crd_memory.c \
 	sed/crd/crd_query.c \
 	sed/crd/crd_recurring.c \
+	sed/crd/crd_system.c \
 	sed/crd/crd_watch.c \
 	sed/mpi/prd.c \
 	sed/mpi/prd.h \
@@ -265,6 +266,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_grid.c \
 	sed/mpi/prd_kept.c \
 	sed/mpi/prd_kernels.c \
+	sed/mpi/prd_look.c \
 	sed/mpi/prd_measure.c \
 	sed/mpi/prd_memory.c \
 	sed/mpi/prd_moves.c \

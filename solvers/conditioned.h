@@ -33,7 +33,30 @@ void LAPACK(gbcon)(const char *norm, const int *n, const int *kl, const int *ku,
 void LAPACK(trcon)(const char *norm, const char *uplo, const char *diag, const int *n, const SCALAR *a,
                    const int *lda, REAL *rcond, SCALAR *work, MORE_TYPE *more, int *info, size_t norm_length,
                    size_t uplo_length, size_t diag_length);
+void LAPACK(gtsv)(const int *n, const int *nrhs, SCALAR *dl, SCALAR *d, SCALAR *du, SCALAR *b, const int *ldb,
+                  int *info);
+void LAPACK(gttrf)(const int *n, SCALAR *dl, SCALAR *d, SCALAR *du, SCALAR *du2, int *ipiv, int *info);
+void LAPACK(gttrs)(const char *trans, const int *n, const int *nrhs, const SCALAR *dl, const SCALAR *d,
+                   const SCALAR *du, const SCALAR *du2, const int *ipiv, SCALAR *b, const int *ldb, int *info,
+                   size_t trans_length);
+void LAPACK(ptsv)(const int *n, const int *nrhs, REAL *d, SCALAR *e, SCALAR *b, const int *ldb, int *info);
+void LAPACK(ptcon)(const int *n, const REAL *d, const SCALAR *e, const REAL *anorm, REAL *rcond, REAL *work,
+                   int *info);
+void LAPACK(tptri)(const char *uplo, const char *diag, const int *n, SCALAR *ap, int *info,
+                   size_t uplo_length, size_t diag_length);
+void LAPACK(tpcon)(const char *norm, const char *uplo, const char *diag, const int *n, const SCALAR *ap,
+                   REAL *rcond, SCALAR *work, MORE_TYPE *more, int *info, size_t norm_length,
+                   size_t uplo_length, size_t diag_length);
+void LAPACK(gglse)(const int *m, const int *n, const int *p, SCALAR *a, const int *lda, SCALAR *b,
+                   const int *ldb, SCALAR *c, SCALAR *d, SCALAR *x, SCALAR *work, const int *lwork,
+                   int *info);
+void LAPACK(ggglm)(const int *n, const int *m, const int *p, SCALAR *a, const int *lda, SCALAR *b,
+                   const int *ldb, SCALAR *d, SCALAR *x, SCALAR *y, SCALAR *work, const int *lwork,
+                   int *info);
 #if IS_COMPLEX
+void LAPACK(gtcon)(const char *norm, const int *n, const SCALAR *dl, const SCALAR *d, const SCALAR *du,
+                   const SCALAR *du2, const int *ipiv, const REAL *anorm, REAL *rcond, SCALAR *work,
+                   int *info, size_t norm_length);
 void LAPACK(hesv)(const char *uplo, const int *n, const int *nrhs, SCALAR *a, const int *lda, int *ipiv,
                   SCALAR *b, const int *ldb, SCALAR *work, const int *lwork, int *info, size_t uplo_length);
 void LAPACK(sycon)(const char *uplo, const int *n, const SCALAR *a, const int *lda, const int *ipiv,
@@ -42,6 +65,9 @@ void LAPACK(hecon)(const char *uplo, const int *n, const SCALAR *a, const int *l
                    const REAL *anorm, REAL *rcond, SCALAR *work, int *info, size_t uplo_length);
 void LAPACK(lacn2)(const int *n, SCALAR *v, SCALAR *x, REAL *est, int *kase, int *isave);
 #else
+void LAPACK(gtcon)(const char *norm, const int *n, const SCALAR *dl, const SCALAR *d, const SCALAR *du,
+                   const SCALAR *du2, const int *ipiv, const REAL *anorm, REAL *rcond, SCALAR *work,
+                   int *iwork, int *info, size_t norm_length);
 void LAPACK(sycon)(const char *uplo, const int *n, const SCALAR *a, const int *lda, const int *ipiv,
                    const REAL *anorm, REAL *rcond, SCALAR *work, int *iwork, int *info, size_t uplo_length);
 void LAPACK(lacn2)(const int *n, SCALAR *v, SCALAR *x, int *isgn, REAL *est, int *kase, int *isave);
@@ -205,6 +231,123 @@ SOLVER void NAME(trtri)(char uplo, char diag, int n, SCALAR *a, int *info, REAL 
     ("1", &uplo, &diag, &n, a, &lda, rcond, estimate.work, estimate.more, &unused, 1, 1, 1);
     estimate_end(&estimate);
     LAPACK(trtri)(&uplo, &diag, &n, a, &lda, info, 1, 1);
+}
+
+SOLVER void NAME(tptri)(char uplo, char diag, int n, SCALAR *ap, int *info, REAL *rcond)
+{
+    struct estimate estimate;
+    int unused;
+    *rcond = 1;
+    if (estimate_begin(n, &estimate) && n > 0)
+        LAPACK(tpcon)
+    ("1", &uplo, &diag, &n, ap, rcond, estimate.work, estimate.more, &unused, 1, 1, 1);
+    estimate_end(&estimate);
+    LAPACK(tptri)(&uplo, &diag, &n, ap, info, 1, 1);
+}
+
+/* ---- of tridiagonal matrices ---- */
+
+static REAL norm_one_of_diagonals(int n, const SCALAR *below, const SCALAR *d, const SCALAR *above)
+{
+    REAL most = 0;
+    for (int j = 0; j < n; j++) {
+        REAL sum = (REAL)fabs(d[j]);
+        sum += j > 0 ? (REAL)fabs(above[j - 1]) : 0;
+        sum += j < n - 1 ? (REAL)fabs(below[j]) : 0;
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* ?gtsv keeps no factors for an estimate, so it is called only where there is no memory for these. */
+SOLVER void NAME(gtsv)(int n, int nrhs, SCALAR *dl, SCALAR *d, SCALAR *du, SCALAR *b, int *info, REAL *rcond)
+{
+    const int ldb = leading(n);
+    const REAL norm = norm_one_of_diagonals(n, dl, d, du);
+    SCALAR *du2 = malloc(((size_t)n + 1) * sizeof *du2);
+    int *pivots = malloc(((size_t)n + 1) * sizeof *pivots);
+    struct estimate estimate;
+    int unused;
+    *rcond = 1;
+    if (!du2 || !pivots) {
+        LAPACK(gtsv)(&n, &nrhs, dl, d, du, b, &ldb, info);
+    } else {
+        LAPACK(gttrf)(&n, dl, d, du, du2, pivots, info);
+        if (*info == 0)
+            LAPACK(gttrs)("N", &n, &nrhs, dl, d, du, du2, pivots, b, &ldb, info, 1);
+    }
+    if (estimate_begin(n, &estimate) && du2 && pivots && *info == 0 && n > 0)
+#if IS_COMPLEX
+        LAPACK(gtcon)("1", &n, dl, d, du, du2, pivots, &norm, rcond, estimate.work, &unused, 1);
+#else
+        LAPACK(gtcon)
+    ("1", &n, dl, d, du, du2, pivots, &norm, rcond, estimate.work, estimate.more, &unused, 1);
+#endif
+    estimate_end(&estimate);
+    free(du2);
+    free(pivots);
+}
+
+SOLVER void NAME(ptsv)(int n, int nrhs, REAL *d, SCALAR *e, SCALAR *b, int *info, REAL *rcond)
+{
+    const int ldb = leading(n);
+    REAL norm = 0;
+    for (int j = 0; j < n; j++) {
+        REAL sum = (REAL)fabs(d[j]);
+        sum += j > 0 ? (REAL)fabs(e[j - 1]) : 0;
+        sum += j < n - 1 ? (REAL)fabs(e[j]) : 0;
+        norm = sum > norm ? sum : norm;
+    }
+    REAL *work = malloc(((size_t)n + 1) * sizeof *work);
+    int unused;
+    *rcond = 1;
+    LAPACK(ptsv)(&n, &nrhs, d, e, b, &ldb, info);
+    if (work && *info == 0 && n > 0)
+        LAPACK(ptcon)(&n, d, e, &norm, rcond, work, &unused);
+    free(work);
+}
+
+/* ---- of least squares with constraints ---- */
+
+/* The smaller one of *rcond and that of an upper triangle, with which the solution was computed. */
+static void lower_by_triangle(int n, const SCALAR *r, int ldr, REAL *rcond)
+{
+    struct estimate estimate;
+    REAL own = 1;
+    int unused;
+    if (estimate_begin(n, &estimate) && n > 0)
+        LAPACK(trcon)
+    ("1", "U", "N", &n, r, &ldr, &own, estimate.work, estimate.more, &unused, 1, 1, 1);
+    estimate_end(&estimate);
+    *rcond = own < *rcond ? own : *rcond;
+}
+
+/* lwork is -1 when only the size of `work` is asked. B = (0 R) Q and A = Z T Q are left: x follows from R and
+ * from the first n - p columns of T. */
+SOLVER void NAME(gglse)(int m, int n, int p, SCALAR *a, SCALAR *b, SCALAR *c, SCALAR *d, SCALAR *x,
+                        SCALAR *work, int lwork, int *info, REAL *rcond)
+{
+    const int lda = leading(m), ldb = leading(p);
+    *rcond = 1;
+    LAPACK(gglse)(&m, &n, &p, a, &lda, b, &ldb, c, d, x, work, &lwork, info);
+    if (*info != 0 || lwork == -1)
+        return;
+    lower_by_triangle(p, b + (size_t)(n - p) * (size_t)ldb, ldb, rcond);
+    lower_by_triangle(n - p, a, lda, rcond);
+}
+
+/* lwork likewise. A = Q (R; 0) and B = Q T Z are left: y follows from the last n - m rows and columns of T, x
+ * from R. */
+SOLVER void NAME(ggglm)(int n, int m, int p, SCALAR *a, SCALAR *b, SCALAR *d, SCALAR *x, SCALAR *y,
+                        SCALAR *work, int lwork, int *info, REAL *rcond)
+{
+    const int ld = leading(n);
+    *rcond = 1;
+    LAPACK(ggglm)(&n, &m, &p, a, &ld, b, &ld, d, x, y, work, &lwork, info);
+    if (*info != 0 || lwork == -1)
+        return;
+    lower_by_triangle(n - m, b + (size_t)(m + p - n) * (size_t)ld + (size_t)m, ld, rcond);
+    lower_by_triangle(m, a, ld, rcond);
 }
 
 /* ---- of sparse matrices ---- */

@@ -197,7 +197,15 @@ KRYLOV(z)
                                    int *info, real *rcond);                                                  \
     SOLVER void esp_##letter##trtrs(char uplo, char trans, char diag, int n, int nrhs, const scalar *a,      \
                                     scalar *b, int *info, real *rcond);                                      \
-    SOLVER void esp_##letter##trtri(char uplo, char diag, int n, scalar *a, int *info, real *rcond);
+    SOLVER void esp_##letter##trtri(char uplo, char diag, int n, scalar *a, int *info, real *rcond);         \
+    SOLVER void esp_##letter##tptri(char uplo, char diag, int n, scalar *ap, int *info, real *rcond);        \
+    SOLVER void esp_##letter##gtsv(int n, int nrhs, scalar *dl, scalar *d, scalar *du, scalar *b, int *info, \
+                                   real *rcond);                                                             \
+    SOLVER void esp_##letter##ptsv(int n, int nrhs, real *d, scalar *e, scalar *b, int *info, real *rcond);  \
+    SOLVER void esp_##letter##gglse(int m, int n, int p, scalar *a, scalar *b, scalar *c, scalar *d,         \
+                                    scalar *x, scalar *work, int lwork, int *info, real *rcond);             \
+    SOLVER void esp_##letter##ggglm(int n, int m, int p, scalar *a, scalar *b, scalar *d, scalar *x,         \
+                                    scalar *y, scalar *work, int lwork, int *info, real *rcond);
 DENSE(s, float, float)
 DENSE(d, double, double)
 DENSE(c, float _Complex, float)

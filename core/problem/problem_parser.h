@@ -71,7 +71,7 @@ struct parser {
     /* Where names stand whose mistakes are found when the problem is complete. */
     uint32_t problem_offset, implementation_offset, checkpoint_offset;
     struct {
-        const char *matrix, *rhs, *solution, *transposed; /* names until all arguments are declared */
+        const char *matrix, *rhs, *solution, *transposed, *times; /* names until all arguments are declared */
         uint32_t offset;
     } roles;
     struct solves *solves; /* the equation of the problem, or NULL */
@@ -167,8 +167,9 @@ bool parser_check_storage(struct parser *parser, uint32_t index);
 extern const char *const parser_storage_words[];
 #define N_STORAGE_WORDS 9
 
-/* A X = B [giving X = NAME] [transposed NAME] [within EXPRESSION] [where EXPRESSION], behind `solves` or
- * `fits` (problem_solves.c); and its check, when all arguments are declared. */
+/* A X = B [giving X = NAME] [transposed NAME] [times NAME] [right EXPRESSION] [within EXPRESSION]
+ * [where EXPRESSION], behind `solves` or `fits` (problem_solves.c); and its check, when all arguments are
+ * declared. */
 bool parser_solves(struct parser *parser, bool fits);
 bool parser_check_solves(struct parser *parser);
 

@@ -43,9 +43,9 @@ bool parser_solves(struct parser *parser, bool fits)
         return lexer_no_memory(lexer);
     if (parser->solves)
         return lexer_fail(lexer, lexer->token.offset, "a problem has one equation");
-    *solves = (struct solves){.fits = fits, .transposed = SOLVES_NOTHING};
+    *solves = (struct solves){.fits = fits, .transposed = SOLVES_NOTHING, .times = SOLVES_NOTHING};
     parser->roles.offset = lexer->token.offset;
-    parser->roles.transposed = NULL;
+    parser->roles.transposed = parser->roles.times = NULL;
     if (!parser_name(parser, "the matrix", &parser->roles.matrix) ||
         !parser_name(parser, "the solution", &solves->unknown) || !lexer_take_symbol(lexer, '=', "'='") ||
         !parser_name(parser, "the right-hand side", &parser->roles.rhs))
@@ -54,6 +54,11 @@ bool parser_solves(struct parser *parser, bool fits)
     parser->solves = solves;
     if (!read_giving(parser, solves->unknown) || !take_word(lexer, "transposed", &found) ||
         (found && !parser_name(parser, "the argument that says how", &parser->roles.transposed)))
+        return false;
+    if (!take_word(lexer, "times", &found) ||
+        (found && !parser_name(parser, "the factor of the right-hand sides", &parser->roles.times)) ||
+        !take_word(lexer, "right", &found) ||
+        (found && !parser_expression(parser, USAGE_UNREAD, &solves->right)))
         return false;
     if (!take_word(lexer, "within", &found) ||
         (found && !parser_expression(parser, USAGE_COST, &solves->within)))
@@ -112,6 +117,14 @@ bool parser_check_solves(struct parser *parser)
          arguments[solves->transposed].mode != MODE_IN))
         return lexer_fail(&parser->lexer, offset, "'%s' has to be a character that goes in",
                           parser->roles.transposed);
+    if (parser->roles.times && !find(parser, parser->roles.times, &solves->times))
+        return false;
+    if (solves->times != SOLVES_NOTHING &&
+        (!is_numbers(&arguments[solves->times], 0, 0) || arguments[solves->times].mode != MODE_IN ||
+         arguments[solves->times].type != arguments[solves->matrix].type))
+        return lexer_fail(&parser->lexer, offset,
+                          "'%s' has to be a number that goes in, of the type of the matrix",
+                          parser->roles.times);
     parser->problem->solves = solves;
     return true;
 }
@@ -131,6 +144,12 @@ void solves_write(const struct problem *problem, struct text *text)
         text_printf(text, " giving %s = %s", solves->unknown, solution);
     if (solves->transposed != SOLVES_NOTHING)
         text_printf(text, " transposed %s", problem->arguments[solves->transposed].name);
+    if (solves->times != SOLVES_NOTHING)
+        text_printf(text, " times %s", problem->arguments[solves->times].name);
+    if (solves->right) {
+        text_put(text, " right ");
+        expr_write(solves->right, text);
+    }
     if (solves->within) {
         text_put(text, " within ");
         expr_write(solves->within, text);
@@ -190,12 +209,17 @@ static bool dims_of(const struct problem *problem, const struct argument *argume
     return true;
 }
 
-static bool holds(const struct problem *problem, const struct number *scope)
+static bool holds(const struct problem *problem, const struct expr *condition, const struct number *scope)
 {
     const struct scope names = {scope, problem->n_arguments};
     bool result = false;
-    return !problem->solves->where ||
-           (expr_eval_bool(problem->solves->where, &names, &result, NULL) == ESP_OK && result);
+    return expr_eval_bool(condition, &names, &result, NULL) == ESP_OK && result;
+}
+
+/* X op(A) = B is op(A)^T X^T = B^T. */
+static char transposed_from_right(char transposed)
+{
+    return transposed == 'N' ? 'T' : transposed == 'T' ? 'N' : 'J';
 }
 
 /* The backward error that rounding allows, and what an iterative method leaves. */
@@ -214,18 +238,21 @@ bool solves_shape(const struct problem *problem, const struct number *scope, str
     const struct solves *solves = problem->solves;
     int64_t dims[2], rhs[2], solution[2];
     *shape = (struct system_shape){.transposed = 'N'};
-    if (!solves || !holds(problem, scope))
+    if (!solves || (solves->where && !holds(problem, solves->where, scope)))
         return false;
+    shape->right = solves->right && holds(problem, solves->right, scope);
+    const unsigned along = shape->right ? 1 : 0; /* the extent of a vector */
     const struct argument *matrix = &problem->arguments[solves->matrix];
     const bool is_complex = matrix->type == TYPE_COMPLEX || matrix->type == TYPE_DOUBLE_COMPLEX;
     if (!dims_of(problem, matrix, scope, dims) ||
         !dims_of(problem, &problem->arguments[solves->rhs], scope, rhs) ||
         !dims_of(problem, &problem->arguments[solves->solution], scope, solution) ||
-        (dims[0] != dims[1] && !(solves->fits && matrix->storage == STORAGE_FULL)) || rhs[1] != solution[1] ||
+        (dims[0] != dims[1] && !(solves->fits && matrix->storage == STORAGE_FULL)) ||
+        rhs[1 - along] != solution[1 - along] ||
         problem_layout(problem, solves->matrix, scope, dims, &shape->layout, NULL) != ESP_OK)
         return false;
     const uint32_t mirrored = PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN | PROPERTY_POSITIVE_DEFINITE;
-    shape->nrhs = rhs[1];
+    shape->nrhs = rhs[1 - along];
     shape->rhs_rows = rhs[0];
     shape->solution_rows = solution[0];
     shape->triangle = argument_reads_triangle(problem, solves->matrix, scope, &shape->upper);
@@ -244,6 +271,8 @@ bool solves_shape(const struct problem *problem, const struct number *scope, str
     if (shape->transposed >= 'a')
         shape->transposed = (char)(shape->transposed - 'a' + 'A');
     shape->tolerance = tolerance_of(problem, scope, dims[0]);
-    const bool is_transposed = shape->transposed != 'N';
-    return rhs[0] >= dims[is_transposed ? 1 : 0] && solution[0] >= dims[is_transposed ? 0 : 1];
+    if (shape->right)
+        shape->transposed = transposed_from_right(shape->transposed);
+    const bool is_transposed = shape->transposed == 'T' || shape->transposed == 'C';
+    return rhs[along] >= dims[is_transposed ? 1 : 0] && solution[along] >= dims[is_transposed ? 0 : 1];
 }

@@ -18,6 +18,8 @@ struct solves {
     uint32_t matrix, rhs, solution; /* indexes of arguments; solution may be rhs */
     const char *unknown;            /* the solution's name in the equation */
     uint32_t transposed; /* the char argument with 'N', 'T' or 'C'; SOLVES_NOTHING: there is none */
+    uint32_t times;      /* the scalar that the right-hand sides are multiplied by; SOLVES_NOTHING: 1 */
+    struct expr *right;  /* the calls whose equation is X op(A) = B; NULL: none */
     struct expr *within; /* the relative residual that is small enough; NULL: rounding alone */
     struct expr *where;  /* the calls for which the equation holds; NULL: all */
 };
@@ -30,13 +32,21 @@ bool problem_is_solver(const struct problem *problem);
 struct system_shape {
     struct layout layout; /* not of csc and csr */
     int64_t nrhs;
-    int64_t rhs_rows, solution_rows; /* from one column to the next */
+    int64_t rhs_rows, solution_rows; /* from one column of these arrays to the next */
     bool triangle, upper;            /* only that triangle is read */
     bool mirrored, conjugated;       /* the other triangle follows from the one that is read */
     bool unit;                       /* the diagonal is 1, whatever is stored */
-    char transposed;                 /* 'N', 'T' or 'C' */
-    double tolerance;                /* the largest backward error of a right solution */
+    /* 'N', 'T' or 'C'; for X op(A) = B what transposes that equation, and then 'J' is the conjugate of A */
+    char transposed;
+    bool right;       /* right-hand sides and solutions are rows of their arrays */
+    double tolerance; /* the largest backward error of a right solution */
 };
+
+/* Where element i of right-hand side or solution k lies in an array with so many rows. */
+static inline int64_t solves_place(const struct system_shape *shape, int64_t rows, int64_t i, int64_t k)
+{
+    return shape->right ? k + i * rows : i + k * rows;
+}
 
 /* The equation of a call with these scalars (n_arguments of them). False: the problem has none, or it does
  * not hold for this call, or the matrix is not square and X has to solve the system. */

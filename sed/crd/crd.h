@@ -138,6 +138,25 @@ enum esp_status query_end(const struct ring_job *job, void **operands, struct ar
 
 #define SYSTEM_LOOKS 2 /* vectors of signs */
 
+/* What a rank has of an array that is distributed over a grid. */
+struct system_part {
+    const struct block_cyclic_matrix *layout;
+    int64_t row, col; /* the rank's place in the layout */
+    int64_t leading;  /* elements between columns */
+    const char *data;
+    bool counts; /* false: another rank has the same elements, and counts them */
+};
+
+/* One of several ranks that look at a system together. */
+struct system_parts {
+    struct system_part matrix, rhs, solution;
+    bool is_first; /* this rank counts what belongs to no part */
+    /* Each of the n values becomes the sum, or the largest one, of the values of all ranks. All ranks call it
+     * at the same time. */
+    void (*agree)(const struct system_parts *parts, double *values, int64_t n, bool adds);
+    void *arg;
+};
+
 struct system_look {
     bool looks;
     double *seen;   /* owned: for each vector of signs A'v, then v'B, in complex numbers */
@@ -148,19 +167,27 @@ struct system_look {
      * their largest elements are 1. */
     double *column_size; /* owned */
     double *rhs_size;    /* in the memory of `column_size` */
+    /* After the call, in that memory too. */
+    double *norms, *conditions; /* of each solution */
+    double *is_spoilt;          /* 1: an element of a solution is not finite; behind the conditions */
+    double *sums;               /* room for what the vectors of signs see */
 };
 
-/* Before the call: what the matrix and the right-hand sides are like. Without memory nobody looks. */
-void system_look_begin(const struct ring_job *job, void *const *operands, struct system_look *look);
+/* Before the call: what the matrix and the right-hand sides are like. Without memory nobody looks. `parts`:
+ * NULL, or what this rank has of the arrays, in place of operands. */
+void system_look_begin(const struct ring_job *job, void *const *operands, const struct system_parts *parts,
+                       struct system_look *look);
 /* After it: whether the solution is wrong; *backward_error is NaN when it is not finite. *condition: the
  * condition number of the matrix, whose rows and columns are scaled, is at least that, so that no digit of
  * the solution is sure; 0: it may be smaller. Frees. */
-bool system_look_end(const struct ring_job *job, void *const *operands, struct system_look *look,
-                     double *backward_error, double *condition);
+bool system_look_end(const struct ring_job *job, void *const *operands, const struct system_parts *parts,
+                     struct system_look *look, double *backward_error, double *condition);
 
 /* Before the call of a solver whose solution is not looked at: drops results that are not finite before, and
  * all of them when an input is not. */
 void results_look_begin(struct ring_job *job, void *const *operands);
+/* The first of n numbers that is NaN, or infinite unless that is allowed; -1: there is none. */
+int64_t results_first_bad(enum base_type type, const void *memory, int64_t n, bool allows_infinity);
 /* After it: whether an element of a result is not finite: NaN, or infinite where an input is overwritten. */
 bool results_look_end(const struct ring_job *job, void *const *operands, uint32_t *argument,
                       uint64_t *element);

@@ -271,17 +271,18 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
         return;
     }
     struct system_look look;
-    system_look_begin(&ring->job, operands, &look);
+    system_look_begin(&ring->job, operands, NULL, &look);
     results_look_begin(&ring->job, operands);
     faults_enter_call();
     invocation_call(invocation, operands, result);
     int64_t ended = now_ns();
     ring->answer.cpu_ns = ring->job.timed ? (uint64_t)own_time_since(&own) : 0;
     faults_leave_call();
-    ring->answer.is_wrong =
-        system_look_end(&ring->job, operands, &look, &ring->answer.backward_error, &ring->answer.condition);
-    ring->answer.is_spoilt =
-        results_look_end(&ring->job, operands, &ring->answer.spoilt_argument, &ring->answer.spoilt_element);
+    struct ring_verdict *verdict = &ring->answer.verdict;
+    verdict->is_wrong =
+        system_look_end(&ring->job, operands, NULL, &look, &verdict->backward_error, &verdict->condition);
+    verdict->is_spoilt =
+        results_look_end(&ring->job, operands, &verdict->spoilt_argument, &verdict->spoilt_element);
     sections_end(ring, &worker->areas, worker->sections);
     fflush(stdout);
     const char *routine;

@@ -162,6 +162,7 @@ struct rank_state {
     uint64_t compute_ns;
     uint64_t refused_bytes; /* that the routine could not allocate; 0: none */
     int64_t strayed;        /* the argument beside whose part was written, or -1 */
+    struct ring_verdict verdict;
 };
 
 /* Makes the call in the ring together with the other ranks of its grid, and answers when it is the last.
@@ -171,6 +172,20 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
 /* The same where the daemon is on another host, whose envoy has sent the job into `ring`, which is this
  * rank's own. False: the connection is lost. */
 bool rank_call_far(struct ring *ring, uint32_t rank, int socket);
+
+/* ---- whether what the ranks have computed is right (prd_look.c) ---- */
+
+struct rank_look {
+    struct system_parts parts;
+    struct system_look system;
+    uint32_t n_results;
+    double bad[PROBLEM_MAX_ARGUMENTS]; /* not 0: of that result an element was not finite before the call */
+};
+
+/* Before and after the call of the routine: all ranks of the grid at the same time. All find the same. */
+void rank_look_begin(const struct rank_state *state, void *const *operands, struct rank_look *look);
+void rank_look_end(const struct rank_state *state, void *const *operands, struct rank_look *look,
+                   struct ring_verdict *verdict);
 
 /* ---- data laid otherwise by the ranks (prd_moves.c) ---- */
 

@@ -219,8 +219,13 @@ static bool compute(struct rank_state *state, struct invocation *invocation, voi
         if (!all_can(state, 2, status, &error))
             return false;
     }
+    const int64_t looked_ns = now_ns();
+    struct rank_look look;
+    rank_look_begin(state, operands, &look);
+    begun += now_ns() - looked_ns;
     call(state, invocation, operands, result);
     state->compute_ns = (uint64_t)(now_ns() - begun);
+    rank_look_end(state, operands, &look, &state->verdict);
     state->strayed = parts_find_damage(job, state->parts);
     return true;
 }
@@ -244,7 +249,7 @@ static void put_back(struct rank_state *state)
         unsigned char *to =
             job->sure ? ring->results + (job->front - RING_RESULTS_FROM) : ring->arena + job->front;
         gang_copy_values(job, to, state->arena + job->front);
-        gang_returned(ring);
+        gang_returned(ring, &state->verdict);
     }
     parts_end(job, state->grid, put_to, state, state->parts);
 }
@@ -261,6 +266,7 @@ static struct rank_state *prepare(struct ring *ring, uint32_t rank, bool far)
     state.compute_ns = 0;
     state.refused_bytes = 0;
     state.strayed = -1;
+    state.verdict = (struct ring_verdict){0};
     return &state;
 }
 

@@ -123,6 +123,7 @@ bool far_give_back(const struct rank_state *state, int socket, bool returned)
                                .starved = state->why.status == ESP_NO_MEMORY,
                                .strayed = (int32_t)state->strayed,
                                .compute_ns = state->compute_ns,
+                               .verdict = state->verdict,
                                .refused_bytes = state->refused_bytes,
                                .kept_bytes = rank_keeps(areas_own_bytes(&state->areas))};
     snprintf(done.text, sizeof done.text, "%.*s", (int)sizeof done.text - 1, state->why.text);

@@ -658,8 +658,25 @@ static bool passing(const struct implementation *implementation, uint32_t argume
     return false;
 }
 
-/* The equation of the problem, if the call solves one that the worker can look at.
- * Ranks have parts of the arrays only, and columns that lie apart are in memory of the server's. */
+/* The part of a parallel call that an array of numbers is distributed in. */
+static bool distributed(const struct ring_job *job, uint32_t argument, uint32_t *part)
+{
+    for (*part = 0; *part < job->n_parts; ++*part)
+        if (job->parts[*part].argument == argument)
+            return true;
+    return false;
+}
+
+/* Where a worker, or ranks, find the array. */
+static bool reaching(const struct writer *writer, uint32_t argument, uint32_t *place)
+{
+    const struct implementation *implementation = writer->handoff->job.implementation;
+    return implementation_is_parallel(implementation) ? distributed(&writer->ring->job, argument, place)
+                                                      : passing(implementation, argument, place);
+}
+
+/* The equation of the problem, if the call solves one that the worker or the ranks can look at. Columns that
+ * lie apart are in memory of the server's. */
 static void handoff_put_system(struct writer *writer)
 {
     const struct job *job = &writer->handoff->job;
@@ -667,19 +684,22 @@ static void handoff_put_system(struct writer *writer)
     const struct implementation *implementation = job->implementation;
     const struct solves *solves = problem->solves;
     struct ring_system *system = &writer->ring->job.system;
-    if (!solves || implementation_is_parallel(implementation) ||
-        !solves_shape(problem, job->scope, &system->shape))
+    if (!solves || !solves_shape(problem, job->scope, &system->shape))
         return;
     const struct argument *matrix = &problem->arguments[solves->matrix];
+    if (implementation_is_parallel(implementation) && matrix->storage != STORAGE_FULL)
+        return;
     const uint32_t arrays[] = {solves->matrix, solves->rhs, solves->solution};
     for (unsigned i = 0; i < 3; i++)
         if (problem->arguments[arrays[i]].type != matrix->type ||
             implementation_leads(implementation, arrays[i]) ||
             (problem->arguments[arrays[i]].properties & PROPERTY_ROW_MAJOR))
             return;
-    if (!passing(implementation, solves->matrix, &system->matrix) ||
-        !passing(implementation, solves->rhs, &system->rhs) ||
-        !passing(implementation, solves->solution, &system->solution))
+    if (!reaching(writer, solves->matrix, &system->matrix) || !reaching(writer, solves->rhs, &system->rhs) ||
+        !reaching(writer, solves->solution, &system->solution))
+        return;
+    system->times = SOLVES_NOTHING;
+    if (solves->times != SOLVES_NOTHING && !passing(implementation, solves->times, &system->times))
         return;
     if (matrix->storage >= STORAGE_CSC && (!passing(implementation, matrix->pointers, &system->pointers) ||
                                            !passing(implementation, matrix->indices, &system->indices)))
@@ -694,14 +714,14 @@ static void handoff_put_system(struct writer *writer)
     system->wanted = 1;
 }
 
-/* The arrays of a solver whose system the worker cannot look at. None, where one of them is not as a whole in
- * the worker's memory. */
+/* The arrays of a solver whose system nobody looks at. None, where a worker does not have one of them as a
+ * whole, or ranks have one that is not distributed. */
 static void handoff_put_results(struct writer *writer)
 {
     const struct job *job = &writer->handoff->job;
     const struct problem *problem = job->problem;
     struct ring_job *to = &writer->ring->job;
-    if (to->system.wanted || !problem_is_solver(problem) || implementation_is_parallel(job->implementation))
+    if (to->system.wanted || !problem_is_solver(problem))
         return;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
@@ -715,7 +735,7 @@ static void handoff_put_results(struct writer *writer)
         if (!result->goes_in && !result->comes_back)
             continue;
         if (argument->is_section || implementation_leads(job->implementation, i) ||
-            !passing(job->implementation, i, &result->parameter)) {
+            !reaching(writer, i, &result->parameter)) {
             to->n_results = 0;
             return;
         }
@@ -835,8 +855,7 @@ static enum esp_status write_job(struct ring *ring, const struct job *job, struc
     ring->job.n_queries = ring->job.n_callbacks = 0;
     ring->job.system.wanted = 0;
     ring->job.n_results = 0;
-    ring->answer.is_wrong = ring->answer.is_spoilt = 0;
-    ring->answer.condition = 0;
+    ring->answer.verdict = (struct ring_verdict){0};
     ring->job.n_sections = 0;
     ring->job.n_texts = 0;
     ring->job.n_parts = 0;

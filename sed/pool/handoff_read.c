@@ -211,23 +211,23 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
 }
 
 /* After the clauses of the description: a routine's own words say more. */
-static void judge_solution(const struct ring_answer *answer, const struct handoff *handoff,
+static void judge_solution(const struct ring_verdict *verdict, const struct handoff *handoff,
                            struct job_end *end)
 {
     const struct problem *problem = handoff->job.problem;
     struct system_shape shape;
-    if ((!answer->is_wrong && !(answer->condition > 0)) || !problem->solves ||
+    if ((!verdict->is_wrong && !(verdict->condition > 0)) || !problem->solves ||
         !solves_shape(problem, handoff->job.scope, &shape))
         return;
     const char *solution = problem->arguments[problem->solves->solution].name;
-    if (!answer->is_wrong) {
+    if (!verdict->is_wrong) {
         if (!end->error.text[0])
             snprintf(end->error.text, sizeof end->error.text,
                      "%s is close to singular (rcond <= %.2g): the solution %s may be inaccurate",
-                     problem->arguments[problem->solves->matrix].name, 1 / answer->condition, solution);
+                     problem->arguments[problem->solves->matrix].name, 1 / verdict->condition, solution);
         return;
     }
-    if (isnan(answer->backward_error))
+    if (isnan(verdict->backward_error))
         error_set(
             &end->error, ESP_INACCURATE,
             "%s: the solution %s has elements that are not finite numbers, though all of the system are: "
@@ -238,26 +238,26 @@ static void judge_solution(const struct ring_answer *answer, const struct handof
             &end->error, ESP_INACCURATE,
             "%s: the solution %s does not solve the system: its backward error is %.2g, expected at most "
             "%.2g",
-            problem->name, solution, answer->backward_error, shape.tolerance);
+            problem->name, solution, verdict->backward_error, shape.tolerance);
 }
 
 /* After the clauses likewise: an element of a solver's result that is not finite. */
-static void judge_elements(const struct ring_answer *answer, const struct handoff *handoff,
+static void judge_elements(const struct ring_verdict *verdict, const struct handoff *handoff,
                            struct job_end *end)
 {
     const struct problem *problem = handoff->job.problem;
-    if (!answer->is_spoilt || answer->spoilt_argument >= problem->n_arguments)
+    if (!verdict->is_spoilt || verdict->spoilt_argument >= problem->n_arguments)
         return;
-    const struct argument *argument = &problem->arguments[answer->spoilt_argument];
+    const struct argument *argument = &problem->arguments[verdict->spoilt_argument];
     const struct scope scope = {.values = handoff->job.scope, .n_values = problem->n_arguments};
     char place[64];
     int64_t rows;
     if (argument->n_dims == 2 && expr_eval_size(argument->dims[0], &scope, &rows, NULL) == ESP_OK &&
         rows > 0 && argument->storage == STORAGE_FULL)
-        snprintf(place, sizeof place, "%" PRIu64 ",%" PRIu64, answer->spoilt_element % (uint64_t)rows + 1,
-                 answer->spoilt_element / (uint64_t)rows + 1);
+        snprintf(place, sizeof place, "%" PRIu64 ",%" PRIu64, verdict->spoilt_element % (uint64_t)rows + 1,
+                 verdict->spoilt_element / (uint64_t)rows + 1);
     else
-        snprintf(place, sizeof place, "%" PRIu64, answer->spoilt_element + 1);
+        snprintf(place, sizeof place, "%" PRIu64, verdict->spoilt_element + 1);
     error_set(
         &end->error, ESP_INACCURATE,
         "%s: %s(%s) is not a finite number, though all inputs are: it is too large for the type, or the "
@@ -281,9 +281,9 @@ static void read_returned(const struct ring *ring, const struct handoff *handoff
     if (end->error.status == ESP_OK)
         judge_results(ring, handoff, end, &succeeds);
     if (end->error.status == ESP_OK)
-        judge_solution(&ring->answer, handoff, end);
+        judge_solution(&ring->answer.verdict, handoff, end);
     if (end->error.status == ESP_OK)
-        judge_elements(&ring->answer, handoff, end);
+        judge_elements(&ring->answer.verdict, handoff, end);
     if (end->error.status == ESP_OK && handoff->has_texts)
         judge_files(&ring->answer, handoff, end);
     /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */

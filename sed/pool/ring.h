@@ -78,22 +78,23 @@ struct ring_operand {
     uint32_t unused;
 };
 
-/* The system of equations that the call solves: what the worker needs to look at the solution. */
+/* The system of equations that the call solves: what the worker or ranks need to look at the solution. */
 struct ring_system {
     uint32_t wanted;                /* 0: nobody looks, and the rest means nothing */
-    uint32_t matrix, rhs, solution; /* the parameters that pass them */
+    uint32_t matrix, rhs, solution; /* the parameters that pass them; of ranks: the parts */
     uint32_t pointers, indices;     /* of csc and csr */
-    uint8_t type;                   /* enum base_type, of all three arrays */
+    uint32_t times;                 /* the factor of the right-hand sides; SOLVES_NOTHING: 1 */
+    uint8_t type;                   /* enum base_type, of all three arrays and the factor */
     uint8_t pointer_type, index_type;
     uint8_t base;
     uint8_t fits; /* only that the solution is finite is looked at */
     struct system_shape shape;
 };
 
-/* An array of numbers that a solver reads or writes, where the worker cannot look at the system itself. */
+/* An array of numbers that a solver reads or writes, whose system nobody looks at. */
 struct ring_result {
-    uint32_t parameter, argument;
-    uint8_t type; /* enum base_type */
+    uint32_t parameter, argument; /* of ranks: the part in place of the parameter */
+    uint8_t type;                 /* enum base_type */
     uint8_t goes_in, comes_back;
     uint64_t count;
 };
@@ -236,6 +237,16 @@ struct ring_job {
     struct ring_file files[RING_MAX_FILES];
 };
 
+/* What is known of a solver's results. */
+struct ring_verdict {
+    uint32_t is_wrong;     /* the solution was looked at, and is wrong: */
+    double backward_error; /* NaN: elements of it are not finite, though all of the system are */
+    double condition;      /* not 0: the matrix is nearly singular, its condition number is at least that */
+    uint32_t is_spoilt;    /* an element of a solver's result is not finite, though all inputs are: */
+    uint32_t spoilt_argument;
+    uint64_t spoilt_element;
+};
+
 enum answer_kind {
     ANSWER_NONE,
     ANSWER_RETURNED,  /* the routine returned */
@@ -265,14 +276,9 @@ struct ring_answer {
     uint64_t refused_bytes, memory_bytes; /* that it could not allocate (0: none), that it may in all */
     char text[RING_ANSWER_TEXT]; /* ANSWER_UNABLE, ANSWER_CALLBACK: the reason; ANSWER_ILLEGAL: the routine's
                                   * name; of a command: the end of its standard error */
-    char trouble[256];     /* what is wrong with what a command has written, or with a file of a routine; "":
-                            * nothing */
-    uint32_t is_wrong;     /* the solution was looked at, and is wrong: */
-    double backward_error; /* NaN: elements of it are not finite, though all of the system are */
-    double condition;      /* not 0: the matrix is nearly singular, its condition number is at least that */
-    uint32_t is_spoilt;    /* an element of a solver's result is not finite, though all inputs are: */
-    uint32_t spoilt_argument;
-    uint64_t spoilt_element;
+    char trouble[256]; /* what is wrong with what a command has written, or with a file of a routine; "":
+                        * nothing */
+    struct ring_verdict verdict;
     uint32_t keeps;     /* the routine has left a state behind */
     uint32_t n_outputs; /* results that come over the socket, each a struct ring_output */
 };

@@ -609,7 +609,7 @@ static enum esp_status finish(const struct envoy_call *call, const struct far_me
         gang_cannot(ring, call->rank - job->first_rank, job->grid.rows * job->grid.cols, done->text,
                     done->starved != 0);
     if (done->returned && call->rank == job->first_rank)
-        gang_returned(ring);
+        gang_returned(ring, &done->verdict);
     bool strayed = done->strayed >= 0 && done->strayed < PROBLEM_MAX_ARGUMENTS;
     gang_note(&ring->gang, done->compute_ns, strayed ? done->strayed : -1);
     gang_refused(&ring->gang, call->rank - job->first_rank, done->refused_bytes);

@@ -48,8 +48,9 @@ bool gang_takes_back(const struct ring_job *job, const struct ring_area *area)
     return area->writable && area->file != RING_NO_SOURCE && !gang_is_distributed(job, area->argument);
 }
 
-void gang_returned(struct ring *ring)
+void gang_returned(struct ring *ring, const struct ring_verdict *verdict)
 {
+    ring->answer.verdict = *verdict;
     ring->answer.cpu_ns = 0;
     ring->answer.keeps = 0;
     ring->answer.kind = ANSWER_RETURNED;

@@ -24,8 +24,9 @@ void gang_copy_values(const struct ring_job *job, unsigned char *to, const unsig
  * memory of the rank's own. */
 bool gang_takes_back(const struct ring_job *job, const struct ring_area *area);
 
-/* The first rank has put back what is its own, and the routine has returned. */
-void gang_returned(struct ring *ring);
+/* The first rank has put back what is its own, and the routine has returned; what all ranks know of the
+ * results. */
+void gang_returned(struct ring *ring, const struct ring_verdict *verdict);
 /* Says why this rank cannot make the call: the first one's words are kept. `place`: in the grid of n.
  * `starved`: it has no memory left. */
 void gang_cannot(struct ring *ring, uint32_t place, uint32_t n, const char *why, bool starved);

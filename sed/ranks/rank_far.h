@@ -94,6 +94,7 @@ struct far_message {
     uint32_t starved;    /* FAR_DONE: as it has no memory left for that */
     int32_t strayed;     /* FAR_DONE: the argument beside whose part was written; -1: none */
     uint64_t compute_ns; /* FAR_DONE */
+    struct ring_verdict verdict;        /* FAR_DONE: of the first rank */
     uint64_t refused_bytes, kept_bytes; /* FAR_DONE: that the routine could not allocate; that it has kept
                                            too much; 0: none */
     uint64_t keeps_bytes;               /* FAR_WELCOME: that the rank may keep parts of data in */

@@ -29,7 +29,28 @@ implementation scalapack
     parallel fortran pdgesv_(n, nrhs, A, 1, 1, desc(A), pivots, B, 1, 1, desc(B), out info) in $scalapack
     spread  pivots rows of A
     error   info > 0 "U({info},{info}) is exactly zero: the matrix is singular"
+problem plook "Solve A X = B on ranks, which look at X"
+    in      int     n, nrhs
+    inout   double  A[n, n]
+    inout   double  B[n, nrhs]
+    work    int     pivots[n]
+    solves  A X = B giving X = B
+    work    2/3*n^3
+implementation scalapack
+    parallel fortran pdgesv_(n, nrhs, A, 1, 1, desc(A), pivots, B, 1, 1, desc(B), out info) in $scalapack
+    spread  pivots rows of A
+    error   info > 0 "U({info},{info}) is exactly zero: the matrix is singular"
+problem pwrong "What solves nothing, as A is none of factors"
+    in      int     n, nrhs
+    in      double  A[n, n]
+    in      int     pivots[n] index(n)
+    inout   double  B[n, nrhs]
+    solves  A X = B giving X = B
+implementation scalapack
+    parallel fortran pdgetrs_('N', n, nrhs, A, 1, 1, desc(A), pivots, B, 1, 1, desc(B), out info) in $scalapack
+    spread  pivots rows of A
 problem pback "Solve op(A) X = B with factors on ranks"
+    gams    D2a1
     in      int     n, nrhs
     in      double  A[n, n]
     in      int     pivots[n] index(n)
@@ -129,6 +150,15 @@ check "a forecast tells on which grid ranks would compute" forecasts_ranks
 check "or that a worker would" forecasts_worker
 
 check "a singular matrix is told as what it is" singular
+check "ranks look at their solution" espalier call plook 'A=[2,1,0,0;1,3,1,0;0,1,4,1;0,0,1,5]' 'B=[3,1;5,2;6,3;6,4]'
+no_note() { ! grep -q 'note:' "$log"; }
+check "which is right" no_note
+check "one of a nearly singular system" espalier call plook 'A=[1,1,0;1,1.0000000000000002,0;0,0,1]' 'B=[1;2;3]'
+check_says "has a note" '^plook: note: A is close to singular'
+check_fails 1 "one that is wrong" espalier call pwrong 'A=[2,1,0;1,3,1;0,1,4]' 'pivots=[1;2;3]' 'B=[3;5;5]'
+check_says "is an error" 'pwrong: the solution B does not solve the system: its backward error is'
+check_fails 1 "results that are not finite" espalier call pback 'A=[1,0,0;0,1,0;0,0,0]' 'pivots=[1;2;3]' 'B=[1,1;1,1;1,1]'
+check_says "are named" 'pback: B\(1,1\) is not a finite number, though all inputs are'
 check "a small system of the same kind goes to a worker" small_by_worker
 two_ranks() { espalier call ranks >out 2>&1; cat out; [ "$(grep -o rank out | grep -c .)" -ge 2 ]; }
 check "an MPI program is a command" two_ranks

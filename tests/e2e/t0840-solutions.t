@@ -159,6 +159,11 @@ for kind in near.csv near.mtx; do
 done
 check "-P takes a sparse matrix as it is" espalier solve spd.mtx spd.mtx.b.csv -P dcholmod -o x.csv
 check "and gives its solution" is_right spd.mtx 1e-12
+for name in zgels zcgesv zgesv zsolve; do
+    check "-P $name takes a real matrix as a complex one" espalier solve dense.csv dense.csv.b.csv -P $name -o x.csv
+    check_says "rightly" 'Backward error.*= [0-9.]*e-1[0-9]|= 0.00e\+00'
+    check "and gives the solution" test -s x.csv
+done
 check "a lower triangle is found" espalier solve lower.mtx lower.mtx.b.csv -P dcsctrs -o x.csv
 check "and solved" is_right lower.mtx 1e-12
 check_fails 2 "no triangle" espalier solve sparse.mtx -P dcsctrs
@@ -197,6 +202,19 @@ awk 'BEGIN { n = 60; for (i = 1; i <= n; i++) { line = ""
 dense growth.csv
 awk '{ print sin(3*NR) }' growth.csv.rows >growth.csv.b.csv
 check "element growth is seen, and another solver has its turn" solved growth.csv
+rm -f x.csv
+check "a sweep goes on with another solver, too" espalier sweep solve A=@growth.csv B=@growth.csv.b.csv -o X=x.csv
+check "whose solution it saves" is_right growth.csv 1e-12
+for name in solve linsolve; do
+    check "a job of $name is one of its first solver" espalier submit $name A=@growth.csv B=@growth.csv.b.csv
+    job=$(tail -n 1 "$log")
+    rm -f x.csv
+    check_fails 1 "whose wrong solution is an error" espalier fetch "$job" --wait -o X=x.csv
+    check_says "as of a call" 'does not solve the system: its backward error is'
+    check "and is not saved" test ! -e x.csv
+done
+check_fails 1 "a sweep over a solver that fails" espalier sweep dgesv A=@growth.csv B=@growth.csv.b.csv -o B=x.csv
+check "saves nothing, either" test ! -e x.csv
 check_fails 1 "by its name, a solver that fails says so" espalier call dgesv A=@growth.csv B=@growth.csv.b.csv
 check_says "with what was found" 'does not solve the system: its backward error is'
 check_fails 1 "also to solve" espalier solve growth.csv growth.csv.b.csv -P dgesv -o x.csv
@@ -226,6 +244,35 @@ nearly dspsv "AP=$near" 'B=[1;2]'
 nearly dppsv "AP=$near" 'B=[1;2]'
 nearly dpbsv "AB=$near" 'B=[1;2]'
 nearly dcg "A=$near" 'B=[1;2]'
+for kind in s d c z; do
+    least=1.0000000000000002
+    case $kind in s | c) least=1.0000002 ;; esac
+    nearly ${kind}gtsv 'dl=[1]' "d=[1,$least]" 'du=[1]' 'B=[1;2]'
+    nearly ${kind}ptsv "d=[1,$least]" 'e=[1]' 'B=[1;2]'
+    nearly ${kind}tptri 'AP=[1,1;0,1e-17]'
+    check "${kind}gglse" espalier call ${kind}gglse "A=[1,1,0;1,$least,0]" 'B=[0,0,1]' 'c=[1;2]' 'd=[1]'
+    check_says "has a note" "^${kind}gglse: note: B or \(A, B\) is close to a lower rank"
+    check "with constraints that are nearly the same" espalier call ${kind}gglse 'A=[1,0]' "B=[1,1;1,$least]" 'c=[1]' 'd=[1;2]'
+    check_says "too" "^${kind}gglse: note: B or \(A, B\) is close to a lower rank"
+    check "${kind}ggglm" espalier call ${kind}ggglm "A=[1,1;1,$least]" 'B=[1;1]' 'd=[1;2]'
+    check_says "has a note" "^${kind}ggglm: note: A or \(A, B\) is close to a lower rank"
+    check "with errors that are nearly the same" espalier call ${kind}ggglm 'A=[1;0;0]' "B=[0,0;1,1;1,$least]" 'd=[1;2;4]'
+    check_says "too" "^${kind}ggglm: note: A or \(A, B\) is close to a lower rank"
+done
+# The inverse of this triangle has elements up to 2^58, though all of its own are 0, 1 or -1.
+awk 'BEGIN { for (i = 1; i <= 60; i++) { line = ""
+    for (j = 1; j <= 60; j++) line = line (j > 1 ? "," : "") (i == j ? 1 : j > i ? -1 : 0)
+    print line } }' >steep.csv
+yes 1 | head -60 >steep-column.csv
+paste -sd, steep-column.csv >steep-row.csv
+for kind in s d c z; do
+    nearly ${kind}trsv A=@steep.csv x=@steep-column.csv
+    nearly ${kind}trsm A=@steep.csv B=@steep-column.csv
+    nearly ${kind}trsm A=@steep.csv B=@steep-column.csv alpha=-2
+    nearly ${kind}trsm A=@steep.csv B=@steep-row.csv side=R
+    nearly ${kind}trsm A=@steep.csv B=@steep-row.csv side=R alpha=4 transa=T
+done
+nearly ztrsm A=@steep.csv B=@steep-row.csv side=R alpha=2i transa=C
 for name in dsgesv dgels dgmres dcg; do
     printf '1\n2\n' >near.b.csv
     check "$name, named to solve" espalier solve near.csv near.b.csv -P $name
@@ -244,6 +291,7 @@ check "sizes of rows" sure dsgesv 'A=[1e200,2e200;3e-200,4e-200]' 'B=[1e200;1e-2
 check "sizes of columns" sure dsgesv 'A=[1e100,2e-100;3e100,4e-100]' 'B=[1;1]'
 check "sizes of both" sure dspsv 'AP=[1e100,1;1,3e-100]' 'B=[1;1]'
 check "a small diagonal" sure dtrsv 'A=[1,1;0,1e-17]' 'x=[1;1]'
+check "rows of a triangle, from the right" sure dtrsm 'A=[1e-17,1e-17;0,1]' 'B=[1,1]' side=R alpha=3
 check "no right-hand side" sure dsgesv "A=$near" 'B=[0;0]'
 check "hardly one" sure dsgesv 'A=[1,2;3,4]' 'B=[1e-310;1e-310]'
 check "many unknowns" sure dsgesv n=300 A=rand 'B=rand(300,1)'
@@ -259,7 +307,10 @@ spoilt 'B\(1,1\)' dpotrs 'A=[0]' 'B=[1]'
 spoilt 'B\(1,1\)' dgetrs 'A=[1,0;0,0]' 'ipiv=[1;2]' 'B=[1;1]'
 spoilt 'A\(1,1\)' dgetri 'A=[1,0;0,1e-320]' 'ipiv=[1;2]'
 spoilt 'B\(1,1\)' zpotrs 'A=[0]' 'B=[1]'
-spoilt 'B\(1,1\)' dtrsm 'A=[1,1;0,0]' 'B=[1;1]' alpha=2
+check_fails 1 "dtrsm with a singular triangle" espalier call dtrsm 'A=[1,1;0,0]' 'B=[1;1]' alpha=2
+check_says "has no solution" 'dtrsm: the solution B has elements that are not finite numbers, though all of the system are'
+check_fails 1 "a matrix without its full rank" espalier call dggglm 'A=[1,1;1,1]' 'B=[1,0;0,1]' 'd=[1;2]'
+check_says "is told as what it is" 'dggglm: the rank of A is less than m|dggglm on S: the rank of A is less than m'
 check "in C" "$top_builddir/tests/e2e/argument_steps" singular_factors
 check "what an input explains is a result" espalier call dgetrs 'A=[1,0;0,nan]' 'ipiv=[1;2]' 'B=[1;1]'
 check "and so is the other triangle" espalier call dpotrf 'A=[4,2;nan,5]'

@@ -16,7 +16,7 @@
 enum { MOST = 24, COLUMNS = 3 };
 
 /* What the routine's parameters are. */
-enum { MATRIX, RHS, SOLUTION, POINTERS, INDICES, PARAMETERS };
+enum { MATRIX, RHS, SOLUTION, POINTERS, INDICES, TIMES, PARAMETERS };
 
 /* A system, as it is stored and as it is meant. */
 struct case_of {
@@ -27,8 +27,10 @@ struct case_of {
     double complex op[MOST][MOST]; /* op(A) in full */
     double complex x[MOST][COLUMNS], b[MOST][COLUMNS];
     char matrix[4 * MOST * MOST * sizeof(double complex)];
-    char rhs[(MOST + 2) * COLUMNS * sizeof(double complex)];
-    char solution[(MOST + 2) * COLUMNS * sizeof(double complex)];
+    char rhs[(MOST + 2) * (COLUMNS + 2) * sizeof(double complex)];
+    char solution[(MOST + 2) * (COLUMNS + 2) * sizeof(double complex)];
+    char times[sizeof(double complex)];
+    double complex factor; /* of the right-hand sides that are stored */
     char pointers[(MOST + 1) * 8], indices[MOST * MOST * 8];
     void *operands[PARAMETERS];
     double condition; /* what the look found */
@@ -109,6 +111,7 @@ static void mean(struct case_of *c, double complex read[MOST][MOST])
     for (int i = 0; i < c->n; i++)
         for (int j = 0; j < c->n; j++)
             c->op[i][j] = shape->transposed == 'N'   ? a[i][j]
+                          : shape->transposed == 'J' ? conj(a[i][j])
                           : shape->transposed == 'T' ? a[j][i]
                                                      : conj(a[j][i]);
 }
@@ -140,6 +143,16 @@ static void store_matrix(struct case_of *c, double complex read[MOST][MOST])
 }
 
 /* ---- one case ---- */
+
+/* A power of two, by which right-hand sides are divided exactly. */
+static void choose_factor(struct case_of *c)
+{
+    static const double complex factors[] = {1, 2, -4, CMPLX(0, 2)};
+    c->factor = factors[random_below(&c->random, is_complex(c->type) ? 4 : 3)];
+    c->job.system.times = c->factor == 1 ? SOLVES_NOTHING : TIMES;
+    store(c->type, c->times, 0, c->factor);
+    c->operands[TIMES] = c->times;
+}
 
 /* One of each choice. */
 static void choose(struct case_of *c)
@@ -174,10 +187,12 @@ static void choose(struct case_of *c)
         shape->layout.above = shape->triangle && !shape->upper ? 0 : (int)random_below(random, 3);
         shape->layout.front = shape->triangle ? 0 : width;
     }
-    shape->transposed = "NTC"[random_below(random, 3)];
+    shape->transposed = "NTCJ"[random_below(random, 4)];
+    shape->right = random_below(random, 2);
     shape->nrhs = c->nrhs;
-    shape->rhs_rows = c->n + (int)random_below(random, 3);
-    shape->solution_rows = c->n + (int)random_below(random, 3);
+    shape->rhs_rows = (shape->right ? c->nrhs : c->n) + (int)random_below(random, 3);
+    shape->solution_rows = (shape->right ? c->nrhs : c->n) + (int)random_below(random, 3);
+    choose_factor(c);
     shape->tolerance = solves_tolerance(is_single(c->type), c->n);
 }
 
@@ -223,8 +238,8 @@ static void store_vectors(struct case_of *c)
     const struct system_shape *shape = &c->job.system.shape;
     for (int k = 0; k < c->nrhs; k++)
         for (int i = 0; i < c->n; i++) {
-            store(c->type, c->rhs, i + k * shape->rhs_rows, c->b[i][k]);
-            store(c->type, c->solution, i + k * shape->solution_rows, c->x[i][k]);
+            store(c->type, c->rhs, solves_place(shape, shape->rhs_rows, i, k), c->b[i][k] / c->factor);
+            store(c->type, c->solution, solves_place(shape, shape->solution_rows, i, k), c->x[i][k]);
         }
 }
 
@@ -232,10 +247,10 @@ static bool look(struct case_of *c, double *error)
 {
     struct system_look look;
     store_vectors(c);
-    system_look_begin(&c->job, c->operands, &look);
+    system_look_begin(&c->job, c->operands, NULL, &look);
     if (!look.looks)
         fail_msg("nobody looks at it");
-    return system_look_end(&c->job, c->operands, &look, error, &c->condition);
+    return system_look_end(&c->job, c->operands, NULL, &look, error, &c->condition);
 }
 
 static double norm_of_matrix(const struct case_of *c)
@@ -372,9 +387,9 @@ static void what_is_not_finite_is_told(void **state)
         make(c, seed, 0);
         c->b[0][c->nrhs - 1] = seed % 2 ? NAN : INFINITY; /* the input explains what comes out */
         store_vectors(c);
-        system_look_begin(&c->job, c->operands, &seen);
+        system_look_begin(&c->job, c->operands, NULL, &seen);
         assert_false(seen.looks);
-        assert_false(system_look_end(&c->job, c->operands, &seen, &error, &c->condition));
+        assert_false(system_look_end(&c->job, c->operands, NULL, &seen, &error, &c->condition));
         /* Of least squares only that is looked at. */
         make(c, seed, 0);
         c->job.system.fits = 1;
@@ -401,9 +416,9 @@ static void nothing_is_looked_at_where_there_is_nothing(void **state)
             c->job.system.shape.layout.rows = c->job.system.shape.layout.cols = 0;
         else
             c->job.system.shape.nrhs = 0;
-        system_look_begin(&c->job, c->operands, &seen);
+        system_look_begin(&c->job, c->operands, NULL, &seen);
         assert_false(seen.looks);
-        assert_false(system_look_end(&c->job, c->operands, &seen, &error, &c->condition));
+        assert_false(system_look_end(&c->job, c->operands, NULL, &seen, &error, &c->condition));
     }
     free(c);
 }
@@ -417,7 +432,9 @@ static void make_full(struct case_of *c, enum base_type type, int n, const doubl
     c->type = type;
     c->n = n;
     c->nrhs = 1;
+    c->factor = 1;
     *system = (struct ring_system){.wanted = 1, .matrix = MATRIX, .rhs = RHS, .solution = SOLUTION};
+    system->times = SOLVES_NOTHING;
     system->type = (uint8_t)type;
     system->shape = (struct system_shape){.layout = {.storage = STORAGE_FULL, .rows = n, .cols = n},
                                           .nrhs = 1,
@@ -617,6 +634,7 @@ static void rectangles_are_looked_at(void **state)
         c->type = TYPE_DOUBLE;
         c->job.system = (struct ring_system){.wanted = 1, .fits = 1, .matrix = MATRIX, .rhs = RHS};
         c->job.system.solution = SOLUTION;
+        c->job.system.times = SOLVES_NOTHING;
         c->job.system.type = TYPE_DOUBLE;
         const bool stored_tall = tall == (transposed == 'N');
         c->job.system.shape = (struct system_shape){
@@ -634,9 +652,9 @@ static void rectangles_are_looked_at(void **state)
         c->operands[MATRIX] = a;
         c->operands[RHS] = b;
         c->operands[SOLUTION] = x;
-        system_look_begin(&c->job, c->operands, &seen);
+        system_look_begin(&c->job, c->operands, NULL, &seen);
         assert_true(seen.looks);
-        assert_false(system_look_end(&c->job, c->operands, &seen, &error, &condition));
+        assert_false(system_look_end(&c->job, c->operands, NULL, &seen, &error, &condition));
         assert_int_equal(condition > 0, is_singular);
     }
     free(c);

@@ -10,7 +10,7 @@
 #define P "problem p \"t\"\n"
 #define SYSTEM                                                                                               \
     P "in char trans = 'N', uplo = 'U', diag = 'N'\nin int n, kl, ku, nrhs, ldb\n"                           \
-      "in double A[n, n]\ninout double B[ldb, nrhs]\nout double X[n, nrhs]\n"
+      "in double alpha\nin double A[n, n]\ninout double B[ldb, nrhs]\nout double X[n, nrhs]\n"
 
 static struct problem_set *parse(const char *text)
 {
@@ -32,6 +32,7 @@ static void the_canonical_form_tells_the_equation(void **state)
         "solves A X = B within 1e-6*n\n",
         "solves A X = B where nrhs > 2\n",
         "solves A Y = B giving Y = X transposed trans within 1e-6 where is(uplo, 'U')\n",
+        "solves A X = B transposed trans times alpha right is(uplo, 'L') where nrhs > 2\n",
         "fits A X = B\n",
     };
     for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++) {
@@ -71,6 +72,9 @@ static void wrong_equations_say_what_was_expected(void **state)
         {"solves A A = B\n", "'A' has to be an array that comes back"},
         {"solves A X = B transposed n\n", "'n' has to be a character that goes in"},
         {"solves A X = B transposed tran\n", "unknown name 'tran': did you mean 'trans'?"},
+        {"solves A X = B times n\n", "'n' has to be a number that goes in, of the type of the matrix"},
+        {"solves A X = B times B\n", "'B' has to be a number that goes in, of the type of the matrix"},
+        {"solves A X = B right m > 2\n", "unknown name 'm'"},
         {"solves A X = B within\n", "expected"},
         {"solves A X = B where m > 2\n", "unknown name 'm'"},
         {"solves A X = B or so\n", "found 'or'"},
@@ -158,6 +162,26 @@ static void an_equation_holds_where_its_condition_does(void **state)
     assert_false(call.solves);
 }
 
+static void vectors_may_be_rows(void **state)
+{
+    (void)state;
+    static const char rows[] = "TNJ";
+    for (unsigned way = 0; way < 3; way++) {
+        struct call call = usual();
+        call.trans = "NTC"[way];
+        call.n = call.nrhs = call.ldb = 5; /* X op(A) = B of these extents has as many right-hand sides */
+        shape_of(&call, "in double A[n, n]", "solves A X = B transposed trans right is(uplo, 'U')");
+        assert_true(call.solves && call.shape.right);
+        assert_int_equal(call.shape.transposed, rows[way]);
+        call.ldb = 7; /* B has more rows than X */
+        shape_of(&call, "in double A[n, n]", "solves A X = B transposed trans right is(uplo, 'U')");
+        assert_false(call.solves);
+        call.uplo = 'L';
+        shape_of(&call, "in double A[n, n]", "solves A X = B transposed trans right is(uplo, 'U')");
+        assert_true(call.solves && !call.shape.right && call.shape.transposed == call.trans);
+    }
+}
+
 /* Each matrix, with each letter of uplo, diag and trans, small and large. */
 static void letters_say_what_is_read(void **state)
 {
@@ -226,6 +250,7 @@ int main(void)
         cmocka_unit_test(wrong_equations_say_what_was_expected),
         cmocka_unit_test(a_call_tells_where_its_arrays_are),
         cmocka_unit_test(an_equation_holds_where_its_condition_does),
+        cmocka_unit_test(vectors_may_be_rows),
         cmocka_unit_test(letters_say_what_is_read),
         cmocka_unit_test(the_tolerance_grows_with_the_order_and_with_what_is_allowed),
     };
