@@ -28,6 +28,9 @@ double control_groups_quota(const struct control_group_files *files);
 
 /* Bytes: the least limit of memory of these groups; UINT64_MAX: none has one. Any thread. */
 uint64_t control_groups_memory(const struct control_group_files *files);
+/* The same, and a number that all processes of this machine which are in the group with that limit find alike
+ * (*id; 0: none has a limit). */
+uint64_t control_groups_memory_of(const struct control_group_files *files, uint64_t *id);
 
 /* A limit of processes and threads, and how many there are. */
 struct control_group_tasks {

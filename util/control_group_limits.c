@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Version 1 tells a group without a limit of memory by a number of this size. */
 #define NO_LIMIT (UINT64_C(1) << 60)
@@ -60,19 +61,33 @@ double control_groups_quota(const struct control_group_files *files)
 
 /* ---- memory ---- */
 
+struct memory_limit {
+    uint64_t bytes, id;
+};
+
 static void take_memory(const char *folder, bool version2, void *arg)
 {
-    uint64_t *least = arg, limit;
-    if (control_group_number(folder, version2 ? "memory.max" : "memory.limit_in_bytes", &limit) &&
-        limit < NO_LIMIT && limit < *least)
-        *least = limit;
+    struct memory_limit *least = arg;
+    uint64_t limit;
+    struct stat is;
+    if (!control_group_number(folder, version2 ? "memory.max" : "memory.limit_in_bytes", &limit) ||
+        limit >= NO_LIMIT || limit >= least->bytes)
+        return;
+    *least = (struct memory_limit){limit, stat(folder, &is) == 0 ? is.st_ino : 0};
+}
+
+uint64_t control_groups_memory_of(const struct control_group_files *files, uint64_t *id)
+{
+    struct memory_limit least = {UINT64_MAX, 0};
+    control_groups_visit(files, "memory", take_memory, &least);
+    *id = least.id;
+    return least.bytes;
 }
 
 uint64_t control_groups_memory(const struct control_group_files *files)
 {
-    uint64_t least = UINT64_MAX;
-    control_groups_visit(files, "memory", take_memory, &least);
-    return least;
+    uint64_t id;
+    return control_groups_memory_of(files, &id);
 }
 
 /* ---- processes ---- */

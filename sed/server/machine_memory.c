@@ -42,15 +42,14 @@ uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
 {
     struct esp_error error;
     const unsigned together = servers_together();
-    const uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), part = available_bytes() / 4 * 3 / together;
+    const uint64_t part = available_bytes() / 4 * 3 / together;
+    struct memory_bounds bounds = {.machine = bytes_of_pages(_SC_PHYS_PAGES), .most = part};
+    const uint64_t limit = control_groups_memory_of(NULL, &bounds.group_id);
+    bounds.group = limit < bounds.machine ? limit : 0;
     uint64_t got = 0;
-    char size[BYTES_TEXT], left[BYTES_TEXT], limit[BYTES_TEXT];
-    enum esp_status status = memory_share_take(MEMORY_SHARE_FILE, machine,
+    char size[BYTES_TEXT], left[BYTES_TEXT], whole[BYTES_TEXT];
+    enum esp_status status = memory_share_take(MEMORY_SHARE_FILE, &bounds,
                                                wanted || together == 1 ? wanted : part, share, &got, &error);
-    if (status == ESP_OK && !wanted && got > part) { /* programs that are no servers have some too */
-        memory_share_give(*share);
-        status = memory_share_take(MEMORY_SHARE_FILE, machine, part, share, &got, &error);
-    }
     if (status != ESP_OK) {
         log_warning("other servers here may promise the same memory: %s", error.text);
         got = wanted ? wanted : part;
@@ -60,12 +59,11 @@ uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
         log_warning(
             "memory: %s are promised to calls, but this server may have %s (the limit of its control group, "
             "or the whole machine): calls may be killed for want of memory",
-            bytes_text(wanted, size), bytes_text(machine_memory(), limit));
+            bytes_text(wanted, size), bytes_text(machine_memory(), whole));
     if (got < least)
-        log_warning(
-            "%s of memory are promised to calls (memory = %s), but other servers here left %s of this "
-            "machine's %s",
-            bytes_text(least, size), wanted ? "in the file" : "a sixteenth of the machine's at least",
-            bytes_text(got, left), bytes_text(machine, limit));
+        log_warning("%s of memory are promised to calls (memory = %s), but other servers here left %s of the "
+                    "%s that this machine or the control group has",
+                    bytes_text(least, size), wanted ? "in the file" : "a sixteenth of all at least",
+                    bytes_text(got, left), bytes_text(machine_memory(), whole));
     return got < least ? least : got;
 }

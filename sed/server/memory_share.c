@@ -13,6 +13,9 @@
  * less than a millisecond. */
 #define TURN_BYTE  ((off_t)1 << 60)
 #define TURN_TRIES 2000
+/* The bytes of control groups: so many ranges of 2^50, each for one group. */
+#define GROUP_BITS 50
+#define GROUPS     512
 
 struct memory_share {
     int file;
@@ -73,7 +76,42 @@ static int open_file(const char *path)
     return file < 0 && errno == EEXIST ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : file;
 }
 
-enum esp_status memory_share_take(const char *path, uint64_t machine, uint64_t wanted,
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Locks so many bytes of those from `first` on; returns how many there were. */
+static uint64_t take(int file, off_t first, uint64_t size, uint64_t wanted)
+{
+    uint64_t need = wanted;
+    visit(file, first, first + (off_t)size, &need);
+    return wanted - need;
+}
+
+/* Where the bytes of a group begin. Two groups whose numbers are alike by chance count as one. */
+static off_t first_of(uint64_t group_id)
+{
+    return (off_t)(group_id % GROUPS + 1) << GROUP_BITS;
+}
+
+static uint64_t take_all(int file, const struct memory_bounds *bounds, uint64_t wanted)
+{
+    const bool grouped = bounds->group > 0 && bounds->group < (uint64_t)1 << GROUP_BITS;
+    const off_t first = first_of(bounds->group_id);
+    uint64_t none = 0;
+    if (!wanted) {
+        wanted = visit(file, 0, (off_t)bounds->machine, &none) / 4 * 3;
+        if (grouped)
+            wanted = least(wanted, visit(file, first, first + (off_t)bounds->group, &none) / 4 * 3);
+        if (bounds->most > 0)
+            wanted = least(wanted, bounds->most);
+    }
+    const uint64_t of_group = grouped ? take(file, first, bounds->group, wanted) : wanted;
+    return least(of_group, take(file, 0, bounds->machine, wanted));
+}
+
+enum esp_status memory_share_take(const char *path, const struct memory_bounds *bounds, uint64_t wanted,
                                   struct memory_share **result, uint64_t *bytes, struct esp_error *error)
 {
     *result = NULL;
@@ -86,10 +124,7 @@ enum esp_status memory_share_take(const char *path, uint64_t machine, uint64_t w
         return error_errno(error, "cannot open %s, in which servers say how much memory they promise", path);
     }
     await_turn(share->file);
-    uint64_t none = 0, need = wanted ? wanted : visit(share->file, 0, (off_t)machine, &none) / 4 * 3;
-    *bytes = need;
-    visit(share->file, 0, (off_t)machine, &need);
-    *bytes -= need;
+    *bytes = take_all(share->file, bounds, wanted);
     unlock(share->file, TURN_BYTE, 1);
     *result = share;
     return ESP_OK;

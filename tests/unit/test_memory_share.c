@@ -30,14 +30,37 @@ static int teardown(void **state)
     return rmdir(folder);
 }
 
-static struct memory_share *take(uint64_t wanted, uint64_t expected)
+static struct memory_share *take_of(struct memory_bounds bounds, uint64_t wanted, uint64_t expected)
 {
     struct memory_share *share;
     struct esp_error error;
     uint64_t bytes;
-    assert_int_equal(memory_share_take(path, MACHINE, wanted, &share, &bytes, &error), ESP_OK);
+    bounds.machine = MACHINE;
+    assert_int_equal(memory_share_take(path, &bounds, wanted, &share, &bytes, &error), ESP_OK);
     assert_int_equal(bytes, expected);
     return share;
+}
+
+static struct memory_share *take(uint64_t wanted, uint64_t expected)
+{
+    return take_of((struct memory_bounds){0}, wanted, expected);
+}
+
+static void servers_of_a_control_group_share_its_memory(void **state)
+{
+    (void)state;
+    const struct memory_bounds here = {.group = 8 * GIB, .group_id = 70001, .most = 7 * GIB},
+                               there = {.group = 8 * GIB, .group_id = 70002, .most = 2 * GIB};
+    struct memory_share *first = take_of(here, 0, 6 * GIB);
+    struct memory_share *second = take_of(here, 0, 3 * (GIB / 2));
+    struct memory_share *other = take_of(there, 0, 2 * GIB);
+    struct memory_share *too_much = take_of(here, GIB, GIB / 2);
+    memory_share_give(take_of(here, GIB, 0));
+    memory_share_give(too_much);
+    memory_share_give(first);
+    memory_share_give(second);
+    memory_share_give(take_of(here, 0, 6 * GIB));
+    memory_share_give(other);
 }
 
 static void each_takes_three_quarters_of_what_is_left(void **state)
@@ -96,10 +119,11 @@ static void the_share_of_who_dies_is_free(void **state)
 static void without_its_file_nothing_is_taken(void **state)
 {
     (void)state;
+    const struct memory_bounds bounds = {.machine = MACHINE};
     struct memory_share *share;
     struct esp_error error;
     uint64_t bytes;
-    assert_int_equal(memory_share_take("/nowhere/at/all", MACHINE, 0, &share, &bytes, &error), ESP_SYSTEM);
+    assert_int_equal(memory_share_take("/nowhere/at/all", &bounds, 0, &share, &bytes, &error), ESP_SYSTEM);
     assert_null(share);
     assert_non_null(strstr(error.text, "/nowhere/at/all"));
     memory_share_give(share);
@@ -110,9 +134,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(each_takes_three_quarters_of_what_is_left),
-        TEST(a_share_is_put_together_of_gaps),
-        TEST(the_share_of_who_dies_is_free),
+        TEST(each_takes_three_quarters_of_what_is_left), TEST(servers_of_a_control_group_share_its_memory),
+        TEST(a_share_is_put_together_of_gaps),           TEST(the_share_of_who_dies_is_free),
         TEST(without_its_file_nothing_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
