@@ -137,11 +137,11 @@ static void beside_others(const struct computer *computer, struct request_cost *
     const double available = computer->available;
     if (!(available > 0) || available >= 1)
         return;
-    const double seconds = cost->compute_s;
-    cost->compute_s = seconds / available;
-    cost->error_s = cost->error_s / available;
+    const double slowdown = problem_slowdown(cost->waits, available);
+    cost->compute_s *= slowdown;
+    cost->error_s *= slowdown;
     if (computer->available_error > 0)
-        cost->error_s += cost->compute_s * fmin(computer->available_error / available, 1);
+        cost->error_s += (1 - cost->waits) * cost->compute_s * fmin(computer->available_error / available, 1);
 }
 
 /* Nothing changes where no call of the problem is known. */
@@ -160,6 +160,7 @@ static void by_calls(const struct request *request, const struct computer *compu
     cost->compute_s = ESTIMATE_CALL_S + problem_speed_s(called, request->work_flop);
     cost->error_s = FORECAST_ERROR * cost->compute_s;
     cost->ground = COST_CALLED;
+    cost->waits = called->waits;
 }
 
 static void cost_alone(const struct request *request, const struct computer *computer,
@@ -202,6 +203,7 @@ static void cost_together(const struct request *request, const struct computer *
     cost->grid = cost_ranks_grid(ranks, request->work_flop);
     cost->compute_s = seconds;
     cost->error_s = FORECAST_ERROR * seconds;
+    cost->waits = 0;
     cost->memory_bytes = request->memory_bytes;
 }
 

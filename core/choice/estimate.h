@@ -57,6 +57,7 @@ enum computed_by {
 struct request_cost {
     double compute_s, error_s; /* the cost of a call itself counted in */
     uint64_t memory_bytes;     /* arguments, results, and what the routine takes beyond them */
+    double waits;              /* share of that time in which it waits by itself, as calls told */
     enum cost_ground ground;
     enum computed_by by;
     struct process_grid grid; /* by ranks; rows 0: not told */
@@ -106,8 +107,9 @@ void estimate_told_cost(const struct server_estimate *estimate, const struct req
 /* Tag of an extension of a submit_reply: for each candidate, 12 bytes as EXTENSION_COST has them. */
 #define EXTENSION_COSTS 62
 #define COST_BYTES_TOLD 12
-/* Tag of an extension of a request, without a value: nothing is to be placed. All servers are told, best
- * first, and why the others are not among them. */
+/* Tag of an extension of a request: nothing is to be placed. All servers are told, best first, and why the
+ * others are not among them. With a byte as its value all master agents are asked: each tells of its own
+ * servers, also where these have another signature of the problem only. */
 #define EXTENSION_FORECAST 63
 /* Tag of an extension of the answer to such a request: texts with a NUL behind each, the name of a server and
  * why it is excluded, one after the other. */

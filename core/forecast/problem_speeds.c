@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_EACH 3
+#define WORDS_EACH 4
 #define BYTES_EACH (WORDS_EACH * 8)
 
 /* Where the digest is, or belongs. */
@@ -53,6 +53,19 @@ double problem_speed_s(const struct problem_speed *speed, double work_flop)
     return speed->base_s + (work_flop > 0 ? work_flop / speed->flops : 0);
 }
 
+double problem_slowdown(double waits, double available)
+{
+    return available > 0 && available < 1 ? waits + (1 - waits) / available : 1;
+}
+
+double problem_speed_waits(const struct problem_speeds *speeds)
+{
+    double most = 0;
+    for (uint32_t i = 0; speeds && i < speeds->n; i++)
+        most = fmax(most, speeds->items[i].waits);
+    return most;
+}
+
 double problem_speed_most(const struct problem_speeds *speeds, double otherwise)
 {
     for (uint32_t i = 0; speeds && i < speeds->n; i++)
@@ -73,9 +86,11 @@ bool problem_speeds_add(struct extensions *extensions, const struct problem_spee
         uint64_t *each = words + (size_t)WORDS_EACH * i;
         memcpy(&each[1], &item->flops, sizeof each[1]);
         memcpy(&each[2], &item->base_s, sizeof each[2]);
+        memcpy(&each[3], &item->waits, sizeof each[3]);
         each[0] = htole64(item->digest);
         each[1] = htole64(each[1]);
         each[2] = htole64(each[2]);
+        each[3] = htole64(each[3]);
     }
     return extension_add(extensions, EXTENSION_PROBLEM_SPEEDS, words, speeds->n * BYTES_EACH, arena);
 }
@@ -104,7 +119,9 @@ bool problem_speeds_read(const struct extension *extension, struct problem_speed
         item->digest = words[0];
         memcpy(&item->flops, &words[1], sizeof item->flops);
         memcpy(&item->base_s, &words[2], sizeof item->base_s);
-        speeds->n += item->flops > 0 && isfinite(item->flops) && item->base_s >= 0 && isfinite(item->base_s);
+        memcpy(&item->waits, &words[3], sizeof item->waits);
+        speeds->n += item->flops > 0 && isfinite(item->flops) && item->base_s >= 0 &&
+                     isfinite(item->base_s) && item->waits >= 0 && item->waits <= 1;
     }
     qsort(speeds->items, speeds->n, sizeof *speeds->items, by_digest);
     return true;

@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-/* Tag of an extension of a server's record: 24 bytes for each problem, little-endian: its digest, the speed
- * in flop/s and the seconds beside it as doubles. The extension lists all problems that were called; a record
- * without the extension says that nothing has changed, within one incarnation. */
+/* Tag of an extension of a server's record: 32 bytes for each problem, little-endian: its digest, the speed
+ * in flop/s, the seconds beside it and the share of waiting as doubles. The extension lists all problems that
+ * were called; a record without the extension says that nothing has changed, within one incarnation. */
 #define EXTENSION_PROBLEM_SPEEDS 116
 #define CAP_PROBLEM_SPEEDS       512
 
@@ -23,6 +23,7 @@ struct problem_speed {
     uint64_t digest; /* of the problem's signature */
     double flops;    /* > 0 and finite */
     double base_s;   /* that a call takes whatever its declared work; >= 0 and finite */
+    double waits;    /* share of its time in which it waits by itself, from 0 to 1: others do not slow that */
 };
 
 /* In the order of their digests. All-zero: none are known. */
@@ -38,6 +39,10 @@ const struct problem_speed *problem_speed_find(const struct problem_speeds *spee
 bool problem_speeds_set(struct problem_speeds *speeds, const struct problem_speed *item);
 /* Seconds of a call of that work. */
 double problem_speed_s(const struct problem_speed *speed, double work_flop);
+/* How many times as long such a call takes where others leave `available` (0 to 1) of a processor. */
+double problem_slowdown(double waits, double available);
+/* The greatest share of waiting among them. */
+double problem_speed_waits(const struct problem_speeds *speeds);
 /* The greatest of the speeds and of `otherwise`. No call takes less than its work over this speed. */
 double problem_speed_most(const struct problem_speeds *speeds, double otherwise);
 

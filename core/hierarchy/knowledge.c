@@ -652,7 +652,7 @@ static void set_bounds(struct knowledge_node *node)
     if (node->models && node->models->fastest_s_per_flop < self->slowness)
         self->slowness = node->models->fastest_s_per_flop; /* a bound: see index_query.cost */
     if (node->terms.weather.forecast > 0)
-        self->slowness /= node->terms.weather.forecast; /* at most 1 */
+        self->slowness *= problem_slowdown(problem_speed_waits(&node->speeds), node->terms.weather.forecast);
     self->memory = node->memory_total;
     self->latency_s = node->access.known && node->access.latency_s > 0 ? node->access.latency_s : 0;
     self->inverse_bandwidth = inverse_bandwidth(node->access);

@@ -113,14 +113,15 @@ struct own_time {
 };
 
 void own_time_begin(struct own_time *begun);
-/* Processor time of this process since then, and the time in which this thread waited by itself. */
-int64_t own_time_since(const struct own_time *begun);
+/* Processor time of this process since then, and (*waited, alone) the time in which this thread waited by
+ * itself. */
+int64_t own_time_since(const struct own_time *begun, int64_t *waited);
 /* The processor time alone, and the time by the clock. */
 int64_t own_time_computed(const struct own_time *begun);
 int64_t own_time_clock(const struct own_time *begun);
 /* The same as own_time_since() of a process that has ended, with those that it has waited for, which was
  * there for so long; not more than that. */
-int64_t own_time_of(const struct rusage *usage, int64_t clock_ns);
+int64_t own_time_of(const struct rusage *usage, int64_t clock_ns, int64_t *waited);
 
 /* ---- work arrays whose size the routine tells (crd_query.c) ---- */
 

@@ -679,9 +679,12 @@ void command_run(const struct command_context *context)
         answer->kind = ANSWER_UNABLE;
     }
     answer->compute_ns = (uint64_t)(now_ns() - begun);
-    answer->cpu_ns = context->ring->job.timed
-                         ? (uint64_t)(own_time_computed(&own) + own_time_of(&process.usage, process.clock_ns))
-                         : 0;
+    int64_t waited = 0;
+    answer->cpu_ns =
+        context->ring->job.timed
+            ? (uint64_t)(own_time_computed(&own) + own_time_of(&process.usage, process.clock_ns, &waited))
+            : 0;
+    answer->waited_ns = (uint64_t)waited;
     answer->peak_bytes = (uint64_t)process.usage.ru_maxrss * 1024;
     if (run.input >= 0)
         close(run.input);

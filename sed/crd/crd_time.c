@@ -33,20 +33,21 @@ void own_time_begin(struct own_time *begun)
                                .taken_off = usage.ru_nivcsw};
 }
 
-static int64_t own_time(int64_t computed, int64_t idle, long left, long taken_off)
+static int64_t own_time(int64_t computed, int64_t idle, long left, long taken_off, int64_t *waiting)
 {
     const long all = left + taken_off;
     const double waited = idle > 0 && all > 0 ? (double)idle * (double)left / (double)all : 0;
-    return computed + (waited > WORTH_COUNTING * (double)computed ? (int64_t)waited : 0);
+    *waiting = waited > WORTH_COUNTING * (double)computed ? (int64_t)waited : 0;
+    return computed + *waiting;
 }
 
-int64_t own_time_since(const struct own_time *begun)
+int64_t own_time_since(const struct own_time *begun, int64_t *waited)
 {
     struct own_time now;
     own_time_begin(&now);
     const int64_t computed = now.cpu_ns - begun->cpu_ns;
     return own_time(computed, now.clock_ns - begun->clock_ns - computed, now.left - begun->left,
-                    now.taken_off - begun->taken_off);
+                    now.taken_off - begun->taken_off, waited);
 }
 
 int64_t own_time_computed(const struct own_time *begun)
@@ -64,9 +65,9 @@ static int64_t of_timeval(const struct timeval *time)
     return (int64_t)time->tv_sec * NS_PER_S + time->tv_usec * (NS_PER_S / 1000000);
 }
 
-int64_t own_time_of(const struct rusage *usage, int64_t clock_ns)
+int64_t own_time_of(const struct rusage *usage, int64_t clock_ns, int64_t *waited)
 {
     const int64_t computed = of_timeval(&usage->ru_utime) + of_timeval(&usage->ru_stime);
-    const int64_t own = own_time(computed, clock_ns - computed, usage->ru_nvcsw, usage->ru_nivcsw);
+    const int64_t own = own_time(computed, clock_ns - computed, usage->ru_nvcsw, usage->ru_nivcsw, waited);
     return own < clock_ns ? own : clock_ns; /* several of its processes may have computed at once */
 }

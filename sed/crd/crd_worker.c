@@ -276,7 +276,9 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     faults_enter_call();
     invocation_call(invocation, operands, result);
     int64_t ended = now_ns();
-    ring->answer.cpu_ns = ring->job.timed ? (uint64_t)own_time_since(&own) : 0;
+    int64_t waited = 0;
+    ring->answer.cpu_ns = ring->job.timed ? (uint64_t)own_time_since(&own, &waited) : 0;
+    ring->answer.waited_ns = (uint64_t)waited;
     faults_leave_call();
     struct ring_verdict *verdict = &ring->answer.verdict;
     verdict->is_wrong =

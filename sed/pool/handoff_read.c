@@ -330,6 +330,7 @@ static bool read_answer(const struct ring *ring, const struct ring_answer *answe
         (double)(answer->compute_ns <= (uint64_t)elapsed_ns ? answer->compute_ns : (uint64_t)elapsed_ns) /
         1e9;
     end->cpu_s = handoff->job.timed ? (double)answer->cpu_ns / 1e9 : 0;
+    end->waited_s = fmin(end->cpu_s > 0 ? (double)answer->waited_ns / 1e9 : 0, end->cpu_s);
     end->peak_bytes = handoff->job.implementation->command ? answer->peak_bytes : 0;
     *wait_for_death = must_wait(answer, handoff);
     if (handoff->job.implementation->command && answer->kind != ANSWER_UNABLE) {

@@ -271,7 +271,7 @@ struct ring_answer {
     uint32_t argument; /* that the address is behind, before or inside */
     uint32_t access;   /* 1: a read, 2: a write, 0: not known */
     uint32_t alone;    /* the crashed process had no other thread that could still write */
-    uint64_t compute_ns, cpu_ns;
+    uint64_t compute_ns, cpu_ns, waited_ns;
     uint64_t peak_bytes;                  /* of a command: memory of the largest of its processes */
     uint64_t refused_bytes, memory_bytes; /* that it could not allocate (0: none), that it may in all */
     char text[RING_ANSWER_TEXT]; /* ANSWER_UNABLE, ANSWER_CALLBACK: the reason; ANSWER_ILLEGAL: the routine's

@@ -100,6 +100,7 @@ struct job_end {
     uint32_t first_rank;    /* of the grid, where ranks computed it */
     double cpu_s;        /* processor time of all its threads in there, and time in which it waited by itself
                           * (sed/crd/crd_time.c); 0: not timed */
+    double waited_s;     /* of that, the time in which it waited */
     uint64_t peak_bytes; /* of a command: memory of the largest of its processes; else 0 */
     /* Its worker was ended by somebody else, as far as can be seen: killed from outside (which a routine can
      * do to itself, and the kernel for want of memory), or with the process that starts workers. Of a

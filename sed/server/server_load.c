@@ -15,6 +15,7 @@
  * those of its problem that wait: where no work is declared, that is the only forecast there is. Agents hear
  * of it each time that it proves wrong again, first after this. */
 #define OVERDUE_NS (20 * NS_PER_MS)
+#define TOLD_AGAIN 4 /* agents hear of it again after this part of the time that it has taken */
 
 void server_load_changed(struct server *server, double seconds)
 {
@@ -153,8 +154,8 @@ static double counted_now_s(const struct server *server, const struct session *s
     const bool by_calls = session->ground == COST_NOT_MEASURED || session->ground == COST_CALLED;
     const struct problem_speed *called =
         by_calls ? problem_speed_find(&server->speed.called, session->problem->digest) : NULL;
-    const double share = server->weather.forecast > 0 ? server->weather.forecast : 1;
-    return called ? (ESTIMATE_CALL_S + problem_speed_s(called, session->work_flop)) / share
+    return called ? (ESTIMATE_CALL_S + problem_speed_s(called, session->work_flop)) *
+                        problem_slowdown(called->waits, server->weather.forecast)
                   : counted_s(session);
 }
 
@@ -197,8 +198,9 @@ static void overdue(struct timer *timer, int64_t now_ns, void *context)
         news |= taken_ns >= OVERDUE_NS && taken_ns > forecast_ns;
         if (forecast_ns > due_ns)
             due_ns = forecast_ns + NS_PER_MS;
-        if (taken_ns >= due_ns) /* agents are to hear of it before it will have taken twice as long */
-            due_ns = 2 * taken_ns - 2 * SOON_MS * NS_PER_MS;
+        /* An agent that was told "as long again" takes the server for idle when that time is nearly over. */
+        if (taken_ns >= due_ns)
+            due_ns = taken_ns + taken_ns / TOLD_AGAIN;
         if (session->started_ns + due_ns < next_ns)
             next_ns = session->started_ns + due_ns;
     }

@@ -75,13 +75,14 @@ static void correct(struct server *server, const struct session *session, double
 }
 
 /* How long the computation would have taken without others on the processor: what models and speeds are of.
- * `cpu_s`: processor time that it took, 0: not known. */
-static double taken_alone_s(const struct server *server, const struct session *session, double cpu_s)
+ * `cpu_s`: what it took by itself, 0: not known; `waited_s` of that it waited. */
+static double taken_alone_s(const struct server *server, const struct session *session, double cpu_s,
+                            double waited_s)
 {
     if (cpu_s > 0 && server->options.threads == 1)
-        return cpu_s / server_cpu_quota(server);
-    const double available = server->weather.forecast;
-    return available > 0 ? session->compute_s * available : session->compute_s;
+        return (cpu_s - waited_s) / server_cpu_quota(server) + waited_s;
+    const struct problem_speed *called = problem_speed_find(&server->speed.called, session->problem->digest);
+    return session->compute_s / problem_slowdown(called ? called->waits : 0, server->weather.forecast);
 }
 
 static void speeds_changed(struct server *server)
@@ -104,13 +105,15 @@ static double expected_s(const struct server *server, const struct session *sess
                   : estimate_compute_s(session->work_flop, server->speed.measured, NULL);
 }
 
-static void observe(struct server *server, const struct session *session, double taken_s)
+static void observe(struct server *server, const struct session *session, double taken_s, double waits)
 {
     const struct problem *problem = session->problem;
     const double before_s = expected_s(server, session);
     server->corrected = true;
-    if (!speed_observe(&server->speed, problem->digest, session->job.implementation->name, session->work_flop,
-                       taken_s))
+    bool news = speed_observe(&server->speed, problem->digest, session->job.implementation->name,
+                              session->work_flop, taken_s);
+    news |= waits >= 0 && speed_waits(&server->speed, problem->digest, waits);
+    if (!news)
         return;
     const struct problem_speed *called = problem_speed_find(&server->speed.called, problem->digest);
     if (!called)
@@ -122,7 +125,7 @@ static void observe(struct server *server, const struct session *session, double
     speeds_changed(server);
 }
 
-void server_learn(struct server *server, const struct session *session, double cpu_s)
+void server_learn(struct server *server, const struct session *session, double cpu_s, double waited_s)
 {
     struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
     const struct cost_call call = {
@@ -136,8 +139,8 @@ void server_learn(struct server *server, const struct session *session, double c
                       &session->ranks);
     if (implementation_is_parallel(session->job.implementation))
         return;
-    const double taken_s = taken_alone_s(server, session, cpu_s);
-    observe(server, session, taken_s);
+    const double taken_s = taken_alone_s(server, session, cpu_s, waited_s);
+    observe(server, session, taken_s, cpu_s > 0 ? waited_s / cpu_s : -1);
     if (server->models.n > 0)
         correct(server, session, taken_s, &call);
 }

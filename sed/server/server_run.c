@@ -454,7 +454,7 @@ static void job_ended(struct server *server, struct session *session, const stru
                          : (struct session_ranks){0};
     enum esp_status kept = server_kept_after(server, session, end, &error);
     if (end->error.status == ESP_OK)
-        server_learn(server, session, end->cpu_s);
+        server_learn(server, session, end->cpu_s, end->waited_s);
     server_note_processor(server, session, end->cpu_s);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);

@@ -499,8 +499,9 @@ void server_cost(const struct server *server, const struct problem *problem, con
 /* The speed of a slot was measured, or is given. */
 void server_speed_measured(struct server *server, double flops);
 /* A session has computed for session->compute_s: corrects the model of its problem and the speed that it
- * reaches, and notes how good the forecast was. `cpu_s`: processor time that it took, 0: not known. */
-void server_learn(struct server *server, const struct session *session, double cpu_s);
+ * reaches, and notes how good the forecast was. `cpu_s`: what it took by itself, 0: not known; `waited_s` of
+ * that it waited. */
+void server_learn(struct server *server, const struct session *session, double cpu_s, double waited_s);
 /* Adds the models to the record when the parent is to hear of them. */
 bool server_tell_models(struct server *server, bool complete, struct arena *arena,
                         struct node_record *record);

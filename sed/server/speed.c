@@ -198,7 +198,7 @@ static struct speed_calls *calls_of(struct speed *speed, uint64_t digest, const 
         const uint32_t behind = speed->called.n++ - at;
         memmove(speed->calls + at + 1, speed->calls + at, behind * sizeof *speed->calls);
         memmove(speed->called.items + at + 1, speed->called.items + at, behind * sizeof *speed->called.items);
-        speed->called.items[at] = (struct problem_speed){digest, ESTIMATE_DEFAULT_SPEED, 0};
+        speed->called.items[at] = (struct problem_speed){digest, ESTIMATE_DEFAULT_SPEED, 0, 0};
         if (speed->measured > 0)
             speed->called.items[at].flops = speed->measured;
     }
@@ -226,6 +226,20 @@ bool speed_observe(struct speed *speed, uint64_t digest, const char *implementat
         calls->n++;
     const uint32_t at = (uint32_t)(calls - speed->calls);
     return refresh(speed, at, first) && speed->called.items[at].flops > 0;
+}
+
+bool speed_waits(struct speed *speed, uint64_t digest, double share)
+{
+    const uint32_t at = place_of(speed, digest);
+    if (at == speed->called.n || speed->called.items[at].digest != digest)
+        return false;
+    struct problem_speed *item = &speed->called.items[at];
+    const bool first = speed->calls[at].n == 1;
+    const double now = first ? share : (item->waits + share) / 2;
+    if (fabs(now - item->waits) <= WORTH_TELLING)
+        return false;
+    item->waits = now;
+    return item->flops > 0;
 }
 
 /* ---- over the life of the server ---- */

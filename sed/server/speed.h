@@ -62,6 +62,10 @@ bool speed_measured(struct speed *speed, double flops);
 bool speed_observe(struct speed *speed, uint64_t digest, const char *implementation, double work_flop,
                    double seconds);
 
+/* The latest timed call of the problem waited for that share of its time (0 to 1), whoever else wanted the
+ * processor. Returns whether agents should hear: the share that forecasts use has moved. */
+bool speed_waits(struct speed *speed, uint64_t digest, double share);
+
 /* The latest calls, as lines that a text may have among others, and back: one problem each, by its digest,
  * with the implementation and WORK:SECONDS of each call, the oldest first. Returns whether the line was one,
  * and of a problem of which nothing is known yet; what is nonsense in it is left out. */

@@ -92,6 +92,13 @@ start half sh in_group.sh "$group" espalier-sed --foreground half.conf
 address_of half.address >/dev/null
 check "with a quota of half a processor a server has one slot" wait_until health half '^ok half: .*0 of 1 slots'
 check "and the page tells the quota" grep -Eq '^limits: .*quota 0.5' health.out
+naps() { espalier call --server "$(cat half.address)" nap ms=1000 && espalier call --server "$(cat half.address)" nap ms=1000; }
+check "calls that only wait are made" naps
+as_long() { # twice as long, if the quota slowed what waits
+    espalier forecast nap ms=1000 --json | tee forecast.out |
+        sed -n 's/.*"compute_s": *\([0-9.e+-]*\).*/\1/p' | awk '{ good = $1 > 0 && $1 < 1.6 } END { exit !good }'
+}
+check "and forecast to take as long, whatever the quota" wait_until as_long
 stop half
 
 # BLAS lacks a thread: OpenBLAS itself would wait for that thread for ever.

@@ -144,6 +144,24 @@ static void others_on_the_processor_make_all_last_longer(void **state)
     assert_float_equal(beside.compute_s, alone.compute_s, 0);
 }
 
+static void others_do_not_slow_what_a_call_waits_by_itself(void **state)
+{
+    (void)state;
+    const struct request request = {.digest = 7};
+    struct problem_speed item = {.digest = 7, .flops = 1e9, .base_s = 2, .waits = 1};
+    const struct problem_speeds speeds = {&item, 1};
+    const struct computer computer = {.speed_flops = 1e9, .speeds = &speeds, .available = 0.5};
+    struct request_cost cost;
+    estimate_cost(&request, &computer, &cost);
+    assert_float_equal(cost.compute_s, 2, 1e-3);
+    item.waits = 0.5;
+    estimate_cost(&request, &computer, &cost);
+    assert_float_equal(cost.compute_s, 3, 1e-3);
+    item.waits = 0;
+    estimate_cost(&request, &computer, &cost);
+    assert_float_equal(cost.compute_s, 4, 1e-3);
+}
+
 static void a_path_is_the_sum_of_latencies_and_the_least_bandwidth(void **state)
 {
     (void)state;
@@ -227,6 +245,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_starts_when_all_has_ended),
         cmocka_unit_test(an_estimate_tells_waits_and_standing),
         cmocka_unit_test(others_on_the_processor_make_all_last_longer),
+        cmocka_unit_test(others_do_not_slow_what_a_call_waits_by_itself),
         cmocka_unit_test(a_path_is_the_sum_of_latencies_and_the_least_bandwidth),
         cmocka_unit_test(a_path_shorter_than_its_round_trip_is_never_filled),
         cmocka_unit_test(a_transfer_takes_no_less_when_anything_grows),

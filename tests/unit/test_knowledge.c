@@ -660,7 +660,7 @@ static void models_are_kept_until_others_come_and_passed_on_once(void **state)
 
 static void tell_speed(struct memory *memory, struct node_record record, uint64_t digest, double flops)
 {
-    struct problem_speed item = {digest, flops, 0};
+    struct problem_speed item = {digest, flops, 0, 0};
     const struct problem_speeds speeds = {&item, 1};
     struct arena arena = {0};
     struct extensions extensions = {0};

@@ -235,12 +235,16 @@ static void agents_read_what_was_told(void **state)
         speed_observe(&speed, DGEMM, "blas", 20e9, 1.0);
         speed_observe(&speed, DSYEV, "lapack", 1e9, 1.0);
     }
+    assert_true(speed_waits(&speed, DSYEV, 0.75));
     assert_true(problem_speeds_add(&extensions, &speed.called, &arena));
     assert_int_equal(extensions.n, 1);
     assert_true(problem_speeds_read(&extensions.items[0], &read));
     assert_int_equal(read.n, 2);
     assert_true(problem_speed_find(&read, DGEMM)->flops == speed_of(&speed, DGEMM));
     assert_true(problem_speed_find(&read, DSYEV)->flops == speed_of(&speed, DSYEV));
+    assert_true(problem_speed_find(&read, DGEMM)->waits == 0);
+    assert_true(problem_speed_find(&read, DSYEV)->waits > 0);
+    assert_true(problem_speed_waits(&read) == problem_speed_find(&read, DSYEV)->waits);
     assert_null(problem_speed_find(&read, 5));
     assert_true(problem_speed_most(&read, 1) == speed_of(&speed, DGEMM));
     free(read.items);
@@ -251,15 +255,16 @@ static void agents_read_what_was_told(void **state)
 static void nonsense_that_is_told_is_left_out(void **state)
 {
     (void)state;
-    static const double values[][2] = {{-1, 0},          {0, 0},          {0.0 / 0.0, 0}, {HUGE_VAL, 0},
-                                       {2e9, 0.0 / 0.0}, {2e9, HUGE_VAL}, {2e9, -1},      {2e9, 0.5}};
+    static const double values[][3] = {{-1, 0},          {0, 0},          {0.0 / 0.0, 0}, {HUGE_VAL, 0},
+                                       {2e9, 0.0 / 0.0}, {2e9, HUGE_VAL}, {2e9, -1},      {2e9, 1, -1},
+                                       {2e9, 1, 1.5},    {2e9, 0.5, 1}};
     enum { N = sizeof values / sizeof *values };
-    uint8_t bytes[N * 24 + 7] = {0};
+    uint8_t bytes[N * 32 + 7] = {0};
     struct problem_speeds read;
     for (uint64_t i = 0; i < N; i++) {
         const uint64_t digest = htole64(5 + N - 1 - i);
-        memcpy(bytes + 24 * i, &digest, 8);
-        memcpy(bytes + 24 * i + 8, values[i], 16);
+        memcpy(bytes + 32 * i, &digest, 8);
+        memcpy(bytes + 32 * i + 8, values[i], 24);
     }
     assert_true(
         problem_speeds_read(&(struct extension){EXTENSION_PROBLEM_SPEEDS, bytes, sizeof bytes}, &read));
@@ -267,6 +272,27 @@ static void nonsense_that_is_told_is_left_out(void **state)
     assert_true(problem_speed_s(problem_speed_find(&read, 5), 2e9) == 1.5);
     assert_null(problem_speed_find(NULL, 5));
     free(read.items);
+}
+
+/* Of a problem that was never called, nothing is noted. */
+static void how_much_a_problem_waits_follows_its_calls(void **state)
+{
+    (void)state;
+    struct speed speed = {0};
+    assert_false(speed_waits(&speed, DSYEV, 1));
+    speed_observe(&speed, DSYEV, "sh", 0, 1.0);
+    assert_true(speed_waits(&speed, DSYEV, 1));
+    assert_float_equal(speed.called.items[0].waits, 1, 0);
+    speed_observe(&speed, DSYEV, "sh", 0, 1.0);
+    assert_false(speed_waits(&speed, DSYEV, 0.98));
+    speed_observe(&speed, DSYEV, "sh", 0, 1.0);
+    assert_true(speed_waits(&speed, DSYEV, 0));
+    assert_float_equal(speed.called.items[0].waits, 0.5, 0);
+    assert_float_equal(problem_slowdown(1, 0.5), 1, 0);
+    assert_float_equal(problem_slowdown(0, 0.5), 2, 0);
+    assert_float_equal(problem_slowdown(0.5, 0.5), 1.5, 1e-12);
+    assert_float_equal(problem_slowdown(0, 0), 1, 0); /* not told */
+    speed_release(&speed);
 }
 
 static void the_plain_loop_finds_some_speed(void **state)
@@ -336,6 +362,7 @@ int main(void)
         cmocka_unit_test(the_problem_that_was_called_the_longest_ago_makes_room),
         cmocka_unit_test(agents_read_what_was_told),
         cmocka_unit_test(nonsense_that_is_told_is_left_out),
+        cmocka_unit_test(how_much_a_problem_waits_follows_its_calls),
         cmocka_unit_test(the_plain_loop_finds_some_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
