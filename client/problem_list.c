@@ -49,11 +49,14 @@ static enum esp_status collect(struct collection *collection, const struct list_
 }
 
 /* All pages of one master agent; of one that stops in the middle, nothing. */
-static enum esp_status list_master(struct engine *engine, const char *address, struct collection *collection,
-                                   struct esp_error *error)
+static enum esp_status list_master(struct engine *engine, const struct master_entry *master,
+                                   struct collection *collection, struct esp_error *error)
 {
     const size_t before = collection->n;
-    enum esp_status status = route_greet(engine->route, "master agent", address, NULL, NULL, error);
+    const char *address = master->address;
+    char who[ROUTE_WHO];
+    enum esp_status status =
+        route_greet(engine->route, route_name(master->name, who), address, NULL, NULL, error);
     bool more = true;
     for (unsigned page = 0; status == ESP_OK && more && page < MOST_PAGES; page++) {
         const char *after = collection->n > before ? collection->entries[collection->n - 1].name : "";
@@ -61,7 +64,7 @@ static enum esp_status list_master(struct engine *engine, const char *address, s
         struct message reply = {0};
         status = deadline_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
         if (status != ESP_OK)
-            error_prefix_at(error, "master agent", address);
+            error_prefix_at(error, who, address);
         else
             status = collect(collection, &reply.list_reply, error);
         more = status == ESP_OK && reply.list_reply.more && reply.list_reply.n > 0;
@@ -121,7 +124,7 @@ static enum esp_status list_masters(struct engine *engine, const struct locate_r
     struct esp_error why;
     bool any = false;
     for (uint32_t i = 0; i < located->n_masters; i++) {
-        const enum esp_status status = list_master(engine, located->masters[i].address, collection, &why);
+        const enum esp_status status = list_master(engine, &located->masters[i], collection, &why);
         if (status == ESP_NO_MEMORY)
             return error_set(error, status, "%s", why.text);
         if (status != ESP_OK)

@@ -114,12 +114,14 @@ static enum esp_status ask_tree(struct library *library, const char *address, st
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
     /* A large tree takes its time; that there is somebody to tell it does not. */
-    enum esp_status status = route_greet(library->engine->route, "tree", address, NULL, NULL, error);
+    char who[ROUTE_WHO];
+    route_who(library->engine->route, address, who);
+    enum esp_status status = route_greet(library->engine->route, who, address, NULL, NULL, error);
     if (status != ESP_OK)
         return status;
     status =
         deadline_call(library->transport, address, &request, library->engine->call_timeout_ms, reply, error);
-    return status == ESP_OK ? status : error_prefix_at(error, "tree", address);
+    return status == ESP_OK ? status : error_prefix_at(error, who, address);
 }
 
 static enum esp_status add_tree(struct library *library, struct forest *forest, const char *address,

@@ -57,9 +57,9 @@ enum esp_status route_known(struct route *route, struct message *reply, struct e
     struct master_entry *masters = begin_located(reply, route->n_masters, error);
     bool whole = masters != NULL;
     for (size_t i = 0; whole && i < route->n_masters; i++) {
-        masters[i] =
-            (struct master_entry){.name = "", .address = arena_strdup(&reply->arena, route->masters[i])};
-        whole = masters[i].address != NULL;
+        masters[i] = (struct master_entry){.name = arena_strdup(&reply->arena, route->names[i]),
+                                           .address = arena_strdup(&reply->arena, route->masters[i])};
+        whole = masters[i].name && masters[i].address;
     }
     pthread_mutex_unlock(&route->lock);
     if (whole)
@@ -453,8 +453,10 @@ static bool take_masters(struct route *route, const struct locate_reply *located
     for (uint32_t i = 0; i < located->n_masters && i < MOST_MASTERS; i++)
         for (size_t k = 0; k < n_old; k++)
             same += strcmp(route->masters[k], located->masters[i].address) == 0;
-    for (; n < located->n_masters && n < MOST_MASTERS; n++)
+    for (; n < located->n_masters && n < MOST_MASTERS; n++) {
         snprintf(route->masters[n], sizeof route->masters[0], "%s", located->masters[n].address);
+        snprintf(route->names[n], sizeof route->names[0], "%s", located->masters[n].name);
+    }
     const bool was_learning = route->is_learning;
     route->n_masters = n;
     route->current = 0;
@@ -507,6 +509,23 @@ bool route_first(struct route *route, char *address)
         memcpy(address, route->masters[route->current], CAP_ADDRESS + 1);
     pthread_mutex_unlock(&route->lock);
     return known;
+}
+
+const char *route_name(const char *name, char text[ROUTE_WHO])
+{
+    snprintf(text, ROUTE_WHO, *name ? "master agent \"%.*s\"" : "master agent", CAP_NAME, name);
+    return text;
+}
+
+const char *route_who(struct route *route, const char *address, char text[ROUTE_WHO])
+{
+    route_name("", text);
+    pthread_mutex_lock(&route->lock);
+    for (size_t i = 0; i < route->n_masters; i++)
+        if (strcmp(route->masters[i], address) == 0)
+            route_name(route->names[i], text);
+    pthread_mutex_unlock(&route->lock);
+    return text;
 }
 
 static void route_copy_masters(struct route *route, struct masters *masters)
@@ -707,7 +726,7 @@ static enum esp_status ask_master(struct route *route, const char *address, cons
                                   int64_t until_ns, enum haste haste, bool *silent, struct message *reply,
                                   struct esp_error *error)
 {
-    static const char who[] = "master agent";
+    char who[ROUTE_WHO];
     const bool hurry = haste != LAST;
     const int64_t all_ms = left_ms(route, until_ns), share_ms = all_ms / ANSWER_SHARE + 1;
     const int64_t awake_ms =
@@ -716,20 +735,22 @@ static enum esp_status ask_master(struct route *route, const char *address, cons
     enum esp_status status = ESP_OK;
     *silent = false;
     if (haste == MORE || !atomic_load(&route->heard))
-        status = route_greet_within(route, who, address, awake_ms, silent, NULL, error);
+        status =
+            route_greet_within(route, route_who(route, address, who), address, awake_ms, silent, NULL, error);
     if (status != ESP_OK)
         return status;
     status = ask_timed(route, address, request, hurry ? least(ANSWER_MS, share_ms) : left_ms(route, until_ns),
                        reply, error);
     if (status == ESP_TIMEOUT && hurry) {
         message_clear(reply);
-        status = route_greet_within(route, who, address, awake_ms, silent, NULL, error);
+        status =
+            route_greet_within(route, route_who(route, address, who), address, awake_ms, silent, NULL, error);
         if (status != ESP_OK)
             return status;
         status = ask_timed(route, address, request, left_ms(route, until_ns), reply, error);
     }
     if (status != ESP_OK)
-        return error_prefix_at(error, who, address);
+        return error_prefix_at(error, route_who(route, address, who), address);
     if (!atomic_exchange(&route->heard, true))
         acquainted_note(address);
     return status;

@@ -97,6 +97,11 @@ double route_trip_s(const struct route *route);
 /* The address of that master; false: none is known. `address` has CAP_ADDRESS + 1 bytes. */
 bool route_first(struct route *route, char *address);
 
+/* Who is at that address, for errors: 'master agent "MA"', or without a name where no redirector told one. */
+#define ROUTE_WHO (CAP_NAME + 20)
+const char *route_name(const char *name, char text[ROUTE_WHO]); /* of one whose name is known, or "" */
+const char *route_who(struct route *route, const char *address, char text[ROUTE_WHO]);
+
 /* Whether one of the redirectors, or of the agents of the file, has ever answered this process: then it comes
  * back. */
 bool route_was_there(const struct route *route);
@@ -145,12 +150,13 @@ struct route {
 
     pthread_mutex_t lock; /* of what follows */
     char masters[MOST_MASTERS][CAP_ADDRESS + 1];
-    bool deserted;              /* the redirector knew of none */
-    char missing[MISSING_TEXT]; /* masters that the redirector has lost, for people; "": none */
-    struct extension lost;      /* what they solved: EXTENSION_LOST_PROBLEMS, the value malloc'ed; NULL: it
-                                 * cannot be told */
-    bool is_learning;           /* the redirector was just started, and may not know all masters */
-    bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
+    char names[MOST_MASTERS][CAP_NAME + 1]; /* of them, as a redirector told; "": not known */
+    bool deserted;                          /* the redirector knew of none */
+    char missing[MISSING_TEXT];             /* masters that the redirector has lost, for people; "": none */
+    struct extension lost; /* what they solved: EXTENSION_LOST_PROBLEMS, the value malloc'ed; NULL: it
+                            * cannot be told */
+    bool is_learning;      /* the redirector was just started, and may not know all masters */
+    bool is_partial;       /* a problem was unknown to all masters but those that were not reached */
     size_t n_masters, current;
     double way_s[MOST_MASTERS]; /* to each, as it was measured; 0: it was not */
     struct told told[MOST_MASTERS];
