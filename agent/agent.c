@@ -53,6 +53,11 @@ void agent_refuse(struct agent *agent, struct call *call, const struct submit *s
     const struct request *request = &submit->request;
     char text[SESSION_TEXT];
     const int64_t now_ns = agent_now(agent);
+    if (peers_is_sooner(request)) { /* the peer that asks has a server for it */
+        peers_reply(agent, call, &asked,
+                    message_failure(MESSAGE_SUBMIT_REPLY, ESP_NO_SERVER, "no sooner end"));
+        return;
+    }
     status_count(&agent->counts.refused, error->status);
     trace_note(&agent->duty.trace, &request->session, TRACE_REFUSED, now_ns, now_ns,
                esp_status_string(error->status));

@@ -84,6 +84,7 @@ struct agent {
     struct passing *passing; /* requests that peers have, by id */
     uint64_t next_passing;
     struct awake awake;         /* which peers are */
+    double peer_way_s;          /* to one of them and back; 0: not measured yet */
     struct passed_call *passed; /* of peers */
     size_t n_passed;
     struct children *children;
@@ -273,6 +274,7 @@ struct message *forecast_complete(struct agent *agent, const struct request *req
  * needs: there is room for AHEAD_SERVERS at least, in `costs` too (as EXTENSION_COSTS has them). */
 void ahead_decide(struct agent *agent, const struct variant *variant, const struct request *request,
                   struct message *reply, uint8_t *costs);
+bool submit_is_free(const struct agent *agent, const struct request *request);
 /* Makes room in a reply for what n candidates cost (EXTENSION_COSTS, its first extension). NULL without
  * memory. */
 uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena);
@@ -377,6 +379,7 @@ bool lost_add(struct agent *agent, struct message *message);
 struct member { /* a client's request that waits */
     struct call *call;
     int64_t since_ns;
+    bool asked;                  /* peers were asked whether they have a server that ends it sooner */
     const struct submit *submit; /* lives as long as the call */
     struct member *prev, *next;
 };
@@ -411,7 +414,7 @@ struct group {
 };
 
 void question_submit(struct agent *agent, struct call *call, const struct submit *submit,
-                     const struct variant *variant);
+                     const struct variant *variant, bool asked);
 void question_on_ask(struct agent *agent, const struct envelope *envelope, const struct ask *ask);
 void question_on_answer(struct agent *agent, const struct envelope *envelope, const struct message *answer);
 void question_abandon(struct agent *agent, struct call *call);

@@ -3,6 +3,7 @@
  * Choosing servers from what the children answered, counting the placements made since they were asked.
  */
 #include "agent/agent_internal.h"
+#include "agent/peers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -463,6 +464,9 @@ void decide_member(struct decision *decision, struct member *member)
         return;
     }
     best_first(decision, most);
+    if (!member->asked && submit_is_free(agent, request) &&
+        peers_ask_sooner(agent, member->call, member->submit, decision->options[0].view.complete_s))
+        return;
     renew_check_score(agent, &decision->options[0].view);
     struct message *reply = make_reply(decision, request, most);
     if (reply)

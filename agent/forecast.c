@@ -84,7 +84,17 @@ static bool exclude_by_constraints(const struct knowledge_node *node, const stru
     return true;
 }
 
-/* Why the server is not asked; false: it is. */
+/* Whether the server solves the problem of that name, though not as the client knows it. */
+static bool has_other_signature(const struct knowledge_node *node, const struct variant *variant,
+                                const struct request *request)
+{
+    for (const struct variant *v = variant->name ? variant->name->variants : NULL; v; v = v->next)
+        if (v->digest != request->digest && solves(node, v))
+            return true;
+    return false;
+}
+
+/* Why the server is not asked; false: it is. `variant` may be another one than the request's. */
 static bool is_excluded(const struct knowledge_node *node, const struct variant *variant,
                         const struct request *request, char *why, size_t size)
 {
@@ -92,8 +102,11 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
     char held[HELD_TEXT], needed[BYTES_TEXT], had[BYTES_TEXT];
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);
-    if (!solves(node, variant))
-        snprintf(why, size, "it does not solve %s", request->problem);
+    if (variant->digest != request->digest || !solves(node, variant))
+        snprintf(why, size,
+                 has_other_signature(node, variant, request) ? "it has another signature of %s"
+                                                             : "it does not solve %s",
+                 request->problem);
     else if (node->draining)
         snprintf(why, size, "it is draining: it takes no new sessions");
     else if (node->memory_total < cost.memory_bytes)

@@ -4,10 +4,15 @@
  * after the other, so that a request is at one place at a time and served once. It carries who has had it,
  * and nobody gets it twice; that list, which is bounded, is also how far it can go. A peer that does not
  * even tell that it has a request is left out for a while (agent/awake.h).
+ *
+ * A request that this agent can serve goes to its peers, too, where its best server takes long enough: with
+ * the expected end (EXTENSION_SOONER). A peer that has a server on which the call ends sooner asks the next
+ * one with that server's end, so the last one that answers has the best server of all.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +23,17 @@
 #define TIME_LEFT_MS 5000
 /* What is left of the time when a peer is waited for: its answer has a way to go. */
 #define SHARE_OF_TIME 0.9
+/* A call that ends within this, or within so many times what its way through the peers takes, is not worth
+ * asking them for a sooner end. */
+#define SOONER_LEAST_S 0.05
+#define SOONER_WAYS    20
+/* A peer is waited for this part of the time in which the call would end, and at least so long. */
+#define SOONER_SHARE    0.1
+#define SOONER_LEAST_MS 100
+/* What a way to a peer and back takes until it was measured. */
+#define WAY_S       0.001
+#define WAY_GROWS   1.05 /* with an answer that took longer than those before */
+#define LEAST_WAY_S 1e-6
 
 struct passing {
     uint64_t id;
@@ -27,6 +43,8 @@ struct passing {
     struct message *own;    /* what this agent says itself; NULL: it goes on with one of these */
     const struct submit *submit;
     const struct describe *describe;
+    double sooner_s; /* a peer is to end it before this; 0: whenever */
+    struct arena arena;
     struct visited visited; /* this agent first, or who had it before */
     int64_t until_ns;       /* then the asker is gone */
     int64_t sent_ns;        /* when the peer that has it now was sent it */
@@ -75,6 +93,7 @@ static void passing_free(struct passing *passing)
     timers_cancel(&agent->timers, &passing->timer);
     HASH_DEL(agent->passing, passing);
     message_destroy(passing->own);
+    arena_clear(&passing->arena);
     free(passing);
 }
 
@@ -103,11 +122,27 @@ static const char *peer_of(const struct passing *passing)
     return visited->n > 0 ? visited->addresses[visited->n - 1] : "";
 }
 
+/* The name of the peer at that address, or the address where no name is known. */
+static const char *name_of(const struct agent *agent, const char *address, char name[CAP_ADDRESS + 1])
+{
+    struct refuges peers = {.n = 0};
+    registered_refuges(agent, &peers);
+    snprintf(name, CAP_ADDRESS + 1, "%s", address);
+    for (size_t i = 0; i < peers.n; i++)
+        if (*peers.names[i] && strcmp(peers.addresses[i], address) == 0)
+            snprintf(name, CAP_ADDRESS + 1, "%s", peers.names[i]);
+    return name;
+}
+
 static int64_t patience_ns(const struct passing *passing)
 {
     const struct agent *agent = passing->agent;
     const int64_t left_ns = (int64_t)((double)(passing->until_ns - agent_now(agent)) * SHARE_OF_TIME);
-    const int64_t most_ns = 2 * agent->options.answer_timeout_ms * NS_PER_MS;
+    int64_t most_ns = 2 * agent->options.answer_timeout_ms * NS_PER_MS;
+    const double sooner_ns =
+        fmax(SOONER_SHARE * passing->sooner_s * 1e9, SOONER_LEAST_MS * (double)NS_PER_MS);
+    if (passing->sooner_s > 0 && sooner_ns < (double)most_ns)
+        most_ns = (int64_t)sooner_ns;
     return left_ns < most_ns ? left_ns : most_ns;
 }
 
@@ -171,11 +206,13 @@ static void on_silence(struct timer *timer, int64_t now_ns, void *context)
     struct passing *passing = context;
     struct agent *agent = passing->agent;
     const char *peer = peer_of(passing);
+    char name[CAP_ADDRESS + 1];
     (void)timer;
-    if (!passing->is_taken && awake_tells(&agent->awake, peer) && awake_silent(&agent->awake, peer, now_ns))
-        log_notice("the master agent at %s does not say that it has what was passed on to it: it is asked "
+    if (!passing->is_taken && awake_tells(&agent->awake, peer) && awake_silent(&agent->awake, peer, now_ns) &&
+        !(passing->sooner_s > 0))
+        log_notice("master agent \"%s\" (%s) does not say that it has what was passed on to it: it is asked "
                    "again when it is heard of, or in %d s",
-                   peer, SILENT_MS / 1000);
+                   name_of(agent, peer, name), peer, SILENT_MS / 1000);
     if (!pass_on(passing))
         give_up(passing);
 }
@@ -198,6 +235,12 @@ static int64_t time_left_ms(const struct message *request)
     return TIME_LEFT_MS;
 }
 
+/* Leaves *end_s where no agent has told one. */
+static bool find_sooner(const struct request *request, double *end_s)
+{
+    return terms_get_real(&request->extensions, EXTENSION_SOONER, end_s);
+}
+
 static struct passing *create(struct agent *agent, struct call *call, const struct message *request)
 {
     struct passing *passing = calloc(1, sizeof *passing);
@@ -209,6 +252,8 @@ static struct passing *create(struct agent *agent, struct call *call, const stru
     passing->timer = (struct timer){.fire = on_silence, .context = passing};
     passed_visited(call, &passing->visited);
     visited_add(&passing->visited, endpoint_address(agent->endpoint));
+    if (request->kind == MESSAGE_SUBMIT)
+        find_sooner(&request->submit.request, &passing->sooner_s);
     HASH_ADD(hh, agent->passing, id, sizeof passing->id, passing);
     if (passing->hh.tbl)
         return passing;
@@ -251,6 +296,71 @@ bool peers_ask_first(struct agent *agent, struct call *call, const struct submit
     return false;
 }
 
+/* ---- sooner ends ---- */
+
+bool peers_is_sooner(const struct request *request)
+{
+    double end_s;
+    return find_sooner(request, &end_s);
+}
+
+/* The extensions of the request, with that end in place of the one that another agent has told. */
+static bool tell_sooner(struct passing *passing, double end_s)
+{
+    struct extensions *extensions = &passing->request.submit.request.extensions;
+    const struct extensions all = *extensions;
+    struct extension *items = arena_alloc(&passing->arena, (all.n + 1) * sizeof *items);
+    uint32_t n = 0;
+    for (uint32_t i = 0; items && i < all.n; i++)
+        if (all.items[i].tag != EXTENSION_SOONER)
+            items[n++] = all.items[i];
+    *extensions = (struct extensions){items, n};
+    return items && terms_add_real(extensions, EXTENSION_SOONER, end_s, &passing->arena);
+}
+
+static double way_to_peer_s(const struct agent *agent)
+{
+    return agent->peer_way_s > 0 ? agent->peer_way_s : WAY_S;
+}
+
+/* What asking all peers takes. */
+static double round_s(const struct agent *agent)
+{
+    struct refuges peers = {.n = 0};
+    registered_refuges(agent, &peers);
+    return (double)peers.n * way_to_peer_s(agent);
+}
+
+bool peers_ask_sooner(struct agent *agent, struct call *call, const struct submit *submit, double end_s)
+{
+    if (!(end_s > SOONER_LEAST_S))
+        return false;
+    const double lost_s = round_s(agent), sooner_s = end_s - lost_s;
+    if (!(lost_s > 0) || !(end_s > SOONER_WAYS * lost_s) || HASH_COUNT(agent->passing) >= PASSING_MOST)
+        return false;
+    const struct message request = {.kind = MESSAGE_SUBMIT, .submit = *submit};
+    struct passing *passing = create(agent, call, &request);
+    if (!passing)
+        return false;
+    passing->submit = submit;
+    passing->sooner_s = sooner_s;
+    if (tell_sooner(passing, sooner_s) && pass_on(passing))
+        return true;
+    passing_free(passing);
+    return false;
+}
+
+/* The peer has answered, or has told that it will: how far it is. */
+static void note_way(struct passing *passing)
+{
+    struct agent *agent = passing->agent;
+    const double way_s = (double)(agent_now(agent) - passing->sent_ns) / 1e9;
+    if (passing->is_taken)
+        return;
+    /* A peer, or this agent, that is busy for a moment is not far away: the quickest answers count. */
+    agent->peer_way_s = fmax(fmin(way_s, WAY_GROWS * way_to_peer_s(agent)), LEAST_WAY_S);
+}
+
 /* One that is not sure says more than that nobody below the others has it. A request is not among these:
  * there, that no server can take it is sure. */
 static void heed(struct passing *passing, const struct message *reply)
@@ -273,6 +383,7 @@ static void on_taken(struct agent *agent, struct passing *passing, const char *p
     awake_heard(&agent->awake, peer, true);
     if (!passing || passing->is_taken || strcmp(peer_of(passing), peer) != 0)
         return;
+    note_way(passing);
     passing->is_taken = true;
     if (wait_for(passing, patience_ns(passing)) != ESP_OK)
         give_up(passing);
@@ -284,14 +395,14 @@ static void tell_passed(struct passing *passing, const char *peer, bool served)
     struct agent *agent = passing->agent;
     const struct session_id *session = &passing->request.submit.request.session;
     const int64_t now_ns = agent_now(agent);
-    char text[SESSION_TEXT];
-    if (passing->request.kind != MESSAGE_SUBMIT)
+    char text[SESSION_TEXT], name[CAP_ADDRESS + 1];
+    if (passing->request.kind != MESSAGE_SUBMIT || (passing->sooner_s > 0 && !served))
         return;
     trace_note(&agent->duty.trace, session, served ? TRACE_PASSED : TRACE_VAINLY, passing->sent_ns, now_ns,
-               peer);
+               name_of(agent, peer, name));
     if (log_wants(LOG_DEBUG_LEVEL))
         log_write(LOG_DEBUG_LEVEL, session_id_text(session, text),
-                  "passed on to the master agent at %s, which %s", peer,
+                  "passed on to master agent \"%s\" (%s), which %s", name, peer,
                   served ? "has servers for it" : "has none for it either");
 }
 
@@ -308,6 +419,7 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
     if (!passing)
         return; /* too late */
     awake_heard(&agent->awake, peer_of(passing), tells);
+    note_way(passing);
     char peer[CAP_ADDRESS + 1];
     snprintf(peer, sizeof peer, "%s", peer_of(passing));
     visited_take(&passing->visited, passed->visited, passed->n_visited);

@@ -34,6 +34,13 @@ void peers_reply(struct agent *agent, struct call *call, const struct message *r
  * nobody to ask. */
 bool peers_ask_first(struct agent *agent, struct call *call, const struct submit *submit,
                      const struct describe *describe);
+/* The best server below this agent is expected to end the call in `end_s`. Where that is long against the
+ * time that the peers take to answer, they are asked, one after the other, for a server that ends it sooner:
+ * true, and the call is answered with what one of them says, or goes on as in peers_ask_first(). False: the
+ * call is for this agent to answer. */
+bool peers_ask_sooner(struct agent *agent, struct call *call, const struct submit *submit, double end_s);
+/* Whether a peer asks so. Then only what is known at once is of use to it. */
+bool peers_is_sooner(const struct request *request);
 void peers_on_passed(struct agent *agent, const struct passed *passed);
 void peers_undelivered(struct agent *agent, const char *address);
 /* True when the call was one that peers have. */

@@ -894,7 +894,7 @@ static void group_go_on(struct agent *agent, struct group *group)
 }
 
 void question_submit(struct agent *agent, struct call *call, const struct submit *submit,
-                     const struct variant *variant)
+                     const struct variant *variant, bool asked)
 {
     struct esp_error error;
     struct member *member = calloc(1, sizeof *member);
@@ -908,7 +908,7 @@ void question_submit(struct agent *agent, struct call *call, const struct submit
         agent_refuse(agent, call, submit, &error);
         return;
     }
-    *member = (struct member){.call = call, .submit = submit, .since_ns = agent_now(agent)};
+    *member = (struct member){.call = call, .submit = submit, .since_ns = agent_now(agent), .asked = asked};
     call_set_data(call, group);
     agent->undecided++;
     if (group->question) {

@@ -335,9 +335,20 @@ uint8_t *submit_tell_by(struct submit_reply *reply, uint32_t n, struct arena *ar
     return told;
 }
 
-static struct message *reply_from_memory(struct agent *agent, const struct request *request,
-                                         const struct variant *variant, struct esp_error *error)
+/* Whether the request may as well be served below another master agent, if the call ends sooner there. A site
+ * that chooses by something else than the end chooses among the servers of each agent; where data lie is for
+ * the client to ask (client/session/route.c). */
+bool submit_is_free(const struct agent *agent, const struct request *request)
 {
+    return agent->scheduler == scheduler_find(NULL) && !*request->server && !request_has_data(request) &&
+           agent->n_registered > 0;
+}
+
+/* NULL: *error says why, or (`call` not NULL) the peers have the call, and *passed is true. */
+static struct message *reply_from_memory(struct agent *agent, struct call *call, const struct submit *submit,
+                                         const struct variant *variant, bool *passed, struct esp_error *error)
+{
+    const struct request *request = &submit->request;
     struct index_entry *found[CAP_CANDIDATES];
     struct index_query query;
     uint32_t most = request->candidates ? request->candidates : agent->options.candidates;
@@ -349,6 +360,10 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
         return NULL;
     }
     const struct esp_server_view best = index_view(found[0], &query);
+    if (call && submit_is_free(agent, request) && peers_ask_sooner(agent, call, submit, best.complete_s)) {
+        *passed = true;
+        return NULL;
+    }
     renew_check_score(agent, &best);
     struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
     struct submit_reply *reply = &message->submit_reply;
@@ -439,8 +454,14 @@ static void serve(struct agent *agent, struct call *call, const struct submit *s
     }
     trace_note_again(&agent->duty.trace, &request->session, &request->extensions, agent_now(agent));
     struct variant *variant = variant_here(agent, request);
-    if (comes_too_early(agent, call, submit, variant, asked))
+    if (!peers_is_sooner(request) && comes_too_early(agent, call, submit, variant, asked))
         return;
+    struct variant *other = variant ? NULL : catalog_choose(agent->catalogs, request->problem, 0);
+    const struct extension *forecast = extension_find(&request->extensions, EXTENSION_FORECAST);
+    if (other && variant_servers(other) > 0 && forecast && forecast->length > 0) {
+        call_reply(call, forecast_answer(agent, other, request));
+        return;
+    }
     if (!variant) {
         submit_explain_unknown(agent, request, &error);
         agent_refuse(agent, call, submit, &error);
@@ -449,17 +470,19 @@ static void serve(struct agent *agent, struct call *call, const struct submit *s
     const bool must_ask =
         request_has_data(request) ||
         !knowledge_is_fresh(agent->knowledge, variant, agent->options.freshness_ms * NS_PER_MS);
-    if (extension_find(&request->extensions, EXTENSION_FORECAST) &&
-        !(must_ask && has_whom_to_ask(agent, variant))) {
+    if (forecast && !(must_ask && has_whom_to_ask(agent, variant))) {
         call_reply(call, forecast_answer(agent, variant, request));
         return;
     }
     if (must_ask) {
-        question_submit(agent, call, submit, variant);
+        question_submit(agent, call, submit, variant, asked);
         return;
     }
     const int64_t since_ns = agent_now(agent);
-    struct message *reply = reply_from_memory(agent, request, variant, &error);
+    bool passed = false;
+    struct message *reply = reply_from_memory(agent, asked ? NULL : call, submit, variant, &passed, &error);
+    if (passed)
+        return;
     if (!reply) {
         agent_refuse(agent, call, submit, &error);
         return;

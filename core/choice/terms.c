@@ -121,6 +121,9 @@ void constraints_get(const struct extensions *extensions, struct constraints *co
     *constraints = (struct constraints){.wanted = get_texts(extensions, EXTENSION_WANTED)};
     if (!terms_get_real(extensions, EXTENSION_FINISH, &constraints->finish_s) || !(constraints->finish_s > 0))
         constraints->finish_s = HUGE_VAL;
+    double sooner_s;
+    if (terms_get_real(extensions, EXTENSION_SOONER, &sooner_s) && sooner_s < constraints->finish_s)
+        constraints->finish_s = sooner_s;
     if (!terms_get_integer(extensions, EXTENSION_MOST_MEMORY, &constraints->most_memory_bytes))
         constraints->most_memory_bytes = UINT64_MAX;
 }

@@ -55,6 +55,9 @@
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
 #define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */
 #define EXTENSION_MOST_MEMORY 55 /* an integer: bytes that the call may take at most */
+/* A double, from master agent to master agent: seconds in which the call is expected to end on the best
+ * server that was found so far. Only servers on which it ends sooner are wanted. */
+#define EXTENSION_SOONER 161
 
 #define CAP_PROPERTY   64 /* bytes of one, with its NUL */
 #define CAP_PROPERTIES 32 /* of one server, or of one request */

@@ -29,7 +29,7 @@ enum trace_what {
     TRACE_AGAIN,     /* its client had given up the attempt before: `detail` */
     TRACE_LATER,     /* it was the first attempt of a call, of which `detail` is a later one */
     TRACE_FIRST,     /* the first attempt of this call was `detail` */
-    TRACE_PASSED,    /* a master passed the request on to the one at `detail`, which served it */
+    TRACE_PASSED,    /* a master passed the request on to the master `detail`, which served it */
     TRACE_VAINLY,    /* or could not, and said so */
     TRACE_KINDS
 };

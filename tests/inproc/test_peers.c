@@ -55,9 +55,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static enum esp_status submit(const char *master, const char *server, char *chosen, struct esp_error *error)
+static enum esp_status submit_work(const char *master, const char *server, double flop, char *chosen,
+                                   struct esp_error *error)
 {
-    struct request request = platform_request("job", 1e6);
+    struct request request = platform_request("job", flop);
     struct message reply = {0};
     request.server = server;
     enum esp_status status = platform_submit(&platform, master, &request, &reply, error);
@@ -65,6 +66,11 @@ static enum esp_status submit(const char *master, const char *server, char *chos
         snprintf(chosen, CAP_NAME + 1, "%s", reply.submit_reply.candidates[0].server);
     message_clear(&reply);
     return status;
+}
+
+static enum esp_status submit(const char *master, const char *server, char *chosen, struct esp_error *error)
+{
+    return submit_work(master, server, 1e6, chosen, error);
 }
 
 struct passed_sums {
@@ -258,6 +264,84 @@ static void peers_of_a_fresh_one_are_not_sure_either(void **state)
     assert_int_equal(describe("ma-1", &error), ESP_UNKNOWN_PROBLEM);
 }
 
+static void start_server(const char *name, const char *master, double flops)
+{
+    platform.server_options.speed_flops = flops;
+    platform_server(&platform, name, master);
+}
+
+static void assert_chosen(const char *master, double flop, const char *expected)
+{
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    assert_int_equal(submit_work(master, "", flop, chosen, &error), ESP_OK);
+    assert_string_equal(chosen, expected);
+}
+
+/* The last master agent asks its servers for each request, the other ones remember. */
+static void a_long_call_goes_to_the_fastest_server_of_all(void **state)
+{
+    (void)state;
+    start_server("s-0", "ma-0", 1e9);
+    start_server("s-1", "ma-1", 3e9);
+    start_server("s-2", "ma-2", 9e9);
+    start_server("s-3", "ma-3", 2e9);
+    platform_run_ms(&platform, 8000);
+    for (int i = 0; i < N_MASTERS; i++) {
+        const double served = passed(2).here;
+        assert_chosen(names[i], 1e10, "s-2");
+        assert_true(i == 2 || passed(2).here == served + 1);
+        platform_run_ms(&platform, 60000); /* the placement has no call and is forgotten */
+    }
+}
+
+static void a_short_call_stays_below_its_master(void **state)
+{
+    (void)state;
+    start_server("s-0", "ma-0", 1e9);
+    start_server("s-1", "ma-1", 9e9);
+    platform_run_ms(&platform, 8000);
+    assert_chosen("ma-0", 1e6, "s-0");
+    assert_true(passed(0).on == 0);
+}
+
+/* Each request counts for the next one, wherever it was placed. */
+static void busy_servers_of_one_master_give_way_to_idle_ones_of_another(void **state)
+{
+    (void)state;
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    int n[2] = {0};
+    platform.server_options.slots = 1;
+    start_server("s-0", "ma-0", 1e9);
+    start_server("s-3", "ma-3", 1e9);
+    platform_run_ms(&platform, 8000);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(submit_work("ma-0", "", 1e9, chosen, &error), ESP_OK);
+        n[strcmp(chosen, "s-3") == 0]++;
+    }
+    assert_int_equal(n[0], 4);
+    assert_int_equal(n[1], 4);
+}
+
+/* A peer that says nothing costs a part of the call's time, once. */
+static void a_silent_peer_costs_a_long_call_little(void **state)
+{
+    (void)state;
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    start_server("s-0", "ma-0", 1e9);
+    start_server("s-1", "ma-1", 9e9);
+    platform_run_ms(&platform, 8000);
+    stop("ma-1", true);
+    for (int i = 0; i < 3; i++) {
+        const int64_t begun_ns = inproc_now_ns(platform.transport);
+        assert_int_equal(submit_work("ma-0", "", 1e9, chosen, &error), ESP_OK);
+        assert_string_equal(chosen, "s-0");
+        assert_true(inproc_now_ns(platform.transport) - begun_ns < (i == 0 ? 150 : 20) * NS_PER_MS);
+    }
+}
+
 static int64_t never(void *self)
 {
     (void)self;
@@ -308,6 +392,10 @@ int main(void)
         TEST(what_a_fresh_one_does_not_know_yet_another_one_serves),
         TEST(what_waits_at_a_fresh_one_is_served_where_it_can_be),
         TEST(peers_of_a_fresh_one_are_not_sure_either),
+        TEST(a_long_call_goes_to_the_fastest_server_of_all),
+        TEST(a_short_call_stays_below_its_master),
+        TEST(busy_servers_of_one_master_give_way_to_idle_ones_of_another),
+        TEST(a_silent_peer_costs_a_long_call_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
