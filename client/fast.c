@@ -333,8 +333,7 @@ static enum esp_status forecast_of(const char *server, const struct fast_call *c
 {
     struct fast_server *servers = NULL;
     size_t n = 0;
-    enum esp_status status =
-        forecast_of_sizes(call, NULL, NULL, server ? FORECAST_ALL : FORECAST_NEAR, &servers, &n, error);
+    enum esp_status status = forecast_of_sizes(call, NULL, NULL, FORECAST_ALL, &servers, &n, error);
     if (status != ESP_OK)
         return status;
     size_t i = 0;

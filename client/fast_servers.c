@@ -172,6 +172,18 @@ static void take(void *arg, const char *address, const struct message *reply, co
         take_silence(arg, address, why);
 }
 
+/* Those that can take it in the order of their ends, whichever agent told of them; the sort is stable. */
+static void sort_by_end(struct fast_server *servers, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct fast_server server = servers[i];
+        size_t to = i;
+        for (; to > 0 && servers[to - 1].total_s > server.total_s; to--)
+            servers[to] = servers[to - 1];
+        servers[to] = server;
+    }
+}
+
 /* Those that are excluded go behind the others, in the order in which they came. NULL without memory. */
 static struct fast_server *pack(struct gathering *gathering)
 {
@@ -180,10 +192,13 @@ static struct fast_server *pack(struct gathering *gathering)
     size_t n = 0;
     if (!servers)
         return NULL;
-    for (int excluded = 0; excluded < 2; excluded++)
+    for (int excluded = 0; excluded < 2; excluded++) {
         for (size_t i = 0; i < gathering->n; i++)
             if ((gathering->servers[i].excluded != NULL) == excluded)
                 servers[n++] = gathering->servers[i];
+        if (!excluded)
+            sort_by_end(servers, n);
+    }
     *package_arena(servers) = gathering->arena;
     gathering->arena = (struct arena){0};
     return servers;
@@ -235,7 +250,7 @@ enum esp_status forecast_ask(struct engine *engine, struct message *submit,
                              struct fast_server **servers, size_t *n, struct esp_error *error)
 {
     struct wishes wishes = {0};
-    struct extension extension = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
+    struct extension extension = {EXTENSION_FORECAST, (const uint8_t *)"", reach == FORECAST_ALL};
     struct gathering gathering = {.n = 0};
     submit->submit.time_left_ms = (uint64_t)engine->call_timeout_ms;
     submit->submit.request.extensions = (struct extensions){&extension, 1};

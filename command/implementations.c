@@ -16,16 +16,18 @@
 #define PATIENCE_S 3 /* beyond which no further server is asked: one that is stopped has taken it */
 #define MOST_NAMED 8 /* servers in a line for people */
 
-static bool is_same(const json_t *object, const char *const fields[4])
+#define FIELDS 6
+static const char *const keys[FIELDS] = {"name", "way", "symbol", "library", "digest", "parameters"};
+
+static bool is_same(const json_t *object, const char *const fields[FIELDS])
 {
-    static const char *const keys[] = {"name", "way", "symbol", "library"};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < FIELDS; i++)
         if (strcmp(json_string_value(json_object_get(object, keys[i])), fields[i]) != 0)
             return false;
     return true;
 }
 
-static void note(json_t *list, const char *const fields[4], const char *server)
+static void note(json_t *list, const char *const fields[FIELDS], const char *server)
 {
     json_t *object;
     size_t i;
@@ -34,8 +36,10 @@ static void note(json_t *list, const char *const fields[4], const char *server)
         json_array_append_new(json_object_get(object, "servers"), command_json_text(server));
         return;
     }
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:[s]}", "name", fields[0], "way", fields[1],
-                                          "symbol", fields[2], "library", fields[3], "servers", server));
+    object = json_pack("{s:[s]}", "servers", server);
+    for (int k = 0; k < FIELDS; k++)
+        json_object_set_new(object, keys[k], command_json_text(fields[k]));
+    json_array_append_new(list, object);
 }
 
 /* The lines of one server, which are cut up. */
@@ -43,8 +47,8 @@ static void take(json_t *list, char *text, const char *server)
 {
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        const char *fields[4] = {"", "", "", ""};
-        for (int i = 0; i < 4 && line; i++)
+        const char *fields[FIELDS] = {"", "", "", "", "", ""};
+        for (int i = 0; i < FIELDS && line; i++)
             fields[i] = strsep(&line, "\t");
         note(list, fields, server);
     }
@@ -138,6 +142,62 @@ static void print_untold(const json_t *untold)
     printf(": %s\n", field(first, "why"));
 }
 
+static bool is_first_of_signature(const json_t *list, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(field(json_array_get(list, i), "digest"), field(json_array_get(list, at), "digest")) == 0)
+            return false;
+    return true;
+}
+
+/* All servers with the signature of the object at `at`; a new reference. */
+static json_t *servers_of_signature(const json_t *list, size_t at)
+{
+    json_t *servers = json_array(), *object, *server;
+    const char *digest = field(json_array_get(list, at), "digest");
+    size_t i, k, seen;
+    json_array_foreach(list, i, object)
+    {
+        if (strcmp(field(object, "digest"), digest) != 0)
+            continue;
+        json_array_foreach(json_object_get(object, "servers"), k, server)
+        {
+            for (seen = 0; seen < json_array_size(servers); seen++)
+                if (json_equal(json_array_get(servers, seen), server))
+                    break;
+            if (seen == json_array_size(servers))
+                json_array_append(servers, server);
+        }
+    }
+    return servers;
+}
+
+/* Where servers have different signatures, which have which. */
+static void print_signatures(const json_t *list)
+{
+    static const char *const headings[] = {"servers", "parameters in C"};
+    struct table table;
+    size_t n = 0;
+    table_init(&table, 2, headings);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char names[MOST_NAMED * 70 + 40];
+        if (!is_first_of_signature(list, i))
+            continue;
+        json_t *servers = servers_of_signature(list, i);
+        names_of(servers, names, sizeof names);
+        json_decref(servers);
+        table_cell(&table, "%s", names);
+        table_cell(&table, "%s", field(json_array_get(list, i), "parameters"));
+        n++;
+    }
+    if (n < 2) {
+        table_clear(&table);
+        return;
+    }
+    puts("\nServers have different signatures of this name (what is above and below is of one of them):");
+    table_print(&table, 2, stdout);
+}
+
 void implementations_print(const char *problem)
 {
     static const char *const headings[] = {"implementation", "way", "routine", "servers"};
@@ -165,6 +225,7 @@ void implementations_print(const char *problem)
     } else {
         table_clear(&table);
     }
+    print_signatures(list);
     print_untold(untold);
     json_decref(list);
     json_decref(untold);

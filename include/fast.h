@@ -82,11 +82,10 @@ struct fast_server {
 };
 
 /* All servers that the platform's master agents know: those that could take the call, then those that are
- * excluded. The servers of the master agent that a call would go to come first, and of each master agent the
- * soonest done. A master agent that does not answer is left out. Nothing is placed by it.
- * *servers: an array of *n, to be given to fast_forecast_free(). ESP_INVALID: the problem is abstract, or
- * does not take these values; ESP_UNKNOWN_PROBLEM: nobody solves it; ESP_UNREACHABLE: no master agent
- * answers. */
+ * excluded. Those that could take it come in the order in which it would end there, whichever master agent
+ * they are below. A master agent that does not answer is left out. Nothing is placed by it. *servers: an
+ * array of *n, to be given to fast_forecast_free(). ESP_INVALID: the problem is abstract, or does not take
+ * these values; ESP_UNKNOWN_PROBLEM: nobody solves it; ESP_UNREACHABLE: no master agent answers. */
 enum esp_status fast_forecast(const struct fast_call *call, struct fast_server **servers, size_t *n);
 /* The same with constraints (of the options, those that esp_call() has for the choice; NULL: none): servers
  * that do not meet them are among the excluded ones. ESP_INVALID: a constraint that cannot be. */

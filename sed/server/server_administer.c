@@ -4,6 +4,8 @@
  */
 #include "sed/server/accuracy.h"
 #include "sed/server/server_state.h"
+#include "sed/pool/oom.h"
+#include "core/problem/problem_help.h"
 #include "util/text.h"
 
 #include <inttypes.h>
@@ -48,7 +50,8 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
         log_warning("%s: not done, %s", verb, text);
 }
 
-#define ANSWER_BYTES 60000 /* what an answer to an order takes */
+#define ANSWER_BYTES    60000 /* what an answer to an order takes */
+#define SIGNATURE_BYTES 2000  /* of it, the parameters of a problem; cut */
 
 /* Where there are too many names, the last one is cut off, and no line ends the text. */
 static const char *problems_tell(const struct server *server, struct arena *arena)
@@ -66,23 +69,37 @@ static const char *problems_tell(const struct server *server, struct arena *aren
     return buffer;
 }
 
-/* Of each that can be called here: its name, the way, the symbol and the library, with tabs between them. An
- * abstract problem is done by the client: "abstract". "": it is not solved here. */
+/* The part of the prototype that differs from problem to problem: "int n, double *A". */
+static const char *parameters_of(const struct problem *problem, char *buffer, size_t size)
+{
+    const size_t length = problem_prototype(problem, buffer, size);
+    char *first = strchr(buffer, ',');
+    if (!first)
+        return "";
+    if (length < size && length > 0)
+        buffer[length - 1] = '\0'; /* its ")" */
+    return first + strspn(first, ", ");
+}
+
+/* Of each that can be called here: its name, the way, the symbol and the library, the digest of the problem's
+ * signature and its parameters in C, with tabs between them. An abstract problem is done by the client:
+ * "abstract". "": it is not solved here. */
 static const char *implementations_tell(const struct server *server, const char *name, struct arena *arena)
 {
     struct text text;
     const struct problem *problem = problem_find(server->shelf->set, name);
-    char *buffer = arena_alloc(arena, ANSWER_BYTES);
+    char *buffer = arena_alloc(arena, ANSWER_BYTES), prototype[SIGNATURE_BYTES];
     if (!buffer)
         return NULL;
     text_open(&text, buffer, ANSWER_BYTES);
+    const char *parameters = problem ? parameters_of(problem, prototype, sizeof prototype) : "";
     if (problem && problem->abstract)
-        text_printf(&text, "abstract\n");
+        text_printf(&text, "abstract\t\t\t\t%016" PRIx64 "\t%s\n", problem->digest, parameters);
     for (uint32_t i = 0; problem && i < problem->n_implementations; i++) {
         const struct implementation *implementation = &problem->implementations[i];
-        text_printf(&text, "%s\t%s\t%s\t%s\n", implementation->name, implementation_way(implementation),
-                    implementation->symbol ? implementation->symbol : "",
-                    implementation->library ? implementation->library : "");
+        text_printf(&text, "%s\t%s\t%s\t%s\t%016" PRIx64 "\t%s\n", implementation->name,
+                    implementation_way(implementation), implementation->symbol ? implementation->symbol : "",
+                    implementation->library ? implementation->library : "", problem->digest, parameters);
     }
     return buffer;
 }
@@ -392,6 +409,12 @@ static const char *with_ranks(const struct session *session, const char *what, c
     return text;
 }
 
+/* In few words, how a session has failed. */
+static const char *failure_words(const struct session *session)
+{
+    return strstr(session->error.text, OOM_TEXT) ? "out of memory" : esp_status_string(session->error.status);
+}
+
 void server_trace_end(struct server *server, const struct session *session)
 {
     char text[TRACE_DETAIL];
@@ -408,7 +431,7 @@ void server_trace_end(struct server *server, const struct session *session)
     else
         trace_note(&server->duty.trace, &session->id, TRACE_FAILED,
                    session->started_ns ? session->started_ns : ended_ns, ended_ns,
-                   with_ranks(session, esp_status_string(session->error.status), text));
+                   with_ranks(session, failure_words(session), text));
 }
 
 void server_trace_told(struct server *server, struct session *session)

@@ -57,6 +57,12 @@ nap=$!
 sleep 0.5
 check_fails any "a call that takes more memory than there is fails" timeout 50 espalier call hog mib=1000
 check_says "it is said to be out of memory" 'out of memory'
+traced() {
+    cat trace.out
+    grep -q 'failed  *out of memory' trace.out && ! grep -q crashed trace.out
+}
+espalier trace >trace.out 2>&1
+check "so its trace says" traced
 check "a call beside it goes on" wait $nap
 killed() { [ "$(cat A.log B.log | grep -c 'out of memory')" -eq 1 ]; }
 check "the call was killed once" killed
