@@ -27,7 +27,7 @@
  * asking them for a sooner end. */
 #define SOONER_LEAST_S 0.05
 #define SOONER_WAYS    20
-/* A peer is waited for this part of the time in which the call would end, and at least so long. */
+/* The peers are waited for this part of the time in which the call would end, and at least so long. */
 #define SOONER_SHARE    0.1
 #define SOONER_LEAST_MS 100
 /* What a way to a peer and back takes until it was measured. */
@@ -344,6 +344,9 @@ bool peers_ask_sooner(struct agent *agent, struct call *call, const struct submi
         return false;
     passing->submit = submit;
     passing->sooner_s = sooner_s;
+    /* All peers together have the time of one: each may wait for one that is silent. */
+    const int64_t until_ns = agent_now(agent) + (int64_t)((double)patience_ns(passing) / SHARE_OF_TIME);
+    passing->until_ns = until_ns < passing->until_ns ? until_ns : passing->until_ns;
     if (tell_sooner(passing, sooner_s) && pass_on(passing))
         return true;
     passing_free(passing);

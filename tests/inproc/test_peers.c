@@ -113,6 +113,7 @@ static void what_one_cannot_serve_another_does(void **state)
         assert_int_equal(transport_call(platform.transport, names[i], &tree, 5000, &reply, &error), ESP_OK);
         assert_string_equal(reply.tree_reply.records[0].address, "s");
         message_clear(&reply);
+        platform_run_ms(&platform, 12000); /* the placement has no call and is forgotten */
     }
     assert_true(passed(2).on == 0);
 }
@@ -324,7 +325,7 @@ static void busy_servers_of_one_master_give_way_to_idle_ones_of_another(void **s
     assert_int_equal(n[1], 4);
 }
 
-/* A peer that says nothing costs a part of the call's time, once. */
+/* A peer that says nothing costs a part of the call's time, until all others have noticed. */
 static void a_silent_peer_costs_a_long_call_little(void **state)
 {
     (void)state;
@@ -334,11 +335,11 @@ static void a_silent_peer_costs_a_long_call_little(void **state)
     start_server("s-1", "ma-1", 9e9);
     platform_run_ms(&platform, 8000);
     stop("ma-1", true);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i <= N_MASTERS; i++) {
         const int64_t begun_ns = inproc_now_ns(platform.transport);
         assert_int_equal(submit_work("ma-0", "", 1e9, chosen, &error), ESP_OK);
         assert_string_equal(chosen, "s-0");
-        assert_true(inproc_now_ns(platform.transport) - begun_ns < (i == 0 ? 150 : 20) * NS_PER_MS);
+        assert_true(inproc_now_ns(platform.transport) - begun_ns < (i < N_MASTERS ? 600 : 20) * NS_PER_MS);
     }
 }
 
