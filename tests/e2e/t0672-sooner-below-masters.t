@@ -37,7 +37,7 @@ learn() {
 check "both servers know how long a call takes" learn
 check "a long call is left on one of them" espalier submit nap j=0 -s S
 waits() {
-    espalier forecast nap j=1 >forecast && cat forecast && sed -n 2p forecast | grep -q '^T ' && grep -q '^S ' forecast
+    espalier forecast nap j=1 >forecast && cat forecast && sed -n 2p forecast | grep -q '^T ' && grep -Eq '^S .* [2-9][0-9.]* s ' forecast
 }
 check "the forecast names the other one first" wait_until waits
 ran_on_t() { # each call by a new client, at either master agent
