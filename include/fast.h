@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fast.h: forecasts for programs, after FAST (Fast Agent's System Timer): what a call would take on each
- * server, in time, memory and transfer, without making it.
+ * fast.h: forecasts for programs, after FAST (Fast Agent's System Timer): the time, memory and transfers of a
+ * call on each server, without making the call.
  *
- * As with espalier.h: any thread, between grpc_initialize() and grpc_finalize(); a function that fails leaves
- * a text for esp_last_error(); what is handed out is the caller's, in one piece.
+ * Any thread may call these functions between grpc_initialize() and grpc_finalize(). A
+ * function that fails leaves a text for esp_last_error(). What a function returns through a pointer to a
+ * pointer is one block that the caller owns.
  */
 #ifndef FAST_H
 #define FAST_H
@@ -19,10 +20,10 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* A call that is not made: a problem and values of its scalar arguments, by their names: sizes as the problem
- * counts them (rows, columns, elements). A flag is its letter's code ('U'). Scalars with a default may be
- * left out; none may be there twice (ESP_INVALID). The caller's, and not looked at after the function has
- * returned. */
+/* A call to forecast: a problem and the values of its scalar arguments, by name. Sizes are in the problem's
+ * units (rows, columns, elements). The value of a flag is the code of its letter ('U'). A scalar with a
+ * default may be left out. A name that occurs twice is ESP_INVALID. The caller owns the struct; functions
+ * read it only until they return. */
 struct fast_value {
     const char *name;
     double value;
@@ -33,112 +34,113 @@ struct fast_call {
     size_t n_values;
 };
 
-/* How far a forecast may be trusted. */
+/* The basis of the forecast of a computation. */
 enum fast_ground {
-    FAST_NOT_MEASURED = 0,  /* no call was made there yet: the description's work over the server's speed */
-    FAST_MEASURED = 1,      /* by a cost model, within the sizes that were measured */
-    FAST_EXTRAPOLATED = 2,  /* beyond them: by the model's leading term */
-    FAST_OTHER_OPTIONS = 3, /* measured with other values of its options */
-    FAST_CALLED = 4         /* without a cost model: what calls of the problem took on the server */
+    FAST_NOT_MEASURED = 0,  /* the description's work over the server's speed; no call was made there yet */
+    FAST_MEASURED = 1,      /* a cost model, within the sizes that were measured */
+    FAST_EXTRAPOLATED = 2,  /* the leading term of a cost model, beyond the sizes that were measured */
+    FAST_OTHER_OPTIONS = 3, /* a cost model that was measured with other values of the options */
+    FAST_CALLED = 4         /* no cost model, but earlier calls of the problem on the server */
 };
 
-/* Who computes a call. */
+/* The process that computes a call. */
 enum fast_by {
-    FAST_BY_UNKNOWN = 0, /* its server is excluded, or of an earlier version */
+    FAST_BY_UNKNOWN = 0, /* the server is excluded, or does not say */
     FAST_BY_WORKER = 1,
     FAST_BY_RANKS = 2 /* of MPI, on a process grid */
 };
 
-/* What a forecast of transfers stands on. */
+/* The basis of the forecast of transfers. */
 enum fast_way {
-    FAST_WAY_UNKNOWN = 0,  /* nothing: there is no measurement, and transfer_s is next to 0 */
-    FAST_WAY_OWN = 1,      /* the link there, by this user's own transfers from here, or greetings */
-    FAST_WAY_SHORTEST = 2, /* the shortest path over links that were measured, by whomever */
-    FAST_WAY_HOST = 3      /* the server is on this host: how fast data move within its memory */
+    FAST_WAY_UNKNOWN = 0,  /* no measurement; transfer_s is close to 0 */
+    FAST_WAY_OWN = 1,      /* earlier transfers of this user from this host to the server, or greetings */
+    FAST_WAY_SHORTEST = 2, /* the shortest path over links that any node or client has measured */
+    FAST_WAY_HOST = 3      /* the rate at which this host copies memory; the server is on this host */
 };
 
-/* What one server would take. Times in seconds. */
+/* The forecast for one server. Times are in seconds. */
 struct fast_server {
     const char *server;
     const char *address;  /* "" when it is excluded */
-    const char *excluded; /* why it would not be chosen; NULL: it could be */
+    const char *excluded; /* why the agents would not choose it; NULL: they could */
     double compute_s, transfer_s, queue_s, total_s;
     double error_s;        /* expected error of the computation */
-    uint64_t memory_bytes; /* arguments, results, and what the routine takes beyond them */
+    uint64_t memory_bytes; /* of arguments, results, and the routine itself */
     enum fast_ground ground;
-    const char *agent; /* the master agent that told it; "": one that does not say its name */
-    /* Expected error of the transfers, and what they stand on. FAST_MEASURED: this user's own transfers from
-     * here (or greetings); FAST_NOT_MEASURED: something else, or nothing; see transfer_way. */
+    const char *agent; /* name of the master agent that made the forecast; "": not known */
+    /* Expected error and basis of the transfers. FAST_MEASURED: earlier transfers of this user from this
+     * host, or greetings. FAST_NOT_MEASURED: anything else, see transfer_way. */
     double transfer_error_s;
     enum fast_ground transfer_ground;
-    /* Who would compute it, and by ranks on which grid, with blocks of which size (all 0: that is not told).
-     * Agents know what square matrices of so much work would lead to; the server looks at the call. */
+    /* The process that would compute the call; of ranks, the grid and the block size (0: not known). The
+     * agent takes the grid of a square matrix of the same work. The server may take another grid when the
+     * call arrives. */
     enum fast_by by;
     unsigned grid_rows, grid_cols, grid_block;
-    /* It is excluded because it cannot be reached: a server that was lost within the last ten minutes, or an
-     * agent, of which the servers below are not known now. */
+    /* 1: excluded because it cannot be reached. It is a server that was lost within the last ten minutes, or
+     * an agent below which servers may be missing. */
     int unreachable;
     enum fast_way transfer_way;
 };
 
-/* All servers that the platform's master agents know: those that could take the call, then those that are
- * excluded. Those that could take it come in the order in which it would end there, whichever master agent
- * they are below. A master agent that does not answer is left out. Nothing is placed by it. *servers: an
- * array of *n, to be given to fast_forecast_free(). ESP_INVALID: the problem is abstract, or does not take
- * these values; ESP_UNKNOWN_PROBLEM: nobody solves it; ESP_UNREACHABLE: no master agent answers. */
+/* Forecasts a call on all servers that the platform's master agents know. The servers that could take the
+ * call come first, sorted by total_s, then the excluded ones. A master agent that does not answer is left
+ * out. No server is reserved. *servers is an array of *n, for fast_forecast_free(). ESP_INVALID: the problem
+ * is abstract, or does not accept these values. ESP_UNKNOWN_PROBLEM: no server solves it. ESP_UNREACHABLE: no
+ * master agent answers. */
 enum esp_status fast_forecast(const struct fast_call *call, struct fast_server **servers, size_t *n);
-/* The same with constraints (of the options, those that esp_call() has for the choice; NULL: none): servers
- * that do not meet them are among the excluded ones. ESP_INVALID: a constraint that cannot be. */
+/* fast_forecast() with the constraints of `options` (NULL: none). Servers that do not meet them are excluded.
+ * ESP_INVALID: a constraint is impossible. */
 enum esp_status fast_forecast_within(const struct fast_call *call, const struct esp_call_options *options,
                                      struct fast_server **servers, size_t *n);
-/* Of the call that esp_call() would make with these arguments, which are not changed: data that live on
- * servers count with the way that they would go. ESP_NOT_FOUND: there is no such datum; ESP_INVALID: what
- * esp_call() would say, or the problem is abstract. */
+/* Forecasts the call that esp_call() would make with these arguments, and does not change them. Data that
+ * live on servers count with their transfers between servers. ESP_NOT_FOUND: there is no such datum.
+ * ESP_INVALID: as esp_call(), or the problem is abstract. */
 enum esp_status fast_forecast_arguments(const char *problem, const struct esp_argument *arguments,
                                         size_t n_arguments, const struct esp_call_options *options,
                                         struct fast_server **servers, size_t *n);
-/* With all texts in it. NULL is nothing to do. */
+/* Frees the array with all its texts. NULL is allowed. */
 void fast_forecast_free(struct fast_server *servers);
 
 /* A step of a rule of an abstract problem. */
 struct fast_step {
-    unsigned rule;           /* its number from 0; the steps of one follow each other */
-    int rival;               /* the rule competes with the one before: the forecast decides between them */
-    const char *text;        /* the rule, as the description has it */
+    unsigned rule;           /* number of its rule, from 0; the steps of a rule are consecutive */
+    int rival;               /* 1: the rule competes with the previous one; the forecast decides */
+    const char *text;        /* the rule as the description has it */
     const char *problem;     /* that does the step */
-    const char *why;         /* nothing is known; NULL: */
-    struct fast_server best; /* all steps of a rule are made on one server, if it can: on the one where all of
-                              * them would be over first (the first one, where that makes no clear
-                              * difference). It is waited for once */
+    const char *why;         /* why there is no forecast; NULL: `best` is the forecast */
+    struct fast_server best; /* the server on which the whole rule would end first. All steps of a rule run on
+                              * one server if it can do them all, and only one of them waits in the queue. If
+                              * ends differ little, the first server */
 };
-/* All rules of an abstract problem, in its order, by sizes alone: which of them fit depends on what the
- * arrays are like. Values that the abstract problem does not have go to the steps (nz). ESP_INVALID: sizes
- * are missing or wrong, or taken by nobody; ESP_NOT_FOUND: the problem is not abstract. */
+/* Forecasts all rules of an abstract problem, in its order, from sizes alone. (In a call, the contents of the
+ * arrays decide which rules apply.) Values that are not arguments of the abstract problem go to its steps
+ * (nz). ESP_INVALID: sizes are missing, wrong, or used by no step. ESP_NOT_FOUND: the problem is not
+ * abstract. */
 enum esp_status fast_forecast_rules(const struct fast_call *call, const struct esp_call_options *options,
                                     struct fast_step **steps, size_t *n);
-/* With all texts in it. NULL is nothing to do. */
+/* Frees the array with all its texts. NULL is allowed. */
 void fast_rules_free(struct fast_step *steps);
 
-/* Time of the computation in seconds, with what a call itself costs there, on that server (NULL: on the one
- * where all would be done first, of those below the master agent that a call would go to); beside what
- * competes for its processors now. *error_s (may be NULL): the expected error, in seconds either way.
- * Transfers and the queue are not part of it: fast_forecast() has them. ESP_INVALID: the problem is abstract,
- * or does not take these values; ESP_NO_SERVER: the server is excluded, and why; ESP_NOT_FOUND: there is no
- * such server; ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE. */
+/* Forecasts the time of the computation on `server` in seconds, under the present load of its processors and
+ * with the overhead of a call. It does not include transfers and queue (see fast_forecast()). `server` NULL:
+ * the server below the client's master agent on which the call would end first. *error_s (may be NULL): the
+ * expected error, in seconds either way. ESP_INVALID: the problem is abstract, or does not accept these
+ * values. ESP_NO_SERVER: the server is excluded; the text says why. ESP_NOT_FOUND: there is no such server.
+ * ESP_UNKNOWN_PROBLEM. ESP_UNREACHABLE. */
 enum esp_status fast_comp_time(const char *server, const struct fast_call *call, double *seconds,
                                double *error_s);
-/* Memory in bytes that the call takes on that server (NULL: as above): arguments, results, and what the
- * routine allocates besides, as far as a model tells. Errors as fast_comp_time(). */
+/* Forecasts the memory of the call on `server` in bytes: arguments, results, and, where a model knows it, the
+ * memory that the routine allocates. `server` NULL and errors: as fast_comp_time(). */
 enum esp_status fast_comp_size(const char *server, const struct fast_call *call, uint64_t *bytes);
-/* Time in seconds to move so many bytes from one node of the hierarchy to another, by name, along the tree:
- * the links as they were last forecast, with slow start; between servers of one host, at the rate of its
- * memory. 0 from a node to itself. ESP_NOT_FOUND: a link on the way has not been measured, or there is no
- * such node; ESP_INVALID: a name is missing; ESP_UNREACHABLE: no master agent answers. */
+/* Forecasts the time in seconds to transfer `bytes` from one node to another along the tree, with TCP's slow
+ * start. Nodes are given by name. Between servers of one host the rate of its memory counts. The time from a
+ * node to itself is 0. ESP_NOT_FOUND: there is no such node, or a link of the path was not measured.
+ * ESP_INVALID: a name is missing. ESP_UNREACHABLE: no master agent answers. */
 enum esp_status fast_comm_time(const char *source, const char *destination, uint64_t bytes, double *seconds);
 
 enum fast_resource {
-    FAST_FLOP, /* need: floating point operations. avail: of one slot, in a second, beside the load of others
-                */
+    FAST_FLOP,      /* need: floating point operations. avail: per second and slot, under the present load */
     FAST_MEMORY,    /* bytes. avail: free for sessions */
     FAST_INPUT,     /* need: bytes that go to the server */
     FAST_OUTPUT,    /* need: bytes that come back */
@@ -147,13 +149,13 @@ enum fast_resource {
     FAST_LATENCY    /* avail: seconds from source to destination, one way */
 };
 
-/* What the call needs, whatever the server, as its description tells; in the units of enum fast_resource.
- * ESP_INVALID: that is nothing a call needs, or the problem is abstract, or does not take these values;
- * ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE: *amount is then as it was. */
+/* Computes from the description how much of a resource the call needs on any server, in the units of enum
+ * fast_resource. On an error *amount does not change. ESP_INVALID: a call does not need this resource, the
+ * problem is abstract, or it does not accept these values. ESP_UNKNOWN_PROBLEM. ESP_UNREACHABLE. */
 enum esp_status fast_need(enum fast_resource resource, const struct fast_call *call, double *amount);
-/* What a node has now, in the units of enum fast_resource; `destination` for bandwidth and latency, else
- * NULL. ESP_INVALID: that is nothing a node has, or a name is missing; ESP_NOT_FOUND: no such node, or not
- * measured; ESP_UNREACHABLE. */
+/* Gets how much of a resource a node has now, in the units of enum fast_resource. `destination` is a node for
+ * bandwidth and latency, otherwise NULL. ESP_INVALID: a node does not have this resource, or a name is
+ * missing. ESP_NOT_FOUND: there is no such node, or no measurement. ESP_UNREACHABLE. */
 enum esp_status fast_avail(enum fast_resource resource, const char *source, const char *destination,
                            double *amount);
 
