@@ -3,9 +3,9 @@
  * fast.h: forecasts for programs, after FAST (Fast Agent's System Timer): the time, memory and transfers of a
  * call on each server, without making the call.
  *
- * Any thread may call these functions between grpc_initialize() and grpc_finalize(). A
- * function that fails leaves a text for esp_last_error(). What a function returns through a pointer to a
- * pointer is one block that the caller owns.
+ * Any thread may call these functions between grpc_initialize() and grpc_finalize(). A function that fails
+ * leaves a text for esp_last_error(). Each result behind a pointer to a pointer is one block that the caller
+ * owns.
  */
 #ifndef FAST_H
 #define FAST_H
