@@ -202,6 +202,12 @@ class Sparse(unittest.TestCase):
         product = espalier.dcscproduct(a, a, nzc=(a @ a).nnz)
         np.testing.assert_allclose(product.toarray(), (a @ a).toarray())
 
+    def test_an_abstract_problem_takes_a_small_one(self):
+        a, b = self.system(), matrix(50)
+        np.testing.assert_allclose(a @ espalier.solve(a, b), b, atol=1e-10)
+        with self.assertRaisesRegex(espalier.InvalidError, "too large when it is dense"):
+            espalier.solve(self.system(20000), np.ones(20000))
+
     def test_a_dense_argument_does_not_take_one_silently(self):
         with self.assertRaisesRegex(espalier.InvalidError, "toarray"):
             espalier.dgesv(self.system(), matrix(50))
@@ -218,6 +224,56 @@ class Texts(unittest.TestCase):
         self.assertEqual(espalier.upper_file("in.txt", capitals="out.txt"), "out.txt")
         with open("out.txt") as file:
             self.assertEqual(file.read(), "LETTERS")
+
+
+class Callbacks(unittest.TestCase):
+    def test_a_function_of_python_is_called_by_the_routine(self):
+        self.assertAlmostEqual(espalier.quad(lambda x: x * x, 0, 3).integral, 9)
+        # y' = -y in two components, one of them twice as fast.
+        y = espalier.rk4(lambda t, n, y: -y * [1, 2], 0, 1, [1.0, 1.0])
+        np.testing.assert_allclose(y, np.exp([-1, -2]), rtol=1e-6)
+        self.assertAlmostEqual(espalier.submit("quad", np.cos, 0, 1).result(20).integral, np.sin(1))
+
+    def test_a_function_that_fails_is_told(self):
+        def broken(x):
+            raise RuntimeError("not today")
+        with self.assertRaisesRegex(espalier.FailedError, "f: RuntimeError: not today"):
+            espalier.quad(broken, 0, 1)
+        with self.assertRaisesRegex(espalier.FailedError, "expected 1 results|broadcast|reshape"):
+            espalier.rk4(lambda t, n, y: [1, 2, 3], 0, 1, [1.0, 1.0])
+        with self.assertRaisesRegex(espalier.InvalidError, "cannot be called"):
+            espalier.quad(5, 0, 1)
+
+    def test_states_are_texts(self):
+        a = np.array([[4.0, 1], [1, 3]])
+        try:
+            import scipy.sparse
+        except ImportError:
+            self.skipTest("scipy is not there")
+        state = espalier.dumfpack_open(scipy.sparse.csc_matrix(a), want="F")
+        self.assertIsInstance(state, str)
+        np.testing.assert_allclose(espalier.dumfpack_solve(state, [1.0, 2.0]), np.linalg.solve(a, [1, 2]))
+        espalier.sparse_close(state)
+        with self.assertRaises(espalier.NotFoundError):
+            espalier.dumfpack_solve(state, [1.0, 2.0])
+
+
+class Lost(unittest.TestCase):
+    """The last of all: the server is killed."""
+
+    def test_a_killed_server_is_an_error_and_never_a_hang(self):
+        remote = espalier.put([1.0, 2.0])
+        future = espalier.submit("nap", 60000, deadline=4)
+        while future.info()["state"] != "running":
+            time.sleep(0.01)
+        folder = os.path.dirname(os.environ["ESPALIER_CONFIG"])
+        with open(os.path.join(folder, "processes")) as file:
+            server, = [line.split()[1] for line in file if line.startswith("server ")]
+        os.kill(int(server), signal.SIGKILL)
+        for call in (lambda: future.result(60), lambda: espalier.nap(1, deadline=1), remote.fetch):
+            with self.assertRaises(espalier.Error) as caught:
+                call()
+            self.assertTrue(str(caught.exception))
 
 
 class BadInput(unittest.TestCase):

@@ -107,6 +107,19 @@ class Remote(unittest.TestCase):
         with self.assertRaises(espalier.Error):
             espalier.dgesv(remote, np.ones(3))
 
+    def test_it_may_be_deleted_while_a_call_has_it(self):
+        for _ in range(3):
+            remote = espalier.put(random(300, 300))
+            future = espalier.submit("dgemm", remote, remote)
+            try:
+                remote.delete()
+                self.assertEqual(future.result(20).shape, (300, 300))
+            except espalier.NotFoundError:
+                pass
+            future = espalier.submit("dgemm", espalier.put(np.eye(300)), np.eye(300))
+            gc.collect()
+            np.testing.assert_array_equal(future.result(20), np.eye(300))
+
     def test_what_cannot_be_is_told(self):
         for wrong in (["a"], [object()], 5.0):
             with self.assertRaises(espalier.InvalidError):

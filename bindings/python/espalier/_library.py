@@ -135,6 +135,10 @@ def error_of(status, text):
     return _CLASSES.get(status, Error)(text, status)
 
 
+for _class in {Error, Status, *_CLASSES.values()}:
+    _class.__module__ = __package__  # where programs find them
+
+
 class CError(ctypes.Structure):
     _fields_ = [("status", c_int), ("text", ctypes.c_char * 2048)]
 

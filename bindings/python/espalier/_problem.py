@@ -32,7 +32,8 @@ _NAMES = {CHAR: "char", SHORT: "short", INT: "int", LONG: "long", INT64: "int64"
           CALLBACK: "callback"}
 #: Room for a scalar of any type.
 _ROOM = 16
-_NOTHING = object()
+#: Bytes that a sparse matrix may have when it is made dense.
+_MOST_DENSE = 1 << 30
 
 
 def _identifier(name):
@@ -347,8 +348,12 @@ class Problem:
             if value is None or not hasattr(value, "tocsc") or not formal.is_input:
                 continue
             if not formal.companions:
-                if not self.is_abstract and formal.storage == "":
+                if not self.is_abstract:
                     raise formal.fault(self.name, f"a sparse matrix ({type(value).__name__}); toarray() makes it dense")
+                if value.shape[0] * value.shape[1] * formal.dtype.itemsize > _MOST_DENSE:
+                    raise formal.fault(self.name, f"a sparse matrix of {value.shape[0]} x {value.shape[1]}, which would "
+                                       "be too large when it is dense: a problem for sparse matrices takes it as it is "
+                                       "(dumfpack, dcholmod, dgmres)")
                 values[formal.index] = value.toarray()
                 continue
             compact = value.tocsr() if formal.storage.startswith("csr") else value.tocsc()
