@@ -12,10 +12,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* From these sizes on it pays to ask the platform what it can take. A compressed text is a hundredth of
- * itself or less. */
+/* From these sizes on it pays to ask the platform what it can take. A compressed text may be a
+ * thousandth of itself. */
 #define LARGE_FILE       (64 << 20)
-#define LARGE_COMPRESSED (1 << 20)
+#define LARGE_COMPRESSED (64 << 10)
 
 /* A matrix of 32-bit numbers and indices takes twice as much here as on a server. */
 #define WIDER_HERE 2

@@ -423,7 +423,54 @@ static enum esp_status check_beginning(const char *start, size_t length, const c
     return ESP_OK;
 }
 
-/* Expands a compressed file, but no further than the sizes at its beginning can need. */
+/* A table announces no sizes: by its rows so far it shows that it is too large. */
+struct growth {
+    int64_t cols, rows; /* rows: lines with contents that are no comments */
+    bool within_line, is_too_large;
+    uint64_t limit;
+};
+
+static bool table_fits(void *arg, const char *piece, size_t length)
+{
+    struct growth *growth = arg;
+    const char *at = piece, *end = piece + length;
+    while (at < end) {
+        while (!growth->within_line && at < end && strchr(" \t\r\n", *at))
+            at++;
+        if (at == end)
+            break;
+        growth->rows += !growth->within_line && *at != '#';
+        growth->within_line = true;
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            break;
+        growth->within_line = false;
+        at = newline + 1;
+    }
+    uint64_t bytes = 0;
+    const int64_t whole = growth->rows - 2; /* without a heading, and the line that has begun */
+    growth->is_too_large = whole > 0 && (!add_product(&bytes, (uint64_t)whole, 8 * (uint64_t)growth->cols) ||
+                                         bytes > growth->limit);
+    return !growth->is_too_large;
+}
+
+static enum esp_status expand_table(const char *content, size_t *length, const char *name, int64_t cols,
+                                    uint64_t limit, uint64_t most, struct scratch *expanded,
+                                    struct esp_error *error)
+{
+    struct growth growth = {.cols = cols, .limit = limit};
+    const struct gzip_watch watch = {table_fits, &growth};
+    char size[BYTES_TEXT];
+    const enum esp_status status = gzip_expand(content, *length, name, most, &watch, expanded, length, error);
+    if (!growth.is_too_large)
+        return status;
+    return error_set(error, ESP_LIMIT,
+                     "%s: a dense matrix of more than %lld x %lld elements needs more than the limit of %s",
+                     name, (long long)growth.rows - 2, (long long)cols, bytes_text(limit, size));
+}
+
+/* Expands a compressed file, but no further than the sizes at its beginning, or those of a table, can need.
+ */
 static enum esp_status expand(const char *content, size_t *length, const char *name,
                               const struct matrix_reading *reading, struct scratch *expanded,
                               struct esp_error *error)
@@ -434,8 +481,12 @@ static enum esp_status expand(const char *content, size_t *length, const char *n
         return error_no_memory(error, "the beginning of a compressed file");
     size_t begun = gzip_begin(content, *length, start, BLOCK);
     enum esp_status status = check_beginning(start, begun, name, reading, &most, error);
+    const int64_t cols = status == ESP_OK ? matrix_csv_columns(start, begun) : 0;
     free(start);
-    return status == ESP_OK ? gzip_expand(content, *length, name, most, expanded, length, error) : status;
+    if (status == ESP_OK && cols > 0)
+        return expand_table(content, length, name, cols, most_bytes(reading), most, expanded, error);
+    return status == ESP_OK ? gzip_expand(content, *length, name, most, NULL, expanded, length, error)
+                            : status;
 }
 
 enum esp_status matrix_parse(const char *text, size_t length, const char *name,

@@ -265,6 +265,17 @@ bool matrix_csv_probe(const char *text, size_t length)
     return !matrix_octave_probe(text, length) && find_table(&lines, &table);
 }
 
+int64_t matrix_csv_columns(const char *text, size_t length)
+{
+    const char *end = memrchr(text, '\n', length);
+    struct lines lines = {.name = "", .begin = text, .at = text, .end = end ? end + 1 : text};
+    struct table table;
+    for (const struct matrix_format *format = matrix_formats; format->parse != matrix_csv_parse; format++)
+        if (format->probe(text, length))
+            return 0;
+    return find_table(&lines, &table) ? table.cols : 0;
+}
+
 static enum esp_status wrong_element(const struct lines *lines, const struct table *table,
                                      struct span element, int64_t col, bool is_first, struct esp_error *error)
 {

@@ -87,6 +87,8 @@ enum esp_status matrix_octave_write(FILE *stream, const struct matrix_file *file
 
 /* Tables of numbers: core/matrix/matrix_csv.c */
 bool matrix_csv_probe(const char *text, size_t length);
+/* How many columns the table has that begins so; 0: it is no table, or its first row is not whole. */
+int64_t matrix_csv_columns(const char *text, size_t length);
 enum esp_status matrix_csv_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
 enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
 
@@ -95,9 +97,16 @@ bool gzip_probe(const char *content, size_t length);
 /* The first bytes of the content, at most `size` of them; returns how many. Damage is told by gzip_expand().
  */
 size_t gzip_begin(const char *content, size_t length, char *start, size_t size);
-/* The first *expanded bytes of `text`, which was empty, become the content, which has at most `max_bytes`. */
+/* Sees each piece of the content as it comes; false: ESP_LIMIT. */
+struct gzip_watch {
+    bool (*fits)(void *arg, const char *piece, size_t length);
+    void *arg;
+};
+/* The first *expanded bytes of `text`, which was empty, become the content, which has at most `max_bytes`.
+ * `watch`: or NULL. */
 enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
-                            struct scratch *text, size_t *expanded, struct esp_error *error);
+                            const struct gzip_watch *watch, struct scratch *text, size_t *expanded,
+                            struct esp_error *error);
 /* A stream whose content goes to the descriptor compressed; both are closed by fclose(), which fails when
  * something could not be written. NULL: errno. */
 FILE *gzip_stream(int fd);

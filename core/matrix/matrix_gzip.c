@@ -31,7 +31,7 @@ static enum esp_status tell(const z_stream *stream, const char *name, int code, 
 
 /* Inflates one member after the other: gzip files may be joined. */
 static int inflate_all(z_stream *stream, struct scratch *text, size_t *used, uint64_t limit,
-                       const char *input, size_t length)
+                       const struct gzip_watch *watch, const char *input, size_t length)
 {
     size_t taken = 0;
     int code = Z_OK;
@@ -48,7 +48,10 @@ static int inflate_all(z_stream *stream, struct scratch *text, size_t *used, uin
         stream->avail_out = (unsigned)room;
         code = inflate(stream, Z_NO_FLUSH);
         taken += chunk - stream->avail_in;
-        *used += room - stream->avail_out;
+        const size_t grown = room - stream->avail_out;
+        if (watch && !watch->fits(watch->arg, text->memory + *used, grown))
+            return Z_NEED_DICT;
+        *used += grown;
         if (code == Z_BUF_ERROR && *used == text->size)
             code = Z_OK;
     }
@@ -69,7 +72,8 @@ size_t gzip_begin(const char *content, size_t length, char *start, size_t size)
 }
 
 enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
-                            struct scratch *text, size_t *expanded, struct esp_error *error)
+                            const struct gzip_watch *watch, struct scratch *text, size_t *expanded,
+                            struct esp_error *error)
 {
     z_stream stream = {0};
     size_t used = 0;
@@ -78,7 +82,7 @@ enum esp_status gzip_expand(const char *content, size_t length, const char *name
         scratch_clear(text);
         return error_no_memory(error, "what a compressed file holds");
     }
-    int code = inflate_all(&stream, text, &used, max_bytes, content, length);
+    int code = inflate_all(&stream, text, &used, max_bytes, watch, content, length);
     enum esp_status status = ESP_OK;
     if (code == Z_NEED_DICT)
         status = error_set(error, ESP_LIMIT,

@@ -729,6 +729,30 @@ static void a_compressed_file_is_bounded_by_what_it_announces(void **state)
     matrix_file_clear(&sample);
 }
 
+/* A table announces nothing: its rows are counted while it is expanded. */
+static void a_compressed_table_is_bounded_by_its_rows(void **state)
+{
+    (void)state;
+    struct matrix_file file;
+    const struct matrix_reading tight = {.max_bytes = 1 << 20};
+    struct matrix_file large = {.field = FIELD_REAL};
+    struct esp_error error = {0};
+    size_t length;
+    assert_int_equal(matrix_init(&large.matrix, 400000, 2, false, 0, &error), ESP_OK);
+    const char *bytes = written(&large, "csv.gz", &length);
+    assert_int_equal(matrix_parse(bytes, length, "m", &tight, &file, &error), ESP_LIMIT);
+    long long rows = 0;
+    assert_int_equal(sscanf(error.text, "m: a dense matrix of more than %lld x 2 elements needs", &rows), 1);
+    assert_in_range(rows, (1 << 20) / 16, 200000); /* and not after all of the text */
+    matrix_clear(&large.matrix);
+    assert_int_equal(matrix_init(&large.matrix, 65000, 2, false, 0, &error), ESP_OK);
+    bytes = written(&large, "csv.gz", &length);
+    assert_int_equal(matrix_parse(bytes, length, "m", &tight, &file, &error), ESP_OK);
+    assert_int_equal(file.matrix.rows, 65000);
+    matrix_file_clear(&file);
+    matrix_clear(&large.matrix);
+}
+
 static void formats_with_blanks_and_groups_are_read(void **state)
 {
     (void)state;
@@ -1074,6 +1098,7 @@ int main(void)
         cmocka_unit_test(a_heading_may_have_one_column),
         cmocka_unit_test(sizes_without_a_banner_are_no_table),
         cmocka_unit_test(a_compressed_file_is_bounded_by_what_it_announces),
+        cmocka_unit_test(a_compressed_table_is_bounded_by_its_rows),
         cmocka_unit_test(formats_with_blanks_and_groups_are_read),
         cmocka_unit_test(blocks_behind_a_matrix_begin_new_lines),
         cmocka_unit_test(a_matrix_is_read_without_what_is_wrong_behind_it),
