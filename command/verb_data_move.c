@@ -190,12 +190,25 @@ static enum exit_code tell_left(const struct command_line *command, const char *
     return command_fail(command, &error);
 }
 
+/* Whether a server is there. Where nothing is copied, nobody else notices that it is not. */
+static bool is_there(const char *server)
+{
+    struct esp_data_info *infos;
+    size_t n;
+    if (esp_data_list(server, &infos, &n) != ESP_OK)
+        return esp_last_error()->status != ESP_NOT_FOUND && esp_last_error()->status != ESP_NO_SERVER;
+    esp_data_free(infos);
+    return true;
+}
+
 /* Copies or moves what it can. Replicas are not moved: their originals are on other servers. */
 static enum exit_code copy_all(const struct command_line *command, const char *from, const char *to,
                                bool move)
 {
     struct esp_data_info *infos;
     size_t n = 0, copied = 0;
+    if (!is_there(to))
+        return session_fail(command);
     const bool listed = esp_data_list(from, &infos, &n) == ESP_OK;
     enum exit_code worst = listed ? EXIT_DONE : session_fail(command);
     const enum exit_code left = listed ? tell_left(command, from, move, infos, n) : EXIT_DONE;

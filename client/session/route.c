@@ -881,6 +881,7 @@ struct round {
     bool awaited, silenced;        /* one that answered has a server that comes back, or may go on */
     bool sure;                     /* nobody who said more than "unknown" leaves hope */
     struct esp_error cannot, down; /* what those said that answered, and why others did not */
+    size_t ignorant;               /* how many answered that they do not know it */
 };
 
 /* False when it is of no use to ask others. */
@@ -907,6 +908,7 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
         turn(round->route, address, round->masters.generation);
     } else if (is_elsewhere(status)) {
         const bool sure = describe_is_sure(round->reply);
+        round->ignorant++;
         route_note_told(round->route, address, round->request, NULL);
         if (cannot->status == ESP_OK || (!round->awaited && !round->silenced && status == ESP_NO_SERVER &&
                                          (cannot->status != ESP_NO_SERVER || (round->sure && !sure)))) {
@@ -918,6 +920,17 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
     }
     message_clear(round->reply);
     return true;
+}
+
+/* The words are those of one master agent, which knows only of what is below itself. */
+static void tell_others(struct round *round)
+{
+    struct esp_error *cannot = &round->cannot;
+    const size_t others = round->ignorant > 1 ? round->ignorant - 1 : 0, length = strlen(cannot->text);
+    if (node_of(round->request) && others > 0)
+        snprintf(cannot->text + length, sizeof cannot->text - length,
+                 "; nor is it known to %zu other master agent%s of the platform", others,
+                 others == 1 ? "" : "s");
 }
 
 /* Who heeds silence, `heeds`, asks again while somebody is silent: when another one has answered, it is told
@@ -946,6 +959,7 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     hope->told = round.awaited || round.silenced;
     if (round.cannot.status == ESP_OK)
         return round.status;
+    tell_others(&round);
     const enum esp_status status = conclude(route, request, &round.cannot, &round.down, error);
     hope->sure = round.sure && !route_is_partial(route);
     return status;

@@ -56,7 +56,7 @@ all_say 2 "what is no identity" rubbish
 all_say 2 "a section that is none" "${good}[1:9]"
 
 # of_servers CODE NAME: a line for each verb that takes a server
-for words in "data put m.csv -s Z" "data ls -s Z" "data cp $good Z" "data mv $good Z" "data mv --from Z A" \
+for words in "data put m.csv -s Z" "data ls -s Z" "data cp $good Z" "data mv $good Z" "data mv --from Z A" "data mv --from A Z" "data cp --from A Z" \
     "data cp $good Z --grid 1x1 --block 1" "call product n=2 A=@m.csv B=@m.csv -s Z" \
     "call product n=2 A=data:$good B=@m.csv -s Z" "submit product n=2 A=@m.csv B=@m.csv -s Z" "sweep product n=2 A=@m.csv B=@m.csv -s Z"; do
     # shellcheck disable=SC2086
