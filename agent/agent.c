@@ -309,6 +309,7 @@ enum esp_status agent_create(const struct agent_options *options, struct transpo
             .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
             .incarnation = options->incarnation,
             .listen = options->listen,
+            .publish = options->publish,
         };
         status = transport_serve(transport, &endpoint_options, &endpoint_ops, agent, &endpoint, error);
     }

@@ -16,7 +16,7 @@ struct agent;
 /* A member that is 0 takes its default; freshness takes -1 for "never from memory". */
 struct agent_options {
     const char *name;
-    const char *listen;
+    const char *listen, *publish; /* as struct endpoint_options has them */
     uint64_t incarnation;
     uint64_t seed; /* of jitter and random choices */
     /* A leader has parents, the preferred first; a master has none, and registers with its redirectors.
@@ -25,7 +25,7 @@ struct agent_options {
     size_t n_parents;
     const char *const *redirectors;
     size_t n_redirectors;
-    bool loopback_only;         /* it listens there only, though others should reach it */
+    bool loopback_only;         /* others may not reach it: settings_is_shut_in() */
     const char *probe;          /* URL where children measure their links to it; NULL: nowhere */
     const char *scheduler;      /* a name of core/choice/scheduler.h, or the path of a library (with a /) */
     uint32_t breadth;           /* candidates that an answer carries up (8) */

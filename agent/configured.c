@@ -20,6 +20,7 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
     return (struct agent_options){
         .name = node->name,
         .listen = node->listen,
+        .publish = node->publish,
         .incarnation = incarnation,
         .seed = incarnation,
         .scheduler = settings->scheduler,
@@ -51,7 +52,7 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
     struct node_place place = {0};
     options.probe = probe;
     char shut[SETTINGS_WHY];
-    options.loopback_only = settings_is_shut_in(settings->node.listen, shut);
+    options.loopback_only = settings_is_shut_in(&settings->node, shut);
     enum esp_status status = ESP_OK;
     if (options.state_dir)
         status = place_load(options.state_dir, options.name, &place, error);

@@ -33,6 +33,7 @@ static void open_links(const struct settings_agent *settings, struct links **lin
     const struct settings_node *node = &settings->node;
     const struct links_options options = {.name = node->name,
                                           .listen = node->listen,
+                                          .publish = node->publish,
                                           .probe = node->probe,
                                           .state_dir = node->state_dir,
                                           .tls = {node->tls.ca, node->tls.certificate, node->tls.key},

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/state_folder.h"
 
-#include <errno.h>
+#include "util/folders.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum esp_status state_folder(const char *name, char *path, size_t size, struct esp_error *error)
 {
@@ -26,20 +26,12 @@ enum esp_status state_folder(const char *name, char *path, size_t size, struct e
     return ESP_OK;
 }
 
-enum esp_status state_folder_make(char *path, struct esp_error *error)
+enum esp_status state_folder_make(const char *path, struct esp_error *error)
 {
     const char *home = secure_getenv("HOME");
     const size_t length = home ? strlen(home) : 0;
     const bool below_home = length > 0 && strncmp(path, home, length) == 0 && path[length] == '/';
-    for (char *at = path + (below_home ? length : 0) + 1;; at++) {
-        char end = *at;
-        if (end != '/' && end != 0)
-            continue;
-        *at = 0;
-        if (mkdir(path, 0700) != 0 && errno != EEXIST)
-            return error_errno(error, "cannot make the folder %s", path);
-        *at = end;
-        if (end == 0)
-            return ESP_OK;
-    }
+    return folders_make(path, below_home ? length : 0)
+               ? ESP_OK
+               : error_errno(error, "cannot make the folder %s", path);
 }

@@ -124,7 +124,7 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
         else if (!node->unreachable && node->age_s >= OLD_S)
             table_cell(&table, "%s: as it was %.0f s ago", node->address, node->age_s);
         else if (!node->unreachable && node->loopback_only)
-            table_cell(&table, "%s: listens on loopback only", node->address);
+            table_cell(&table, "%s: others may not reach it (see its log)", node->address);
         else if (!node->unreachable)
             table_cell(&table, "%s", node->address);
         else if (node->expected_s > 0)

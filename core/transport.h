@@ -79,6 +79,8 @@ struct endpoint_options {
     enum node_role role;
     uint64_t incarnation; /* messages for another one are dropped with ESP_STALE (0 in a message: any) */
     const char *listen;   /* "host:port"; port 0: any free one */
+    const char
+        *publish; /* "host:port" as others are told; port 0: that of `listen`; NULL: as `listen` says */
 };
 
 /* Starts serving: from now on `ops` are called. The endpoint is the caller's until endpoint_close(). */

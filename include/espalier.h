@@ -753,8 +753,9 @@ struct esp_node {
                         * not expected */
     double host_bps;   /* bytes per second between daemons of its host, through memory; 0: not measured */
     double host_latency_s; /* of a message between daemons of its host, one way; 0: not measured */
-    int loopback_only;     /* it listens on loopback only, although its file names an address for others */
-    int senses;            /* it has a sensor, which has reported nothing yet if cpu_available is 0 */
+    int loopback_only; /* others may not reach it: the name published for it means loopback or nothing there
+                        */
+    int senses;        /* it has a sensor, which has reported nothing yet if cpu_available is 0 */
 };
 
 /* Lists all nodes, parents before their children: the redirector (if one is configured), each master agent

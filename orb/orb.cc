@@ -47,9 +47,14 @@ static bool listens_on_loopback(const char *listen)
     return address_is_loopback(listen);
 }
 
-/* How others should dial it: a wildcard is replaced by the host's name. */
-static std::string public_address(const char *listen, unsigned port)
+/* How others should dial it: as it is published, or where it listens; a wildcard is replaced by the host's
+ * name. */
+static std::string public_address(const char *listen, const char *publish, unsigned port)
 {
+    if (publish && strcmp(strrchr(publish, ':'), ":0") != 0)
+        return publish;
+    if (publish)
+        listen = publish;
     std::string host(listen, strrchr(listen, ':') - listen);
     if (host.empty() || host == "*" || host == "0.0.0.0" || host == "[::]") {
         char name[256] = "localhost";
@@ -70,6 +75,9 @@ static enum esp_status check_listen(const OrbTransport &self, const struct endpo
         strlen(listen) > CAP_ADDRESS)
         return error_set(error, ESP_INVALID, "cannot listen on \"%.100s\": expected host:port",
                          listen ? listen : "");
+    if (options->publish && (!strrchr(options->publish, ':') || strlen(options->publish) > CAP_ADDRESS))
+        return error_set(error, ESP_INVALID, "cannot be reached at \"%.100s\": expected host:port",
+                         options->publish);
     if (self.client_only)
         return error_set(error, ESP_INVALID, "this transport was opened for a client only");
     if (self.tls || self.insecure || listens_on_loopback(listen))
@@ -95,7 +103,7 @@ static enum esp_status orb_serve(struct transport *transport, const struct endpo
         status = entry_listen(self, options->listen, *endpoint, error);
         if (status != ESP_OK)
             return status;
-        endpoint->address = public_address(options->listen, endpoint->port);
+        endpoint->address = public_address(options->listen, options->publish, endpoint->port);
         self.endpoints[endpoint->port] = endpoint;
         *result = &endpoint->handle; /* before the first request can come in */
         lock.unlock();

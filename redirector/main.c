@@ -30,6 +30,7 @@ static struct redirector_options options_of(const struct settings_node *node, ui
     return (struct redirector_options){
         .name = node->name,
         .listen = node->listen,
+        .publish = node->publish,
         .incarnation = incarnation,
         .heartbeat_ms = node->heartbeat_ns / 1000000,
         .lease_ms = node->lease_ns / 1000000,

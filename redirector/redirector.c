@@ -636,6 +636,7 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
         .role = ROLE_REDIRECTOR,
         .incarnation = options->incarnation,
         .listen = options->listen,
+        .publish = options->publish,
     };
     struct endpoint *endpoint = NULL;
     enum esp_status status = masters_create(r, &children, error);

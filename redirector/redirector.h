@@ -15,7 +15,7 @@ struct redirector;
 /* A number that is 0 takes its default. */
 struct redirector_options {
     const char *name;
-    const char *listen;
+    const char *listen, *publish; /* as struct endpoint_options has them */
     uint64_t incarnation;
     uint32_t masters;     /* at most (1000) */
     int64_t heartbeat_ms; /* that masters shall keep (2000) */

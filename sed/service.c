@@ -267,7 +267,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .state_dir = settings->node.state_dir,
         .file_parent = settings->parent,
         .price = (double)settings->price,
-        .loopback_only = settings_is_shut_in(settings->node.listen, shut),
+        .loopback_only = settings_is_shut_in(&settings->node, shut),
         .properties = (const char *const *)settings->properties.items,
         .n_properties = settings->properties.n,
         .administrators = &settings->node.administrators,
@@ -319,6 +319,7 @@ static void start_links(struct service *service)
     const struct settings_node *node = &service->settings->node;
     const struct links_options options = {.name = node->name,
                                           .listen = node->listen,
+                                          .publish = node->publish,
                                           .probe = node->probe,
                                           .state_dir = node->state_dir,
                                           .tls = {node->tls.ca, node->tls.certificate, node->tls.key},
@@ -381,8 +382,11 @@ enum esp_status service_open(struct service *service, struct transport *transpor
                              struct esp_error *error)
 {
     const struct settings_node *node = &service->settings->node;
-    struct endpoint_options options = {
-        .name = node->name, .role = ROLE_SERVER, .incarnation = incarnation, .listen = node->listen};
+    struct endpoint_options options = {.name = node->name,
+                                       .role = ROLE_SERVER,
+                                       .incarnation = incarnation,
+                                       .listen = node->listen,
+                                       .publish = node->publish};
     enum esp_status status = create_server(service, transport, incarnation, error);
     if (status == ESP_OK)
         status =

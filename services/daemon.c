@@ -9,6 +9,7 @@
 #include "services/environment.h"
 #include "services/notify.h"
 #include "services/process_metrics.h"
+#include "util/bytes.h"
 #include "util/clock.h"
 #include "util/process_limits.h"
 #include "util/random.h"
@@ -124,9 +125,15 @@ enum esp_status daemon_note(struct daemon *daemon, enum daemon_note what, const 
     return ESP_OK;
 }
 
-/* What could not be written. */
+/* What could not be written, or went with the state_dir. */
 static void daemon_notes_again(struct daemon *daemon)
 {
+    struct noted *former = &daemon->notes[DAEMON_NOTE_FORMER];
+    if (daemon_state_dir_look(daemon) && *former->path) {
+        pthread_mutex_lock(&daemon->lock);
+        former->why = ENOENT;
+        pthread_mutex_unlock(&daemon->lock);
+    }
     for (size_t i = 0; i < DAEMON_NOTES; i++) {
         struct noted *note = &daemon->notes[i];
         if (note->why == 0 || write_down(note->path, note->text) != 0)
@@ -171,6 +178,7 @@ static void daemon_notes_remove(const struct daemon *daemon)
 static bool tell_full(const char *key, const char *folder, char *text, size_t size)
 {
     struct statvfs disk;
+    char amount[BYTES_TEXT];
     const size_t n = strlen(text);
     if (statvfs(folder, &disk) != 0 || disk.f_blocks == 0)
         return false;
@@ -180,8 +188,8 @@ static bool tell_full(const char *key, const char *folder, char *text, size_t si
     if ((left >= LEAST_BYTES || left >= LEAST_SHARE * all) && has_files)
         return false;
     if (has_files)
-        snprintf(text + n, size - n, "; the disk of %s (%s) is full: %.0f kB are left", key, folder,
-                 left / 1e3);
+        snprintf(text + n, size - n, "; the disk of %s (%s) is full: %s are left", key, folder,
+                 bytes_text((uint64_t)left, amount));
     else
         snprintf(text + n, size - n, "; the disk of %s (%s) is full: it can have no more files", key, folder);
     return true;
@@ -525,8 +533,10 @@ void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
             show_life(daemon);
         if (daemon_ends_on(daemon, number))
             return;
-        if (number == SIGHUP)
+        if (number == SIGHUP) {
+            daemon_notes_again(daemon);
             daemon_read_again(daemon, reload, arg);
+        }
     }
 }
 
@@ -578,6 +588,7 @@ static bool daemon_node_health(struct daemon *daemon, char *text, size_t size)
         good = daemon->node.health(daemon->node.self, text, size);
     daemon_notes_tell(daemon, text, size);
     good &= !daemon_threads_tell(daemon, text, size);
+    good &= !daemon_state_dir_tell(daemon, text, size);
     pthread_mutex_unlock(&daemon->lock);
     return !daemon_disks_tell(daemon->settings, text, size) && good;
 }
@@ -699,7 +710,7 @@ enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct 
         snprintf(daemon_again.http, sizeof daemon_again.http, "%s", http_address(daemon->http));
     log_notice("ready address=%s pid=%ld", address, (long)getpid());
     char why[SETTINGS_WHY];
-    if (settings_is_shut_in(daemon->settings->listen, why)) {
+    if (settings_is_shut_in(daemon->settings, why)) {
         log_warning("%s", why);
         if (log_is_file() && daemon_has_starter())
             fprintf(stderr, "%s: %s\n", daemon->arguments->program, why);
@@ -732,11 +743,12 @@ static bool is_any(const char *wanted)
     return strcmp(wanted, "*:0") == 0 || strcmp(wanted, "0.0.0.0:0") == 0 || strcmp(wanted, "[::]:0") == 0;
 }
 
-static void take_address(const char *variable, char **address, struct arena *arena)
+/* `elsewhere`: others were told another host than the one of the address. */
+static void take_address(const char *variable, char **address, bool elsewhere, struct arena *arena)
 {
     const char *before = getenv(variable);
-    char any[32];
-    if (before && *address && is_any(*address) && strrchr(before, ':')) {
+    char any[300];
+    if (before && *address && (elsewhere || is_any(*address)) && strrchr(before, ':')) {
         snprintf(any, sizeof any, "%.*s%.10s", (int)(strrchr(*address, ':') - *address), *address,
                  strrchr(before, ':'));
         before = any;
@@ -750,8 +762,8 @@ static void take_address(const char *variable, char **address, struct arena *are
 
 void daemon_take_addresses(struct settings_node *settings, struct arena *arena)
 {
-    take_address(AGAIN_LISTEN, &settings->listen, arena);
-    take_address(AGAIN_HTTP, &settings->http, arena);
+    take_address(AGAIN_LISTEN, &settings->listen, settings->publish != NULL, arena);
+    take_address(AGAIN_HTTP, &settings->http, false, arena);
 }
 
 /* What is installed at this program's path now: a newer release, perhaps. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside a daemon: daemon.c (background, signals, command line, readiness, its file read again, its next
- * life), daemon_lock.c (that there is no other one of the same file) and daemon_threads.c.
+ * life), daemon_lock.c (that there is no other one of the same file), daemon_state_dir.c and
+ * daemon_threads.c.
  */
 #ifndef SERVICES_DAEMON_INTERNAL_H
 #define SERVICES_DAEMON_INTERNAL_H
@@ -36,6 +37,8 @@ struct daemon {
     struct noted notes[DAEMON_NOTES];
     bool was_ready;
     char unthreaded[DAEMON_HEALTH / 2]; /* why no thread can be started; "": one can. Under the lock. */
+    char state_dir[DAEMON_HEALTH / 2];  /* what /health says of the state_dir; "": nothing. Under the lock. */
+    bool stateless;                     /* the state_dir was removed and could not be made again */
     int64_t watchdog_ns;                /* 0: nobody wants signs of life */
     /* Its file as it was when the daemon started and when it was last read; NULL: it was not. */
     union settings_any *begun, *now;
@@ -56,6 +59,10 @@ enum esp_status daemon_lock(const struct settings_node *settings, struct esp_err
 /* Who comes next may wait for this one. */
 void daemon_lock_ending(const char *name);
 void daemon_unlock(void);
+/* Whether the lock of the state folder has been removed, with the folder or alone. */
+bool daemon_lock_is_removed(void);
+/* Locks the state folder again after that, like daemon_lock(). */
+enum esp_status daemon_lock_again(const struct settings_node *settings, struct esp_error *error);
 
 /* ---- daemon.c ---- */
 
@@ -63,6 +70,14 @@ void daemon_unlock(void);
  * nobody waits for it. ESP_SYSTEM: it never could be. */
 enum esp_status daemon_note(struct daemon *daemon, enum daemon_note what, const char *text,
                             struct esp_error *error);
+
+/* ---- daemon_state_dir.c ---- */
+
+/* Makes the state_dir again when another program has removed it; the log says so. Returns whether that was
+ * done now. */
+bool daemon_state_dir_look(struct daemon *daemon);
+/* Appends what happened to the state_dir. Returns whether it is missing. With the daemon's lock. */
+bool daemon_state_dir_tell(const struct daemon *daemon, char *text, size_t size);
 
 /* ---- daemon_threads.c ---- */
 

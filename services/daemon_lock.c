@@ -31,6 +31,7 @@ static struct held {
     char path[PATH_MAX];
 } locks[2];
 static int held_folder; /* 0: none */
+static bool had_state;  /* the state folder has been locked */
 
 static bool is_locked(int fd, bool set, pid_t *holder)
 {
@@ -125,13 +126,34 @@ static void hold_folder(const char *file)
         flock(held_folder, LOCK_SH | LOCK_NB);
 }
 
+static enum esp_status lock_state(const struct settings_node *settings, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    if (snprintf(locks[0].path, sizeof locks[0].path, "%s/lock", settings->state_dir) < PATH_MAX)
+        status = lock(&locks[0], "state_dir", settings->state_dir, settings->name, error);
+    had_state |= locks[0].fd > 0;
+    return status;
+}
+
+bool daemon_lock_is_removed(void)
+{
+    return had_state && access(locks[0].path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+enum esp_status daemon_lock_again(const struct settings_node *settings, struct esp_error *error)
+{
+    if (locks[0].fd > 0)
+        close(locks[0].fd);
+    locks[0].fd = 0;
+    return lock_state(settings, error);
+}
+
 enum esp_status daemon_lock(const struct settings_node *settings, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
     if (settings->state_dir) {
         mkdir(settings->state_dir, 0700); /* where it cannot be, opening says so */
-        if (snprintf(locks[0].path, sizeof locks[0].path, "%s/lock", settings->state_dir) < PATH_MAX)
-            status = lock(&locks[0], "state_dir", settings->state_dir, settings->name, error);
+        status = lock_state(settings, error);
     }
     if (status == ESP_OK && settings->address_file &&
         snprintf(locks[1].path, sizeof locks[1].path, "%s" SUFFIX, settings->address_file) < PATH_MAX)

@@ -190,8 +190,8 @@ static void note_address(int fd, char bound[HTTP_ADDRESS])
     snprintf(bound, HTTP_ADDRESS, strchr(host, ':') ? "[%.60s]:%.10s" : "%.60s:%.10s", host, port);
 }
 
-enum esp_status http_listen(const char *key, const char *address, bool loopback, int *fd,
-                            char bound[HTTP_ADDRESS], struct esp_error *error)
+enum esp_status http_listen(const char *key, const char *address, bool loopback,
+                            struct listen_sockets *sockets, char bound[HTTP_ADDRESS], struct esp_error *error)
 {
     char host[256];
     struct listen_at at;
@@ -208,17 +208,23 @@ enum esp_status http_listen(const char *key, const char *address, bool loopback,
                              : "an address of this machine",
                          address);
     enum esp_status status = ESP_OK;
-    *fd = listen_at_open(&at, MOST_CONNECTIONS);
-    if (*fd < 0 && errno == EADDRINUSE)
+    bool listens;
+    if (loopback) { /* at the first address that works: it is the one that others are told */
+        sockets->fds[0] = listen_at_open(&at, MOST_CONNECTIONS);
+        sockets->n = listens = sockets->fds[0] >= 0;
+    } else {
+        listens = listen_at_open_all(&at, MOST_CONNECTIONS, sockets);
+    }
+    if (!listens && errno == EADDRINUSE)
         status =
             error_set(error, ESP_SYSTEM,
                       "%s: cannot listen at %.100s: the port is in use: another program listens there (see "
                       "\"ss -ltnp\"); choose another port, or 0 for any free one",
                       key, address);
-    else if (*fd < 0)
+    else if (!listens)
         status = error_errno(error, "%s: cannot listen at %.100s", key, address);
     else
-        note_address(*fd, bound);
+        note_address(sockets->fds[0], bound);
     return status;
 }
 
@@ -230,20 +236,20 @@ enum esp_status http_open(const char *address, const struct http_pages *pages, s
     if (!http)
         return error_no_memory(error, "the HTTP port");
     http->pages = *pages;
-    int fd = -1;
-    enum esp_status status = http_listen("http", address, true, &fd, http->address, error);
+    struct listen_sockets sockets;
+    enum esp_status status = http_listen("http", address, true, &sockets, http->address, error);
     if (status != ESP_OK) {
         free(http);
         return status;
     }
-    http->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, http,
-                         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
-                         MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-                         MHD_OPTION_NOTIFY_COMPLETED, on_answered, NULL, MHD_OPTION_END);
+    http->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, http,
+        MHD_OPTION_LISTEN_SOCKET, sockets.fds[0], MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_answered, NULL,
+        MHD_OPTION_END);
     if (!http->daemon) {
-        close(fd);
+        listen_sockets_close(&sockets);
         free(http);
         return error_set(error, ESP_SYSTEM, "http: the port at %s cannot be served", address);
     }

@@ -7,6 +7,7 @@
 #define SERVICES_HTTP_H
 
 #include "util/error.h"
+#include "util/listen_at.h"
 #include "util/metrics.h"
 
 struct http;
@@ -32,9 +33,11 @@ const char *http_address(const struct http *http);
 void http_close(struct http *http);
 
 #define HTTP_ADDRESS 80
-/* A listening socket at the address, "host:port", of loopback only if so wanted; `bound` gets the address
- * with its port. `key` names the address in messages. ESP_CONFIG, ESP_SYSTEM. */
-enum esp_status http_listen(const char *key, const char *address, bool loopback, int *fd,
-                            char bound[HTTP_ADDRESS], struct esp_error *error);
+/* Sockets that listen at all addresses of "host:port"; `loopback`: one socket, at its first address that
+ * works, which has to be of loopback. `bound` gets the first one's address with its port. `key` names the
+ * address in messages. ESP_CONFIG, ESP_SYSTEM. */
+enum esp_status http_listen(const char *key, const char *address, bool loopback,
+                            struct listen_sockets *sockets, char bound[HTTP_ADDRESS],
+                            struct esp_error *error);
 
 #endif

@@ -53,6 +53,7 @@ services_libdaemon_a_SOURCES = \
 	services/daemon.h \
 	services/daemon_internal.h \
 	services/daemon_lock.c \
+	services/daemon_state_dir.c \
 	services/daemon_threads.c \
 	services/http.c \
 	services/http.h \

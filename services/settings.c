@@ -13,6 +13,7 @@
 #include "util/process_limits.h"
 #include "util/search_path.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <errno.h>
@@ -54,13 +55,63 @@ bool settings_is_loopback(const char *address)
            (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0);
 }
 
-bool settings_is_shut_in(const char *listen, char why[SETTINGS_WHY])
+static bool is_any(const char *host)
 {
+    return !*host || strcmp(host, "*") == 0 || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+}
+
+/* The name that others are told where the file publishes one, or listens at all addresses. False: they are
+ * told an address, or a name that the daemon listens at. */
+static bool told_name(const struct settings_node *node, char *host, size_t size)
+{
+    uint16_t port;
+    struct in6_addr address;
+    if (config_read_address(node->publish ? node->publish : node->listen, SETTINGS_PORT, host, size, &port,
+                            NULL) != ESP_OK ||
+        (!node->publish && !is_any(host)))
+        return false;
+    if (!node->publish && gethostname(host, size - 1) != 0)
+        return false;
+    return *host && inet_pton(AF_INET, host, &address) != 1 && inet_pton(AF_INET6, host, &address) != 1;
+}
+
+/* Whether others cannot find the node by the name that they are told. */
+static bool is_told_in_vain(const struct settings_node *node, char why[SETTINGS_WHY])
+{
+    char host[256] = "", text[LISTEN_TEXT], means[LISTEN_TEXT + 60];
+    struct listen_at at;
+    struct esp_error error;
+    if (settings_is_loopback(node->publish ? node->publish : node->listen) ||
+        !told_name(node, host, sizeof host))
+        return false;
+    if (listen_at_find(host, 0, &at, &error) != ESP_OK)
+        snprintf(means, sizeof means, "which cannot be resolved here");
+    else if (listen_at_is_loopback(&at))
+        snprintf(means, sizeof means, "which means %s here (see /etc/hosts)",
+                 listen_at_text(&at.items[0], text));
+    else if (!node->publish && !listen_at_is_here(&at))
+        snprintf(means, sizeof means, "which means %s, no address of this machine",
+                 listen_at_text(&at.items[0], text));
+    else
+        return false;
+    snprintf(
+        why, SETTINGS_WHY,
+        "others may not reach it: they are told the name \"%.60s\", %s; give that name an address of the "
+        "network, or write an address or a name that others know: publish = \"HOST\"",
+        host, means);
+    return true;
+}
+
+bool settings_is_shut_in(const struct settings_node *node, char why[SETTINGS_WHY])
+{
+    const char *listen = node->listen;
     char host[256], text[LISTEN_TEXT];
     uint16_t port;
     struct listen_at at;
     struct esp_error error;
     *why = 0;
+    if (is_told_in_vain(node, why))
+        return true;
     if (settings_is_loopback(listen) ||
         config_read_address(listen, SETTINGS_PORT, host, sizeof host, &port, &error) != ESP_OK ||
         listen_at_find(host, port, &at, &error) != ESP_OK || !listen_at_is_loopback(&at))
@@ -117,6 +168,11 @@ static enum esp_status check_node(const struct settings_node *node, struct esp_e
                          "http = \"%s\": expected an address of loopback like \"127.0.0.1:" SETTINGS_HTTP_PORT
                          "\", as these pages are for this machine only",
                          node->http);
+    const char *own = strrchr(node->listen, ':'), *told = node->publish ? strrchr(node->publish, ':') : NULL;
+    if (told && strcmp(told, ":0") != 0 && own && strcmp(own, ":0") == 0)
+        return error_set(error, ESP_CONFIG,
+                         "publish = \"%s\" has a port: expected one in listen, too, found \"%s\"",
+                         node->publish, node->listen);
     if (!node->tls.ca && !node->insecure && !settings_is_loopback(node->listen) &&
         check_host(node->listen, error) != ESP_OK)
         return ESP_CONFIG;
@@ -483,22 +539,60 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
     return status;
 }
 
+/* Whether the host of one of the addresses cannot be resolved here. */
+static bool is_unknown_host(const char *key, char *const *addresses, size_t n, char remark[SETTINGS_WHY])
+{
+    char host[256];
+    uint16_t port;
+    struct listen_at at;
+    struct esp_error error;
+    for (size_t i = 0; i < n; i++) {
+        if (!addresses[i] ||
+            config_read_address(addresses[i], SETTINGS_PORT, host, sizeof host, &port, NULL) != ESP_OK ||
+            listen_at_find(host, 0, &at, &error) == ESP_OK)
+            continue;
+        snprintf(remark, SETTINGS_WHY, "%s names \"%.200s\", and %.300s here", key, addresses[i], error.text);
+        return true;
+    }
+    return false;
+}
+
+static bool remark_hosts(enum settings_kind kind, const union settings_any *settings,
+                         char remark[SETTINGS_WHY])
+{
+    const struct settings_client *client = &settings->client;
+    const struct settings_agent *agent = &settings->agent;
+    const struct settings_sed *sed = &settings->sed;
+    if (kind == SETTINGS_CLIENT)
+        return is_unknown_host("redirector", &client->redirector, 1, remark) ||
+               is_unknown_host("agents", client->agents.items, client->agents.n, remark);
+    if (kind == SETTINGS_AGENT)
+        return is_unknown_host("parent", &agent->parent, 1, remark) ||
+               is_unknown_host("parents", agent->parents.items, agent->parents.n, remark) ||
+               is_unknown_host("redirector", &agent->redirector, 1, remark) ||
+               is_unknown_host("redirectors", agent->redirectors.items, agent->redirectors.n, remark);
+    if (kind == SETTINGS_SED)
+        return is_unknown_host("parent", &sed->parent, 1, remark) ||
+               is_unknown_host("parents", sed->parents.items, sed->parents.n, remark);
+    return false;
+}
+
 void settings_remark(enum settings_kind kind, const char *path, char remark[SETTINGS_WHY])
 {
     union settings_any settings;
     struct esp_error error;
-    const char *listen = NULL;
+    const struct settings_node *node = NULL;
     *remark = 0;
     if (load(kind, NULL, path, &settings, &error) != ESP_OK)
         return;
     if (kind == SETTINGS_REDIRECTOR)
-        listen = settings.redirector.node.listen;
+        node = &settings.redirector.node;
     else if (kind == SETTINGS_AGENT)
-        listen = settings.agent.node.listen;
+        node = &settings.agent.node;
     else if (kind == SETTINGS_SED)
-        listen = settings.sed.node.listen;
-    if (listen)
-        settings_is_shut_in(listen, remark);
+        node = &settings.sed.node;
+    if (!node || !settings_is_shut_in(node, remark))
+        remark_hosts(kind, &settings, remark);
     settings_destroy(&settings.arena);
 }
 
@@ -523,7 +617,11 @@ static bool named_kind(const char *path, unsigned kinds, enum settings_kind *kin
             *kind = (enum settings_kind)i;
             return true;
         }
-    return false;
+    const bool is_agent =
+        (kinds >> SETTINGS_AGENT & 1) && (name_has_word(path, "master") || name_has_word(path, "leader"));
+    if (is_agent)
+        *kind = SETTINGS_AGENT;
+    return is_agent;
 }
 
 /* The kinds in whose files the fewest of its keys would be unknown. */
@@ -565,6 +663,9 @@ enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, 
     *kind = SETTINGS_CLIENT;
     while (!(kinds >> *kind & 1))
         ++*kind;
+    /* What every daemon may have is in more files of agents. */
+    if (*kind == SETTINGS_REDIRECTOR && kinds >> SETTINGS_AGENT & 1)
+        *kind = SETTINGS_AGENT;
     if (named_kind(path, kinds, kind))
         strcpy(by, "by its name");
     else if (kinds & (kinds - 1)) {

@@ -39,6 +39,7 @@ struct settings_node {
     char *file; /* that this was read from, by a daemon for itself; NULL: a text, or a platform */
     char *name; /* in logs and in the tree; never NULL after loading */
     char *listen;
+    char *publish;      /* "host:port" that others are told; port 0: that of `listen`; NULL: as listen says */
     char *http;         /* address of loopback for health and metrics; NULL: none */
     char *address_file; /* gets the address in use, once the daemon answers there */
     char *log_file;
@@ -246,19 +247,21 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
 
 /* Whether "host:port" is reached from this machine only. */
 bool settings_is_loopback(const char *address);
-/* Whether a daemon with that `listen` listens on loopback only though it should be reached from other
- * machines: its host is a name that means loopback here, as "127.0.1.1 node" in /etc/hosts has it. `why` then
- * says so. */
-#define SETTINGS_WHY 400
-bool settings_is_shut_in(const char *listen, char why[SETTINGS_WHY]);
-/* What is odd about a good file of a daemon on this machine: settings_is_shut_in(); "" for nothing. */
+/* Whether others may not reach a daemon with these settings though its file does not say loopback: it listens
+ * at a name that means loopback here, as "127.0.1.1 node" in /etc/hosts has it, or the name that others are
+ * told means loopback, no address of this machine, or nothing. `why` then says so. Asks the resolver. */
+#define SETTINGS_WHY 600
+bool settings_is_shut_in(const struct settings_node *node, char why[SETTINGS_WHY]);
+/* What is odd about a good file on this machine: settings_is_shut_in(), or a host that cannot be resolved; ""
+ * for nothing. Asks the resolver. */
 void settings_remark(enum settings_kind kind, const char *path, char remark[SETTINGS_WHY]);
 /* Whether that host of a platform's section is this machine: NULL, a name of loopback, or this machine's own
  * (of node7.example.org also node7). */
 bool settings_is_here(const char *host);
 
 /* Which kind of file this is: the one in whose files fewest of its keys would be unknown; of several such the
- * one that a word of its name says ("sed.conf", "espalier-agent.conf"), else the first. `by`: how that is
+ * one that a word of its name says ("sed.conf", "espalier-agent.conf", "master.conf"), else an agent's file
+ * before a redirector's, and the first of others. `by`: how that is
  * known, for people. Errors only when it cannot be read. */
 #define SETTINGS_BY 200
 enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, char by[SETTINGS_BY],

@@ -43,6 +43,13 @@ static const struct config_key node_keys[] = {
      .initial = "127.0.0.1:0",
      .port = SETTINGS_PORT,
      .text = "where it is reached, as others dial it; port 0: any free one"},
+    {.name = "publish",
+     .type = CONFIG_ADDRESS,
+     AT(settings_node, publish),
+     .port = "0",
+     .text =
+         "address that others are told, a host or host:port (else: that of `listen`, or this machine's name "
+         "where that is all addresses)"},
     {.name = "http",
      .type = CONFIG_ADDRESS,
      AT(settings_node, http),

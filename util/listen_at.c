@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -90,6 +91,29 @@ bool listen_at_is_loopback(const struct listen_at *at)
     return at->n > 0;
 }
 
+static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr *b)
+{
+    if (a->ss_family != b->sa_family)
+        return false;
+    if (a->ss_family == AF_INET6)
+        return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                      &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+    return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+           ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+bool listen_at_is_here(const struct listen_at *at)
+{
+    struct ifaddrs *all = NULL;
+    bool here = at->any || getifaddrs(&all) != 0;
+    for (const struct ifaddrs *one = all; one && !here; one = one->ifa_next)
+        for (uint32_t i = 0; i < at->n && one->ifa_addr && !here; i++)
+            here = is_same_host(&at->items[i], one->ifa_addr);
+    if (all)
+        freeifaddrs(all);
+    return here;
+}
+
 const char *listen_at_text(const struct sockaddr_storage *address, char text[LISTEN_TEXT])
 {
     char host[NI_MAXHOST] = "";
@@ -125,6 +149,68 @@ static int open_one(const struct sockaddr_storage *address, bool both_families, 
     close(fd);
     errno = why;
     return -1;
+}
+
+/* What a name has but this machine has not is no reason not to serve at the others. */
+static bool may_be_left_out(int why)
+{
+    return why == EADDRNOTAVAIL || why == EAFNOSUPPORT;
+}
+
+static uint16_t port_in(const struct sockaddr_storage *address)
+{
+    return ntohs(address->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)address)->sin6_port
+                                                : ((const struct sockaddr_in *)address)->sin_port);
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage bound = {0};
+    socklen_t length = sizeof bound;
+    return getsockname(fd, (struct sockaddr *)&bound, &length) == 0 ? port_in(&bound) : 0;
+}
+
+/* Each address with the port that the first one got. 0, or errno. */
+static int open_each(struct listen_at at, int backlog, struct listen_sockets *sockets)
+{
+    int first = 0;
+    sockets->n = 0;
+    for (uint32_t i = 0; i < at.n; i++) {
+        if (at.any && sockets->n > 0)
+            break; /* the one for IPv6 is for IPv4, too */
+        if (sockets->n > 0)
+            set_port(&at.items[i], port_of(sockets->fds[0]));
+        const int fd = open_one(&at.items[i], at.any, backlog);
+        if (fd >= 0) {
+            sockets->fds[sockets->n++] = fd;
+            continue;
+        }
+        first = first == 0 || !may_be_left_out(errno) ? errno : first;
+        if (!at.any && !may_be_left_out(first)) {
+            listen_sockets_close(sockets);
+            return first;
+        }
+    }
+    return sockets->n > 0 ? 0 : first;
+}
+
+/* Any free port of one address may be in use at another one. */
+#define ATTEMPTS 10
+
+bool listen_at_open_all(const struct listen_at *at, int backlog, struct listen_sockets *sockets)
+{
+    const bool any_port = port_in(&at->items[0]) == 0;
+    int why = EADDRINUSE;
+    for (int i = 0; i < (any_port ? ATTEMPTS : 1) && why == EADDRINUSE; i++)
+        why = open_each(*at, backlog, sockets);
+    errno = why;
+    return why == 0;
+}
+
+void listen_sockets_close(struct listen_sockets *sockets)
+{
+    while (sockets->n > 0)
+        close(sockets->fds[--sockets->n]);
 }
 
 int listen_at_open(const struct listen_at *at, int backlog)

@@ -28,11 +28,23 @@ enum esp_status listen_at_find(const char *host, uint16_t port, struct listen_at
                                struct esp_error *error);
 /* Whether all of them are addresses of loopback. */
 bool listen_at_is_loopback(const struct listen_at *at);
+/* Whether an interface of this machine has one of them; also when the system does not tell. */
+bool listen_at_is_here(const struct listen_at *at);
 /* "10.0.0.1" or "[::1]". */
 const char *listen_at_text(const struct sockaddr_storage *address, char text[LISTEN_TEXT]);
 /* A socket that listens at the first address where that works, of both families where `at` stands for all
  * addresses; -1 with errno of the first failure. */
 int listen_at_open(const struct listen_at *at, int backlog);
+
+struct listen_sockets {
+    int fds[LISTEN_MOST];
+    uint32_t n;
+};
+/* Sockets that listen at all of the addresses, at one port; those that this machine has not are left out.
+ * False, with errno and no socket, where another address cannot be served, or none can. */
+bool listen_at_open_all(const struct listen_at *at, int backlog, struct listen_sockets *sockets);
+/* All of them; none are left. */
+void listen_sockets_close(struct listen_sockets *sockets);
 
 /* The address of a further port of a daemon with that `listen`: its host, and its port number plus `offset`.
  * Port 0 (any free one) where `listen` names no port, or there is no such number; "" where it is no address.

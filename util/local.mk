@@ -33,6 +33,8 @@ util_libutil_a_SOURCES = \
 	util/escape.h \
 	util/fingerprint.c \
 	util/fingerprint.h \
+	util/folders.c \
+	util/folders.h \
 	util/fork_lock.h \
 	util/c_numbers.h \
 	util/hash.h \

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "util/bytes.h"
 #include "util/process_limits.h"
 
 #include <inttypes.h>
@@ -53,10 +54,8 @@ static const char *bytes(uint64_t value, const char *behind, char *text)
 {
     if (value == UINT64_MAX)
         return "unlimited";
-    if (value < UINT64_C(10000000))
-        snprintf(text, NUMBER_TEXT, "%" PRIu64 " bytes%s", value, behind);
-    else
-        snprintf(text, NUMBER_TEXT, "%.0f MB%s", (double)value / 1e6, behind);
+    char amount[BYTES_TEXT];
+    snprintf(text, NUMBER_TEXT, "%s%s", bytes_text(value, amount), behind);
     return text;
 }
 

@@ -253,6 +253,7 @@ enum esp_status value_read_text(const char *path, char **text, struct esp_error 
     if (!stream)
         return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s: no such file", path)
                                : error_errno(error, "cannot open %s", path);
+    char most[BYTES_TEXT];
     size_t used = 0, size = 4096;
     enum esp_status status = ESP_OK;
     *text = malloc(size);
@@ -266,7 +267,8 @@ enum esp_status value_read_text(const char *path, char **text, struct esp_error 
         *text = more;
     }
     if (!*text) {
-        status = error_set(error, ESP_LIMIT, "%s: a string has at most %d MB", path, MAX_TEXT_FILE >> 20);
+        status =
+            error_set(error, ESP_LIMIT, "%s: a string has at most %s", path, bytes_text(MAX_TEXT_FILE, most));
     } else if (ferror(stream)) {
         status = error_errno(error, "cannot read %s", path);
         free(*text);

@@ -22,7 +22,8 @@
     81 /* an integer: bytes that calls could take if others on its machine had not */
 #define EXTENSION_RANKS_TROUBLE                                                                              \
     99 /* a text: why its ranks are not there. What only ranks compute is not to be sent to it */
-/* Empty: a node listens on loopback only, though its file names an address that others should reach. */
+/* Empty: others may not reach a node: the address or name that they are told means loopback, no address of
+ * its machine, or nothing. */
 #define EXTENSION_LOOPBACK_ONLY 150
 #define EXTENSION_LINK_BACK     58 /* a double: bytes per second from the node to its parent, where measured */
 /* Empty: a server takes no new sessions until it is started again, which is what comes next. */

@@ -2,6 +2,7 @@
 #include "sed/crd/crd_values.h"
 #include "core/matrix/matrix_text.h"
 #include "core/problem/texts.h"
+#include "util/bytes.h"
 #include "sed/crd/crd.h"
 
 #include <inttypes.h>
@@ -555,6 +556,7 @@ static void free_texts(const struct ring *ring, const struct areas *areas, const
 static bool end_one(struct ring *ring, const struct areas *areas, const struct ring_texts *texts, int socket,
                     char **pointers)
 {
+    char most[BYTES_TEXT];
     uint64_t wrong = 0;
     uint64_t *head = malloc((texts->n + 1) * sizeof *head);
     int fd = memfd_create("strings", MFD_CLOEXEC);
@@ -570,9 +572,9 @@ static bool end_one(struct ring *ring, const struct areas *areas, const struct r
     else if (wrong)
         snprintf(ring->answer.trouble, sizeof ring->answer.trouble,
                  "element %" PRIu64
-                 " is not the address of a text that ends with a 0 (all together at most %d "
-                 "MiB)",
-                 wrong, TEXTS_MOST_BYTES >> 20);
+                 " is not the address of a text that ends with a 0 (all together at most "
+                 "%s)",
+                 wrong, bytes_text(TEXTS_MOST_BYTES, most));
     else
         snprintf(ring->answer.trouble, sizeof ring->answer.trouble, "the worker cannot hand it over");
     ring->answer.argument = texts->argument;

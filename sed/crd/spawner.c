@@ -7,6 +7,7 @@
 #include "sed/crd/crd.h"
 #include "sed/pool/folder.h"
 #include "sed/pool/oom.h"
+#include "util/folders.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,6 +166,14 @@ static bool make_folder(const struct spawner *spawner, const char *path)
     if (errno != ENOENT)
         return false;
     folder_above(spawner, above, sizeof above);
+    char *end = strrchr(above, '/');
+    if (end && end != above) {
+        *end = 0;
+        const bool there = folders_make(above, 0);
+        *end = '/';
+        if (!there)
+            return false;
+    }
     return make_own(above) && make_own(spawner->setup.folder) && mkdir(path, 0700) == 0;
 }
 
@@ -175,11 +184,6 @@ static int fork_worker(struct spawner *spawner, uint32_t id, const int *descript
         return ENOMEM;
     char path[SIGNATURE_MAX_PATH + 16];
     worker_folder(spawner, id, path, sizeof path);
-    if (!make_folder(spawner, path)) {
-        int why = errno;
-        free(child);
-        return why;
-    }
     pid_t self = getpid();
     child->id = id;
     child->pid = fork();
@@ -200,9 +204,21 @@ static int fork_worker(struct spawner *spawner, uint32_t id, const int *descript
 
 static void spawn(struct spawner *spawner, uint32_t id, const int *descriptors, int n_descriptors)
 {
-    int why = n_descriptors == SPAWNER_DESCRIPTORS ? fork_worker(spawner, id, descriptors) : EBADF;
-    if (why != 0)
-        say_status(spawner, SPAWNER_UNBORN, id, 0, why);
+    struct spawner_message message = {.kind = SPAWNER_UNBORN, .id = id, .status = EBADF};
+    char path[SIGNATURE_MAX_PATH + 16];
+    worker_folder(spawner, id, path, sizeof path);
+    if (n_descriptors == SPAWNER_DESCRIPTORS && !make_folder(spawner, path)) {
+        message.status = errno;
+        snprintf(
+            message.text, sizeof message.text,
+            "cannot make the worker's folder %.200s: %s (see that this user may write there, or start the "
+            "daemon with another TMPDIR)",
+            path, strerror(errno));
+    } else if (n_descriptors == SPAWNER_DESCRIPTORS &&
+               (message.status = fork_worker(spawner, id, descriptors)) == 0) {
+        return;
+    }
+    say(spawner, &message);
 }
 
 static void kill_worker(struct spawner *spawner, uint32_t id)

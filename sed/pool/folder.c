@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/pool/folder.h"
 #include "sed/pool/strays.h"
+#include "util/folders.h"
+#include "util/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -121,12 +123,25 @@ static void remove_left(const char *where, const char *prefix)
         closedir(folders);
 }
 
+/* mkdtemp(), in a folder that is made again when it was removed. /tmp is not: it is for all users. */
+static bool make_in(const char *where, char *path)
+{
+    if (mkdtemp(path))
+        return true;
+    if (errno != ENOENT || strcmp(where, "/tmp") == 0 || !folders_make(where, 0))
+        return false;
+    log_notice("the folder %s was not there: it is made", where);
+    memcpy(path + strlen(path) - 6, "XXXXXX", 6); /* mkdtemp() has put letters there */
+    return mkdtemp(path) != NULL;
+}
+
 enum esp_status folder_make(const char *where, const char *kind, char *path, size_t size, int *lock,
                             struct esp_error *error)
 {
     char prefix[64];
     const char *temporary = getenv("TMPDIR");
-    if (!where || !*where)
+    const bool own = where && *where;
+    if (!own)
         where = temporary && *temporary ? temporary : "/tmp";
     *lock = -1;
     snprintf(prefix, sizeof prefix, "espalier-%s-", kind);
@@ -134,8 +149,10 @@ enum esp_status folder_make(const char *where, const char *kind, char *path, siz
     enum esp_status status = ESP_OK;
     if (length < 0 || (size_t)length >= size)
         status = error_set(error, ESP_LIMIT, "the path of a folder in %s is too long", where);
-    else if (!mkdtemp(path))
-        status = error_errno(error, "cannot make a folder (%s)", path);
+    else if (!make_in(where, path))
+        status = error_set(error, ESP_SYSTEM,
+                           "cannot make a folder in %s: %s; see that this user may write there%s", where,
+                           strerror(errno), own ? "" : ", or start the daemon with another TMPDIR");
     if (status == ESP_OK && (*lock = take_lock(path)) < 0) {
         error_errno(error, "cannot lock the folder %s", path);
         folder_remove(path);

@@ -4,6 +4,7 @@
 #include "core/redistribution/pieces.h"
 #include "sed/pool/handoff_judge.h"
 #include "sed/pool/handoff_write.h"
+#include "util/bytes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -356,6 +357,7 @@ static enum esp_status set_width(const struct job *job, const struct call_parame
 {
     const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
     const char *name = job->problem->arguments[parameter->argument].name;
+    char most[BYTES_TEXT];
     uint64_t which = 0, bytes;
     uint64_t longest = texts->goes_in ? longest_text(job, parameter->argument, texts->n, &which) : 1;
     int64_t width = (int64_t)longest;
@@ -377,8 +379,8 @@ static enum esp_status set_width(const struct job *job, const struct call_parame
                          job->problem->name, name, which + 1, longest, width);
     if (__builtin_mul_overflow(texts->n, (uint64_t)width, &bytes) || bytes > TEXTS_MOST_BYTES)
         return error_set(error, ESP_LIMIT,
-                         "%s: %s: %" PRIu64 " elements of %" PRId64 " characters have more than %d MiB",
-                         job->problem->name, name, texts->n, width, TEXTS_MOST_BYTES >> 20);
+                         "%s: %s: %" PRIu64 " elements of %" PRId64 " characters have more than %s",
+                         job->problem->name, name, texts->n, width, bytes_text(TEXTS_MOST_BYTES, most));
     texts->width = (uint64_t)width;
     return ESP_OK;
 }

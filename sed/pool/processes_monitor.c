@@ -221,7 +221,10 @@ static void on_death(struct pool *pool, uint32_t id, int wait_status, const char
 static void on_unborn(struct pool *pool, const struct spawner_message *message)
 {
     char why[POOL_WHY];
-    pool_why_unmade(message->status, why, sizeof why);
+    if (message->text[0])
+        snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, message->text);
+    else
+        pool_why_unmade(message->status, why, sizeof why);
     on_death(pool, message->id, 0, why);
 }
 

@@ -750,37 +750,76 @@ static void welcome(struct porter *porter, int listener)
     close(socket);
 }
 
+/* The socket that is listened at from now on. Only the listener's thread changes porter->local. */
+static int take_next(struct porter *porter)
+{
+    uint64_t times;
+    pthread_mutex_lock(&porter->lock);
+    if (read(porter->wake, &times, sizeof times) == sizeof times && porter->next >= 0) {
+        close(porter->local);
+        porter->local = porter->next;
+        porter->next = -1;
+    }
+    pthread_mutex_unlock(&porter->lock);
+    return porter->local;
+}
+
 static void *listen_on(void *arg)
 {
     struct porter *porter = arg;
-    struct pollfd fds[] = {{.fd = porter->local, .events = POLLIN},
-                           {.fd = porter->tcp, .events = POLLIN},
-                           {.fd = porter->stop, .events = POLLIN}};
-    while (!fds[2].revents) {
-        if (poll(fds, 3, -1) < 0)
+    struct pollfd fds[LISTEN_MOST + 3] = {{.fd = porter->stop, .events = POLLIN},
+                                          {.fd = porter->wake, .events = POLLIN},
+                                          {.fd = porter->local, .events = POLLIN}};
+    const nfds_t n = 3 + porter->tcp.n;
+    for (uint32_t i = 0; i < porter->tcp.n; i++)
+        fds[3 + i] = (struct pollfd){.fd = porter->tcp.fds[i], .events = POLLIN};
+    while (!fds[0].revents) {
+        if (poll(fds, n, -1) < 0)
             continue;
-        for (int i = 0; i < 2; i++)
+        for (nfds_t i = 2; i < n; i++)
             if (fds[i].revents)
                 welcome(porter, fds[i].fd);
+        if (fds[1].revents)
+            fds[2].fd = take_next(porter);
     }
     return NULL;
 }
 
 /* ---- life ---- */
 
-static enum esp_status listen_local(struct porter *porter, const char *path, struct esp_error *error)
+static enum esp_status listen_local(const char *path, int *socket_, struct esp_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return error_set(error, ESP_LIMIT, "the path of a porter's socket is too long: %s", path);
     memcpy(address.sun_path, path, strlen(path) + 1);
-    memcpy(porter->path, path, strlen(path) + 1);
     unlink(path);
-    porter->local = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (porter->local < 0 || bind(porter->local, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(porter->local, SOMAXCONN) != 0)
-        return error_errno(error, "cannot listen for orders at %s", path);
-    return ESP_OK;
+    *socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*socket_ >= 0 && bind(*socket_, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(*socket_, SOMAXCONN) == 0)
+        return ESP_OK;
+    const enum esp_status status = error_errno(error, "cannot listen for orders at %s", path);
+    if (*socket_ >= 0)
+        close(*socket_);
+    *socket_ = -1;
+    return status;
+}
+
+enum esp_status porter_listen_again(struct porter *porter, const char *path, struct esp_error *error)
+{
+    static const uint64_t one = 1;
+    int next;
+    enum esp_status status = listen_local(path, &next, error);
+    if (status != ESP_OK)
+        return status;
+    pthread_mutex_lock(&porter->lock);
+    if (porter->next >= 0)
+        close(porter->next);
+    porter->next = next;
+    memcpy(porter->path, path, strlen(path) + 1);
+    pthread_mutex_unlock(&porter->lock);
+    return write(porter->wake, &one, sizeof one) == sizeof one ? ESP_OK
+                                                               : error_errno(error, "cannot wake a porter");
 }
 
 static enum esp_status listen_tcp(struct porter *porter, const char *host, uint16_t wanted,
@@ -789,12 +828,12 @@ static enum esp_status listen_tcp(struct porter *porter, const char *host, uint1
     struct sockaddr_storage name;
     socklen_t size = sizeof name;
     struct listen_at at;
-    char port[8];
+    char port[NI_MAXSERV];
     const char *shown = host && *host ? host : "any interface";
     if (listen_at_find(host ? host : "", wanted, &at, error) != ESP_OK)
         return error_prefix(error, "cannot listen for porters");
-    porter->tcp = listen_at_open(&at, SOMAXCONN);
-    if (porter->tcp < 0 || getsockname(porter->tcp, (struct sockaddr *)&name, &size) != 0 ||
+    if (!listen_at_open_all(&at, SOMAXCONN, &porter->tcp) ||
+        getsockname(porter->tcp.fds[0], (struct sockaddr *)&name, &size) != 0 ||
         getnameinfo((const struct sockaddr *)&name, size, NULL, 0, port, sizeof port, NI_NUMERICSERV) != 0)
         return error_errno(error, "cannot listen for porters on %s, port %u", shown, wanted);
     porter->port = (uint16_t)strtoul(port, NULL, 10);
@@ -821,14 +860,16 @@ static enum esp_status create(const char *path, const char *host, uint16_t port,
     struct porter *porter = calloc(1, sizeof *porter);
     if (!porter)
         return error_no_memory(error, "a porter");
-    porter->local = porter->tcp = -1;
+    porter->local = porter->next = -1;
     porter->keeper = keeper;
     pthread_mutex_init(&porter->lock, NULL);
     pthread_cond_init(&porter->changed, NULL);
     porter->stop = eventfd(0, EFD_CLOEXEC);
-    enum esp_status status = porter->stop < 0 ? error_errno(error, "cannot start a porter") : ESP_OK;
-    if (status == ESP_OK && path)
-        status = listen_local(porter, path, error);
+    porter->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    enum esp_status status =
+        porter->stop < 0 || porter->wake < 0 ? error_errno(error, "cannot start a porter") : ESP_OK;
+    if (status == ESP_OK && path && (status = listen_local(path, &porter->local, error)) == ESP_OK)
+        memcpy(porter->path, path, strlen(path) + 1);
     if (status == ESP_OK)
         status = listen_tcp(porter, host, port, error);
     if (status == ESP_OK)
@@ -874,10 +915,11 @@ void porter_destroy(struct porter *porter)
     while (porter->threads > 0)
         pthread_cond_wait(&porter->changed, &porter->lock);
     pthread_mutex_unlock(&porter->lock);
-    const int fds[] = {porter->local, porter->tcp, porter->stop};
-    for (size_t i = 0; i < 3; i++)
+    const int fds[] = {porter->local, porter->next, porter->stop, porter->wake};
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    listen_sockets_close(&porter->tcp);
     if (porter->path[0])
         unlink(porter->path);
     pthread_mutex_destroy(&porter->lock);

@@ -27,6 +27,9 @@ enum esp_status porter_create(const char *path, const char *host, struct porter 
 /* The same on that TCP port (0: any free one). ESP_SYSTEM with errno where the port is in use. */
 enum esp_status porter_create_at(const char *path, const char *host, uint16_t port, struct porter **porter,
                                  struct esp_error *error);
+/* Takes orders at another path, in place of the one that somebody has removed. `path` has at most PORTER_PATH
+ * bytes with its NUL. ESP_SYSTEM, ESP_LIMIT: all stays as it was. Any thread. */
+enum esp_status porter_listen_again(struct porter *porter, const char *path, struct esp_error *error);
 /* What a process keeps of data, piece by piece, to be read by whoever knows the name (struct porter_lenders),
  * and to be added to by its daemon (PORTER_KEEP). */
 struct porter_keeper {

@@ -9,6 +9,7 @@
 #include "sed/porter/porter.h"
 #include "sed/porter/porter_stream.h"
 #include "sed/porter/porter_tls.h"
+#include "util/listen_at.h"
 
 #include <pthread.h>
 
@@ -17,7 +18,8 @@
 struct lending; /* what a daemon lends, as long as its order stands */
 
 struct porter {
-    int local, tcp, stop;
+    int local, next, stop, wake; /* next: the socket that takes the place of `local`; -1: none */
+    struct listen_sockets tcp;
     uint16_t port;
     bool listening;
     pthread_t listener;

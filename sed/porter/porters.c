@@ -3,6 +3,7 @@
 
 #include "sed/pool/folder.h"
 #include "sed/ranks/ranks.h"
+#include "util/log.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -72,6 +73,31 @@ void porters_close(struct porters *porters)
     pthread_mutex_unlock(&porters->lock);
 }
 
+/* Another program may have removed the folder: orders are taken in a new one. With the lock. */
+static void keep_folder(struct porters *porters)
+{
+    struct esp_error error;
+    char folder[PORTER_PATH], path[PORTER_PATH];
+    int lock;
+    if (access(porters->path, F_OK) == 0)
+        return;
+    log_warning("the folder of the porter's socket, %s, was removed by another program: it is made anew",
+                porters->folder);
+    enum esp_status status = folder_make(NULL, "porter", folder, sizeof folder - 2, &lock, &error);
+    if (status == ESP_OK) {
+        snprintf(path, sizeof path, "%.*s/p", PORTER_PATH - 3, folder);
+        status = porter_listen_again(porters->own, path, &error);
+    }
+    if (status != ESP_OK) {
+        log_warning("pieces of data are not fetched: %s", error.text);
+        return;
+    }
+    close(porters->folder_lock);
+    porters->folder_lock = lock;
+    memcpy(porters->folder, folder, sizeof folder);
+    memcpy(porters->path, path, sizeof path);
+}
+
 void porters_list(void *arg, struct porter_list *list)
 {
     struct porters *porters = arg;
@@ -80,6 +106,7 @@ void porters_list(void *arg, struct porter_list *list)
     if (porters->ranks && !porters->closed)
         ranks_porters(porters->ranks, list);
     if (list->n == 0 && porters->own && !porters->closed) {
+        keep_folder(porters);
         memcpy(list->paths[0], porters->path, PORTER_PATH);
         list->n = 1;
         list->of_ranks = false;

@@ -64,7 +64,7 @@ struct server_options {
     double price;                  /* of an hour of a slot, in the site's unit */
     const char *const *properties; /* words that requests may ask for; borrowed */
     size_t n_properties;
-    bool loopback_only;        /* it listens there only, though others should reach it */
+    bool loopback_only;        /* others may not reach it: settings_is_shut_in() */
     double (*cpu_quota)(void); /* processors that control groups leave us; NULL: all */
     bool senses;     /* server_sense() will tell what is left, the limits of control groups included */
     bool confined;   /* to some of the machine's processors */

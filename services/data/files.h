@@ -57,6 +57,9 @@ struct files_ops {
     enum esp_status (*remove)(struct files *files, const char *name, struct esp_error *error);
     /* How many bytes more the disk takes. False: nobody knows. NULL member: never. */
     bool (*free_bytes)(struct files *files, uint64_t *bytes);
+    /* When another program has removed the store's folder, create() makes the folder again, with a file of
+     * that name and text. NULL member: the folder cannot be removed. */
+    void (*remember)(struct files *files, const char *name, const char *text);
     /* "" is the store's own folder. */
     enum esp_status (*sync_folder)(struct files *files, const char *name, struct esp_error *error);
 };
@@ -67,7 +70,8 @@ struct files {
     const char *where; /* for messages: the folder's path */
 };
 
-/* Files below `folder`, which is made (mode 0700) if its parent is there. */
+/* Files below `folder`, which is made (mode 0700) if its parent is there. When another program has removed
+ * the folder, create() makes it again with the folders above it. */
 enum esp_status files_posix_create(const char *folder, struct files **files, struct esp_error *error);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data/files.h"
 
+#include "util/folders.h"
+#include "util/log.h"
 #include "util/regular_file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,8 @@ struct posix_files {
     struct files files;
     int folder; /* everything is relative to it, also when its path is renamed */
     int lock;
+    pthread_mutex_t remaking;
+    char *name, *text; /* of the file that a folder has which is made again; NULL: none */
     char path[];
 };
 
@@ -56,6 +61,9 @@ static void destroy(struct files *files)
         close(posix->lock);
     if (posix->folder >= 0)
         close(posix->folder);
+    pthread_mutex_destroy(&posix->remaking);
+    free(posix->name);
+    free(posix->text);
     free(posix);
 }
 
@@ -148,10 +156,84 @@ static int descriptor(const struct file *file)
     return file->fd;
 }
 
+static void remember(struct files *files, const char *name, const char *text)
+{
+    struct posix_files *posix = of(files);
+    free(posix->name);
+    free(posix->text);
+    posix->name = strdup(name);
+    posix->text = strdup(text);
+}
+
+static bool is_removed(const struct posix_files *posix)
+{
+    struct stat is;
+    return fstat(posix->folder, &is) == 0 && is.st_nlink == 0;
+}
+
+/* Locks the folder `in` for this process and writes the file that belongs there. The lock, or -1. */
+static int furnish(const struct posix_files *posix, int in)
+{
+    int fd = openat(in, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        close(fd);
+        return -1;
+    }
+    int file = posix->name && posix->text
+                   ? openat(in, posix->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+                   : -1;
+    if (file >= 0) {
+        const size_t length = strlen(posix->text);
+        const bool written = write(file, posix->text, length) == (ssize_t)length && fsync(file) == 0;
+        close(file);
+        if (!written) {
+            close(fd);
+            return -1;
+        }
+    }
+    return fd;
+}
+
+/* Other threads use the descriptors meanwhile, which therefore stay the same numbers. With `remaking` locked.
+ */
+static bool make_again(struct posix_files *posix)
+{
+    if (!is_removed(posix))
+        return true; /* another thread was faster */
+    int in = folders_make(posix->path, 0) ? open(posix->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = in >= 0 ? furnish(posix, in) : -1;
+    const bool made = fd >= 0 && fsync(in) == 0 && dup3(in, posix->folder, O_CLOEXEC) >= 0;
+    if (made && posix->lock >= 0)
+        dup3(fd, posix->lock, O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    if (in >= 0)
+        close(in);
+    if (made)
+        log_warning("the folder %s was removed by another program: it is made again, without the data that "
+                    "were in it",
+                    posix->path);
+    return made;
+}
+
 static enum esp_status create(struct files *files, const char *name, struct file **file,
                               struct esp_error *error)
 {
-    return open_file(of(files), name, O_RDWR | O_CREAT | O_TRUNC, "cannot create", file, error);
+    struct posix_files *posix = of(files);
+    const int flags = O_RDWR | O_CREAT | O_TRUNC;
+    enum esp_status status = open_file(posix, name, flags, "cannot create", file, error);
+    if (status != ESP_NOT_FOUND)
+        return status;
+    pthread_mutex_lock(&posix->remaking);
+    const bool made = make_again(posix);
+    const int why = errno;
+    pthread_mutex_unlock(&posix->remaking);
+    if (made)
+        return open_file(posix, name, flags, "cannot create", file, error);
+    return error_set(error, ESP_SYSTEM,
+                     "the folder %s was removed by another program and cannot be made again: %s (make it for "
+                     "this user)",
+                     posix->path, strerror(why));
 }
 
 static enum esp_status open_to_read(struct files *files, const char *name, struct file **file,
@@ -265,6 +347,7 @@ static const struct files_ops posix_ops = {
     .rename = rename_file,
     .remove = remove_file,
     .free_bytes = free_bytes,
+    .remember = remember,
     .sync_folder = sync_folder,
 };
 
@@ -287,6 +370,7 @@ enum esp_status files_posix_create(const char *folder, struct files **files, str
     strcpy(posix->path, folder);
     posix->files = (struct files){&posix_ops, posix->path};
     posix->lock = -1;
+    pthread_mutex_init(&posix->remaking, NULL);
     bool made = mkdir(folder, 0700) == 0;
     posix->folder = made || errno == EEXIST ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     enum esp_status status = posix->folder >= 0 ? ESP_OK : failed(posix, "cannot open the folder", "", error);

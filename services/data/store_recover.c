@@ -96,6 +96,8 @@ static enum esp_status take_folder(struct store *store, struct esp_error *error)
     char expected[CAP_NAME + 64], found[MARKER_MOST];
     snprintf(expected, sizeof expected, "espalier store %u\nnode %s\n", DATUM_FILE_VERSION, store->node);
     enum esp_status status = files->ops->lock(files, error);
+    if (files->ops->remember)
+        files->ops->remember(files, MARKER, expected);
     if (status == ESP_OK)
         status = read_marker(files, found, error);
     if (status == ESP_OK)

@@ -2,6 +2,7 @@
 #include "services/directory/directory.h"
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
+#include "util/bytes.h"
 #include "util/regular_file.h"
 
 #include <errno.h>
@@ -303,6 +304,7 @@ enum esp_status ldif_parse(const char *text, size_t length, const char *path, st
 static enum esp_status read_file(FILE *file, const char *path, char **text, size_t *length,
                                  struct esp_error *error)
 {
+    char most[BYTES_TEXT];
     size_t size = 1 << 16, n = 0, got = 1;
     *text = malloc(size);
     while (*text && got > 0 && n <= 2 * (size_t)DIRECTORY_MOST_BYTES) {
@@ -320,9 +322,9 @@ static enum esp_status read_file(FILE *file, const char *path, char **text, size
         return error_no_memory(error, "a directory");
     if (ferror(file))
         return error_errno(error, "%s cannot be read", path);
-    return got == 0
-               ? ESP_OK
-               : error_set(error, ESP_LIMIT, "%s: expected at most %u MiB", path, DIRECTORY_MOST_BYTES >> 19);
+    return got == 0 ? ESP_OK
+                    : error_set(error, ESP_LIMIT, "%s: expected at most %s", path,
+                                bytes_text(2 * (uint64_t)DIRECTORY_MOST_BYTES, most));
 }
 
 enum esp_status ldif_load(const char *path, struct directory_tree *tree, const char **base,

@@ -2,6 +2,7 @@
 #include "services/directory/tree.h"
 
 #include "core/problem/problem.h"
+#include "util/bytes.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -204,11 +205,12 @@ enum esp_status directory_tree_add(struct directory_tree *tree, struct directory
                                    const char *attribute, const char *text, size_t length,
                                    struct esp_error *error)
 {
+    char most[BYTES_TEXT];
     if (tree->arena.total + length > DIRECTORY_MOST_BYTES || entry->n_values == DIRECTORY_MOST_VALUES)
-        return error_set(
-            error, ESP_LIMIT,
-            "%.200s: expected a directory of at most %u MiB, and %d values in an entry, found more",
-            directory_entry_title(entry), DIRECTORY_MOST_BYTES >> 20, DIRECTORY_MOST_VALUES);
+        return error_set(error, ESP_LIMIT,
+                         "%.200s: expected a directory of at most %s, and %d values in an entry, found more",
+                         directory_entry_title(entry), bytes_text(DIRECTORY_MOST_BYTES, most),
+                         DIRECTORY_MOST_VALUES);
     const char *name = arena_strdup(&tree->arena, attribute);
     char *own = arena_alloc(&tree->arena, length + 1);
     if (!name || !own || !make_room_for_value(tree, entry))

@@ -465,12 +465,17 @@ static enum esp_status open_port(const struct links_options *options, const char
 {
     const struct probe_tls *tls = options->tls.ca ? &options->tls : NULL;
     char any[300];
-    enum esp_status status = probe_port_open(address, tls, ops, port, error);
+    char host[256];
+    const char *colon = options->publish && !options->probe ? strrchr(options->publish, ':') : NULL;
+    const char *publish = colon ? host : NULL;
+    if (colon)
+        snprintf(host, sizeof host, "%.*s", (int)(colon - options->publish), options->publish);
+    enum esp_status status = probe_port_open(address, publish, tls, ops, port, error);
     if (status != ESP_SYSTEM || options->probe)
         return status;
     log_notice("links are measured at any free port: %s", error->text);
     snprintf(any, sizeof any, "%.*s:0", (int)(strrchr(address, ':') - address), address);
-    return probe_port_open(any, tls, ops, port, error);
+    return probe_port_open(any, publish, tls, ops, port, error);
 }
 
 /* An agent's state_dir may not be there yet: others make it later. */

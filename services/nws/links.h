@@ -32,8 +32,9 @@ struct links_ops {
 #define LINKS_PORT_OFFSET 100
 
 struct links_options {
-    const char *name;   /* of the node */
-    const char *listen; /* as the daemon's file has it: the port is beside it */
+    const char *name;    /* of the node */
+    const char *listen;  /* as the daemon's file has it: the port is beside it */
+    const char *publish; /* "host:port" at which others reach the node; NULL: as `listen` says */
     /* Address of the port, or "none". NULL: on the host of `listen`, LINKS_PORT_OFFSET beside its port, or
      * any free one where that is in use or `listen` names none; none on loopback. */
     const char *probe;

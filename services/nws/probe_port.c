@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,10 @@ struct known {
 
 struct probe_port {
     struct probe_port_ops ops;
-    struct MHD_Daemon *daemon;
+    /* One for each address, with a thread each. The lock is of all that is below it. */
+    struct MHD_Daemon *daemons[LISTEN_MOST];
+    uint32_t n_daemons;
+    pthread_mutex_t lock;
     char url[PROBE_MOST_URL + 1], secret[40];
     char *certificate, *key; /* texts, with TLS */
     uint64_t turns;
@@ -244,13 +248,10 @@ static enum MHD_Result begin(struct probe_port *port, struct MHD_Connection *con
     return upload ? MHD_YES : MHD_NO;
 }
 
-static enum MHD_Result on_request(void *self, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *data, size_t *size,
-                                  void **state)
+static enum MHD_Result take(struct probe_port *port, struct MHD_Connection *connection, const char *url,
+                            const char *method, const char *data, size_t *size, void **state)
 {
-    struct probe_port *port = self;
     struct upload *upload = *state;
-    (void)version;
     const char *page = strchr(url + 1, '/');
     if (*url != '/' || !page || !is_secret(port, url + 1, (size_t)(page - url - 1)))
         return answer(connection, MHD_HTTP_FORBIDDEN, "this port is for nodes of the tree\n");
@@ -273,6 +274,18 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
     if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 && strcmp(page, "/bytes") == 0)
         return answer_bytes(port, connection);
     return answer(connection, MHD_HTTP_NOT_FOUND, "there are bytes, turn and done\n");
+}
+
+static enum MHD_Result on_request(void *self, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *size,
+                                  void **state)
+{
+    struct probe_port *port = self;
+    (void)version;
+    pthread_mutex_lock(&port->lock);
+    const enum MHD_Result result = take(port, connection, url, method, data, size, state);
+    pthread_mutex_unlock(&port->lock);
+    return result;
 }
 
 static void on_end(void *self, struct MHD_Connection *connection, void **state,
@@ -322,6 +335,7 @@ static void release(struct probe_port *port)
     free(port->key);
     free(port->certificate);
     free(port->known);
+    pthread_mutex_destroy(&port->lock);
     free(port);
 }
 
@@ -338,7 +352,7 @@ static enum esp_status read_pem(struct probe_port *port, const struct probe_tls 
 }
 
 /* The socket is the daemon's when there is one. */
-static struct MHD_Daemon *serve(struct probe_port *port, int fd)
+static struct MHD_Daemon *serve_one(struct probe_port *port, int fd)
 {
     const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | (port->key ? MHD_USE_TLS : 0);
     const struct MHD_OptionItem pem[] = {
@@ -351,41 +365,63 @@ static struct MHD_Daemon *serve(struct probe_port *port, int fd)
                             MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_ARRAY, pem, MHD_OPTION_END);
 }
 
-/* All addresses of this machine are reached by its name. */
-static void name_host(char bound[HTTP_ADDRESS])
+/* Takes the sockets. */
+static bool serve(struct probe_port *port, struct listen_sockets *sockets)
+{
+    for (; sockets->n > 0; sockets->n--) {
+        struct MHD_Daemon *daemon = serve_one(port, sockets->fds[sockets->n - 1]);
+        if (!daemon)
+            break;
+        port->daemons[port->n_daemons++] = daemon;
+    }
+    const bool all = sockets->n == 0;
+    listen_sockets_close(sockets);
+    return all;
+}
+
+/* How others reach the port: at the host that the file publishes, or by the machine's name where the port has
+ * all addresses, or by a name of several addresses. */
+static void name_host(const char *address, const char *publish, bool several, char bound[HTTP_ADDRESS])
 {
     char name[HTTP_ADDRESS - 12] = "localhost", port[12];
-    if (strncmp(bound, "[::]:", 5) != 0 && strncmp(bound, "0.0.0.0:", 8) != 0)
+    const bool any = strncmp(bound, "[::]:", 5) == 0 || strncmp(bound, "0.0.0.0:", 8) == 0;
+    const int length = (int)(strrchr(address, ':') - address);
+    if ((!any && !several && !publish) || (several && !publish && length >= (int)sizeof name))
         return;
     snprintf(port, sizeof port, "%s", strrchr(bound, ':'));
-    gethostname(name, sizeof name - 1);
+    if (publish)
+        snprintf(name, sizeof name, "%s", publish);
+    else if (several)
+        snprintf(name, sizeof name, "%.*s", length, address);
+    else
+        gethostname(name, sizeof name - 1);
     snprintf(bound, HTTP_ADDRESS, "%s%s", name, port);
 }
 
-enum esp_status probe_port_open(const char *address, const struct probe_tls *tls,
+enum esp_status probe_port_open(const char *address, const char *publish, const struct probe_tls *tls,
                                 const struct probe_port_ops *ops, struct probe_port **opened,
                                 struct esp_error *error)
 {
     char bound[HTTP_ADDRESS];
-    int fd = -1;
+    struct listen_sockets sockets = {.n = 0};
     struct probe_port *port = calloc(1, sizeof *port);
     if (!port)
         return error_no_memory(error, "the probe's port");
     port->ops = *ops;
+    pthread_mutex_init(&port->lock, NULL);
     enum esp_status status = draw_secret(port, error);
     if (status == ESP_OK)
         status = read_pem(port, tls, error);
     if (status == ESP_OK)
-        status = http_listen("probe", address, false, &fd, bound, error);
+        status = http_listen("probe", address, false, &sockets, bound, error);
     if (status != ESP_OK) {
         release(port);
         return status;
     }
-    name_host(bound);
+    name_host(address, publish, sockets.n > 1, bound);
     snprintf(port->url, sizeof port->url, "%s://%s/%s", tls ? "https" : "http", bound, port->secret);
-    if (!(port->daemon = serve(port, fd))) {
-        close(fd);
-        release(port);
+    if (!serve(port, &sockets)) {
+        probe_port_close(port);
         return error_set(error, tls ? ESP_SECURITY : ESP_SYSTEM, "probe: the port at %s cannot be served%s",
                          bound, tls ? " (do the certificate and the key belong together?)" : "");
     }
@@ -402,6 +438,7 @@ void probe_port_close(struct probe_port *port)
 {
     if (!port)
         return;
-    MHD_stop_daemon(port->daemon); /* closes the socket too */
+    for (uint32_t i = 0; i < port->n_daemons; i++)
+        MHD_stop_daemon(port->daemons[i]); /* closes the socket too */
     release(port);
 }

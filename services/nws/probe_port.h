@@ -33,7 +33,7 @@ struct probe_tls {
     const char *ca, *certificate, *key;
 };
 
-/* Called from the port's thread, one call at a time. */
+/* Called from threads of the port, one call at a time. */
 struct probe_port_ops {
     void *self;
     /* A child has measured its link to a brother (or to this node: its own name). */
@@ -41,9 +41,10 @@ struct probe_port_ops {
                      const struct link_measurement *measurement);
 };
 
-/* Listens at the address, "host:port" (port 0: any free one). `tls` NULL: plain HTTP. ESP_CONFIG, ESP_SYSTEM,
- * ESP_SECURITY (the files), ESP_NO_MEMORY. */
-enum esp_status probe_port_open(const char *address, const struct probe_tls *tls,
+/* Listens at all addresses of "host:port" (port 0: any free one). `publish`: the host by which others reach
+ * the port; NULL: the one of the address, or this machine's name where that stands for all. `tls` NULL: plain
+ * HTTP. ESP_CONFIG, ESP_SYSTEM, ESP_SECURITY (the files), ESP_NO_MEMORY. */
+enum esp_status probe_port_open(const char *address, const char *publish, const struct probe_tls *tls,
                                 const struct probe_port_ops *ops, struct probe_port **port,
                                 struct esp_error *error);
 /* "http://10.0.0.1:40123/0123..." Lives as long as the port. */

@@ -294,6 +294,12 @@ check_says "and both are told" 'scheduler: expected .*read as agent file, by its
 printf 'name = "here"\nparent = "127.0.0.1:1"\n' >either.conf
 check "a file of which its keys do not tell" espalier config check either.conf
 check_says "is told as such" 'either.conf: a good agent file \(guessed: its keys fit files of kind agent and server daemon alike\)'
+printf 'name = "here"\nlisten = "127.0.0.1:0"\n' >any.conf
+check "what every daemon may have" espalier config check any.conf
+check_says "is taken for an agent's" 'any.conf: a good agent file \(guessed: its keys fit files of kind redirector and agent '
+printf 'parent = "nowhere.invalid"\n' >away-sed.conf
+check "a host that cannot be resolved is no mistake of the file" espalier config check away-sed.conf
+check_says "but is told" 'a good server daemon file \(by its name\), but parent names "nowhere.invalid:4780", and the host "nowhere.invalid" cannot be resolved'
 check_fails 2 "a kind that is none" espalier config check --as server sed.conf
 check_says "names those that are" 'client, redirector, agent, sed, platform'
 printf 'name = "here"\nlisten = "127.0.0.1:0"\nchildren = 4\n' >based.conf

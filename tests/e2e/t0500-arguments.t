@@ -448,7 +448,7 @@ check_says "is told" 'greeted: names: element 2 has 6 bytes, the routine takes a
 check_fails 2 "a length that is none" espalier call greeted names='["you"]' polite='[""]' width=5
 check_says "is told too" 'greeted: polite: expected elements of at least 1 character, found 0'
 check_fails any "more than a call may have" espalier call greeted names='["you"]' polite='[""]' width=1000000000
-check_says "is told before there is memory for it" 'polite: 1 elements of 999999995 characters have more than 64 MiB'
+check_says "is told before there is memory for it" 'polite: 1 elements of 999999995 characters have more than 67.1 MB'
 printf one >1.dat; printf 'two\n' >2.dat
 check "files" espalier call joined parts=@1.dat,@2.dat -o copies=copy -o whole=whole.dat
 check "come back" sh -c 'cmp 1.dat copy.1 && cmp 2.dat copy.2 && cat 1.dat 2.dat | cmp - whole.dat'

@@ -259,7 +259,7 @@ static void an_entry_that_is_too_large_is_told_with_its_line(void **state)
     for (int i = 0; i < DIRECTORY_MOST_VALUES; i++)
         at += sprintf(at, "cn: a\n");
     assert_int_equal(parse(text, &tree, &base, &error), ESP_LIMIT);
-    assert_non_null(strstr(error.text, "x.ldif:1: the base: expected a directory of at most 64 MiB, and 1000 "
+    assert_non_null(strstr(error.text, "x.ldif:1: the base: expected a directory of at most 67.1 MB, and 1000 "
                                        "values in an entry"));
     free(text);
     assert_int_equal(

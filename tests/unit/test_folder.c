@@ -192,9 +192,24 @@ static void a_path_that_is_too_long_and_a_folder_that_is_not_there_are_told(void
     (void)state;
     assert_int_equal(folder_make(where, "a-kind-of-folders", path, sizeof path, &lock, &error), ESP_LIMIT);
     assert_int_equal(lock, -1);
-    assert_int_equal(folder_make("/nowhere", "a", path, sizeof path, &lock, &error), ESP_SYSTEM);
-    assert_non_null(strstr(error.text, "No such file or directory"));
+    assert_int_equal(folder_make("/dev/null/x", "a", path, sizeof path, &lock, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "cannot make a folder in /dev/null/x: Not a directory"));
     assert_string_equal(path, "");
+}
+
+static void a_folder_that_is_not_there_is_made(void **state)
+{
+    char above[LENGTH / 2], path[LENGTH];
+    int lock;
+    struct esp_error error;
+    (void)state;
+    snprintf(above, sizeof above, "%s/not/there", where);
+    assert_int_equal(folder_make(above, "a", path, sizeof path, &lock, &error), ESP_OK);
+    assert_true(is_there(path));
+    folder_remove(path);
+    close(lock);
+    snprintf(above, sizeof above, "%s/not", where);
+    folder_remove(above);
 }
 
 static void share(const char *key, char *path, int *lock)
@@ -276,6 +291,7 @@ int main(void)
         cmocka_unit_test(what_all_have_left_without_a_word_goes_with_the_next_job),
         cmocka_unit_test(a_folder_that_others_may_use_is_not_shared),
         cmocka_unit_test(a_path_that_is_too_long_and_a_folder_that_is_not_there_are_told),
+        cmocka_unit_test(a_folder_that_is_not_there_is_made),
     };
     return mkdtemp(where) ? cmocka_run_group_tests(tests, NULL, remove_all) : 1;
 }

@@ -431,7 +431,7 @@ struct probing {
 static enum esp_status open_port(struct probing *p, const struct probe_tls *tls)
 {
     const struct probe_port_ops ops = {&p->heard, on_measured};
-    return probe_port_open("127.0.0.1:0", tls, &ops, &p->port, &p->error);
+    return probe_port_open("127.0.0.1:0", NULL, tls, &ops, &p->port, &p->error);
 }
 
 static enum esp_status probe(struct probing *p, const char *url, const struct probe_tls *tls,

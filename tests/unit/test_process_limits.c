@@ -215,7 +215,7 @@ static void the_text_names_where_limits_come_from(void **state)
                                         .machine_processors = 4};
     char text[PROCESS_LIMITS_TEXT];
     process_limits_text(&some, text, sizeof text);
-    assert_string_equal(text, "descriptors 1024; processes and threads 18 (pids.max); file size 1000 bytes; "
+    assert_string_equal(text, "descriptors 1024; processes and threads 18 (pids.max); file size 1 kB; "
                               "memory 734 MB (control group); processors 2 of 4, quota 0.5");
 }
 

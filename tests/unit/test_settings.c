@@ -320,7 +320,7 @@ static void the_samples_are_good(void **state)
             !strstr(error.text, "cannot read the authority's certificate /etc/espalier/ca.pem"))
             fail_msg("%s", error.text);
         assert_int_equal(settings_guess_kind(path, &kind, by, &error), ESP_OK);
-        assert_string_equal(by, samples[i].kind != SETTINGS_AGENT ? "by its name" : "guessed from its keys");
+        assert_string_equal(by, "by its name");
         assert_int_equal(kind, samples[i].kind);
     }
 }
