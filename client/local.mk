@@ -1,29 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# The client library. client/libclient.a is all of it but the choice of the transport (client/entry.c), for
+# The client library. client/libclient.a is all of it but the choice of the transport (client/api/entry.c), for
 # tests over other transports.
 noinst_LIBRARIES += client/libclient.a
-client_libclient_a_SOURCES = \
-	client/administer.c \
-	client/describe.c \
-	client/problem_list.c \
-	client/describe.h \
-	client/espalier.c \
-	client/fast.c \
-	client/fast_nodes.c \
-	client/fast_rules.c \
-	client/fast_servers.c \
-	client/forecast.h \
-	client/room.c \
-	client/room.h \
-	client/grpc.c \
-	client/hierarchy.c \
-	client/library.c \
-	client/library.h \
-	client/state_folder.c \
-	client/state_folder.h \
-	client/tree.c
+client_libclient_a_SOURCES =
 include client/abstract/local.mk
+include client/api/local.mk
 include client/arguments/local.mk
 include client/data/local.mk
 include client/jobs/local.mk
@@ -33,11 +15,11 @@ LIBCLIENT = client/libclient.a $(LIBSERVICES) $(JANSSON_LIBS) $(FFI_LIBS)
 
 if WITH_OMNIORB
 noinst_LIBRARIES += client/libentry.a
-client_libentry_a_SOURCES = client/entry.c
+client_libentry_a_SOURCES = client/api/entry.c
 else
 # The text is not in config.h, so that all other objects are the same in both builds.
 noinst_LIBRARIES += client/libentry_none.a
-client_libentry_none_a_SOURCES = client/entry_none.c
+client_libentry_none_a_SOURCES = client/api/entry_none.c
 client_libentry_none_a_CPPFLAGS = $(AM_CPPFLAGS) -DESP_NO_NETWORK='"this build of Espalier has no network: install it with \
 omniORB (on Debian: apt-get install libomniorb4-dev omniidl, then configure without --without-omniorb and make install)"'
 endif

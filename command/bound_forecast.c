@@ -3,7 +3,7 @@
 
 #include "command/bound_forecast.h"
 #include "command/constraints.h"
-#include "client/forecast.h"
+#include "client/session/forecast.h"
 
 void bound_forecast_ask(struct bound_forecast *forecast, const struct command_line *command, bool wanted,
                         const char *problem, const struct esp_argument *arguments, size_t n_arguments)

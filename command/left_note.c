@@ -4,7 +4,7 @@
 #include "command/left_note.h"
 
 #include "client/arguments/contents.h"
-#include "client/state_folder.h"
+#include "client/session/state_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>

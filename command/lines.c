@@ -14,7 +14,7 @@
 enum esp_status lines_read(const char *path, struct lines *lines, struct esp_error *error)
 {
     *lines = (struct lines){0};
-    enum esp_status status = value_read_text(path, &lines->text, error);
+    enum esp_status status = contents_load_text(path, &lines->text, error);
     if (status != ESP_OK)
         return status;
     size_t n = 0;

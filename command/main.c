@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/api/life.h"
 #include "command/command.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "util/standard_files.h"
 
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include "command/problem_verb.h"
 #include "command/session.h"
-#include "client/describe.h"
+#include "client/arguments/describe.h"
 #include "client/arguments/signature.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/api/life.h"
 #include "config.h"
 
 #include "command/session.h"
@@ -6,7 +7,7 @@
 #include "command/constraints.h"
 #include "command/platform_state.h"
 #include "command/table.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "client/session/engine.h"
 #include "core/message/session_ranks.h"
 #include "services/settings.h"

@@ -10,7 +10,7 @@
 #include "command/session.h"
 #include "command/table.h"
 #include "client/data/data.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "core/data/datum.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include "command/values.h"
 #include "command/waiting.h"
 #include "client/data/data.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "client/arguments/values_storage.h"
 #include "core/matrix/matrix_peek.h"
 

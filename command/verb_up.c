@@ -2,6 +2,7 @@
  *
  * espalier up: the daemons of a platform on this machine.
  */
+#include "client/api/life.h"
 #include "config.h"
 
 #include "command/command.h"
@@ -10,7 +11,7 @@
 #include "command/session.h"
 #include "command/table.h"
 #include "command/way_in.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "core/problem/problem.h"
 #include "services/settings.h"
 #include "util/clock.h"

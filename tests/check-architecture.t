@@ -31,6 +31,20 @@ includes_only() {
 
 c_files=$(find include util core services simulate agent sed client command redirector tests examples -name '*.[ch]' | sort)
 
+# A room of client/ includes nothing of a room behind it in this order, and no source lies outside of the rooms.
+client_rooms='arguments session data jobs abstract api'
+client_rooms_are_in_order() {
+    below=
+    for room in $client_rooms; do
+        below="$below client/$room/"
+        # shellcheck disable=SC2086
+        includes_only "client/$room" $below services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h ||
+            { echo "client/$room/ includes a higher room"; return 1; }
+    done
+    rooms=$(echo "$client_rooms" | tr ' ' '|')
+    ! find client -name '*.[ch]' | grep -vE "^client/($rooms)/"
+}
+
 # shellcheck disable=SC2086
 no_corba() {
     # An entry point chooses the transport by including orb/orb.h: that line, and no other, names the folder.
@@ -98,6 +112,7 @@ check "sed/ leans on services/, not on other programs" \
     includes_only sed sed/ services/ core/ util/ orb/orb.h espalier.h espalier_server.h grpc.h
 check "client/ leans on services/, not on other programs" \
     includes_only client client/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
+check "the rooms of client/ lean on those before them: $client_rooms" client_rooms_are_in_order
 check "command/ leans on client/, simulate/ and services/" \
     includes_only command command/ client/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h grpc_data.h
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points

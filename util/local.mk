@@ -48,6 +48,8 @@ util_libutil_a_SOURCES = \
 	util/names.h \
 	util/own_problems.c \
 	util/own_problems.h \
+	util/package.c \
+	util/package.h \
 	util/pages.c \
 	util/pages.h \
 	util/process_limits.c \

@@ -44,3 +44,12 @@ void text_pad(struct text *text, size_t column)
     while (text->column < column)
         text_put_bytes(text, " ", 1);
 }
+
+void text_copy(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    if (length >= size)
+        length = size - 1;
+    memcpy(to, from, length);
+    to[length] = 0;
+}

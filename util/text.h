@@ -24,4 +24,7 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 /* Spaces until the current line is `column` characters long (UTF-8 counts as characters). */
 void text_pad(struct text *text, size_t column);
 
+/* Copies a text into a buffer of `size` bytes and cuts what is too long. Cheaper than snprintf(). */
+void text_copy(char *to, size_t size, const char *from);
+
 #endif

@@ -5,20 +5,14 @@
  */
 #include "client/abstract/abstract.h"
 #include "client/abstract/abstract_steps.h"
+#include "client/abstract/call_forecast.h"
 #include "client/abstract/foresight.h"
-#include "client/arguments/invocation_data.h"
-#include "client/arguments/invocation_hold.h"
+#include "client/arguments/describe.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
-#include "client/data/data.h"
-#include "client/data/guard.h"
-#include "client/data/sequence.h"
-#include "client/describe.h"
-#include "client/forecast.h"
+#include "client/data/binding.h"
 #include "client/jobs/job.h"
-#include "client/library.h"
-#include "client/session/engine.h"
-#include "client/session/session.h"
+#include "client/session/library.h"
 #include "core/data/datum_section.h"
 #include "util/clock.h"
 #include "util/text.h"
@@ -399,24 +393,16 @@ static enum esp_status take_outputs(struct abstract_run *run, const struct rule 
     return ESP_OK;
 }
 
-enum esp_status abstract_last_error(struct esp_error *error)
-{
-    *error = *esp_last_error();
-    return error->status;
-}
-
 /* At the server of the step before, if it has this problem too; else where the agents say. */
-static enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
-                                            grpc_function_handle_t *handle, struct esp_error *error)
+static enum esp_status abstract_open_handle(const struct abstract_run *run, struct library *library,
+                                            const char *problem, struct handle **handle,
+                                            struct esp_error *error)
 {
     const char *server = run->server ? run->server : *run->at ? run->at : NULL;
-    if (server && grpc_function_handle_init(handle, (char *)server, (char *)problem) == GRPC_NO_ERROR)
-        return ESP_OK;
-    if (server && run->server)
-        return abstract_last_error(error);
-    return grpc_function_handle_default(handle, (char *)problem) == GRPC_NO_ERROR
-               ? ESP_OK
-               : abstract_last_error(error);
+    enum esp_status status = handle_open(library->engine, server, problem, handle, error);
+    return status == ESP_OK || !server || run->server
+               ? status
+               : handle_open(library->engine, NULL, problem, handle, error);
 }
 
 /* What is left of `seconds`, which begin when this is asked first, with *until_ns 0. 0: there is no such
@@ -555,23 +541,35 @@ static bool was_declined(enum esp_status status)
 static enum esp_status call_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
                                  const struct values *values, const char *wanted, struct esp_error *error)
 {
-    grpc_function_handle_t handle;
-    enum esp_status status = abstract_make_handle(run, values->problem->name, &handle, error);
-    if (status != ESP_OK)
-        return status;
     struct esp_error why = {0};
-    struct library *library = library_enter(&why);
-    struct handle *used = library ? handles_use(library->handles, &handle) : NULL;
-    status = used      ? call_inside(run, rule, step, library, used, values, wanted, &why)
-             : library ? error_set(&why, ESP_INVALID, "the function handle was destructed")
-                       : why.status;
-    handle_release(used);
-    if (library)
-        library_leave(status == ESP_OK);
+    struct handle *handle;
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status = abstract_open_handle(run, library, values->problem->name, &handle, &why);
+    if (status == ESP_OK) {
+        status = call_inside(run, rule, step, library, handle, values, wanted, &why);
+        snprintf(run->at, sizeof run->at, "%s", run->info ? run->info->server : "");
+        handle_release(handle);
+    }
+    library_leave(status == ESP_OK);
     if (status != ESP_OK)
         *error = why;
-    snprintf(run->at, sizeof run->at, "%s", run->info ? run->info->server : "");
-    grpc_function_handle_destruct(&handle);
+    return status;
+}
+
+/* esp_problem_describe(), except that nodes that may know the problem and cannot be reached are not waited
+ * for: the step is one of several ways to a result. */
+static enum esp_status describe_soon(const char *name, struct esp_problem **problem, struct esp_error *error)
+{
+    struct function *function;
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status = functions_get_soon(library->engine->functions, name, &function, error);
+    if (status == ESP_OK)
+        status = describe_function(function, problem, error);
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -580,8 +578,8 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
                                       const struct step *step, const char *name, struct esp_problem **problem,
                                       struct values *values, struct esp_error *error)
 {
-    if (problem_describe_soon(name, problem) != ESP_OK)
-        return abstract_last_error(error);
+    if (describe_soon(name, problem, error) != ESP_OK)
+        return error->status;
     enum esp_status status = values_init(values, *problem, error);
     if (status == ESP_OK && values->described->problems[0]->abstract)
         status = error_set(error, ESP_INVALID, "%s is an abstract problem itself", name);
@@ -653,13 +651,6 @@ static enum esp_status set_fate(struct abstract_run *run, uint32_t index, const 
     return ESP_OK;
 }
 
-bool abstract_gives_whole(const struct argument *argument)
-{
-    const uint32_t cut =
-        PROPERTY_UPPER | PROPERTY_LOWER | PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN | PROPERTY_UNIT_DIAGONAL;
-    return argument->n_dims > 0 && !(argument->properties & cut);
-}
-
 enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const char *word, int64_t rows,
                               int64_t cols, struct esp_error *error)
 {
@@ -676,10 +667,8 @@ enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const ch
     return set_fate(run, index, &fate, error);
 }
 
-/* The same for one that abstract_gives_whole(), which comes here where the step gives more than it. */
-static enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
-                                              uint32_t flags, int64_t rows, int64_t cols,
-                                              struct esp_error *error)
+enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
+                                       uint32_t flags, int64_t rows, int64_t cols, struct esp_error *error)
 {
     const struct abstract_fate fate = {.word =
                                            "data:", /* the copy that a mode wants is the caller's matter */
@@ -896,7 +885,7 @@ static void end_states(struct abstract_run *run, const struct rule *rule, uint32
         struct esp_problem *problem = NULL;
         struct esp_error unimportant;
         abstract_step_name(&rule->steps[i], first, name, sizeof name);
-        if (problem_describe_soon(name, &problem) == ESP_OK &&
+        if (describe_soon(name, &problem, &unimportant) == ESP_OK &&
             only_ends_states(run, &rule->steps[i], problem))
             abstract_do_step(run, rule, &rule->steps[i], name, "", &unimportant);
         esp_problem_free(problem);
@@ -1094,24 +1083,39 @@ static void name_outputs(const struct abstract_run *run, const struct step *step
         job_name_outputs(job, others, n, listed);
 }
 
+static enum esp_status submit_inside(struct abstract_run *run, struct library *library, const char *name,
+                                     const struct values *values, bool listed, struct esp_job **job,
+                                     struct esp_error *error)
+{
+    struct handle *handle;
+    struct invocation invocation;
+    enum esp_status status = abstract_open_handle(run, library, name, &handle, error);
+    if (status != ESP_OK)
+        return status;
+    status = job_gather(library, handle, values->arguments, values->problem->n_arguments, run->options,
+                        &invocation, error);
+    if (status == ESP_OK)
+        status = job_submit(library, handle, &invocation, run->options, listed, job, error);
+    handle_release(handle);
+    return status;
+}
+
 /* The job's results go by the names of its own problem, and by those of the abstract one. */
 static enum esp_status submit_step(struct abstract_run *run, const struct step *step, const char *name,
                                    bool listed, struct esp_job **job, struct esp_error *error)
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
-    grpc_function_handle_t handle;
     enum esp_status status = abstract_prepare_step(run, NULL, step, name, &problem, &values, error);
-    if (status == ESP_OK)
-        status = abstract_make_handle(run, name, &handle, error);
-    if (status == ESP_OK) {
-        status = esp_job_submit(&handle, values.arguments, problem->n_arguments, run->options, listed, job);
-        if (status == ESP_OK)
-            name_outputs(run, step, listed, *job);
-        else
-            abstract_last_error(error);
-        grpc_function_handle_destruct(&handle);
+    struct library *library = status == ESP_OK ? library_enter(error) : NULL;
+    if (library) {
+        status = submit_inside(run, library, name, &values, listed, job, error);
+        library_leave(status == ESP_OK);
+    } else if (status == ESP_OK) {
+        status = error->status;
     }
+    if (status == ESP_OK)
+        name_outputs(run, step, listed, *job);
     values_clear(&values);
     esp_problem_free(problem);
     return status;
@@ -1175,319 +1179,4 @@ enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct es
     if (status == ESP_INVALID && missing.status != ESP_OK)
         *error = missing;
     return status == ESP_INVALID ? error->status : status;
-}
-
-/* Abstract problems called from C: between the caller's memory and matrices. */
-
-static int64_t rows_of(const struct shape *shape)
-{
-    return shape->n_dims > 0 ? shape->dims[0] : 1;
-}
-
-static int64_t cols_of(const struct shape *shape)
-{
-    return shape->n_dims > 1 ? shape->dims[1] : 1;
-}
-
-static enum esp_status give_caller_matrix(struct abstract_run *run, const struct argument *argument,
-                                          const struct shape *shape, const void *memory,
-                                          struct esp_error *error)
-{
-    struct matrix matrix;
-    enum esp_status status =
-        abstract_matrix_of(argument->type, rows_of(shape), cols_of(shape), memory, &matrix, error);
-    return status == ESP_OK ? abstract_give(run, argument->name, &matrix, error) : status;
-}
-
-/* Of what is here and on servers the rules look at what is here, and steps take what is there. */
-static enum esp_status give(struct abstract_run *run, const struct value *value, const struct shape *shape,
-                            struct esp_error *error)
-{
-    const struct argument *argument = &run->problem->arguments[value->index];
-    char reference[DATUM_REFERENCE_TEXT];
-    enum esp_status status = ESP_OK;
-    snprintf(reference, sizeof reference, "%.*s", value->datum ? (int)strcspn(value->datum, " ") : 0,
-             value->datum ? value->datum : "");
-    if (value->in)
-        status = give_caller_matrix(run, argument, shape, value->in, error);
-    if (status == ESP_OK && value->datum)
-        status = value->in ? abstract_also_datum(run, reference, argument->type, rows_of(shape),
-                                                 cols_of(shape), error)
-                           : abstract_give_datum(run, argument->name, reference, argument->type,
-                                                 rows_of(shape), cols_of(shape), error);
-    if (status == ESP_OK)
-        abstract_is_from(run, value);
-    return status;
-}
-
-/* Data that go with the first session that uses them would be gone before the step that takes them. */
-static enum esp_status bring_strict(struct engine *engine, struct value *value, struct esp_error *error)
-{
-    if (!value->datum || !value->is_strict)
-        return ESP_OK;
-    value->datum[strcspn(value->datum, " ")] = 0;
-    value->loaded = malloc(value->bytes ? value->bytes : 1);
-    if (!value->loaded)
-        return error_no_memory(error, "an argument");
-    enum esp_status status =
-        data_get(engine, value->datum, value->loaded, value->bytes, (struct data_told){0}, error);
-    value->in = value->loaded;
-    free(value->datum);
-    value->datum = NULL;
-    return status;
-}
-
-static enum esp_status take(const struct abstract_run *run, const struct argument *argument,
-                            const struct shape *shape, void *memory, struct esp_error *error)
-{
-    struct matrix matrix;
-    const int64_t rows = rows_of(shape), cols = cols_of(shape);
-    enum esp_status status = abstract_result(run, argument, rows, cols, &matrix, error);
-    if (status != ESP_OK)
-        return status;
-    status = matrix_make_dense(&matrix, 0, error);
-    for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++)
-        if (!value_store_element((enum esp_type)(argument->type + 1), memory, k, &matrix, k))
-            status = error_set(error, ESP_INVALID, "%s: element %zu cannot be a %s", argument->name, k + 1,
-                               base_type_name(argument->type));
-    matrix_clear(&matrix);
-    return status;
-}
-
-/* What the caller gave, and where each result goes. */
-static enum esp_status give_all(struct abstract_run *run, struct engine *engine,
-                                struct invocation *invocation, struct shape *shapes, struct esp_error *error)
-{
-    const struct problem *problem = run->problem;
-    const void *inputs[PROBLEM_MAX_ARGUMENTS] = {0};
-    struct number scope[PROBLEM_MAX_ARGUMENTS];
-    for (uint32_t i = 0; i < invocation->n_values; i++)
-        if (problem->arguments[invocation->values[i].index].n_dims == 0)
-            inputs[invocation->values[i].index] = invocation->values[i].in;
-    enum esp_status status = problem_bind(problem, inputs, scope, shapes, error);
-    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
-        struct value *value = &invocation->values[i];
-        status = bring_strict(engine, value, error);
-        if (status == ESP_OK && (value->in || value->datum))
-            status = give(run, value, &shapes[value->index], error);
-    }
-    return status;
-}
-
-/* What becomes of the results: they stay, come, or are wanted by nobody. */
-static enum esp_status arrange(struct abstract_run *run, const struct invocation *invocation,
-                               const struct shape *shapes, struct esp_error *error)
-{
-    enum esp_status status = ESP_OK;
-    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
-        const struct value *value = &invocation->values[i];
-        const struct argument *argument = &run->problem->arguments[value->index];
-        const struct shape *shape = &shapes[value->index];
-        if (!argument_is_output(argument))
-            continue;
-        if (value->is_kept && abstract_gives_whole(argument))
-            status = abstract_keep_or_bring(run, value->index, (enum datum_mode)value->kept_mode,
-                                            value->kept_flags, rows_of(shape), cols_of(shape), error);
-        else if (!value->is_kept && !value->out)
-            status = abstract_leave(run, value->index, error);
-    }
-    return status;
-}
-
-/* It has stayed, comes, or is to go back: then it waits for hold_put_results(). */
-static enum esp_status take_result(struct abstract_run *run, struct value *value, const struct shape *shape,
-                                   struct esp_error *error)
-{
-    const struct argument *argument = &run->problem->arguments[value->index];
-    struct abstract_fate *fate = run->fates ? &run->fates[value->index] : NULL;
-    const bool of_sequence = value->result && !value->grid && !value->kept && value->out;
-    if (fate && fate->identity) {
-        value->stayed = fate->identity;
-        fate->identity = NULL;
-        return ESP_OK;
-    }
-    if (value->is_kept && of_sequence) {
-        value->is_kept = false; /* nobody has asked for it to be on servers */
-        guard_forget(value->out, value->bytes);
-    }
-    if (!value->is_kept)
-        return value->out ? take(run, argument, shape, value->out, error) : ESP_OK;
-    value->received = malloc(value->bytes ? value->bytes : 1);
-    return value->received ? take(run, argument, shape, value->received, error)
-                           : error_no_memory(error, argument->name);
-}
-
-static enum esp_status try_call(struct abstract_run *run, struct engine *engine,
-                                struct invocation *invocation, struct esp_error *error)
-{
-    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
-    enum esp_status status = give_all(run, engine, invocation, shapes, error);
-    if (status == ESP_OK)
-        status = arrange(run, invocation, shapes, error);
-    if (status == ESP_OK)
-        status = abstract_execute(run, error);
-    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
-        struct value *value = &invocation->values[i];
-        if (argument_is_output(&run->problem->arguments[value->index]))
-            status = take_result(run, value, &shapes[value->index], error);
-    }
-    return status;
-}
-
-/* What only a sequence wants to leave on servers need not be there, where they have no memory for it, or have
- * dropped it for want of that. */
-static enum esp_status call(struct abstract_run *run, struct engine *engine, struct invocation *invocation,
-                            struct esp_error *error)
-{
-    enum esp_status status = try_call(run, engine, invocation, error);
-    const bool may_help = status != ESP_OK && (run->lacked_memory || invocation_lost_datum(status));
-    if (!may_help || !hold_bring_home(invocation))
-        return status;
-    abstract_begin_again(run);
-    return try_call(run, engine, invocation, error);
-}
-
-/* Steps have arrays of their own, which are none of the caller's sequence. */
-static enum esp_status call_and_leave(struct abstract_run *run, struct engine *engine,
-                                      struct invocation *invocation, struct esp_error *error)
-{
-    bool was_paused = sequence_pause();
-    enum esp_status status = call(run, engine, invocation, error);
-    if (status == ESP_OK)
-        status = hold_put_results(invocation, engine, run->at, error);
-    sequence_resume(was_paused);
-    return status;
-}
-
-enum esp_status abstract_call(struct engine *engine, const struct handle *handle,
-                              struct invocation *invocation, const struct esp_call_options *options,
-                              struct esp_session_info **info, struct esp_error *error)
-{
-    struct abstract_run run;
-    struct esp_error why = {0}; /* `error` may be what the calls within write to */
-    struct esp_call_options own = options ? *options : (struct esp_call_options){0};
-    enum esp_status status = abstract_open(&run, invocation->function->problem, error);
-    if (status != ESP_OK)
-        return status;
-    if (own.deadline_s <= 0)
-        own.deadline_s = atomic_load(&handle->deadline_s);
-    run.server = handle->server;
-    run.options = &own;
-    run.until_ns = invocation->until_ns;
-    status = call_and_leave(&run, engine, invocation, &why);
-    if (status != ESP_OK)
-        *error = why;
-    if (info) {
-        *info = run.info;
-        run.info = NULL;
-    }
-    abstract_close(&run);
-    return status;
-}
-
-enum esp_status abstract_call_again(struct engine *engine, struct invocation *invocation,
-                                    struct esp_error *error)
-{
-    struct abstract_run run;
-    struct esp_error why = {0};
-    const struct esp_call_options none = {0};
-    enum esp_status status = abstract_open(&run, invocation->function->problem, error);
-    if (status != ESP_OK)
-        return status;
-    run.options = &none;
-    status = call_and_leave(&run, engine, invocation, &why);
-    if (status != ESP_OK)
-        *error = why;
-    abstract_close(&run);
-    return status;
-}
-
-enum esp_status abstract_submit_invocation(struct engine *engine, const struct handle *handle,
-                                           struct invocation *invocation,
-                                           const struct esp_call_options *options, bool listed,
-                                           struct esp_job **job, struct esp_error *error)
-{
-    struct abstract_run run;
-    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
-    struct esp_error why = {0};
-    struct esp_call_options own = options ? *options : (struct esp_call_options){0};
-    enum esp_status status = abstract_open(&run, invocation->function->problem, error);
-    if (status != ESP_OK)
-        return status;
-    if (own.deadline_s <= 0)
-        own.deadline_s = atomic_load(&handle->deadline_s);
-    run.server = handle->server;
-    run.options = &own;
-    run.until_ns = invocation->until_ns;
-    bool was_paused = sequence_pause();
-    status = give_all(&run, engine, invocation, shapes, &why);
-    if (status == ESP_OK)
-        status = abstract_submit(&run, listed, job, &why);
-    sequence_resume(was_paused);
-    if (status != ESP_OK)
-        *error = why;
-    abstract_close(&run);
-    return status;
-}
-
-/* ---- in a thread of the library ---- */
-
-struct plan {
-    struct esp_call_options options;
-    bool bound;
-    char server[CAP_NAME + 1];
-};
-
-/* Where it was computed. */
-static void note_step(struct session *whole, const struct esp_session_info *info)
-{
-    if (!info)
-        return;
-    pthread_mutex_lock(&whole->engine->marks_lock);
-    snprintf(whole->server, sizeof whole->server, "%s", info->server);
-    pthread_mutex_unlock(&whole->engine->marks_lock);
-    whole->capable = info->capable;
-}
-
-static void work(struct session *session)
-{
-    const struct plan *plan = session->plan;
-    struct abstract_run run;
-    struct esp_error error = {0};
-    atomic_store(&session->remote, SESSION_RUNNING);
-    atomic_store(&session->phase, PHASE_REMOTE);
-    enum esp_status status = ESP_CANCELLED;
-    if (!session_is_cancelled(session))
-        status = abstract_open(&run, session->invocation.function->problem, &error);
-    if (status == ESP_OK) {
-        run.server = plan->bound ? plan->server : NULL;
-        run.options = &plan->options;
-        run.until_ns = session->invocation.until_ns;
-        run.whole = session;
-        status = call_and_leave(&run, session->engine, &session->invocation, &error);
-        note_step(session, run.info);
-        abstract_close(&run);
-    }
-    if (status != ESP_OK && session_is_cancelled(session))
-        status = error_set(&error, ESP_CANCELLED, "cancelled");
-    session->error = error;
-    session_end(session, status);
-}
-
-enum esp_status abstract_plan(struct session *session, const struct handle *handle,
-                              const struct esp_call_options *options, struct esp_error *error)
-{
-    struct plan *plan = calloc(1, sizeof *plan);
-    engine_retire(session->engine, session); /* its steps have numbers of their own */
-    if (!plan)
-        return error_no_memory(error, "a session");
-    if (options)
-        plan->options = *options;
-    if (plan->options.deadline_s <= 0)
-        plan->options.deadline_s = atomic_load(&handle->deadline_s);
-    plan->bound = handle->server != NULL;
-    snprintf(plan->server, sizeof plan->server, "%s", handle->server ? handle->server : "");
-    session->plan = plan;
-    session->work = work;
-    return ESP_OK;
 }

@@ -107,8 +107,6 @@ void abstract_is_from(struct abstract_run *run, const struct value *value);
  * then. */
 enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const char *word, int64_t rows,
                               int64_t cols, struct esp_error *error);
-/* Whether an output is what a step gives, and not something made of it here (a triangle, a mirrored half). */
-bool abstract_gives_whole(const struct argument *argument);
 /* Nobody asks for the output: it is not fetched, where that is possible. */
 enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct esp_error *error);
 
@@ -137,7 +135,7 @@ enum esp_status abstract_call(struct engine *engine, const struct handle *handle
                               struct invocation *invocation, const struct esp_call_options *options,
                               struct esp_session_info **info, struct esp_error *error);
 
-/* The same of a call that was made before, wherever that may be done now. */
+/* Makes a call again that was made before, on any server. */
 enum esp_status abstract_call_again(struct engine *engine, struct invocation *invocation,
                                     struct esp_error *error);
 

@@ -5,6 +5,8 @@
 #include "client/abstract/abstract_steps.h"
 #include "client/arguments/values_storage.h"
 #include "core/problem/problem_solves.h"
+#include "client/session/library.h"
+#include "util/package.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -37,8 +39,8 @@ void abstract_forget_after(struct abstract_run *run, uint32_t n)
 void abstract_forget_infos(struct abstract_run *run)
 {
     while (run->n_before > 0)
-        esp_session_info_free(run->before[--run->n_before]);
-    esp_session_info_free(run->info);
+        package_destroy(run->before[--run->n_before]);
+    package_destroy(run->info);
     run->info = NULL;
 }
 
@@ -47,7 +49,7 @@ void abstract_add_info(struct abstract_run *run, struct esp_session_info *info)
     if (run->info && run->n_before < ABSTRACT_MAX_STEPS)
         run->before[run->n_before++] = run->info;
     else
-        esp_session_info_free(run->info);
+        package_destroy(run->info);
     run->info = info;
 }
 
@@ -327,7 +329,7 @@ static enum esp_status bring_datum(struct abstract_run *run, const char *name,
     enum esp_status status =
         esp_data_get(datum->reference, memory, bytes, NULL, NULL) == ESP_OK
             ? abstract_matrix_of(datum->type, datum->rows, datum->cols, memory, &matrix, error)
-            : abstract_last_error(error);
+            : error_set(error, library_error()->status, "%s", library_error()->text);
     if (status == ESP_OK)
         abstract_bring(run, name, &matrix);
     free(memory);

@@ -66,6 +66,10 @@ enum esp_status abstract_look(struct abstract_run *run, struct given *given, uin
 
 /* After the call: notes under which identity the output stays. False: it does not. */
 void abstract_fates_destroy(struct abstract_run *run);
+/* abstract_keep() by a mode and flags of a datum, of an output that abstract_gives_whole(). Where a step
+ * gives more than the output, the output comes to the program. */
+enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
+                                       uint32_t flags, int64_t rows, int64_t cols, struct esp_error *error);
 
 /* ---- client/abstract/abstract_matrix.c ---- */
 
@@ -85,8 +89,6 @@ static inline bool abstract_is_missing(enum esp_status status)
     return status == ESP_UNKNOWN_PROBLEM || status == ESP_NO_SERVER;
 }
 
-/* What the library told this thread last. */
-enum esp_status abstract_last_error(struct esp_error *error);
 /* Calls the problem `name` of that step, and takes over what it gives: all of it, unless the step is the last
  * of `rule` (NULL: of none), whose outputs are those of the abstract problem. `wanted`: where it is to go, if
  * that takes it; "": where the agents say, or where the step before went. */

@@ -4,12 +4,14 @@
  * (abstract.c): so the server of the first one is that of all, and is chosen by what all of them take.
  */
 #include "client/abstract/foresight.h"
+#include "client/abstract/call_forecast.h"
 #include "client/arguments/invocation_fill.h"
-#include "client/forecast.h"
-#include "client/library.h"
+#include "client/session/forecast.h"
+#include "client/session/library.h"
 #include "client/session/session.h"
 #include "core/choice/estimate.h"
 #include "core/problem/fill.h"
+#include "util/package.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "client/abstract/abstract.h"
 #include "client/abstract/abstract_steps.h"
-#include "client/forecast.h"
+#include "client/session/forecast.h"
 #include "fast.h"
 
 struct foresight;

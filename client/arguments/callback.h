@@ -5,9 +5,7 @@
 #ifndef CLIENT_CALLBACK_H
 #define CLIENT_CALLBACK_H
 
-#include "client/session/session.h"
-
-#include <pthread.h>
+#include "client/arguments/invocation.h"
 
 /* What the caller's function said. */
 struct callback_answer {
@@ -17,9 +15,9 @@ struct callback_answer {
     uint32_t length;
 };
 
-/* Calls the function that the question is for, in this thread. A question that makes no sense, and a function
- * that fails, is an answer too. */
-void callback_run(const struct session *session, const struct follow_reply *question,
+/* Calls the function of the program that the question is for, in this thread. The answer also tells of a
+ * question that makes no sense and of a function that fails. */
+void callback_run(const struct invocation *invocation, const struct follow_reply *question,
                   struct callback_answer *answer);
 void callback_answer_release(struct callback_answer *answer);
 
@@ -28,21 +26,5 @@ bool callback_is_running(void);
 /* Inside of one: the raw scalars of the problem around it that its sizes use
  * (core/problem/problem_callback.h). NULL: there are none. */
 const uint64_t *callback_running_outer(void);
-
-/* While a function takes long: tells the server that its client is at work, and shows it by waiting there
- * when the client is gone. */
-struct callback_keeper {
-    const struct session *session;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool started, stopping;
-    uint64_t number; /* that is being answered; 0: none */
-};
-
-void callback_keeper_open(struct callback_keeper *keeper, const struct session *session);
-/* `number` 0: it is answered. */
-void callback_keeper_set(struct callback_keeper *keeper, uint64_t number);
-void callback_keeper_close(struct callback_keeper *keeper);
 
 #endif

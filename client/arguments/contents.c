@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/arguments/contents.h"
+#include "util/bytes.h"
 #include "util/random.h"
 
 #include <errno.h>
@@ -126,5 +127,42 @@ enum esp_status contents_save(const char *path, const void *data, uint64_t bytes
     if (status != ESP_OK && !in_place)
         unlink(temporary);
     free(temporary);
+    return status;
+}
+
+#define MAX_TEXT_FILE (64 << 20) /* bytes of a string's file */
+
+enum esp_status contents_load_text(const char *path, char **text, struct esp_error *error)
+{
+    FILE *stream = fopen(path, "re");
+    if (!stream)
+        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s: no such file", path)
+                               : error_errno(error, "cannot open %s", path);
+    char most[BYTES_TEXT];
+    size_t used = 0, size = 4096;
+    enum esp_status status = ESP_OK;
+    *text = malloc(size);
+    while (*text && !feof(stream) && !ferror(stream)) {
+        used += fread(*text + used, 1, size - used - 1, stream);
+        if (used + 1 < size)
+            continue;
+        char *more = size < MAX_TEXT_FILE ? realloc(*text, size *= 2) : NULL;
+        if (!more)
+            free(*text);
+        *text = more;
+    }
+    if (!*text) {
+        status =
+            error_set(error, ESP_LIMIT, "%s: a string has at most %s", path, bytes_text(MAX_TEXT_FILE, most));
+    } else if (ferror(stream)) {
+        status = error_errno(error, "cannot read %s", path);
+        free(*text);
+    } else if (memchr(*text, 0, used)) {
+        status = error_set(error, ESP_INVALID, "%s: expected text, found a zero byte", path);
+        free(*text);
+    } else {
+        (*text)[used] = 0;
+    }
+    fclose(stream);
     return status;
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/arguments/invocation.h"
 #include "client/arguments/contents.h"
+#include "client/arguments/describe.h"
+#include "client/arguments/hooks.h"
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
 #include "client/arguments/invocation_fill.h"
-#include "client/arguments/invocation_hold.h"
-#include "client/data/guard.h"
-#include "client/data/holding.h"
-#include "client/data/sequence.h"
-#include "client/room.h"
 #include "core/data/datum_section.h"
 #include "core/problem/problem_callback.h"
 #include "core/problem/texts.h"
@@ -103,6 +100,14 @@ static enum esp_status invocation_say_fill(const struct invocation *invocation, 
                : error_no_memory(error, "a call");
 }
 
+static const struct call_hooks no_hooks;
+const struct call_hooks *call_hooks = &no_hooks;
+
+void call_hooks_set(const struct call_hooks *hooks)
+{
+    call_hooks = hooks ? hooks : &no_hooks;
+}
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "values travel as they lie in memory: little-endian"
 #endif
@@ -156,11 +161,45 @@ void invocation_release(struct invocation *invocation)
         free(invocation->values[i].received);
         free(invocation->values[i].section);
         free(invocation->values[i].datum);
-        hold_release(&invocation->values[i]);
+        if (call_hooks->release)
+            call_hooks->release(&invocation->values[i]);
+        free(invocation->values[i].stayed);
+        free(invocation->values[i].edges);
+        free(invocation->values[i].shape);
     }
     free(invocation->values);
     function_release(invocation->function);
     memset(invocation, 0, sizeof *invocation);
+}
+
+/* ---- what the room of data does ---- */
+
+static enum esp_status take_data(struct value *value, const struct argument *argument, void *given,
+                                 bool *is_data, struct esp_error *error)
+{
+    *is_data = false;
+    return call_hooks->take_data ? call_hooks->take_data(value, argument, given, is_data, error) : ESP_OK;
+}
+
+static void enter(struct invocation *invocation)
+{
+    if (call_hooks->enter)
+        call_hooks->enter(invocation);
+}
+
+typedef enum esp_status check_hook(struct value *value, const struct problem *problem,
+                                   const struct number *scope, const struct shape *shape,
+                                   struct esp_error *error);
+
+static enum esp_status check_by(check_hook *hook, struct value *value, const struct problem *problem,
+                                const struct binding *binding, struct esp_error *error)
+{
+    return hook ? hook(value, problem, binding->scope, &binding->shapes[value->index], error) : ESP_OK;
+}
+
+static enum esp_status sync_memory(const struct value *value, struct esp_error *error)
+{
+    return call_hooks->sync ? call_hooks->sync(value->out, value->bytes, error) : ESP_OK;
 }
 
 /* ---- gathering ---- */
@@ -235,7 +274,7 @@ static enum esp_status invocation_place(struct value *value, const struct argume
                                         struct esp_error *error)
 {
     bool is_data;
-    enum esp_status status = hold_take_data(value, argument, data, &is_data, error);
+    enum esp_status status = take_data(value, argument, data, &is_data, error);
     if (status != ESP_OK || is_data)
         return status;
     if (argument_is_output(argument))
@@ -275,7 +314,7 @@ enum esp_status invocation_from_list(struct invocation *invocation, struct funct
     }
     va_end(list);
     if (status == ESP_OK) {
-        hold_enter(invocation);
+        enter(invocation);
         status = invocation_measure(invocation, &binding, error);
     }
     if (status == ESP_OK)
@@ -322,8 +361,6 @@ static void leave_unread(struct value *value, const struct shape *shape)
     value->in = NULL;
     free(value->datum);
     value->datum = NULL;
-    holding_release(value->held);
-    value->held = NULL;
 }
 
 /* An array that was left out: every element has the default. */
@@ -461,21 +498,22 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
                                 const struct room *room, struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;
-    enum esp_status status = room_check(room, invocation->function, binding->scope, binding->shapes, error);
+    enum esp_status status = ESP_OK;
+    if (room && call_hooks->check_room)
+        status = call_hooks->check_room(room, invocation->function, binding->scope, binding->shapes, error);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
         if (is_array_or_number(value))
             value->bytes = binding->shapes[value->index].bytes;
         leave_unread(value, &binding->shapes[value->index]);
-        status = hold_check(value, problem, binding->scope, &binding->shapes[value->index], error);
+        status = check_by(call_hooks->check_input, value, problem, binding, error);
         if (status != ESP_OK)
             break;
         status = value->form == VALUE_TEXTS
                      ? take_texts(problem, value, binding, error)
                      : check_present(invocation_argument(invocation, value), value, error);
         if (status == ESP_OK && value->form == VALUE_TEXTS)
-            status =
-                hold_check_strings(value, problem, binding->scope, &binding->shapes[value->index], error);
+            status = check_by(call_hooks->check_strings, value, problem, binding, error);
         if (status == ESP_OK)
             status = fill_default(problem, value, binding->scope, error);
         if (status == ESP_OK && value->form == VALUE_FUNCTION)
@@ -488,7 +526,7 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
     }
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        status = hold_check_result(value, problem, binding->scope, &binding->shapes[value->index], error);
+        status = check_by(call_hooks->check_result, value, problem, binding, error);
     }
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
         invocation->memory_bytes += binding->shapes[i].bytes + binding->shapes[i].whole_bytes;
@@ -506,42 +544,6 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
         status = problem_work(problem, binding->scope, &invocation->work_flop, error);
     invocation->memory_bytes += extra;
     return status;
-}
-
-/* What nobody but a sequence wants to be on servers has memory of the program as well: a call that no server
- * has the memory for is tried without leaving it there, before it fails. */
-
-static bool bring_result(struct value *value)
-{
-    const bool comes = value->result && value->is_kept && !value->grid && !value->kept && value->out;
-    if (comes) {
-        value->is_kept = false;
-        guard_forget(value->out, value->bytes); /* what an earlier call has left there */
-    }
-    return comes;
-}
-
-/* What was put on a server already stays there for others; here it is sent. */
-static bool bring_input(struct value *value)
-{
-    if (!value->held || value->held->required || value->grid || !value->in)
-        return false;
-    holding_release(value->held);
-    value->held = NULL;
-    free(value->datum);
-    value->datum = NULL;
-    value->holder[0] = 0;
-    return true;
-}
-
-bool hold_bring_home(struct invocation *invocation)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < invocation->n_values; i++) {
-        any |= bring_result(&invocation->values[i]);
-        any |= bring_input(&invocation->values[i]);
-    }
-    return any;
 }
 
 /* The arguments of a vector, and what of them follows from others. */
@@ -679,7 +681,7 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
         }
     }
     if (status == ESP_OK) {
-        hold_enter(invocation);
+        enter(invocation);
         status = invocation_measure(invocation, &binding, error);
     }
     const bool measured = status == ESP_OK;
@@ -733,18 +735,18 @@ enum esp_status invocation_for_results(struct invocation *invocation, struct fun
         if (!argument_is_output(argument) || !arguments[i].data)
             continue;
         bool is_data;
-        status = hold_take_data(value, argument, arguments[i].data, &is_data, error);
+        status = take_data(value, argument, arguments[i].data, &is_data, error);
         if (is_data || status != ESP_OK)
             continue;
         value->out = arguments[i].data;
         status = check_type(argument, &arguments[i], error);
         if (status == ESP_OK && value->form == VALUE_MEMORY && argument->n_dims > 0)
-            status = sequence_sync(value->out, value->bytes, error);
+            status = sync_memory(value, error);
         if (status == ESP_OK)
             status = check_extents(argument, &binding.shapes[value->index], &arguments[i], error);
     }
     if (status == ESP_OK)
-        hold_enter(invocation);
+        enter(invocation);
     else
         invocation_release(invocation);
     return status;

@@ -6,14 +6,33 @@
 #ifndef CLIENT_INVOCATION_H
 #define CLIENT_INVOCATION_H
 
-#include "client/data/holding.h"
-#include "client/session/function.h"
+#include "client/arguments/function.h"
 #include "core/data/datum.h"
 #include "core/message/message.h"
 #include "core/problem/section.h"
 #include <stdarg.h>
 
-struct room; /* client/room.h */
+struct distant;
+struct engine;
+struct grid_bytes;
+struct grid_data;
+struct holding;
+
+#define ROOM_LARGE_BYTES (UINT64_C(64) << 20) /* smaller calls are not worth a question for room */
+
+/* Where a call is to be made, for the question whether any server can hold it (hooks.h, check_room). */
+struct room {
+    struct engine *engine;
+    const char *server; /* by name, that the call is bound to; NULL: any */
+};
+
+/* A session that is to make another value of an array (client/data/holding.h). Sessions wait for those only
+ * whose turn is before their own: however many take each other's results, none waits in a circle. */
+struct holding_due {
+    uint64_t turn; /* of holding_enter(), one for all results of a session */
+    bool listed;   /* others know of it */
+    struct holding_due *prev, *next;
+};
 
 /* How a value lies in the caller's memory. */
 enum value_form {
@@ -46,14 +65,17 @@ struct value {
     char holder[CAP_NAME + 1]; /* one of them, by name */
     bool is_unique;            /* and the only one that may have it */
     bool is_strict;            /* it goes with the first session that uses it */
-    /* Arrays that also live on servers (client/arguments/invocation_hold.h); used: */
+    /* Arrays that also live on servers. The room of data binds them (client/data/binding.h) and releases
+     * them: */
     struct grid_data *grid;    /* what was passed in place of the array */
     struct grid_bytes *loan;   /* its memory, where `in` is that and it is the library's own */
-    struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */
-    struct holding *result;    /* what comes out is its next value: */
-    struct holding_due due;    /* (its turn is the call's) */
+    struct holding *held;      /* what goes in is this holding's value, and is to stay where it goes */
+    struct holding *result;    /* what comes out is the next value of this holding; */
+    struct holding_due due;    /* its turn is the call's */
     struct distant *distant;   /* the result stays there without being asked for, and comes when needed */
-    void *edges;               /* owned: its ends, which came with the answer; NULL: they did not */
+    bool wants_edges;          /* the server is to send the ends of the result that stays, */
+    uint64_t head, tail;       /* of so many bytes */
+    void *edges;               /* owned: both ends, which came with the answer; NULL: they did not */
     struct datum_shape *shape; /* owned: of the argument, when it is any of these */
     bool reads;                /* the session may want the present value of `grid` on servers */
     int stays;                 /* enum esp_session_side: what goes in is left there, what comes out is */
@@ -90,8 +112,8 @@ struct invocation {
 
 /* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.
  * Contents of arrays are read only after all extents were compared and, with `room` (NULL: without),
- * room_check() has said that a server can hold them. ESP_INVALID names the argument and what is wrong with
- * it; else as room_check(). The invocation is then empty. */
+ * check_room (hooks.h) has said that a server can hold them. ESP_INVALID names the argument and what is wrong
+ * with it; else as check_room. The invocation is then empty. */
 enum esp_status invocation_from_list(struct invocation *invocation, struct function *function,
                                      const struct room *room, va_list arguments, struct esp_error *error);
 

@@ -5,7 +5,6 @@
 #ifndef CLIENT_INVOCATION_DATA_H
 #define CLIENT_INVOCATION_DATA_H
 
-#include "client/session/engine.h"
 #include "client/arguments/invocation.h"
 
 /* Takes `datum` and `kept` of a vector's argument. ESP_INVALID: it cannot be one. */
@@ -16,19 +15,8 @@ enum esp_status invocation_take_stays(struct value *value, const struct problem 
                                       const struct esp_argument *given, struct esp_error *error);
 /* Whether one of its arguments is a datum. */
 bool invocation_takes_data(const struct invocation *invocation);
-/* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. The session's
- * time begins with that, and is over then (session_until_ns()). */
-enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine, int64_t until_ns,
-                                     struct esp_error *error);
 /* Whether finding one ended so because nobody who has it is there. */
 bool invocation_lost_datum(enum esp_status status);
-/* The server that was given the call says that one of its data is nowhere: those of a sequence are looked for
- * again, and computed again if need be. ESP_NOT_FOUND: the call takes none of a sequence, or one cannot be
- * had. May block. */
-enum esp_status invocation_find_again(struct invocation *invocation, struct engine *engine,
-                                      struct esp_error *error);
-/* Of the one: its holders' addresses go behind its identity. */
-enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error);
 /* Says in the call which results stay. */
 enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
                                     struct esp_error *error);

@@ -56,19 +56,6 @@ void values_clear(struct values *values)
     *values = (struct values){0};
 }
 
-enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error)
-{
-    struct value_slot *slot = &values->slots[index];
-    char size[BYTES_TEXT];
-    slot->memory = calloc(bytes ? bytes : 1, 1);
-    if (!slot->memory)
-        return error_set(error, ESP_NO_MEMORY, "%s: there is no memory here for its %s",
-                         values->problem->arguments[index].name, bytes_text(bytes, size));
-    values->arguments[index].data = slot->memory;
-    values->arguments[index].type = values->problem->arguments[index].type;
-    return ESP_OK;
-}
-
 /* The output that the description calls so in its equation: X of `solves A X = B giving X = B`. Least squares
  * have other numbers behind the solution. */
 static int find_solution(const struct values *values, const char *name)
@@ -189,14 +176,6 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
     values->slots[index].path = path;
     values->some_saved = true;
     return ESP_OK;
-}
-
-bool values_is_left(const struct values *values, size_t index)
-{
-    const struct value_slot *slot = &values->slots[index];
-    const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    return argument_out(formal) && formal->n_dims > 0 && !slot->is_kept &&
-           ((values->some_saved && !slot->path) || slot->is_unwanted);
 }
 
 /* The library writes the result where the input was: a copy keeps the user's file as it is. */

@@ -2,13 +2,13 @@
  *
  * Data in place of values: A=data:ID takes one, -o X=data: leaves one.
  */
+#include "client/arguments/hooks.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 #include "client/arguments/values_texts.h"
-#include "client/session/engine.h"
-#include "util/clock.h"
-
 #include "core/data/datum_section.h"
+#include "util/clock.h"
+#include "util/package.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,12 +70,15 @@ static enum esp_status name_datum(struct values *values, size_t index, const cha
 }
 
 /* All data of a call share the time. */
-static enum esp_status look_up(struct values *values, const char *id, struct esp_data_info **infos, size_t *n)
+static enum esp_status look_up(struct values *values, const char *id, struct esp_data_info **infos, size_t *n,
+                               struct esp_error *error)
 {
     const int64_t begun_ns = clock_now_ns(&clock_system), all_ns = values->look_ns;
-    const int64_t before_ns = deadline_begin(all_ns > 0 ? begun_ns + all_ns : CLOCK_NEVER);
-    const enum esp_status status = esp_data_look(id, infos, n);
-    deadline_end(before_ns);
+    if (!call_hooks->look)
+        return error_set(error, ESP_INVALID,
+                         "data cannot be looked up: grpc_initialize() has not been called");
+    const enum esp_status status =
+        call_hooks->look(id, all_ns > 0 ? begun_ns + all_ns : CLOCK_NEVER, infos, n, error);
     const int64_t left_ns = all_ns - (clock_now_ns(&clock_system) - begun_ns);
     if (all_ns > 0)
         values->look_ns = left_ns > 0 ? left_ns : 1;
@@ -97,12 +100,10 @@ enum esp_status values_take_datum(struct values *values, size_t index, const cha
         return status;
     if (datum_reference_parse(word + strlen(VALUES_DATA), &id, &section, error) != ESP_OK)
         return error_prefix(error, "%s", formal->name);
-    if (look_up(values, datum_id_text(&id, identity), &infos, &n) != ESP_OK) {
-        *error = *esp_last_error();
+    if (look_up(values, datum_id_text(&id, identity), &infos, &n, error) != ESP_OK)
         return error_prefix(error, "%s", formal->name);
-    }
     status = take_extents(&infos[0], &section, argument, error);
-    esp_data_free(infos);
+    package_destroy(infos);
     return status == ESP_OK ? name_datum(values, index, word + strlen(VALUES_DATA), section.n_dims > 0, error)
                             : error_prefix(error, "%s", formal->name);
 }
@@ -215,11 +216,13 @@ void values_look_at_kept(struct values *values)
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         struct value_slot *slot = &values->slots[i];
         struct esp_data_info *infos;
+        struct esp_error unimportant;
         size_t n;
-        if (!values->arguments[i].kept_in_pieces || !slot->kept || look_up(values, slot->kept, &infos, &n))
+        if (!values->arguments[i].kept_in_pieces || !slot->kept ||
+            look_up(values, slot->kept, &infos, &n, &unimportant) != ESP_OK)
             continue;
         slot->is_whole = infos[0].layout.rows == 0;
-        esp_data_free(infos);
+        package_destroy(infos);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "config.h"
 
 #include "client/arguments/values_random.h"
-#include "client/room.h"
+#include "client/arguments/hooks.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 #include "util/random.h"
@@ -309,7 +309,7 @@ static enum esp_status check_room(const struct values *values, size_t index, str
     n_known[values_described_index(values, index)] = formal->n_dims;
     if (problem_infer(problem, known, n_known, numbers, &unimportant) != ESP_OK)
         return ESP_OK; /* what is wrong is told when everything is given */
-    return room_check_scalars(problem->name, numbers, error);
+    return call_hooks->check_room_of ? call_hooks->check_room_of(problem->name, numbers, error) : ESP_OK;
 }
 
 enum esp_status values_make_random(struct values *values, bool sizes_are_known, struct esp_error *error)

@@ -3,9 +3,11 @@
  * Extents of arrays: what a matrix or an array of a file is for an argument, and where its elements lie.
  */
 #include "client/arguments/values_storage.h"
+#include "client/arguments/describe.h"
 #include "client/arguments/signature.h"
 #include "config.h"
 #include "core/problem/problem_solves.h"
+#include "util/bytes.h"
 
 #include <float.h>
 #include <math.h>
@@ -117,9 +119,10 @@ static bool are_empty(const struct values *values)
     return true;
 }
 
-static bool complete(struct values *values)
+static bool complete(struct values *values, struct esp_error *error)
 {
-    return esp_arguments_complete(values->problem, values->arguments, values->problem->n_arguments) == ESP_OK;
+    return describe_complete(values->problem, values->arguments, values->problem->n_arguments, error) ==
+           ESP_OK;
 }
 
 enum esp_status values_complete(struct values *values, struct esp_error *error)
@@ -130,15 +133,15 @@ enum esp_status values_complete(struct values *values, struct esp_error *error)
     memcpy(as_given, values->arguments, n * sizeof *as_given);
     for (size_t i = 0; i < n; i++)
         some |= values->slots[i].is_nothing;
-    if (complete(values))
+    if (complete(values, error))
         return ESP_OK;
-    *error = *esp_last_error();
     if (!some)
         return error->status;
     /* Empty arrays of other extents than 0 x 0: without rows, or as the other arguments say. */
     for (unsigned n_known = 2; n_known-- > 0;) {
         open_extents(values, n_known);
-        if (complete(values) && are_empty(values))
+        struct esp_error unimportant;
+        if (complete(values, &unimportant) && are_empty(values))
             return ESP_OK;
         memcpy(values->arguments, as_given, n * sizeof *as_given);
     }
@@ -918,4 +921,25 @@ enum esp_status values_check_halves(const struct values *values, size_t index, s
         look_at_full(&halves, formal->type, slot->memory, given->dims[0]);
     }
     return judge(&halves, values->problem->name, error);
+}
+
+enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error)
+{
+    struct value_slot *slot = &values->slots[index];
+    char size[BYTES_TEXT];
+    slot->memory = calloc(bytes ? bytes : 1, 1);
+    if (!slot->memory)
+        return error_set(error, ESP_NO_MEMORY, "%s: there is no memory here for its %s",
+                         values->problem->arguments[index].name, bytes_text(bytes, size));
+    values->arguments[index].data = slot->memory;
+    values->arguments[index].type = values->problem->arguments[index].type;
+    return ESP_OK;
+}
+
+bool values_is_left(const struct values *values, size_t index)
+{
+    const struct value_slot *slot = &values->slots[index];
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    return argument_out(formal) && formal->n_dims > 0 && !slot->is_kept &&
+           ((values->some_saved && !slot->path) || slot->is_unwanted);
 }

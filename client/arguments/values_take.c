@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "client/arguments/contents.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 #include "client/arguments/values_texts.h"
@@ -17,8 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define MAX_TEXT_FILE (64 << 20) /* bytes of a string's file */
 
 static bool is_integer_type(enum esp_type type)
 {
@@ -247,48 +246,13 @@ static enum esp_status take_number(struct values *values, size_t index, const ch
     return status;
 }
 
-enum esp_status value_read_text(const char *path, char **text, struct esp_error *error)
-{
-    FILE *stream = fopen(path, "re");
-    if (!stream)
-        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s: no such file", path)
-                               : error_errno(error, "cannot open %s", path);
-    char most[BYTES_TEXT];
-    size_t used = 0, size = 4096;
-    enum esp_status status = ESP_OK;
-    *text = malloc(size);
-    while (*text && !feof(stream) && !ferror(stream)) {
-        used += fread(*text + used, 1, size - used - 1, stream);
-        if (used + 1 < size)
-            continue;
-        char *more = size < MAX_TEXT_FILE ? realloc(*text, size *= 2) : NULL;
-        if (!more)
-            free(*text);
-        *text = more;
-    }
-    if (!*text) {
-        status =
-            error_set(error, ESP_LIMIT, "%s: a string has at most %s", path, bytes_text(MAX_TEXT_FILE, most));
-    } else if (ferror(stream)) {
-        status = error_errno(error, "cannot read %s", path);
-        free(*text);
-    } else if (memchr(*text, 0, used)) {
-        status = error_set(error, ESP_INVALID, "%s: expected text, found a zero byte", path);
-        free(*text);
-    } else {
-        (*text)[used] = 0;
-    }
-    fclose(stream);
-    return status;
-}
-
 static enum esp_status take_string(struct values *values, size_t index, const char *text,
                                    struct esp_error *error)
 {
     struct value_slot *slot = &values->slots[index];
     char *copy = NULL;
     if (*text == '@') {
-        enum esp_status status = value_read_text(text + 1, &copy, error);
+        enum esp_status status = contents_load_text(text + 1, &copy, error);
         if (status != ESP_OK)
             return status;
     } else if (!(copy = strdup(text))) {

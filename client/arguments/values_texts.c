@@ -133,7 +133,7 @@ enum esp_status values_take_texts(struct values *values, size_t index, const cha
         return take_files(values, index, text, error);
     if (*text != '@')
         return take_list(values, index, text, error);
-    enum esp_status status = value_read_text(text + 1, &lines, error);
+    enum esp_status status = contents_load_text(text + 1, &lines, error);
     if (status == ESP_OK)
         status = take_pieces(values, index, lines, '\n', error);
     free(lines);

@@ -33,7 +33,5 @@ void values_clear_texts(struct value_slot *slot);
 
 /* Whether a file that goes in can be read, for the argument of that name: ESP_NOT_FOUND with the reason. */
 enum esp_status value_check_file(const char *name, const char *path, struct esp_error *error);
-/* The text of a file (values.c); *text is the caller's. */
-enum esp_status value_read_text(const char *path, char **text, struct esp_error *error);
 
 #endif

@@ -29,6 +29,10 @@ enum esp_status data_find(struct engine *engine, const char *id, bool all, struc
 /* data_find() of one of them, which waits for nobody who is being started again: for what is at home, too. */
 enum esp_status data_find_now(struct engine *engine, const char *id, struct data_holder *holders,
                               size_t *n_holders, struct esp_error *error);
+/* Finds the datum that the value names and puts the addresses of its holders behind its identity. `patient`:
+ * as data_find(), else as data_find_now(). */
+enum esp_status data_find_value(struct engine *engine, struct value *value, bool patient,
+                                struct esp_error *error);
 /* What a search has heard, beside who has the datum. */
 struct data_witnesses {
     bool asked;                                   /* the agents have told what they know */
@@ -44,6 +48,9 @@ bool data_has_original(const struct data_holder *holders, size_t n);
 enum esp_status data_find_told(struct engine *engine, const char *id, bool patient,
                                struct data_holder *holders, size_t *n_holders,
                                struct data_witnesses *witnesses, struct esp_error *error);
+/* esp_data_look() until that time. */
+enum esp_status data_look(const char *id, int64_t until_ns, struct esp_data_info **infos, size_t *n,
+                          struct esp_error *error);
 /* The servers that a server's answer about a datum names as those that may have copies of it, of which agents
  * do not know yet. */
 void data_read_copies(const struct extensions *extensions,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/data.h"
+#include "client/data/guard.h"
 #include "client/data/sequence.h"
-#include "client/library.h"
+#include "client/session/buffer.h"
+#include "client/session/library.h"
 #include "core/problem/texts.h"
 
 #include <stdlib.h>
@@ -256,4 +258,16 @@ enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_
     if (!library)
         return error->status;
     return leave(data_copy(library->engine, id, server, move != 0, told, error));
+}
+
+/* ---- memory that servers on this host can use ---- */
+
+void *esp_alloc(size_t bytes)
+{
+    return buffer_alloc(bytes);
+}
+
+enum esp_status esp_free(void *memory)
+{
+    return !memory || buffer_free(memory, guard_forget) ? ESP_OK : ESP_INVALID;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/data.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "client/session/engine.h"
 #include "client/session/route.h"
 #include "client/session/session.h"
+#include "core/data/datum_section.h"
 #include "util/clock.h"
+#include "util/package.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -794,6 +796,17 @@ enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size
     return answer(id, NULL, false, infos, n);
 }
 
+enum esp_status data_look(const char *id, int64_t until_ns, struct esp_data_info **infos, size_t *n,
+                          struct esp_error *error)
+{
+    const int64_t before_ns = deadline_begin(until_ns);
+    const enum esp_status status = esp_data_look(id, infos, n);
+    deadline_end(before_ns);
+    if (status != ESP_OK)
+        *error = *library_error();
+    return status;
+}
+
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n)
 {
     if (!infos || !n)
@@ -811,6 +824,35 @@ enum esp_status esp_data_list_damaged(const char *server, struct esp_data_info *
 void esp_data_free(struct esp_data_info *infos)
 {
     package_destroy(infos);
+}
+
+enum esp_status data_find_value(struct engine *engine, struct value *value, bool patient,
+                                struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct datum_id id;
+    struct datum_section section;
+    char identity[DATUM_TEXT];
+    size_t n = 0, size = strlen(value->datum) + 1 + DATA_MOST_HOLDERS * (CAP_ADDRESS + 1);
+    enum esp_status status = datum_reference_parse(value->datum, &id, &section, error);
+    if (status == ESP_OK && patient)
+        status = data_find(engine, datum_id_text(&id, identity), false, holders, &n, error);
+    else if (status == ESP_OK)
+        status = data_find_now(engine, datum_id_text(&id, identity), holders, &n, error);
+    char *text = status == ESP_OK ? malloc(size) : NULL;
+    if (status != ESP_OK)
+        return status;
+    if (!text)
+        return error_no_memory(error, "the identity of a datum");
+    int at = snprintf(text, size, "%s", value->datum);
+    for (size_t i = 0; i < n; i++)
+        at += snprintf(text + at, size - (size_t)at, " %s", holders[i].address);
+    snprintf(value->holder, sizeof value->holder, "%s", n > 0 ? holders[0].server : "");
+    value->is_unique = n > 0 && (holders[0].flags & DATUM_UNIQUE);
+    value->is_strict = n > 0 && (holders[0].flags & DATUM_STRICT);
+    free(value->datum);
+    value->datum = text;
+    return ESP_OK;
 }
 
 /* Data whose original is lost with its server: a replica takes its place. */

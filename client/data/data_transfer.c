@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/data.h"
 #include "client/data/sequence.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "client/session/engine.h"
 #include "core/choice/terms.h"
 #include "core/problem/texts.h"

@@ -4,7 +4,7 @@
  */
 #include "client/data/data.h"
 #include "client/data/grid_data.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "client/session/session.h"
 #include "grpc_data.h"
 

@@ -3,7 +3,7 @@
  * What runs in the handler uses async-signal-safe functions only, and the system call of futexes.
  */
 #include "client/data/guard.h"
-#include "client/data/buffer.h"
+#include "client/session/buffer.h"
 #include "util/fork_lock.h"
 #include "util/random.h"
 

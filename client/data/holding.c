@@ -296,3 +296,20 @@ bool holding_after_fork(void)
     changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     return fork_lock_was_free(&lock);
 }
+
+void holding_enter_call(struct invocation *invocation)
+{
+    struct holding *results[PROBLEM_MAX_ARGUMENTS];
+    struct holding_due *dues[PROBLEM_MAX_ARGUMENTS];
+    size_t n = 0;
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        if (!value->result)
+            continue;
+        results[n] = value->result;
+        dues[n++] = &value->due;
+    }
+    const uint64_t turn = holding_enter(results, dues, n);
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        invocation->values[i].due.turn = turn;
+}

@@ -8,15 +8,8 @@
 #ifndef CLIENT_HOLDING_H
 #define CLIENT_HOLDING_H
 
+#include "client/arguments/invocation.h"
 #include "core/data/datum.h"
-
-/* A session that is to make another value of an array. Sessions wait for those only whose turn is before
- * their own: however many take each other's results, none waits in a circle. */
-struct holding_due {
-    uint64_t turn; /* of holding_enter(), one for all results of a session */
-    bool listed;   /* others know of it */
-    struct holding_due *prev, *next;
-};
 
 struct holding {
     /* Under the lock of all holdings: */
@@ -60,6 +53,8 @@ void holding_put_done(struct holding *holding, const char *datum);
  * takes a value of which it is not known yet that another one follows. Sets the turn of the dues, which stay
  * where they are until holding_arrived(); returns it. */
 uint64_t holding_enter(struct holding *const *holdings, struct holding_due *const *dues, size_t n);
+/* holding_enter() for all results of a call, when its arguments are gathered. */
+void holding_enter_call(struct invocation *invocation);
 /* One more value that a session makes which has its turn, of an array that no other thread has (a
  * sequence's). */
 void holding_expect(struct holding *holding, struct holding_due *due);

@@ -4,7 +4,7 @@
  */
 #include "client/data/data.h"
 #include "client/data/sequence.h"
-#include "client/library.h"
+#include "client/session/library.h"
 
 #include <string.h>
 

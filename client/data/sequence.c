@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/sequence.h"
-#include "client/abstract/abstract.h"
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
-#include "client/arguments/invocation_hold.h"
 #include "client/data/data.h"
 #include "client/data/distant.h"
 #include "client/data/holding.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "client/session/session.h"
+#include "core/problem/abstract.h"
 #include "util/fingerprint.h"
 
 #include <errno.h>
@@ -26,6 +25,12 @@ static void *sequence_copy_memory(const void *memory, uint64_t bytes);
 static void sequence_remember(struct sequence *sequence, const struct invocation *invocation);
 
 static __thread struct sequence *current;
+static sequence_abstract *call_abstract;
+
+void sequence_set_abstract(sequence_abstract *call)
+{
+    call_abstract = call;
+}
 
 bool sequence_pause(void)
 {
@@ -281,6 +286,7 @@ static enum esp_status take_output(struct value *value, const struct problem *pr
     holding_expect(entry->holding, &value->due);
     value->result = holding_use(entry->holding);
     value->distant = distant_use(entry->distant);
+    value->wants_edges = distant_edges(value->distant, &value->head, &value->tail);
     value->is_kept = true;
     value->kept_mode = DATUM_VOLATILE;
     return ESP_OK;
@@ -728,7 +734,7 @@ static enum esp_status name_datum(struct sequence *sequence, const char *datum, 
 {
     free(value->datum);
     value->datum = strdup(datum);
-    return value->datum ? invocation_find_datum(sequence->engine, value, error)
+    return value->datum ? data_find_value(sequence->engine, value, true, error)
                         : error_no_memory(error, "the identity of a datum");
 }
 
@@ -802,7 +808,7 @@ static enum esp_status run(struct sequence *sequence, struct sequence_call *call
     const struct target anywhere = {0};
     enum esp_status status = invocation_begin(&invocation, call->function, error);
     if (status == ESP_OK)
-        hold_enter(&invocation);
+        holding_enter_call(&invocation);
     for (uint32_t i = 0; status == ESP_OK && i < call->n_values; i++)
         status = take_value(sequence, &call->values[i], &invocation.values[i], depth, error);
     invocation.work_flop = call->work_flop;
@@ -812,7 +818,7 @@ static enum esp_status run(struct sequence *sequence, struct sequence_call *call
         return status;
     }
     if (call->function->problem->abstract) {
-        status = abstract_call_again(sequence->engine, &invocation, error);
+        status = call_abstract(sequence->engine, &invocation, error);
         invocation_release(&invocation);
         return status;
     }

@@ -29,6 +29,12 @@ enum esp_status sequence_take_input(struct value *value, const struct argument *
 enum esp_status sequence_take_strings(struct value *value, struct esp_error *error);
 enum esp_status sequence_take_result(struct value *value, const struct problem *problem, uint64_t span,
                                      struct esp_error *error);
+/* Makes a call of an abstract problem again, wherever that may be done now. */
+typedef enum esp_status sequence_abstract(struct engine *engine, struct invocation *invocation,
+                                          struct esp_error *error);
+/* Registers how; before the first sequence begins. */
+void sequence_set_abstract(sequence_abstract *call);
+
 /* That memory is about to be read or written otherwise: results that belong there come. Any thread. */
 enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error);
 

@@ -5,20 +5,18 @@
  * are hexadecimal, because JSON's are doubles.
  */
 #include "client/jobs/job.h"
-#include "client/abstract/abstract.h"
 #include "client/arguments/contents.h"
 #include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
-#include "client/arguments/invocation_hold.h"
-#include "client/data/lend.h"
+#include "client/data/binding.h"
 #include "client/data/sequence.h"
-#include "client/library.h"
-#include "client/room.h"
-#include "client/session/attempt.h"
+#include "client/session/library.h"
 #include "client/session/backlog.h"
 #include "client/session/engine.h"
 #include "client/session/given_up.h"
+#include "client/session/lend.h"
 #include "client/session/link.h"
+#include "client/session/marks.h"
 #include "client/session/session.h"
 #include "core/problem/problem_callback.h"
 #include "util/clock.h"
@@ -38,6 +36,8 @@
 #define FORMAT      1
 #define ALIGNMENT   64 /* that of any type, and of a cache line */
 #define MOST_HEADER (16 << 20)
+
+static const struct session_job_ops job_ops;
 
 void job_call_clear(struct job_call *call)
 {
@@ -286,7 +286,7 @@ static bool has_bulk(const struct session *session)
     return false;
 }
 
-bool job_is_handed_over(const struct session *session)
+static bool is_handed_over(const struct session *session)
 {
     int state = atomic_load(&session->remote);
     /* While it waits for memory, the server holds the small arguments only. */
@@ -331,8 +331,7 @@ static enum esp_status job_hand_over(struct session *session, bool patient, stru
 {
     session->has_owner = job_store_owner(session->owner);
     enum session_step step;
-    while ((step = session_advance(session)) == STEP_HELD ||
-           (step == STEP_WAIT && !job_is_handed_over(session)))
+    while ((step = session_advance(session)) == STEP_HELD || (step == STEP_WAIT && !is_handed_over(session)))
         if (step == STEP_WAIT)
             session_follow(session);
         else if (patient)
@@ -352,7 +351,7 @@ static enum esp_status job_hand_over(struct session *session, bool patient, stru
         return error->status;
     }
     fill_record(session, record);
-    engine_retire(session->engine, session);
+    marks_retire(session->engine, session);
     return ESP_OK;
 }
 
@@ -643,7 +642,7 @@ static enum esp_status begin(struct engine *engine, const struct job_record *rec
                              struct session **session, struct esp_error *error)
 {
     static char somewhere;
-    const struct target target = {.job = true, .options = &call->options};
+    const struct target target = {.job = &job_ops, .options = &call->options};
     const struct problem *problem = record->function->problem;
     for (uint32_t i = 0; i < call->invocation.n_values; i++)
         if (argument_is_output(&problem->arguments[call->invocation.values[i].index]))
@@ -657,7 +656,7 @@ static enum esp_status begin(struct engine *engine, const struct job_record *rec
     if (status != ESP_OK)
         return status;
     (*session)->origin = record->origin;
-    attempt_note_again(*session, record->server, " was lost");
+    session_note_again(*session, record->server, " was lost");
     /* Who looks after it comes again. */
     (*session)->absence = patience_begin(0, 0, (*session)->started_ns);
     if (record->keepers && !((*session)->keepers = calloc(1, KEEPERS_BYTES)))
@@ -964,7 +963,7 @@ static bool point(struct session *session)
     struct link *link = link_find(session->engine, record->address);
     if (!link)
         return false;
-    attempt_set_server(session, link, record->server);
+    session_set_server(session, link, record->server);
     pthread_mutex_lock(&session->engine->marks_lock);
     session->id = session->log_id = record->session;
     session->following.told = -1;
@@ -993,6 +992,7 @@ static struct session *make(struct engine *engine, struct invocation *invocation
         session->deadline_ns = session->started_ns + (int64_t)(deadline_s * NS_PER_S);
     session->error.status = ESP_PENDING;
     session->is_job = session->attached = session->bound = session->follow = true;
+    session->job_ops = &job_ops;
     atomic_store(&session->phase, PHASE_REMOTE);
     return session;
 }
@@ -1019,7 +1019,7 @@ static void go_on(struct session *session)
         session_end(session, error_no_memory(&session->error, "a session"));
 }
 
-void job_recover(struct session *session)
+static void recover(struct session *session)
 {
     struct engine *engine = session->engine;
     struct esp_error *error = &session->error;
@@ -1053,6 +1053,26 @@ void job_recover(struct session *session)
     engine_pause(&engine->closing, LOOK_AGAIN_MS);
     session->lost = fate != JOB_SILENT; /* it may answer again */
 }
+
+static void call_off(struct session *session, int64_t timeout_ms)
+{
+    job_call_off(session->engine, session->record, timeout_ms, NULL);
+}
+
+static const struct left *left_of(const struct job_record *record)
+{
+    return record->data;
+}
+
+static const struct session_job_ops job_ops = {
+    .is_handed_over = is_handed_over,
+    .recover = recover,
+    .is_kept = job_is_kept,
+    .call_off = call_off,
+    .take_end = job_end_take,
+    .left = left_of,
+    .destroy = job_record_destroy,
+};
 
 /* Jobs are made: from arguments to a session that a server has, its record, and the server that keeps it. */
 
@@ -1107,49 +1127,47 @@ static enum esp_status keep(struct library *library, const struct session *sessi
     return status;
 }
 
-static enum esp_status submit(struct library *library, struct handle *handle,
-                              const struct esp_argument *arguments, size_t n_arguments,
-                              const struct esp_call_options *options, bool listed, struct esp_job **job,
-                              struct esp_error *error)
+enum esp_status job_gather(struct library *library, struct handle *handle,
+                           const struct esp_argument *arguments, size_t n_arguments,
+                           const struct esp_call_options *options, struct invocation *invocation,
+                           struct esp_error *error)
 {
-    struct invocation invocation;
-    struct session *session = NULL;
-    struct job_record record = {0};
-    const struct target target = {handle->server, handle->address, true, options};
-    double deadline_s = options ? options->deadline_s : 0;
-    if (deadline_s <= 0)
-        deadline_s = atomic_load(&handle->deadline_s);
-    bool was_paused = sequence_pause(); /* it goes on when the sequence is over */
+    bool was_paused = sequence_pause(); /* the job goes on when the sequence is over */
     const struct room room = {library->engine, handle->server};
     enum esp_status status =
-        invocation_from_vector(&invocation, handle->function, &room, arguments, n_arguments, error);
+        invocation_from_vector(invocation, handle->function, &room, arguments, n_arguments, error);
     sequence_resume(was_paused);
     if (status != ESP_OK)
         return function_tell_signatures(handle->function, error);
-    status = hold_for_job(&invocation, error);
+    status = hold_for_job(invocation, error);
     if (status == ESP_OK)
-        status = invocation_find_data(&invocation, library->engine, start_until_ns(library, handle, options),
+        status = invocation_find_data(invocation, library->engine, start_until_ns(library, handle, options),
                                       error);
-    if (status != ESP_OK) {
-        invocation_release(&invocation);
-        return status;
-    }
-    if (handle->function->problem->abstract) {
-        status =
-            abstract_submit_invocation(library->engine, handle, &invocation, options, listed, job, error);
-        invocation_release(&invocation);
-        return status;
-    }
+    if (status != ESP_OK)
+        invocation_release(invocation);
+    return status;
+}
+
+enum esp_status job_submit(struct library *library, struct handle *handle, struct invocation *invocation,
+                           const struct esp_call_options *options, bool listed, struct esp_job **job,
+                           struct esp_error *error)
+{
+    struct session *session = NULL;
+    struct job_record record = {0};
+    const struct target target = {handle->server, handle->address, &job_ops, options};
+    double deadline_s = options ? options->deadline_s : 0;
+    if (deadline_s <= 0)
+        deadline_s = atomic_load(&handle->deadline_s);
     if (problem_has_callbacks(handle->function->problem)) {
-        invocation_release(&invocation);
+        invocation_release(invocation);
         return error_set(
             error, ESP_INVALID,
             "%s calls functions of its client, which has to stay: call it, it cannot be submitted",
             handle->function->problem->name);
     }
-    want_outputs(&invocation);
-    note_scalars(&invocation, &record);
-    status = session_begin(library->engine, &invocation, &target, deadline_s, &session, error);
+    want_outputs(invocation);
+    note_scalars(invocation, &record);
+    enum esp_status status = session_begin(library->engine, invocation, &target, deadline_s, &session, error);
     if (status == ESP_OK && options) {
         session->following.sent = options->sent;
         session->following.arg = options->arg;
@@ -1162,25 +1180,5 @@ static enum esp_status submit(struct library *library, struct handle *handle,
         status = keep(library, session, &record, listed, job, error);
     session_discard(session);
     job_record_clear(&record);
-    return status;
-}
-
-enum esp_status esp_job_submit(grpc_function_handle_t *handle, const struct esp_argument *arguments,
-                               size_t n_arguments, const struct esp_call_options *options, int listed,
-                               struct esp_job **job)
-{
-    struct esp_error *error = library_error();
-    if (!job || (!arguments && n_arguments > 0))
-        return error_set(error, ESP_INVALID, "expected arguments and a place for the job, found NULL");
-    *job = NULL;
-    struct library *library = library_enter(error);
-    if (!library)
-        return error->status;
-    struct handle *used = handles_use(library->handles, handle);
-    enum esp_status status =
-        used ? submit(library, used, arguments, n_arguments, options, listed != 0, job, error)
-             : error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
-    handle_release(used);
-    library_leave(status == ESP_OK);
     return status;
 }

@@ -14,6 +14,8 @@
 #include "client/session/session.h"
 #include "core/problem/abstract.h"
 
+struct esp_job;
+
 #define JOB_MOST_LOSSES 8 /* servers that lost it: it may be what ends them */
 
 /* A session that the job was before, at a server that was out of reach: it may come back with it. */
@@ -83,8 +85,16 @@ enum esp_status job_store_remove(const char *id, struct esp_error *error);
 
 /* ---- job.c ---- */
 
-/* Whether the server has all that it needs for a session that is being submitted. */
-bool job_is_handed_over(const struct session *session);
+/* Gathers the arguments of a job and finds its data. On failure the invocation is released. ESP_INVALID: data
+ * cannot be left by a job; else as of invocation_from_vector() and invocation_find_data(). */
+enum esp_status job_gather(struct library *library, struct handle *handle,
+                           const struct esp_argument *arguments, size_t n_arguments,
+                           const struct esp_call_options *options, struct invocation *invocation,
+                           struct esp_error *error);
+/* Submits a job of a problem that is not abstract. Takes the invocation over. */
+enum esp_status job_submit(struct library *library, struct handle *handle, struct invocation *invocation,
+                           const struct esp_call_options *options, bool listed, struct esp_job **job,
+                           struct esp_error *error);
 
 /* The server forgets it. Best effort: ESP_OK when it knows it no more. */
 enum esp_status job_drop(struct engine *engine, const struct job_record *record, struct esp_error *error);
@@ -106,10 +116,6 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
 enum esp_status job_attach(struct engine *engine, const struct job_record *record,
                            struct invocation *invocation, double deadline_s, struct session **session,
                            struct esp_error *error);
-/* An attached session whose server is lost (`error` of the session says how): it waits for what the job is
- * called again as, has paused to be tried again, or has ended with the loss. By its runner. */
-void job_recover(struct session *session);
-
 /* Whether arguments are kept by which the job may be called again, and no end of it is known. */
 bool job_is_kept(const struct job_record *record);
 
@@ -124,7 +130,6 @@ void job_drop_left(struct engine *engine, const struct job_record *record);
 
 /* ---- job_api.c ---- */
 
-struct esp_job;
 /* Takes the record over, and leaves it to the job, when that can be made. */
 enum esp_status job_make(struct job_record *record, const char *token, struct esp_job **job,
                          struct esp_error *error);
@@ -175,9 +180,9 @@ bool job_end_known(const struct job_record *record, struct job_end *end);
 enum esp_status job_end_note(const struct job_record *record, const struct job_end *end,
                              struct esp_error *error);
 
-/* What its server says of it goes to the list: that it failed or is cancelled, or that it was done before it
- * was cancelled. A server that shuts down calls what it stops cancelled; so that is taken for an end only of
- * a job that the list has as cancelled. */
+/* Notes in the list what the server says of the job: that it failed or is cancelled, or that it was done
+ * before it was cancelled. A server that shuts down calls what it stops cancelled, so that is taken for an
+ * end only of a job that the list has as cancelled. */
 void job_end_take(const struct job_record *record, const struct session_report *report);
 
 /* Cancels it: in the list before its server is told, where it waits for its end. ESP_OK also when it had

@@ -2,10 +2,11 @@
  *
  * Jobs as espalier.h shows them; client/jobs/job.c makes them.
  */
-#include "client/describe.h"
+#include "client/arguments/describe.h"
 #include "client/jobs/job.h"
-#include "client/library.h"
+#include "client/session/library.h"
 #include "client/session/session.h"
+#include "util/package.h"
 
 #include <math.h>
 #include <stdlib.h>

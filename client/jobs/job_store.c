@@ -6,7 +6,8 @@
 #include "client/arguments/contents.h"
 #include "client/jobs/job.h"
 #include "client/session/session.h"
-#include "client/state_folder.h"
+#include "client/session/state_folder.h"
+#include "util/package.h"
 #include "util/random.h"
 
 #include <dirent.h>

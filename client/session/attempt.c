@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/attempt.h"
+#include "client/arguments/hooks.h"
 #include "client/arguments/invocation_data.h"
-#include "client/arguments/invocation_hold.h"
-#include "client/data/lend.h"
-#include "client/jobs/job.h"
 #include "client/session/ahead.h"
 #include "client/session/backlog.h"
 #include "client/session/choice.h"
@@ -11,8 +9,10 @@
 #include "client/session/excluded.h"
 #include "client/session/given_up.h"
 #include "client/session/keepers.h"
+#include "client/session/lend.h"
 #include "client/session/link.h"
 #include "client/session/link_sound.h"
+#include "client/session/marks.h"
 #include "core/choice/estimate.h"
 #include "core/choice/terms.h"
 #include "util/clock.h"
@@ -32,39 +32,6 @@ void attempt_pause(const struct session *session, unsigned attempt)
         engine_pause(&session->engine->closing, (INT64_C(20) << doublings) / 4);
 }
 
-bool attempt_is_uncertain(enum esp_status status)
-{
-    return status == ESP_MAYBE || status == ESP_TIMEOUT;
-}
-
-static bool may_repeat(const struct session *session)
-{
-    return session->invocation.function->problem->idempotent && !session->invocation.consumed;
-}
-
-bool attempt_may_move(const struct session *session)
-{
-    return session->attached || (may_repeat(session) && !session->bound);
-}
-
-void attempt_copy_text(char *to, size_t size, const char *from)
-{
-    size_t length = strlen(from);
-    if (length >= size)
-        length = size - 1;
-    memcpy(to, from, length);
-    to[length] = 0;
-}
-
-void attempt_set_server(struct session *session, struct link *link, const char *server)
-{
-    pthread_mutex_lock(&session->engine->marks_lock);
-    session->link = link;
-    if (server != session->server)
-        attempt_copy_text(session->server, sizeof session->server, server);
-    pthread_mutex_unlock(&session->engine->marks_lock);
-}
-
 /* A state that nobody will ever know of keeps a worker and its memory until its lease ends: the server closes
  * it when it hears that its session was given up. */
 static void give_up(struct session *session)
@@ -76,12 +43,6 @@ static void give_up(struct session *session)
     session->given_up = session->link;
     session->given_up_id = session->id;
     session_tell_given_up(session);
-}
-
-void attempt_note_again(struct session *session, const char *server, const char *why)
-{
-    session->again_ns = clock_now_ns(session->engine->clock);
-    snprintf(session->again, sizeof session->again, "%.32s%.31s", server, why);
 }
 
 static bool attempt_tell_again(const struct session *session, struct extensions *extensions,
@@ -101,10 +62,10 @@ static bool attempt_begin_again(struct session *session)
     struct esp_error error;
     lend_end(&session->invocation, false);
     give_up(session);
-    engine_retire(session->engine, session);
+    marks_retire(session->engine, session);
     backlog_left(session);
-    attempt_set_server(session, NULL, session->bound ? session->server : "");
-    if (engine_draw(session->engine, session, &error) != ESP_OK) {
+    session_set_server(session, NULL, session->bound ? session->server : "");
+    if (marks_draw(session->engine, session, &error) != ESP_OK) {
         session->error = error;
         return false;
     }
@@ -181,14 +142,14 @@ void attempt_recover(struct session *session)
     if (session_is_cancelled(session))
         return; /* the next step ends it */
     if (session->attached) {
-        job_recover(session);
+        session->job_ops->recover(session);
         return;
     }
     if (session_left_ms(session) <= 1) {
         session_end_late(session);
         return;
     }
-    const bool harmless = session->unbegun || may_repeat(session);
+    const bool harmless = session->unbegun || session_may_repeat(session);
     if (!harmless || ++session->losses >= MOST_LOSSES) {
         error_prefix(error, "%s was lost %s%s", session->problem, how_far(session->unbegun),
                      harmless ? "" : why_not_again(session));
@@ -199,7 +160,7 @@ void attempt_recover(struct session *session)
         exclude(session, session->server, error->status);
     note_loss(session);
     const bool silent = error->status == ESP_TIMEOUT;
-    attempt_note_again(session, session->server,
+    session_note_again(session, session->server,
                        session->unbegun ? " gave it back"
                        : silent         ? " fell silent"
                                         : " was lost");
@@ -227,15 +188,18 @@ bool attempt_finds_data(struct session *session)
     if (!invocation_lost_datum(session->remote_error.status) || session->is_job ||
         session->data_losses++ == MOST_DATA_LOSSES)
         return false;
-    hold_bring_home(&session->invocation);
+    if (call_hooks->bring_home)
+        call_hooks->bring_home(&session->invocation);
     const int64_t before_ns = deadline_begin(session->deadline_ns);
-    const enum esp_status found = invocation_find_again(&session->invocation, session->engine, &why);
+    const enum esp_status found = call_hooks->find_again
+                                      ? call_hooks->find_again(&session->invocation, session->engine, &why)
+                                      : ESP_NOT_FOUND;
     deadline_end(before_ns);
     if (found != ESP_OK)
         return false;
     invocation_split(&session->invocation, session->engine->inline_bytes);
     session->rounds = 0;
-    attempt_note_again(session, session->server, " had not all of its data");
+    session_note_again(session, session->server, " had not all of its data");
     return attempt_begin_again(session);
 }
 
@@ -258,7 +222,7 @@ bool attempt_was_shut_out(struct session *session)
     error_prefix(&session->error, "%s on %s", session->problem, session->server);
     exclude(session, session->server, ESP_REFUSED);
     mark_tried(session, ESP_REFUSED);
-    attempt_note_again(session, session->server, " may not fetch its data");
+    session_note_again(session, session->server, " may not fetch its data");
     if (!attempt_begin_again(session))
         return false;
     if (session->next_candidate < session->n_candidates)
@@ -268,7 +232,7 @@ bool attempt_was_shut_out(struct session *session)
 
 bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status)
 {
-    return status == ESP_TIMEOUT && !attempt_may_move(session) &&
+    return status == ESP_TIMEOUT && !session_may_move(session) &&
            patience_lasts(patience, true, clock_now_ns(session->engine->clock));
 }
 
@@ -286,7 +250,7 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
                                                 : patience_ms + engine->call_timeout_ms;
         status = transport_call(engine->transport, session->link->address, request,
                                 timeout_ms < most_ms ? timeout_ms : most_ms, reply, error);
-        if (!attempt_is_uncertain(status) && status != ESP_UNREACHABLE)
+        if (!session_is_uncertain(status) && status != ESP_UNREACHABLE)
             break;
         if (session_is_cancelled(session) || session_left_ms(session) <= 1)
             break;
@@ -298,7 +262,7 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
     }
     if (status == ESP_OK)
         link_heard(session->link);
-    if (attempt_is_uncertain(status) || status == ESP_UNREACHABLE || status == ESP_NOT_FOUND ||
+    if (session_is_uncertain(status) || status == ESP_UNREACHABLE || status == ESP_NOT_FOUND ||
         status == ESP_STALE) {
         session->lost = true;
         session->remote_error.status = status;
@@ -359,7 +323,7 @@ static void tell_open(struct session *session, struct link *link, struct message
 {
     struct open_sessions open = {0};
     struct extension told;
-    if (engine_open(session->engine, link, &open) && open_put(&open, &request->arena, &told))
+    if (marks_open(session->engine, link, &open) && open_put(&open, &request->arena, &told))
         add_extension(request, told.tag, told.value, told.length);
     open_clear(&open);
 }
@@ -385,8 +349,7 @@ static enum esp_status build_call(struct session *session, const struct session_
     bool first = session->next_candidate == 1;
     request->call = (struct call_request){
         .session = session->id,
-        .oldest_unacknowledged =
-            session->is_job ? session->id.sequence : engine_oldest(session->engine, link),
+        .oldest_unacknowledged = session->is_job ? session->id.sequence : marks_oldest(session->engine, link),
         .server_incarnation = candidate->incarnation,
         .time_left_ms = (uint64_t)session_left_ms(session),
         .patience_ms = (uint64_t)attempt_patience_ms(session),
@@ -452,7 +415,7 @@ static int64_t acceptance_ms(const struct session *session, const struct message
 {
     const struct engine *engine = session->engine;
     int64_t timeout_ms = engine->call_timeout_ms;
-    if (attempt == 0 && has_others(session) && attempt_may_move(session) &&
+    if (attempt == 0 && has_others(session) && session_may_move(session) &&
         timeout_ms > engine->answer_patience_ms)
         timeout_ms = engine->answer_patience_ms;
     timeout_ms += (int64_t)request->call.patience_ms;
@@ -511,8 +474,8 @@ static enum esp_status call_server(struct session *session, struct link *link, s
         if (status == ESP_OK && !*uncertain)
             learn_link(link, &request->call, &reply->call_reply.session,
                        (double)(clock_now_ns(engine->clock) - begun_ns) / NS_PER_S, trips);
-        *uncertain |= attempt_is_uncertain(status);
-        bool again = attempt_is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
+        *uncertain |= session_is_uncertain(status);
+        bool again = session_is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
         if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1 ||
             (is_silent(session, link, status, patience.begun_ns, error) &&
              !attempt_waits(session, &patience, status)))
@@ -537,7 +500,7 @@ static void accepted(struct session *session, struct link *link, const struct se
     session_absorb(session, report);
     /* What is over at once need not be told apart from what may still go elsewhere. */
     if (atomic_load(&session->remote) < SESSION_DONE)
-        engine_settle(session->engine, session, link);
+        marks_settle(session->engine, session, link);
     backlog_taken(session);
     atomic_store(&session->phase, PHASE_REMOTE);
 }
@@ -565,7 +528,7 @@ static void declined(struct session *session, const struct session_candidate *ca
         exclude(session, candidate->server, status);
         if (status == ESP_LIMIT)
             backlog_note_full(session, link);
-        attempt_set_server(session, NULL, session->bound ? session->server : "");
+        session_set_server(session, NULL, session->bound ? session->server : "");
     } else {
         session_end(session, status);
     }
@@ -584,7 +547,7 @@ static enum esp_status offer_to(struct session *session, struct session_candidat
     if (status == ESP_OK)
         status = build_call(session, candidate, link, &request, error);
     if (status == ESP_OK) {
-        attempt_set_server(session, link, candidate->server);
+        session_set_server(session, link, candidate->server);
         status = call_server(session, link, &request, reply, uncertain, error);
     }
     message_clear(&request);
@@ -614,8 +577,9 @@ void attempt_offer(struct session *session)
                             &error); /* it may have been silent before */
     else if (status == ESP_OK && (has_others(session) || (!session->bound && link_is_doubted(link))))
         status = link_greet(link, session_left_ms(session), &meanwhile, &error);
-    if (status == ESP_OK)
-        status = hold_leave(&session->invocation, session->engine, candidate->server, link->address, &error);
+    if (status == ESP_OK && call_hooks->before_call)
+        status = call_hooks->before_call(&session->invocation, session->engine, candidate->server,
+                                         link->address, &error);
     if (status == ESP_OK)
         status = offer_to(session, candidate, link, &reply, &uncertain, &error);
     pthread_mutex_lock(&session->engine->marks_lock);
@@ -655,20 +619,6 @@ static void take_choice(struct session *session, const struct choice *choice)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
-/* The request for servers that may take it. */
-static enum esp_status build_request(const struct session *session, int64_t timeout_ms,
-                                     struct message *request, struct esp_error *error)
-{
-    request->submit.time_left_ms = (uint64_t)timeout_ms;
-    request->submit.request = (struct request){.session = session->id,
-                                               .server = session->invocation.home,
-                                               .excluded = (const char **)session->excluded,
-                                               .n_excluded = session->n_excluded};
-    enum esp_status status = invocation_request(&session->invocation, request, error);
-    const double passed_s = (double)(clock_now_ns(session->engine->clock) - session->started_ns) / NS_PER_S;
-    return status == ESP_OK ? wishes_tell(&session->wishes, passed_s, request, error) : status;
-}
-
 static enum esp_status submit_once(struct session *session, struct route_hope *hope, struct esp_error *error)
 {
     struct engine *engine = session->engine;
@@ -676,7 +626,7 @@ static enum esp_status submit_once(struct session *session, struct route_hope *h
     struct choice choice;
     int64_t timeout_ms = session_left_ms(session);
     *hope = (struct route_hope){false};
-    enum esp_status status = build_request(session, timeout_ms, &request, error);
+    enum esp_status status = choice_request(session, timeout_ms, &request, error);
     if (status == ESP_OK)
         links_sound(engine, &request);
     if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
@@ -705,44 +655,13 @@ static enum esp_status submit_once(struct session *session, struct route_hope *h
     return status;
 }
 
-struct other_server {
-    struct session *session;
-    bool found;
-};
-
-static void find_other(void *arg, const char *address, const struct message *reply,
-                       const struct esp_error *why)
-{
-    struct other_server *other = arg;
-    (void)address;
-    (void)why;
-    for (uint32_t i = 0; reply && i < reply->submit_reply.n_candidates; i++)
-        other->found |= strcmp(reply->submit_reply.candidates[i].server, other->session->server) != 0 &&
-                        !excluded_has(other->session, reply->submit_reply.candidates[i].server);
-}
-
-bool attempt_knows_other(struct session *session)
-{
-    struct engine *engine = session->engine;
-    struct message request = {.kind = MESSAGE_SUBMIT};
-    struct esp_error unread;
-    struct other_server other = {.session = session};
-    const int64_t left_ms = session_left_ms(session),
-                  timeout_ms = left_ms < engine->call_timeout_ms ? left_ms : engine->call_timeout_ms;
-    if (build_request(session, timeout_ms, &request, &unread) == ESP_OK &&
-        extension_add(&request.submit.request.extensions, EXTENSION_FORECAST, "", 0, &request.arena))
-        route_ask_all(engine->route, &request, timeout_ms, find_other, &other, &unread);
-    message_clear(&request);
-    return other.found;
-}
-
 /* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a
  * server or the redirector was restarted and will hear of the others again. Servers that were tried and
  * declined are there, and a request that fits none of those that are is an answer. A reply that was lost is
  * none: to choose servers executes nothing. */
 static bool is_deserted(const struct session *session, enum esp_status status)
 {
-    if (status == ESP_UNREACHABLE || attempt_is_uncertain(status))
+    if (status == ESP_UNREACHABLE || session_is_uncertain(status))
         return true;
     if (session->n_excluded > 0)
         return false;
@@ -859,7 +778,8 @@ static bool waits_for_servers(struct session *session, enum esp_status status)
 /* A sequence asks for more of servers than the program without it: that is given up before the call fails. */
 static bool asks_for_less(struct session *session)
 {
-    if (!excluded_for(session, ESP_NO_MEMORY) || !hold_bring_home(&session->invocation))
+    if (!excluded_for(session, ESP_NO_MEMORY) || !call_hooks->bring_home ||
+        !call_hooks->bring_home(&session->invocation))
         return false;
     invocation_split(&session->invocation, session->engine->inline_bytes);
     excluded_forget(session);

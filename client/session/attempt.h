@@ -28,9 +28,6 @@ void attempt_recover(struct session *session);
 enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
                             struct message *reply, struct esp_error *error);
 
-/* Whether another server may have it, though this one may have executed it. */
-bool attempt_may_move(const struct session *session);
-
 /* How long a call may wait for its result: a runner that others wait for does not. */
 int64_t attempt_patience_ms(const struct session *session);
 
@@ -45,31 +42,14 @@ bool attempt_finds_data(struct session *session);
  * takes: another one may. False: then it fails. */
 bool attempt_was_shut_out(struct session *session);
 
-#define MOST_TRIES 4   /* of one request, when connections break */
-#define GRACE_MS   300 /* for an answer, behind the deadline that the server knows too */
+#define MOST_TRIES 4 /* of one request, when connections break */
 
 /* Whether to go on asking a server that has the session and did not answer in time: no other may have it, and
  * it may be stopped. */
 bool attempt_waits(const struct session *session, struct patience *patience, enum esp_status status);
 
-/* Whether agents know another server that would take the session. Nothing is placed. May block. */
-bool attempt_knows_other(struct session *session);
-
 /* Before the attempt of that number: 0, 20, 80, 320, then 1280 ms each. A server that is being restarted, a
  * router that hiccups. */
 void attempt_pause(const struct session *session, unsigned attempt);
-
-/* The connection may be to blame, and the request have arrived or not. */
-bool attempt_is_uncertain(enum esp_status status);
-
-/* Cuts what is too long. (printf would be a visible part of a small call.) */
-void attempt_copy_text(char *to, size_t size, const char *from);
-
-/* The server that has it, or NULL. `server` may be session->server. */
-void attempt_set_server(struct session *session, struct link *link, const char *server);
-
-/* For those who look at its way afterwards: why the session is to begin again (`server`, and what of it), and
- * that in a message about the next one. False without memory. */
-void attempt_note_again(struct session *session, const char *server, const char *why);
 
 #endif

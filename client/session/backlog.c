@@ -3,6 +3,7 @@
 #include "client/session/attempt.h"
 #include "client/session/excluded.h"
 #include "client/session/link.h"
+#include "client/session/marks.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -326,8 +327,8 @@ static void lay_down(struct session *session)
     session->holding = false;
     session->rounds = 0;
     excluded_forget(session);
-    attempt_note_again(session, "", "no server had room");
-    engine_retire(session->engine, session);
+    session_note_again(session, "", "no server had room");
+    marks_retire(session->engine, session);
 }
 
 bool backlog_park(struct session *session)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/bulk.h"
 #include "client/session/attempt.h"
-#include "client/data/lend.h"
+#include "client/session/lend.h"
 #include "client/session/given_up.h"
 #include "client/session/link.h"
 #include "core/message/chunk.h"
@@ -80,7 +80,7 @@ static int64_t piece_ms(const struct session *session)
 static int64_t silence_ms(const struct session *session, unsigned attempt)
 {
     const struct engine *engine = session->engine;
-    const bool soon = attempt == 0 && engine->answer_patience_ms > 0 && attempt_may_move(session);
+    const bool soon = attempt == 0 && engine->answer_patience_ms > 0 && session_may_move(session);
     return soon && SILENCE_MS < engine->call_timeout_ms ? SILENCE_MS : engine->call_timeout_ms;
 }
 

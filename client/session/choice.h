@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a master agent answered to the question where a session may go.
+ * The question to master agents which servers may take a session, and the answer.
  */
 #ifndef CLIENT_CHOICE_H
 #define CLIENT_CHOICE_H
 
 #include "client/session/session.h"
 
-/* Copies the answer. False without memory: *choice is empty then. */
+/* Copies the answer. Returns false without memory; *choice is empty then. */
 bool choice_of(const struct submit_reply *reply, struct choice *choice);
-/* The same, for a session that was placed ahead with it: the candidate of that number before all others. The
- * placement is that of the session that asked. */
+/* Copies a choice for a session that was placed ahead with it: the candidate number `first` comes before all
+ * others. The placement is not copied, as it belongs to the session that asked. */
 bool choice_copy(const struct choice *from, uint32_t first, struct choice *to);
 void choice_release(struct choice *choice);
+
+/* Makes the request for servers that may take the session; its arrays lie in the message's arena. */
+enum esp_status choice_request(const struct session *session, int64_t timeout_ms, struct message *request,
+                               struct esp_error *error);
+/* Whether agents know another server that would take the session. Nothing is placed. May block. */
+bool choice_knows_other(struct session *session);
 
 #endif

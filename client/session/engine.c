@@ -5,38 +5,14 @@
 #include "client/session/given_up.h"
 #include "client/session/link.h"
 #include "client/session/session.h"
-#include "core/hierarchy/returning.h"
+#include "client/session/state_folder.h"
 #include "util/clock.h"
 #include "util/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <utlist.h>
-
-struct patience patience_begin(int64_t gone_ms, int64_t silent_ms, int64_t now_ns)
-{
-    return (struct patience){.gone_ns = gone_ms * NS_PER_MS,
-                             .silent_ns = (silent_ms > gone_ms ? silent_ms : gone_ms) * NS_PER_MS,
-                             .begun_ns = now_ns,
-                             .silence_ns = now_ns};
-}
-
-bool patience_lasts(struct patience *patience, bool silent, int64_t now_ns)
-{
-    if (silent) {
-        patience->silence_ns = now_ns;
-        return now_ns - patience->begun_ns < patience->silent_ns;
-    }
-    return now_ns - patience->silence_ns < patience->gone_ns;
-}
-
-void patience_tell(const char *whom, int64_t since_ns, int64_t now_ns, struct esp_error *error)
-{
-    if (now_ns - since_ns >= NS_PER_S)
-        error_prefix(error, "waited %.3g s for %s", (double)(now_ns - since_ns) / NS_PER_S, whom);
-}
 
 #define RUNNERS         16
 #define FOLLOWERS       64 /* followed sessions whose output comes at once; that of others waits for them */
@@ -143,33 +119,7 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
     return status;
 }
 
-struct patience engine_patience(const struct engine *engine)
-{
-    return patience_begin(engine->agent_patience_ms, engine->silence_patience_ms,
-                          clock_now_ns(engine->clock));
-}
-
-struct patience engine_patience_returning(const struct engine *engine)
-{
-    struct patience patience = engine_patience(engine);
-    if (patience.gone_ns > 0 && patience.gone_ns < RETURNING_NS)
-        patience.gone_ns = RETURNING_NS;
-    return patience;
-}
-
 /* ---- closing ---- */
-
-/* How late the closing of the library is noticed. */
-#define LOOK_MS 10
-
-void engine_pause(const atomic_bool *closing, int64_t ms)
-{
-    while (ms > 0 && !atomic_load(closing)) {
-        const struct timespec piece = {.tv_nsec = (ms < LOOK_MS ? ms : LOOK_MS) * NS_PER_MS};
-        nanosleep(&piece, NULL);
-        ms -= LOOK_MS;
-    }
-}
 
 struct stop {
     struct link *link;
@@ -267,152 +217,4 @@ void engine_destroy(struct engine *engine)
     pthread_mutex_destroy(&engine->marks_lock);
     pthread_mutex_destroy(&engine->links_lock);
     free(engine);
-}
-
-/* ---- marks ---- */
-
-static enum esp_status refill(struct engine *engine, struct esp_error *error)
-{
-    enum esp_status status = random_bytes(engine->secrets, sizeof engine->secrets, error);
-    if (status == ESP_OK)
-        engine->n_secrets = sizeof engine->secrets / sizeof *engine->secrets;
-    return status;
-}
-
-enum esp_status engine_draw(struct engine *engine, struct session *session, struct esp_error *error)
-{
-    if (session->is_job) {
-        /* Alone with a client id of its own: nobody else's number says what to forget of it. */
-        struct session_id id;
-        enum esp_status drawn = random_bytes(&id, sizeof id, error);
-        id.sequence = 1;
-        pthread_mutex_lock(&engine->marks_lock);
-        session->id = engine->last = id;
-        pthread_mutex_unlock(&engine->marks_lock);
-        return drawn;
-    }
-    pthread_mutex_lock(&engine->marks_lock);
-    enum esp_status status = engine->n_secrets > 0 ? ESP_OK : refill(engine, error);
-    if (status == ESP_OK) {
-        session->id = (struct session_id){.client_high = engine->client_high,
-                                          .client_low = engine->client_low,
-                                          .sequence = ++engine->last_sequence,
-                                          .secret = engine->secrets[--engine->n_secrets]};
-        engine->last = session->id;
-        DL_APPEND2(engine->unsettled, session, mark_prev, mark_next);
-    }
-    pthread_mutex_unlock(&engine->marks_lock);
-    return status;
-}
-
-void engine_settle(struct engine *engine, struct session *session, struct link *link)
-{
-    pthread_mutex_lock(&engine->marks_lock);
-    if (!session->settled && !session->is_job) {
-        DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
-        /* In the order of numbers; nearly always it is the newest. */
-        struct session *before = link->held ? link->held->mark_prev : NULL;
-        while (before && before->id.sequence > session->id.sequence)
-            before = before == link->held ? NULL : before->mark_prev;
-        if (before)
-            DL_APPEND_ELEM2(link->held, before, session, mark_prev, mark_next);
-        else
-            DL_PREPEND2(link->held, session, mark_prev, mark_next);
-        session->settled = true;
-    }
-    pthread_mutex_unlock(&engine->marks_lock);
-}
-
-void engine_retire(struct engine *engine, struct session *session)
-{
-    pthread_mutex_lock(&engine->marks_lock);
-    if (session->id.sequence != 0) {
-        if (session->settled)
-            DL_DELETE2(session->link->held, session, mark_prev, mark_next);
-        else if (!session->is_job)
-            DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
-        session->settled = false;
-        session->id.sequence = 0;
-    }
-    pthread_mutex_unlock(&engine->marks_lock);
-}
-
-/* With the marks lock. */
-static uint64_t oldest_of(const struct engine *engine, const struct link *link)
-{
-    uint64_t oldest = engine->last_sequence + 1;
-    if (engine->unsettled && engine->unsettled->id.sequence < oldest)
-        oldest = engine->unsettled->id.sequence;
-    if (link->held && link->held->id.sequence < oldest)
-        oldest = link->held->id.sequence;
-    return oldest;
-}
-
-uint64_t engine_oldest(struct engine *engine, const struct link *link)
-{
-    pthread_mutex_lock(&engine->marks_lock);
-    uint64_t oldest = oldest_of(engine, link);
-    pthread_mutex_unlock(&engine->marks_lock);
-    return oldest;
-}
-
-/* So many ended sessions may lie at a server until the oldest one has ended, too. */
-#define YOUNG 16
-
-bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open)
-{
-    pthread_mutex_lock(&engine->marks_lock);
-    bool old = oldest_of(engine, link) + YOUNG < engine->last_sequence;
-    if (old) {
-        open->version = ++engine->open_version;
-        open->ceiling = engine->last_sequence + 1;
-        /* Both lists are in order: the lowest of them, and behind the last that has room nothing is said. */
-        const struct session *a = engine->unsettled, *b = link->held;
-        while (a || b) {
-            bool first = a && (!b || a->id.sequence < b->id.sequence);
-            uint64_t sequence = first ? a->id.sequence : b->id.sequence;
-            if (!open_add(open, sequence)) {
-                open->ceiling = sequence;
-                break;
-            }
-            if (first)
-                a = a->mark_next;
-            else
-                b = b->mark_next;
-        }
-    }
-    pthread_mutex_unlock(&engine->marks_lock);
-    return old;
-}
-
-static _Thread_local int64_t until_ns = CLOCK_NEVER;
-
-int64_t deadline_begin(int64_t new_ns)
-{
-    const int64_t before_ns = until_ns;
-    if (new_ns < until_ns)
-        until_ns = new_ns;
-    return before_ns;
-}
-
-void deadline_end(int64_t before_ns)
-{
-    until_ns = before_ns;
-}
-
-int64_t deadline_left_ms(const struct clock *clock, int64_t ms)
-{
-    if (until_ns == CLOCK_NEVER)
-        return ms;
-    const int64_t left_ns = until_ns - clock_now_ns(clock), left_ms = left_ns / NS_PER_MS;
-    return left_ms < ms ? (left_ms > 0 ? left_ms : 0) : ms;
-}
-
-enum esp_status deadline_call(struct transport *transport, const char *address, const struct message *request,
-                              int64_t ms, struct message *reply, struct esp_error *error)
-{
-    const int64_t left_ms = deadline_left_ms(transport_clock(transport), ms);
-    if (left_ms == 0 && ms > 0)
-        return error_set(error, ESP_TIMEOUT, "the time was over before %s was asked", address);
-    return transport_call(transport, address, request, left_ms, reply, error);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engine of a client: sessions from the first question to the last byte of the result, over any
- * transport. GridRPC's names for all this (ids, handles) are in client/grpc.c and its neighbours.
+ * transport. The table of sessions (table.h) and of handles (handle.h) give all this GridRPC's ids and
+ * handles.
  *
  * A blocking session runs in its caller's thread from end to end. An asynchronous one runs in a pool thread
  * while something moves and belongs to nobody while the server computes: then one long poll per server waits
@@ -11,11 +12,11 @@
 #define CLIENT_ENGINE_H
 
 #include "client/arguments/invocation.h"
-#include "client/session/function.h"
+#include "client/session/functions.h"
 #include "client/session/link_memory.h"
+#include "client/session/patience.h"
 #include "client/session/route.h"
 #include "core/forecast/window.h"
-#include "core/message/open_sessions.h"
 #include "core/transport.h"
 #include "util/error.h"
 #include "util/thread_pool.h"
@@ -23,31 +24,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* How long those who could help are waited for while they do not. Who refuses connections is gone, and comes
- * back soon or not at all. Who takes them and says nothing is stopped, frozen or overloaded: it goes on where
- * it was, with all that it has, so it is waited for longer. Pure data; time is passed in. */
-
-/* What is started again is gone for less than this, mostly; what never was there at all is to be told soon.
- */
-#define PATIENCE_GONE_NS 1000000000
-
-struct patience {
-    int64_t gone_ns, silent_ns; /* how long it lasts with the one and with the other */
-    int64_t begun_ns;           /* 0: nobody is waited for */
-    int64_t silence_ns;         /* when somebody was silent last; at first when it began */
-};
-
-/* With who is silent it lasts at least as long as with who is gone. */
-struct patience patience_begin(int64_t gone_ms, int64_t silent_ms, int64_t now_ns);
-
-/* Whether to try again, after a try in which somebody that could have helped was `silent`, or all were gone.
- * Who falls silent and then dies is waited for as one that has just gone. */
-bool patience_lasts(struct patience *patience, bool silent, int64_t now_ns);
-
-/* Puts before the error's text for whom the caller has waited since `since_ns`, and how long, if that was a
- * second or more. */
-void patience_tell(const char *whom, int64_t since_ns, int64_t now_ns, struct esp_error *error);
 
 struct engine_options {
     struct transport *transport;    /* outlives the engine */
@@ -113,8 +89,8 @@ struct engine {
     struct window_habit habit;
     atomic_int_least64_t sounded_ns; /* last; 0: never */
 
-    uint64_t open_version; /* of engine_open(), under marks_lock */
-    /* Which sequence numbers may still be asked for: see engine_oldest(). */
+    uint64_t open_version; /* of marks_open(), under marks_lock */
+    /* Which sequence numbers may still be asked for: see marks_oldest(). */
     pthread_mutex_t marks_lock;
     uint64_t last_sequence;
     struct session_id last; /* of the session that was begun last; sequence 0: none was */
@@ -139,15 +115,6 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
  * sessions' threads may still be on their way out. Any thread. */
 void engine_close(struct engine *engine);
 
-/* With those whom a session cannot do without, from now on. */
-struct patience engine_patience(const struct engine *engine);
-
-/* With one that has said just now that it is to start again: as long as agents expect it (RETURNING_NS). */
-struct patience engine_patience_returning(const struct engine *engine);
-
-/* Waits so long, or until the library is being closed. */
-void engine_pause(const atomic_bool *closing, int64_t ms);
-
 /* After all sessions have ended. Tells servers that nothing more will be asked of them. */
 void engine_destroy(struct engine *engine);
 
@@ -171,36 +138,5 @@ bool engine_await_returning(struct engine *engine, const char *server, char *add
  * whatever it is instead, with a text. */
 enum esp_status engine_find_server(struct engine *engine, const char *server, char *address,
                                    struct esp_error *error);
-
-/* ---- marks: what servers may forget ----
- *
- * Each call tells the server the lowest number that this client may still use there. A session counts for
- * all servers until one has accepted it, then for that one only. A session that must begin again draws a new
- * number, so that its old self can be told from its new one. */
-
-/* A fresh identity. ESP_SYSTEM when there are no random numbers. */
-enum esp_status engine_draw(struct engine *engine, struct session *session, struct esp_error *error);
-void engine_settle(struct engine *engine, struct session *session, struct link *link);
-void engine_retire(struct engine *engine, struct session *session);
-uint64_t engine_oldest(struct engine *engine, const struct link *link);
-/* Which sessions a server must still know beside the oldest, for EXTENSION_OPEN. False when the oldest one is
- * so young that nothing is gained. *open is empty before, and the caller clears it. */
-bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open);
-
-/* When what a thread does has to be over. To find out what is to be called, agents, redirectors and servers
- * are asked for one thing after the other, from many places: none of them is waited for beyond that time. One
- * per thread, on the engine's clock; sessions have their own. */
-
-struct clock;
-
-/* From now on, unless it is earlier already; CLOCK_NEVER changes nothing. Returns what deadline_end() takes.
- */
-int64_t deadline_begin(int64_t until_ns);
-void deadline_end(int64_t before_ns);
-/* `ms`, or what is left when that is less; 0: it is over. */
-int64_t deadline_left_ms(const struct clock *clock, int64_t ms);
-/* transport_call() within that; ESP_TIMEOUT without a word to anybody when it is over. */
-enum esp_status deadline_call(struct transport *transport, const char *address, const struct message *request,
-                              int64_t ms, struct message *reply, struct esp_error *error);
 
 #endif

@@ -2,12 +2,13 @@
  *
  * Following a session: one long poll at a time, which brings what it prints, how far it is, and its end.
  */
-#include "client/session/attempt.h"
 #include "client/arguments/callback.h"
-#include "client/jobs/job.h"
+#include "client/session/attempt.h"
+#include "client/session/link.h"
 #include "core/problem/problem_callback.h"
 #include "util/clock.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,101 @@ static void take_progress(struct session *session, double progress)
         following->progress(following->arg, progress);
 }
 
+/* ---- functions of the program that take long ---- */
+
+/* A server learns that a client is gone from the connection on which it waits. One that computes the answer
+ * to a question does not wait; when that takes long, this thread does in its place. */
+
+#define LONG_MS     1000 /* shorter ones are not worth a request */
+#define PATIENCE_MS 3000 /* the most that the end of a session may have to wait for this thread */
+#define REPLY_MS    5000
+#define AGAIN_MS    1000 /* after the server could not be reached */
+
+struct keeper {
+    const struct session *session;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool started, stopping;
+    uint64_t number; /* that is being answered; 0: none */
+};
+
+/* With the lock. True: the question is still the same after so many milliseconds. */
+static bool lasts(struct keeper *keeper, uint64_t number, int64_t ms)
+{
+    const struct timespec until = clock_ms_from_now(CLOCK_REALTIME, ms);
+    int late = 0;
+    while (keeper->number == number && !keeper->stopping && late == 0)
+        late = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+    return keeper->number == number && !keeper->stopping;
+}
+
+static enum esp_status wait_there(const struct session *session, uint64_t number)
+{
+    struct message request = {.kind = MESSAGE_FOLLOW}, reply = {0};
+    request.follow = (struct follow){.session = session->id,
+                                     .seen = UINT64_MAX, /* its text is for the session's runner */
+                                     .progress = 1,
+                                     .patience_ms = PATIENCE_MS,
+                                     .answered = number,
+                                     .answer_status = ESP_PENDING};
+    enum esp_status status = transport_call(session->engine->transport, session->link->address, &request,
+                                            PATIENCE_MS + REPLY_MS, &reply, NULL);
+    message_clear(&reply);
+    return status;
+}
+
+static void *keep_asking(void *arg)
+{
+    struct keeper *keeper = arg;
+    pthread_mutex_lock(&keeper->lock);
+    while (!keeper->stopping) {
+        uint64_t number = keeper->number;
+        if (number == 0) {
+            pthread_cond_wait(&keeper->changed, &keeper->lock);
+            continue;
+        }
+        int64_t ms = LONG_MS;
+        while (lasts(keeper, number, ms)) {
+            pthread_mutex_unlock(&keeper->lock);
+            ms = wait_there(keeper->session, number) == ESP_OK ? 1 : AGAIN_MS;
+            pthread_mutex_lock(&keeper->lock);
+        }
+    }
+    pthread_mutex_unlock(&keeper->lock);
+    return NULL;
+}
+
+static void keeper_open(struct keeper *keeper, const struct session *session)
+{
+    *keeper = (struct keeper){.session = session};
+    pthread_mutex_init(&keeper->lock, NULL);
+    pthread_cond_init(&keeper->changed, NULL);
+}
+
+static void keeper_set(struct keeper *keeper, uint64_t number)
+{
+    pthread_mutex_lock(&keeper->lock);
+    keeper->number = number;
+    /* Without a thread the server waits for the orphan lease only: long enough for most functions. */
+    if (!keeper->started && number != 0)
+        keeper->started = pthread_create(&keeper->thread, NULL, keep_asking, keeper) == 0;
+    pthread_cond_signal(&keeper->changed);
+    pthread_mutex_unlock(&keeper->lock);
+}
+
+static void keeper_close(struct keeper *keeper)
+{
+    pthread_mutex_lock(&keeper->lock);
+    keeper->stopping = true;
+    pthread_cond_signal(&keeper->changed);
+    pthread_mutex_unlock(&keeper->lock);
+    if (keeper->started)
+        pthread_join(keeper->thread, NULL);
+    pthread_cond_destroy(&keeper->changed);
+    pthread_mutex_destroy(&keeper->lock);
+}
+
 /* ---- asking ---- */
 
 static void build(const struct session *session, const struct callback_answer *answer,
@@ -121,7 +217,7 @@ static void build(const struct session *session, const struct callback_answer *a
 static bool is_settled(const struct session *session)
 {
     int remote = atomic_load(&session->remote);
-    if (session->is_job && !session->attached && job_is_handed_over(session))
+    if (session->is_job && !session->attached && session->job_ops->is_handed_over(session))
         return true;
     return session->lost || remote >= SESSION_DONE || remote == SESSION_RECEIVING;
 }
@@ -139,8 +235,7 @@ static void go_without(struct session *session, const struct esp_error *error)
 }
 
 /* One request, with the answer to the last question, and what it brings. False: it is over. */
-static bool follow_once(struct session *session, struct callback_keeper *keeper,
-                        struct callback_answer *answer)
+static bool follow_once(struct session *session, struct keeper *keeper, struct callback_answer *answer)
 {
     struct message request = {.kind = MESSAGE_FOLLOW}, reply = {0};
     struct esp_error error = {0};
@@ -159,9 +254,9 @@ static bool follow_once(struct session *session, struct callback_keeper *keeper,
     }
     if (status == ESP_OK && reply.follow_reply.asked > 0 && !is_settled(session) &&
         !session_is_cancelled(session)) {
-        callback_keeper_set(keeper, reply.follow_reply.asked);
-        callback_run(session, &reply.follow_reply, answer);
-        callback_keeper_set(keeper, 0);
+        keeper_set(keeper, reply.follow_reply.asked);
+        callback_run(&session->invocation, &reply.follow_reply, answer);
+        keeper_set(keeper, 0);
     }
     message_clear(&reply);
     return status == ESP_OK && session_left_ms(session) > 1;
@@ -169,11 +264,11 @@ static bool follow_once(struct session *session, struct callback_keeper *keeper,
 
 void session_follow(struct session *session)
 {
-    struct callback_keeper keeper;
+    struct keeper keeper;
     struct callback_answer answer = {.number = 0};
-    callback_keeper_open(&keeper, session);
+    keeper_open(&keeper, session);
     while (!is_settled(session) && !session_is_cancelled(session) && follow_once(session, &keeper, &answer))
         ;
     callback_answer_release(&answer);
-    callback_keeper_close(&keeper);
+    keeper_close(&keeper);
 }

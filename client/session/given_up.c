@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/given_up.h"
 #include "client/arguments/invocation_data.h"
-#include "client/jobs/job.h"
-#include "client/session/attempt.h"
+#include "client/session/choice.h"
 #include "client/session/link.h"
+#include "core/message/open_sessions.h"
 #include "util/clock.h"
 
 #include <stdlib.h>
@@ -64,8 +64,8 @@ static void lose(struct session *session)
 
 static bool may_leave(struct session *session)
 {
-    return attempt_may_move(session) && !session->attached && has_data_elsewhere(session) &&
-           attempt_knows_other(session);
+    return session_may_move(session) && !session->attached && has_data_elsewhere(session) &&
+           choice_knows_other(session);
 }
 
 bool given_up_leaves(struct session *session)
@@ -81,7 +81,7 @@ bool given_up_in_transfer(struct session *session)
     const struct engine *engine = session->engine;
     const int64_t until_ns = clock_now_ns(engine->clock) + engine->call_timeout_ms * NS_PER_MS;
     struct esp_error unread;
-    for (unsigned unanswered = 1; attempt_may_move(session) && !session_is_cancelled(session) &&
+    for (unsigned unanswered = 1; session_may_move(session) && !session_is_cancelled(session) &&
                                   session_left_ms(session) > 1 && clock_now_ns(engine->clock) < until_ns;
          unanswered++) {
         if (link_acknowledge_within(session->link, given_up_answer_ms(engine, unanswered, 0), &unread) !=
@@ -100,7 +100,7 @@ static bool leaves(struct session *session)
         return false;
     if (!session->attached)
         return given_up_leaves(session);
-    if (!job_is_kept(session->record))
+    if (!session->job_ops->is_kept(session->record))
         return false;
     lose(session);
     return true;
@@ -110,7 +110,7 @@ bool given_up_watch(struct session *session)
 {
     const struct engine *engine = session->engine;
     struct patience patience = engine_patience(engine);
-    const bool movable = attempt_may_move(session);
+    const bool movable = session_may_move(session);
     for (unsigned unanswered = 1; !session_is_cancelled(session) && session_left_ms(session) > 1;
          unanswered++) {
         struct esp_error error;
@@ -148,7 +148,7 @@ static bool tell(struct engine *engine, const struct given_up *given_up)
     const enum esp_status status =
         transport_call(engine->transport, given_up->link->address, &request, TELL_MS, &reply, NULL);
     message_clear(&reply);
-    return !attempt_is_uncertain(status) && status != ESP_UNREACHABLE;
+    return !session_is_uncertain(status) && status != ESP_UNREACHABLE;
 }
 
 /* NULL: there are no more, and the next one that is noted begins anew. */

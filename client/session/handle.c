@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/handle.h"
+#include "client/session/engine.h"
 #include "util/random.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
@@ -61,9 +63,31 @@ void handles_destroy(struct handles *handles)
     free(handles);
 }
 
-enum esp_status handles_add(struct handles *handles, struct function *function, const char *server,
-                            const char *address, grpc_function_handle_t *out, struct esp_error *error)
+#define TRIES 3 /* a server may die between two questions, and come back */
+
+static enum esp_status find_there(struct engine *engine, const char *server, const char *problem,
+                                  char *address, struct function **function, struct esp_error *error)
 {
+    enum esp_status status = ESP_UNREACHABLE;
+    for (int i = 0; i < TRIES && (status == ESP_UNREACHABLE || status == ESP_MAYBE); i++) {
+        status = engine_find_server(engine, server, address, error);
+        if (status == ESP_OK)
+            status = functions_get(engine->functions, problem, address, function, error);
+    }
+    if (status == ESP_PROTOCOL || status == ESP_SECURITY || status == ESP_VERSION)
+        status = error->status = ESP_UNREACHABLE; /* there is no server that this program could use */
+    return status;
+}
+
+enum esp_status handle_open(struct engine *engine, const char *server, const char *problem,
+                            struct handle **result, struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    struct function *function;
+    enum esp_status status = server ? find_there(engine, server, problem, address, &function, error)
+                                    : functions_get(engine->functions, problem, NULL, &function, error);
+    if (status != ESP_OK)
+        return status;
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry) {
         function_release(function);
@@ -71,17 +95,25 @@ enum esp_status handles_add(struct handles *handles, struct function *function, 
     }
     struct handle *handle = &entry->handle;
     handle->function = function;
-    handle->number = atomic_fetch_add(&last_number, 1) + 1;
     atomic_init(&handle->users, 1);
-    bool copied =
-        (!server || (handle->server = strdup(server))) && (!address || (handle->address = strdup(address)));
-    if (copied) {
-        pthread_mutex_lock(&handles->lock);
-        HASH_ADD(hh, handles->entries, handle.number, sizeof handle->number, entry);
-        copied = entry->hh.tbl != NULL;
-        pthread_mutex_unlock(&handles->lock);
+    if (server && (!(handle->server = strdup(server)) || !(handle->address = strdup(address)))) {
+        handle_release(handle);
+        return error_no_memory(error, "a function handle");
     }
-    if (!copied) {
+    *result = handle;
+    return ESP_OK;
+}
+
+enum esp_status handles_put(struct handles *handles, struct handle *handle, grpc_function_handle_t *out,
+                            struct esp_error *error)
+{
+    struct entry *entry = (struct entry *)((char *)handle - offsetof(struct entry, handle));
+    handle->number = atomic_fetch_add(&last_number, 1) + 1;
+    pthread_mutex_lock(&handles->lock);
+    HASH_ADD(hh, handles->entries, handle.number, sizeof handle->number, entry);
+    const bool put = entry->hh.tbl != NULL;
+    pthread_mutex_unlock(&handles->lock);
+    if (!put) {
         handle_release(handle);
         return error_no_memory(error, "a function handle");
     }

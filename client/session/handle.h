@@ -6,7 +6,7 @@
 #ifndef CLIENT_HANDLE_H
 #define CLIENT_HANDLE_H
 
-#include "client/session/function.h"
+#include "client/arguments/function.h"
 #include "grpc.h"
 
 struct handle {
@@ -18,16 +18,22 @@ struct handle {
     atomic_uint users;
 };
 
+struct engine;
 struct handles;
 
 enum esp_status handles_create(struct handles **handles, struct esp_error *error);
 /* Destructs all handles that are left. */
 void handles_destroy(struct handles *handles);
 
-/* Makes a handle of a function, whose use it takes over (also when it fails). `server` and `address` are
- * copied, or NULL. */
-enum esp_status handles_add(struct handles *handles, struct function *function, const char *server,
-                            const char *address, grpc_function_handle_t *out, struct esp_error *error);
+/* Makes a handle for the problem: of the agents, or, unless `server` (a name or an address) is NULL, of that
+ * server. It is in no table, and goes with handle_release(). Errors as of functions_get() and
+ * engine_find_server(); ESP_UNREACHABLE: what is there is no server that this program could use. */
+enum esp_status handle_open(struct engine *engine, const char *server, const char *problem,
+                            struct handle **handle, struct esp_error *error);
+
+/* Puts a handle into the table, which owns it from now on (also when this fails). */
+enum esp_status handles_put(struct handles *handles, struct handle *handle, grpc_function_handle_t *out,
+                            struct esp_error *error);
 
 /* The handle behind the struct, for use until handle_release(); NULL: invalid. Any thread. */
 struct handle *handles_use(struct handles *handles, const grpc_function_handle_t *handle);

@@ -3,6 +3,7 @@
 
 #include "client/session/session.h"
 #include "core/data/datum_section.h"
+#include "util/package.h"
 
 #include <stdio.h>
 #include <stdlib.h>

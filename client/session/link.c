@@ -5,6 +5,7 @@
 #include "client/session/link.h"
 #include "client/session/attempt.h"
 #include "client/session/given_up.h"
+#include "client/session/marks.h"
 #include "core/forecast/told_links.h"
 #include "util/clock.h"
 
@@ -26,7 +27,7 @@ enum esp_status link_acknowledge_within(struct link *link, int64_t timeout_ms, s
     struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
     request.await = (struct await){.client_high = link->engine->client_high,
                                    .client_low = link->engine->client_low,
-                                   .oldest_unacknowledged = engine_oldest(link->engine, link)};
+                                   .oldest_unacknowledged = marks_oldest(link->engine, link)};
     const unsigned trips = link_trips(link);
     const int64_t start_ns = clock_now_ns(link->engine->clock);
     enum esp_status status =
@@ -289,7 +290,7 @@ static void give_up(struct link *link, uint64_t poll, bool all, const struct esp
     struct session *session, *next;
     DL_FOREACH_SAFE2(link->parked, session, next, park_next)
     {
-        if (session->parked_after >= poll || (!all && !attempt_may_move(session)))
+        if (session->parked_after >= poll || (!all && !session_may_move(session)))
             continue; /* it came later: the server may be back */
         session->lost = true;
         session->remote_error = *why;
@@ -333,7 +334,7 @@ static bool build(struct link *link, struct message *request, int64_t *timeout_m
         *timeout_ms = most_ms + 1; /* expire() ends it then */
     request->await = (struct await){.client_high = link->engine->client_high,
                                     .client_low = link->engine->client_low,
-                                    .oldest_unacknowledged = engine_oldest(link->engine, link),
+                                    .oldest_unacknowledged = marks_oldest(link->engine, link),
                                     .sessions = entries,
                                     .n_sessions = n,
                                     .patience_ms = (uint64_t)patience_ms};
@@ -425,7 +426,7 @@ static void send_scouts(struct link *link, uint64_t poll)
     struct session *session, *next;
     DL_FOREACH_SAFE2(link->parked, session, next, park_next)
     {
-        if (session->parked_after < poll && attempt_may_move(session) &&
+        if (session->parked_after < poll && session_may_move(session) &&
             !is_scouted(problems, &n, session->problem))
             doubt(link, session);
     }
@@ -437,7 +438,7 @@ void link_doubt(struct link *link, const char *problem)
     pthread_mutex_lock(&link->lock);
     DL_FOREACH_SAFE2(link->parked, session, next, park_next)
     {
-        if (attempt_may_move(session) && strcmp(session->problem, problem) == 0)
+        if (session_may_move(session) && strcmp(session->problem, problem) == 0)
             doubt(link, session);
     }
     pthread_cond_broadcast(&link->news);
@@ -453,7 +454,7 @@ static void name_silent(const struct link *link, char server[CAP_NAME + 1])
         return;
     DL_FOREACH2(link->parked, session, park_next)
     {
-        if (!attempt_may_move(session))
+        if (!session_may_move(session))
             continue;
         strcpy(server, session->server);
         return;

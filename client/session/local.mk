@@ -10,10 +10,13 @@ client_libclient_a_SOURCES += \
 	client/session/attempt.h \
 	client/session/backlog.c \
 	client/session/backlog.h \
+	client/session/buffer.c \
+	client/session/buffer.h \
 	client/session/bulk.c \
 	client/session/bulk.h \
 	client/session/choice.c \
 	client/session/choice.h \
+	client/session/ending.c \
 	client/session/engine.c \
 	client/session/engine.h \
 	client/session/excluded.c \
@@ -21,8 +24,10 @@ client_libclient_a_SOURCES += \
 	client/session/failures.c \
 	client/session/failures.h \
 	client/session/follow.c \
-	client/session/function.c \
-	client/session/function.h \
+	client/session/forecast.c \
+	client/session/forecast.h \
+	client/session/functions.c \
+	client/session/functions.h \
 	client/session/given_up.c \
 	client/session/given_up.h \
 	client/session/handle.c \
@@ -31,7 +36,10 @@ client_libclient_a_SOURCES += \
 	client/session/keepers.h \
 	client/session/left.c \
 	client/session/left.h \
-	client/session/session.c \
+	client/session/lend.c \
+	client/session/lend.h \
+	client/session/library.c \
+	client/session/library.h \
 	client/session/link.c \
 	client/session/link.h \
 	client/session/link_learn.c \
@@ -39,13 +47,23 @@ client_libclient_a_SOURCES += \
 	client/session/link_memory.h \
 	client/session/link_rates.h \
 	client/session/link_sound.h \
+	client/session/marks.c \
+	client/session/marks.h \
 	client/session/past.c \
 	client/session/past.h \
+	client/session/patience.c \
+	client/session/patience.h \
 	client/session/resolve.c \
+	client/session/room.c \
+	client/session/room.h \
 	client/session/route.c \
 	client/session/route.h \
+	client/session/run.c \
+	client/session/session.c \
 	client/session/session.h \
 	client/session/sounding.h \
+	client/session/state_folder.c \
+	client/session/state_folder.h \
 	client/session/table.c \
 	client/session/table.h \
 	client/session/wishes.c \

@@ -2,6 +2,7 @@
 #include "client/session/past.h"
 #include "client/session/session.h"
 #include "util/clock.h"
+#include "util/package.h"
 
 #include <stdio.h>
 #include <stdlib.h>

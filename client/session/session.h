@@ -16,15 +16,36 @@
 #include "util/arena.h"
 
 struct handle;
-struct invocation;
 struct job_record;
 struct library;
+struct link;
+struct session;
+
+/* What the room of jobs does for a session that is a job (client/jobs/job.c). By the session's runner, except
+ * where noted. */
+struct session_job_ops {
+    /* Whether the server has all that it needs for a session that is being submitted. */
+    bool (*is_handed_over)(const struct session *session);
+    /* An attached session has lost its server (session->error says how): it goes on with what the job is
+     * called again as, has paused to be tried again, or has ended with the loss. */
+    void (*recover)(struct session *session);
+    /* Whether arguments are kept by which the job may be called again, and no end of it is known. */
+    bool (*is_kept)(const struct job_record *record);
+    /* Whoever waits for the job cancels it. Takes `timeout_ms` at most. */
+    void (*call_off)(struct session *session, int64_t timeout_ms);
+    /* The server says how the job ended. Also under the link's lock. */
+    void (*take_end)(const struct job_record *record, const struct session_report *report);
+    /* What of the job's inputs was left on servers by whoever submitted it; NULL: nothing. */
+    const struct left *(*left)(const struct job_record *record);
+    /* Frees the record. Any thread. */
+    void (*destroy)(struct job_record *record);
+};
 
 /* The handle of a call as the engine sees it. */
 struct target {
     const char *server;                     /* name: bound to it; NULL: let the agents choose */
     const char *address;                    /* of that server */
-    bool job;                               /* the session is to become a job: see client/jobs/job.h */
+    const struct session_job_ops *job;      /* the session is to become a job; NULL: a plain call */
     const struct esp_call_options *options; /* constraints on the choice; NULL: none */
 };
 
@@ -55,6 +76,9 @@ enum session_step {
     STEP_HELD, /* for room at any server: client/session/backlog.h */
     STEP_ENDED
 };
+
+/* The server knows the session's deadline, too: its answer may take so long after it. */
+#define GRACE_MS 300
 
 #define MOST_CANDIDATES 16 /* kept of an answer */
 #define MOST_EXCLUDED   16
@@ -165,7 +189,8 @@ struct session {
     bool has_owner;
     bool is_job;   /* it outlives this process, under a client id of its own (client/jobs/job.h) */
     bool attached; /* a job that another process may have submitted: it is waited for, no more */
-    struct job_record *record; /* owned, of an attached session: where the job is now */
+    struct job_record *record;             /* owned, of an attached session: where the job is now */
+    const struct session_job_ops *job_ops; /* of a job */
 
     int ended_fd; /* of an asynchronous session: the caller's, written to when it has ended; 0: none */
     struct thread_job job;
@@ -187,26 +212,41 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
 void session_compact(struct session *session);
 void session_discard(struct session *session);
 
-/* Runs a blocking session to its end, in this thread. Returns session->error.status. */
-enum esp_status session_call(struct session *session);
-
-/* Hands an asynchronous session to the pool. ESP_SYSTEM: no thread can be made; `ended` is not called. */
-enum esp_status session_start(struct session *session, struct esp_error *error);
-
-/* Ends it as soon as possible and stops the computation. Any thread; the session must not be destroyed
- * meanwhile. */
-void session_cancel(struct session *session);
-/* To who is in given_up, when there is somebody. Best effort. */
-void session_tell_given_up(struct session *session);
-
-/* ---- for its other halves, client/session/link.c, attempt.c and bulk.c ---- */
-
-/* Goes on with it. STEP_WAIT: the server computes; park it at session->link. STEP_HELD: to backlog_park() or
- * backlog_wait() with it. */
-enum session_step session_advance(struct session *session);
+/* ---- session.c: what a session is ---- */
 
 /* Takes what a server said of it. By its runner, or, while it is parked, under the link's lock. */
 void session_absorb(struct session *session, const struct session_report *report);
+
+/* Whether its caller or the closing library wants it ended. */
+bool session_is_cancelled(struct session *session);
+/* Milliseconds until its deadline, at least 1; about a month when it has none. */
+int64_t session_left_ms(const struct session *session);
+/* Whether executing its call twice does no harm: the problem is idempotent and its inputs are still there. */
+bool session_may_repeat(const struct session *session);
+/* Whether another server may have it, though this one may have executed it. */
+bool session_may_move(const struct session *session);
+/* Whether a request with that outcome may have arrived or not: the connection may be to blame. */
+bool session_is_uncertain(enum esp_status status);
+
+/* Sets the server that has it, or NULL. `server` may be session->server. */
+void session_set_server(struct session *session, struct link *link, const char *server);
+/* Notes why the session is to begin again (`server`, and what of it), for those who look at its way
+ * afterwards. */
+void session_note_again(struct session *session, const char *server, const char *why);
+
+/* ---- ending.c ---- */
+
+/* The last thing that happens to a session: sets error.status (the text is there already), takes its number
+ * back. */
+void session_end(struct session *session, enum esp_status status);
+/* Ends it as its deadline has passed. The text says what session->error told before. */
+void session_end_late(struct session *session);
+/* Ends it if its caller or its deadline says so. Returns whether it has ended. */
+bool session_called_off(struct session *session);
+/* Tells the server in given_up, if there is one, that it may forget the session. Best effort. */
+void session_tell_given_up(struct session *session);
+
+/* ---- follow.c ---- */
 
 /* Waits, in the runner's thread, until there is news of the session other than output and progress, which are
  * handed on as they come. */
@@ -214,49 +254,23 @@ void session_follow(struct session *session);
 /* Takes kept output: see esp_session_output(). Any thread that may look at the session. */
 size_t session_take_output(struct session *session, char *buffer, size_t size);
 
-/* Whether somebody wants it ended. */
-bool session_is_cancelled(struct session *session);
+/* ---- run.c: what drives a session ---- */
 
-/* The last thing that happens to it: sets error.status (the text is there already), takes its number back. */
-void session_end(struct session *session, enum esp_status status);
-/* The same, as its deadline passed: the text says what session->error told before. */
-void session_end_late(struct session *session);
+/* Goes on with it. STEP_WAIT: the server computes; park it at session->link. STEP_HELD: to backlog_park() or
+ * backlog_wait() with it. */
+enum session_step session_advance(struct session *session);
+/* Runs a blocking session to its end, in this thread. Returns session->error.status. */
+enum esp_status session_call(struct session *session);
+/* Hands an asynchronous session to the pool. ESP_SYSTEM: no thread can be made; `ended` is not called. */
+enum esp_status session_start(struct session *session, struct esp_error *error);
+/* Ends it as soon as possible and stops the computation. Any thread; the session must not be destroyed
+ * meanwhile. */
+void session_cancel(struct session *session);
 
-/* Milliseconds until its deadline, at least 1; about a month when it has none. */
-int64_t session_left_ms(const struct session *session);
-
-/* GridRPC's error codes for Espalier's statuses. */
-
-/* How a session ended (ESP_PENDING: GRPC_NOT_COMPLETED). */
-grpc_error_t outcome_code(enum esp_status status);
-
-/* Why a handle could not be made. */
-grpc_error_t outcome_handle_code(enum esp_status status);
-
-/* Why the library could not be initialized. */
-grpc_error_t outcome_config_code(enum esp_status status);
-
-/* The session that the user's last program began last: in a file of the user's state folder, for whoever
- * looks at its way without having noted it. It is a hint and never an error. */
-
-/* Without a folder, or room on the disk, it stays the one that it was. */
-void last_session_keep(const struct session_id *session);
-/* Its name as session_id_text() has it; false: none is known. */
-bool last_session_find(char text[SESSION_TEXT]);
-
-/* What goes out to the program in one piece: a struct or an array, and behind it all that it points to. */
-
-/* `bytes` of zeroed memory with an arena of its own, or NULL. */
-void *package_create(size_t bytes);
-struct arena *package_arena(void *payload);
-/* NULL is nothing to do. */
-void package_destroy(void *payload);
-
-/* A copy of the text in the package's arena; NULL without memory, and for NULL. */
-const char *package_text(void *payload, const char *text);
-
-/* From a handle and an invocation to a session, for both interfaces. */
-
+/* Makes the session of a call by a handle. Takes the invocation over. `options` may be NULL. */
+enum esp_status start_session(struct library *library, struct handle *handle, struct invocation *invocation,
+                              const struct esp_call_options *options, struct session **session,
+                              struct esp_error *error);
 /* When a session of the handle that begins now is over, for invocation_find_data(). `options` may be NULL. */
 int64_t start_until_ns(const struct library *library, struct handle *handle,
                        const struct esp_call_options *options);
@@ -267,11 +281,5 @@ int64_t start_until_ns(const struct library *library, struct handle *handle,
 enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,
                                const struct esp_call_options *options, struct session *whole,
                                struct session **session, struct esp_error *error);
-
-/* Starts it. `given` is the caller's struct of the handle. */
-enum esp_status start_asynchronous(struct library *library, struct handle *handle,
-                                   grpc_function_handle_t *given, struct invocation *invocation,
-                                   const struct esp_call_options *options, grpc_sessionid_t *id,
-                                   struct esp_error *error);
 
 #endif

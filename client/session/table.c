@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/table.h"
 #include "client/session/failures.h"
+#include "client/session/marks.h"
 #include "client/session/session.h"
 #include "util/hash.h"
 
@@ -195,7 +196,7 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
     if (status == ESP_NO_MEMORY)
         error_no_memory(error, "a session");
     if (status != ESP_OK) {
-        engine_retire(session->engine, session);
+        marks_retire(session->engine, session);
         session_discard(session);
         free(ticket);
         *id = GRPC_SESSIONID_VOID;
@@ -519,4 +520,40 @@ grpc_error_t table_wait_any(struct table *table, grpc_sessionid_t *id, struct es
     }
     pthread_mutex_unlock(&table->lock);
     return code;
+}
+
+grpc_error_t outcome_code(enum esp_status status)
+{
+    switch (status) {
+    case ESP_OK:
+        return GRPC_NO_ERROR;
+    case ESP_PENDING:
+        return GRPC_NOT_COMPLETED;
+    case ESP_UNKNOWN_PROBLEM:
+        return GRPC_FUNCTION_NOT_FOUND;
+    case ESP_NO_SERVER:
+    case ESP_UNREACHABLE:
+        return GRPC_SERVER_NOT_FOUND;
+    case ESP_MAYBE:
+    case ESP_PROTOCOL:
+        return GRPC_COMMUNICATION_FAILED;
+    case ESP_REFUSED:
+    case ESP_LIMIT:
+    case ESP_NO_MEMORY:
+    case ESP_VERSION:
+    case ESP_STALE:
+    case ESP_SECURITY:
+        return GRPC_RPC_REFUSED;
+    case ESP_INVALID:
+    case ESP_FAILED:
+    case ESP_CRASHED:
+    case ESP_INACCURATE:
+    case ESP_CANCELLED:
+    case ESP_TIMEOUT:
+    case ESP_NOT_FOUND: /* a file that is an argument */
+    case ESP_SYSTEM:
+        return GRPC_SESSION_FAILED;
+    default:
+        return GRPC_OTHER_ERROR_CODE;
+    }
 }

@@ -57,4 +57,7 @@ bool table_look(struct table *table, grpc_sessionid_t id,
  */
 bool table_drain(struct table *table, const struct timespec *until);
 
+/* GridRPC's code for how a session ended. ESP_PENDING: GRPC_NOT_COMPLETED. */
+grpc_error_t outcome_code(enum esp_status status);
+
 #endif

@@ -316,3 +316,10 @@ void abstract_check(const struct problem_set *set, const struct problem_set *kno
             }
     }
 }
+
+bool abstract_gives_whole(const struct argument *argument)
+{
+    const uint32_t cut =
+        PROPERTY_UPPER | PROPERTY_LOWER | PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN | PROPERTY_UNIT_DIAGONAL;
+    return argument->n_dims > 0 && !(argument->properties & cut);
+}

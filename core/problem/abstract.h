@@ -106,6 +106,10 @@ void abstract_rule_text(const struct problem *problem, uint32_t rule, char *text
 /* The name of the problem of a step, '?' replaced; cut to fit. */
 void abstract_step_name(const struct step *step, const struct given *first, char *name, size_t size);
 
+/* Whether an output of an abstract problem is what a step gives, and not made from it by the client (a
+ * triangle, a mirrored half). */
+bool abstract_gives_whole(const struct argument *argument);
+
 /* The words that a condition may hold beyond properties; NULL behind the last. */
 const char *trait_name(unsigned bit);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/grpc_fixture.h"
-#include "client/library.h"
+#include "client/api/life.h"
 
 #include <stdio.h>
 #include <stdlib.h>

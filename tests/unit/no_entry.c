@@ -2,7 +2,7 @@
  *
  * For tests that drive the client's engine themselves: the library over it is linked, but never opened.
  */
-#include "client/library.h"
+#include "client/api/life.h"
 
 enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
                                       struct esp_error *error)

@@ -6,7 +6,7 @@
 
 #include "command/table.h"
 #include "command/values.h"
-#include "client/library.h"
+#include "client/api/life.h"
 #include "client/arguments/values_random.h"
 #include "tests/unit/unit.h"
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of the library, and the transport that the entry point chooses for it.
+ */
+#ifndef CLIENT_LIFE_H
+#define CLIENT_LIFE_H
+
+#include "core/transport.h"
+#include "espalier.h"
+#include "services/settings.h"
+
+#include <stdbool.h>
+
+/* ---- by the entry point: client/api/entry.c, in builds without a network entry_none.c, or a test ---- */
+
+/* Removes the variables of the environment that are settings for transports of other programs. For the
+ * command: a program that uses the library may mean them. While there is one thread. */
+void client_ignore_environment(void);
+/* Opens the transport, which is destroyed with the library. */
+enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
+                                      struct esp_error *error);
+/* ESP_UNREACHABLE, with what to install, in a build that has no network. */
+enum esp_status client_check_network(struct esp_error *error);
+
+/* ---- grpc_initialize() and grpc_finalize() ---- */
+
+/* ESP_INVALID: the library is initialized already (*again). */
+enum esp_status library_start(const struct esp_options *options, bool *again, struct esp_error *error);
+/* Ends all sessions and waits until their threads have left. */
+enum esp_status library_stop(struct esp_error *error);
+
+#endif
