@@ -753,8 +753,7 @@ struct esp_node {
                         * not expected */
     double host_bps;   /* bytes per second between daemons of its host, through memory; 0: not measured */
     double host_latency_s; /* of a message between daemons of its host, one way; 0: not measured */
-    int loopback_only; /* others may not reach it: the name published for it means loopback or nothing there
-                        */
+    int loopback_only; /* other machines may not reach it: its published name means loopback, or no address */
     int senses;        /* it has a sensor, which has reported nothing yet if cpu_available is 0 */
 };
 
