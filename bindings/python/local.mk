@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Python package: nothing but Python over the installed library, so nothing is compiled.
 python_package = bindings/python/espalier/__init__.py bindings/python/espalier/_callback.py bindings/python/espalier/_calls.py \
-	bindings/python/espalier/_connection.py bindings/python/espalier/_futures.py bindings/python/espalier/_inputs.py \
+	bindings/python/espalier/_connection.py bindings/python/espalier/_futures.py bindings/python/espalier/_inputs.py bindings/python/espalier/_interrupt.py \
 	bindings/python/espalier/_library.py bindings/python/espalier/_problem.py bindings/python/espalier/joblib.py \
 	bindings/python/espalier/linalg.py bindings/python/espalier/memory.py bindings/python/espalier/remote.py
 EXTRA_DIST += $(python_package) bindings/python/pyproject.toml bindings/python/README.md

@@ -484,6 +484,15 @@ class Signals(unittest.TestCase):
         found = run(code)
         self.assertIn("fine True", found.stdout, found.stderr)
 
+    def test_ctrl_c_while_nobody_answers(self):
+        import socket
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            out = self.interrupted("import espalier\n"
+                                   f"espalier.connect(agent='127.0.0.1:{silent.getsockname()[1]}')\n"
+                                   "try:\n    print('go')\n    espalier.greet('x', 'y')\n"
+                                   "except KeyboardInterrupt:\n    print('interrupted')\n")
+        self.assertEqual(out, "interrupted\n")
+
     def test_other_handlers_run_while_a_call_is_under_way(self):
         seen = []
         before = signal.signal(signal.SIGALRM, lambda *_: seen.append(time.monotonic()))

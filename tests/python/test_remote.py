@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 import espalier
-from espalier import _inputs
+from espalier import _connection, _inputs
 from espalier import remote as remote_module
 from espalier._inputs import hits
 
@@ -278,6 +278,17 @@ class Sent(unittest.TestCase):
             self.assertEqual(self.calls(a), 2, place)
         a[1, 1] = np.nextafter(a[1, 1], 2)
         self.assertEqual(self.calls(a), 0)
+
+    def test_where_servers_are_far_what_came_before_is_hashed(self):
+        a = np.asfortranarray(random(100, 100))
+        self.calls(a)
+        epoch = _connection.epoch
+        self.assertFalse(_inputs._far[epoch])
+        self.addCleanup(_inputs._far.__setitem__, epoch, False)
+        _inputs._far[epoch] = True
+        self.assertEqual([self.calls(a) for _ in range(3)], [0, 2, 2])
+        a[3, 4] += 1
+        self.assertEqual([self.calls(a) for _ in range(2)], [0, 2])
 
     def test_arrays_that_are_equal_are_one(self):
         espalier.reuse(True)

@@ -16,6 +16,7 @@ from collections import namedtuple as _namedtuple
 from . import _calls, _connection, _library, _problem
 from ._connection import Connection, connect, connected, disconnect
 from ._inputs import forget, reuse
+from ._interrupt import interruptible as _interruptible
 from ._library import (CancelledError, CrashedError, DeadlineError, Error, FailedError, InvalidError, NoMemoryError,
                        NoServerError, NotFoundError, RefusedError, Status, UnknownProblemError, UnreachableError)
 
@@ -31,7 +32,7 @@ def problems(search=""):
     _connection.ensure()
     entries = _ctypes.POINTER(_library.CProblemEntry)()
     n = _ctypes.c_size_t()
-    _library.check(_library.lib.esp_problem_list(entries, n))
+    _interruptible(lambda: _library.check(_library.lib.esp_problem_list(entries, n)))
     try:
         found = [ProblemEntry(entries[i].name.decode(), _library.text_of(entries[i].title),
                               _library.text_of(entries[i].gams), entries[i].servers)

@@ -4,7 +4,6 @@
 An array is known by its memory while it is write-protected, else by a hash of its whole content. What was sent stays on
 servers as volatile data, up to a number of bytes; what was used longest ago goes first.
 """
-import socket
 import weakref
 from collections import OrderedDict
 
@@ -22,6 +21,7 @@ _most = 1 << 30
 _far = {}                # by epoch: whether the servers are on other hosts, once a call has told
 _known = OrderedDict()   # by type, extents and hash: the RemoteArray
 _protected = {}          # by address of the object: a weak reference to the array, and its key
+_seen = OrderedDict()    # where arrays were that went in: a hash of what never comes again is worth nothing
 _hits = 0
 
 
@@ -29,7 +29,7 @@ def reuse(mode="auto", most_bytes=None):
     """Whether inputs that were sent before are sent again.
 
     mode        "auto": write-protected arrays are not; of others the content is hashed where servers are on other
-                hosts. True: the content of all is hashed. False: everything is sent with each call
+                hosts, from the second call with that memory on. True: the content of all is hashed. False: everything is sent with each call
     most_bytes  so many bytes stay on servers at most (1 GiB at first)
 
     Who lifts the protection of an array, changes it and protects it again calls forget() between.
@@ -49,6 +49,7 @@ def forget():
     """Inputs that were sent are no longer known, and are deleted from the servers."""
     _known.clear()
     _protected.clear()
+    _seen.clear()
 
 
 _connection.at_end.append(forget)
@@ -97,13 +98,13 @@ def apply(prepared):
     if _mode is False:
         return
     which = prepared.problem
-    wants_hash = _mode is True or bool(_far.get(_connection.epoch))
+    is_far = bool(_far.get(_connection.epoch))
     for position, given in prepared.given.items():
         formal = which.formals[position]
         if given.nbytes < LEAST or formal.section or formal.storage or formal.type >= _STRING:
             continue
         argument = prepared.vector[position]
-        key = _key(given, formal, argument, wants_hash)
+        key = _key(given, formal, argument, _mode is True or is_far and _came_before(given))
         if key is None:
             if _mode == "auto" and _connection.epoch not in _far:
                 prepared.left.setdefault(position, None)  # the call tells where servers are
@@ -117,6 +118,17 @@ def apply(prepared):
         elif not which.is_abstract:
             argument.stays = _INPUTS
             prepared.left[position] = key
+
+
+def _came_before(array):
+    """Whether an array of this memory went into a call before."""
+    place = (array.ctypes.data, array.nbytes)
+    known = place in _seen
+    _seen[place] = True
+    _seen.move_to_end(place)
+    while len(_seen) > 1000:
+        _seen.popitem(last=False)
+    return known
 
 
 def learn(prepared, address, data):
@@ -151,6 +163,7 @@ def _trim():
 
 def _is_here(address):
     """Whether an address is one of this host's: then it can be listened on."""
+    import socket
     host = address.rpartition(":")[0].strip("[]")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)[0]

@@ -12,6 +12,7 @@ from inspect import Parameter, Signature
 import numpy as np
 
 from . import _connection
+from ._interrupt import interruptible
 from ._library import (CArgument, CHandle, CProblem, InvalidError, NotFoundError, UnknownProblemError, check, free,
                        last_error, lib, text_of)
 
@@ -303,19 +304,19 @@ class Problem:
         """A fresh argument vector with the types of the description."""
         return self._vector_type.from_buffer_copy(self._template)
 
-    def handle(self, server=None):
-        """A function handle of the connection there is; of a server, when one is named."""
-        key = (_connection.epoch, server)
+    def _make_handle(self):
+        handle = CHandle()
+        if lib.grpc_function_handle_default(handle, self.name.encode()) != 0:
+            raise last_error()
+        return handle
+
+    def handle(self):
+        """A function handle of the connection there is."""
+        key = _connection.epoch
         handle = self._handles.get(key)
         if handle is None:
-            handle = CHandle()
-            name = self.name.encode()
-            code = (lib.grpc_function_handle_init(handle, server.encode(), name) if server
-                    else lib.grpc_function_handle_default(handle, name))
-            if code != 0:
-                raise last_error()
-            self._handles = {k: v for k, v in self._handles.items() if k[0] == key[0]}
-            self._handles[key] = handle
+            handle = interruptible(self._make_handle)
+            self._handles = {key: handle}
         return handle
 
     # ---- arguments ----
@@ -741,15 +742,19 @@ _cache = {}
 _cache_lock = threading.Lock()
 
 
+def _describe(name):
+    described = ctypes.POINTER(CProblem)()
+    check(lib.esp_problem_describe(name.encode(), described))
+    return described
+
+
 def problem(name):
     """The problem of that name; UnknownProblemError when the platform has none."""
     _connection.ensure()
     known = _cache.get(name)
     if known is not None and known[0] == _connection.epoch:
         return known[1]
-    described = ctypes.POINTER(CProblem)()
-    check(lib.esp_problem_describe(name.encode(), described))
-    fresh = Problem(described)
+    fresh = Problem(interruptible(lambda: _describe(name)))
     with _cache_lock:
         if known is not None and known[1].digest == fresh.digest:
             fresh = known[1]

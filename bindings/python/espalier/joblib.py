@@ -13,6 +13,7 @@ from joblib._parallel_backends import ParallelBackendBase
 
 from . import _connection
 from ._futures import submit
+from ._interrupt import interruptible
 from ._library import CNode, check, lib
 
 
@@ -21,7 +22,7 @@ def slots():
     nodes = ctypes.POINTER(CNode)()
     n = ctypes.c_size_t()
     _connection.ensure()
-    check(lib.esp_tree(None, nodes, n))
+    interruptible(lambda: check(lib.esp_tree(None, nodes, n)))
     try:
         return max(1, sum(nodes[i].slots for i in range(n.value) if not nodes[i].unreachable))
     finally:

@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 
 from . import _connection, problem
+from ._interrupt import interruptible
 from ._library import CArgument, CDataInfo, CNode, InvalidError, NoServerError, Status, check, error_of, lib, text_of
 from ._problem import DTYPES, TYPES, take_text
 
@@ -82,7 +83,7 @@ def _best_server():
     """The server with the most free memory."""
     nodes = ctypes.POINTER(CNode)()
     n = ctypes.c_size_t()
-    check(lib.esp_tree(None, nodes, n))
+    interruptible(lambda: check(lib.esp_tree(None, nodes, n)))
     try:
         found = [(nodes[i].memory_free, text_of(nodes[i].name)) for i in range(n.value)
                  if nodes[i].role == _SERVER and not nodes[i].unreachable and not nodes[i].draining]
@@ -116,9 +117,14 @@ def put(array, server=None, mode="volatile"):
     array = np.asfortranarray(array)
     argument = CArgument(data=array.ctypes.data, type=TYPES[array.dtype], n_dims=array.ndim)
     argument.dims[:array.ndim] = array.shape
-    place = ctypes.c_void_p()
-    check(lib.esp_data_put((server or _best_server()).encode(), argument, _MODES[mode], None, None, place))
-    return RemoteArray._made(take_text(place.value), array.shape, array.dtype)
+    server = server or _best_server()
+
+    def put_it():
+        place = ctypes.c_void_p()  # this function refers to the array, whose memory lives as long
+        check(lib.esp_data_put(server.encode(), argument, _MODES[mode], None, None, place))
+        return RemoteArray._made(take_text(place.value), array.shape, array.dtype)
+
+    return interruptible(put_it)
 
 
 # ---- the array ----
@@ -154,7 +160,7 @@ class RemoteArray:
         infos = ctypes.POINTER(CDataInfo)()
         n = ctypes.c_size_t()
         _connection.ensure()
-        check(lib.esp_data_look(identity.encode(), infos, n))
+        interruptible(lambda: check(lib.esp_data_look(identity.encode(), infos, n)))
         try:
             info = infos[0]
             dtype = DTYPES.get(info.type)
@@ -178,7 +184,7 @@ class RemoteArray:
             self._finalizer.detach()
             _owned.pop(identity, None)
         self._identity = None
-        check(lib.esp_data_drop(identity.encode()))
+        interruptible(lambda: check(lib.esp_data_drop(identity.encode())))
 
     @property
     def identity(self):
@@ -221,7 +227,8 @@ class RemoteArray:
         """The value as a writable numpy array."""
         _connection.ensure()
         array = np.empty(self._shape, self._dtype, order="F")
-        check(lib.esp_data_get(self.identity.encode(), array.ctypes.data, array.nbytes, None, None))
+        identity = self.identity.encode()
+        interruptible(lambda: check(lib.esp_data_get(identity, array.ctypes.data, array.nbytes, None, None)))
         return array
 
     def __array__(self, dtype=None, copy=None):
