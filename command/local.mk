@@ -121,6 +121,7 @@ command_libcommand_a_SOURCES = \
 	command/verb_down.c \
 	command/verb_fetch.c \
 	command/verb_flow.c \
+	command/verb_flow_run.c \
 	command/verb_jobs.c \
 	command/verb_matrix.c \
 	command/verb_output.c \
@@ -167,7 +168,7 @@ command_libcommand_a_SOURCES = \
 	command/verbs.c
 nodist_command_libcommand_a_SOURCES = command/default_platform.c
 command_libcommand_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
-LIBCOMMAND = command/libcommand.a simulate/libsimulate.a util/libown.a $(LIBSERVICES) $(JANSSON_LIBS) -lm
+LIBCOMMAND = command/libcommand.a $(LIBFLOW) simulate/libsimulate.a util/libown.a $(LIBSERVICES) $(JANSSON_LIBS) -lm
 
 # Reading and writing a directory: a program of its own, as it links libldap.
 pkglibexec_PROGRAMS += command/espalier-directory

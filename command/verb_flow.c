@@ -6,6 +6,7 @@
 
 #include "command/command.h"
 #include "command/table.h"
+
 #include "core/problem/problem.h"
 #include "simulate/picture.h"
 #include "simulate/study.h"
@@ -203,8 +204,7 @@ static void print_result(const char *path, const struct simulation_result *resul
 
 static enum esp_status write_picture(const struct command_line *command, const char *option,
                                      const struct study *study, const struct simulation_result *result,
-                                     void (*write)(const struct simulation_result *,
-                                                   const struct flow_graph *, FILE *),
+                                     void (*write)(const struct picture *picture, FILE *file),
                                      struct esp_error *error)
 {
     const char *path = command_option_value(command, option);
@@ -213,7 +213,11 @@ static enum esp_status write_picture(const struct command_line *command, const c
     FILE *file = fopen(path, "w");
     if (!file)
         return error_set(error, ESP_SYSTEM, "%s: %s", path, strerror(errno));
-    write(result, study->graph, file);
+    struct picture picture = {.record = &result->record,
+                              .graph = study->graph,
+                              .seconds = result->seconds,
+                              .n_nodes = result->n_nodes};
+    write(&picture, file);
     bool failed = ferror(file) != 0;
     if (fclose(file) != 0 || failed)
         return error_set(error, ESP_SYSTEM, "%s: cannot be written", path);
@@ -257,7 +261,13 @@ struct sweep {
     const struct problem_set *problems;
     struct study_axis axes[STUDY_MOST_AXES];
     unsigned n_axes;
-    size_t n_runs;
+    struct variant {
+        const char *text; /* as given; "original" of the first one, which varies nothing */
+        struct study_axis settings;
+    } * variants; /* with --vary */
+    size_t n_variants;
+    double original_s; /* of the combination that runs */
+    size_t n_runs;     /* combinations and, of each, variants */
     struct table table;
     json_t *list; /* with --json */
 };
@@ -282,9 +292,36 @@ static enum esp_status read_axes(struct sweep *sweep, struct esp_error *error)
     return ESP_OK;
 }
 
-/* Which value of an axis a run has; the last axis changes fastest. */
+static enum esp_status read_variants(struct sweep *sweep, struct esp_error *error)
+{
+    for (int i = 0; i < sweep->command->n_options; i++) {
+        if (strcmp(sweep->command->options[i].name, "vary") != 0)
+            continue;
+        if (sweep->n_variants > STUDY_MOST_VARIANTS)
+            return error_set(error, ESP_INVALID, "expected --vary at most %d times", STUDY_MOST_VARIANTS);
+        if (sweep->n_variants == 0)
+            sweep->variants[sweep->n_variants++].text = "original";
+        struct variant *variant = &sweep->variants[sweep->n_variants];
+        variant->text = sweep->command->options[i].value;
+        enum esp_status status = study_variant_read(variant->text, &variant->settings, error);
+        if (status != ESP_OK)
+            return status;
+        sweep->n_variants++;
+    }
+    sweep->n_runs *= sweep->n_variants ? sweep->n_variants : 1;
+    return ESP_OK;
+}
+
+/* Of a run; NULL without --vary. */
+static const struct variant *variant_of(const struct sweep *sweep, size_t run)
+{
+    return sweep->n_variants ? &sweep->variants[run % sweep->n_variants] : NULL;
+}
+
+/* Which value of an axis a run has; behind the variants, the last axis changes fastest. */
 static const char *value_of(const struct sweep *sweep, size_t run, unsigned axis)
 {
+    run /= sweep->n_variants ? sweep->n_variants : 1;
     for (unsigned i = sweep->n_axes; i-- > axis + 1;)
         run /= sweep->axes[i].n_values;
     return sweep->axes[axis].values[run % sweep->axes[axis].n_values];
@@ -301,11 +338,23 @@ static void note_run(struct sweep *sweep, size_t run, const struct simulation_re
         else
             table_text_cell(&sweep->table, value);
     }
+    const struct variant *variant = variant_of(sweep, run);
+    if (variant == sweep->variants)
+        sweep->original_s = result->seconds;
+    double more = sweep->original_s > 0 ? result->seconds / sweep->original_s - 1 : 0;
+    if (row && variant) {
+        json_object_set_new(row, "varied", command_json_text(variant->text));
+        json_object_set_new(row, "difference", command_json_real(more));
+    }
     if (row) {
         json_array_append_new(sweep->list, row);
         return;
     }
+    if (variant)
+        table_text_cell(&sweep->table, variant->text);
     table_cell(&sweep->table, "%.2f", result->seconds);
+    if (variant)
+        table_cell(&sweep->table, "%+.1f %%", 100 * more);
     table_cell(&sweep->table, "%.1f %%", 100 * efficiency_of(result));
     table_cell(&sweep->table, "%.1f", result->node_s);
     table_cell(&sweep->table, "%llu", (unsigned long long)result->counts.messages);
@@ -321,7 +370,9 @@ static enum esp_status run_one(struct sweep *sweep, size_t run, struct esp_error
     struct study study;
     struct simulation_result result = {0};
     enum esp_status status = ESP_OK;
-    for (int i = 1; i < command->n_operands && n < STUDY_MOST_SETTINGS - STUDY_MOST_AXES; i++)
+    const struct variant *variant = variant_of(sweep, run);
+    for (int i = 1; i < command->n_operands && n < STUDY_MOST_SETTINGS - STUDY_MOST_AXES - STUDY_MOST_VARIED;
+         i++)
         settings[n++] = command->operands[i];
     for (unsigned i = 0; i < sweep->n_axes && status == ESP_OK; i++) {
         if (asprintf(&made[i], "%s=%s", sweep->axes[i].name, value_of(sweep, run, i)) < 0) {
@@ -331,6 +382,8 @@ static enum esp_status run_one(struct sweep *sweep, size_t run, struct esp_error
             settings[n++] = made[i];
         }
     }
+    for (size_t i = 0; variant && i < variant->settings.n_values; i++)
+        settings[n++] = variant->settings.values[i];
     if (status == ESP_OK)
         status =
             study_open(command->operands[0], sweep->platform, 0, sweep->problems, settings, n, &study, error);
@@ -340,7 +393,9 @@ static enum esp_status run_one(struct sweep *sweep, size_t run, struct esp_error
     }
     if (status == ESP_OK)
         note_run(sweep, run, &result);
-    else
+    if (status != ESP_OK && variant)
+        error_prefix(error, "%s", variant->text);
+    if (status != ESP_OK)
         for (unsigned i = sweep->n_axes; i-- > 0;)
             error_prefix(error, "%s=%s", sweep->axes[i].name, value_of(sweep, run, i));
     simulation_clear(&result);
@@ -349,30 +404,54 @@ static enum esp_status run_one(struct sweep *sweep, size_t run, struct esp_error
     return status;
 }
 
+static void begin_table(struct sweep *sweep, char (*names)[70])
+{
+    const char *headings[STUDY_MOST_AXES + 7];
+    unsigned n = 0;
+    for (unsigned i = 0; i < sweep->n_axes; i++) {
+        snprintf(names[i], sizeof names[i], ">%.60s", sweep->axes[i].name);
+        headings[n++] = names[i];
+    }
+    if (sweep->n_variants)
+        headings[n++] = "varied";
+    headings[n++] = ">seconds";
+    if (sweep->n_variants)
+        headings[n++] = ">difference";
+    static const char *const results[] = {">computing", ">node seconds", ">messages", ">between nodes"};
+    for (unsigned i = 0; i < 4; i++)
+        headings[n++] = results[i];
+    table_init(&sweep->table, n, headings);
+}
+
+static void clear_sweep(struct sweep *sweep)
+{
+    for (unsigned i = 0; i < sweep->n_axes; i++)
+        study_axis_clear(&sweep->axes[i]);
+    for (size_t i = 0; i < sweep->n_variants; i++)
+        study_axis_clear(&sweep->variants[i].settings);
+    free(sweep->variants);
+    free(sweep);
+}
+
 static enum exit_code simulate_sweep(const struct command_line *command, const char *platform,
                                      const struct problem_set *problems)
 {
     struct sweep *sweep = calloc(1, sizeof *sweep);
+    struct variant *variants = calloc(STUDY_MOST_VARIANTS + 1, sizeof *variants);
     struct esp_error error = {0};
-    const char *headings[STUDY_MOST_AXES + 5];
     char names[STUDY_MOST_AXES][70];
-    if (!sweep) {
+    if (!sweep || !variants) {
+        free(sweep);
+        free(variants);
         error_no_memory(&error, "a sweep");
         return command_fail(command, &error);
     }
-    sweep->command = command;
-    sweep->platform = platform;
-    sweep->problems = problems;
+    *sweep =
+        (struct sweep){.command = command, .platform = platform, .problems = problems, .variants = variants};
     enum esp_status status = read_axes(sweep, &error);
-    for (unsigned i = 0; i < sweep->n_axes; i++) {
-        snprintf(names[i], sizeof names[i], ">%.60s", sweep->axes[i].name);
-        headings[i] = names[i];
-    }
-    static const char *const results[] = {">seconds", ">computing", ">node seconds", ">messages",
-                                          ">between nodes"};
-    for (unsigned i = 0; i < 5; i++)
-        headings[sweep->n_axes + i] = results[i];
-    table_init(&sweep->table, sweep->n_axes + 5, headings);
+    if (status == ESP_OK)
+        status = read_variants(sweep, &error);
+    begin_table(sweep, names);
     sweep->list = command->json ? json_array() : NULL;
     for (size_t run = 0; run < sweep->n_runs && status == ESP_OK; run++)
         status = run_one(sweep, run, &error);
@@ -387,9 +466,7 @@ static enum exit_code simulate_sweep(const struct command_line *command, const c
         table_print(&sweep->table, 0, stdout);
         code = command_flush();
     }
-    for (unsigned i = 0; i < sweep->n_axes; i++)
-        study_axis_clear(&sweep->axes[i]);
-    free(sweep);
+    clear_sweep(sweep);
     return code;
 }
 
@@ -402,9 +479,9 @@ enum exit_code verb_flow_simulate(const struct command_line *command)
     if (!read_count(command, "intervals", DEFAULT_INTERVALS, MOST_INTERVALS, &intervals))
         return command_usage(command, "--intervals: expected a number from 1 to %d, found '%.40s'",
                              MOST_INTERVALS, command_option_value(command, "intervals"));
-    bool sweeps = command_option_value(command, "sweep") != NULL;
+    bool sweeps = command_option_value(command, "sweep") || command_option_value(command, "vary");
     if (sweeps && (command_option_value(command, "gantt") || command_option_value(command, "trace")))
-        return command_usage(command, "--gantt and --trace show one simulation, not a sweep");
+        return command_usage(command, "--gantt and --trace show one simulation, not several");
     struct problem_set *problems;
     struct esp_error error = {0};
     if (load_problems(command, &problems, &error) != ESP_OK)

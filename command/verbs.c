@@ -110,11 +110,24 @@ static const struct command_option flow_check_options[] = {
      "problem descriptions, for operations that the flow does not declare; may be repeated"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option flow_run_options[] = {
+    {0, "nodes", "N", "run on so many nodes (else: on each server that has a problem of the flow)"},
+    {'o', "output", "NAME=FILE",
+     "save a result to a file ('-': standard output); {1}, {2} become its subscripts; may be repeated"},
+    {'f', "format", "FORMAT",
+     "of the files that -o saves: mtx, npy, rb, hb, octave, csv (else: by their endings)"},
+    {0, "gantt", "FILE", "draw the computations of each thread (SVG)"},
+    {0, "trace", "FILE", "write computations and transfers for chrome://tracing or Perfetto (JSON)"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option flow_simulate_options[] = {
     {0, "platform", "FILE", "the platform: nodes, latency, bandwidth and so on, as doc/flow.md tells"},
     {'p', "problems", "PATH",
      "problem descriptions, for operations that the flow does not declare; may be repeated"},
     {0, "sweep", "NAME=VALUES", "simulate with each of the values, with commas between; may be repeated"},
+    {0, "vary", "NAME=VALUE,...",
+     "simulate also with these settings changed, and show the difference; VALUE may be a factor, *4; may be "
+     "repeated"},
     {0, "gantt", "FILE", "draw the computations of each thread (SVG)"},
     {0, "trace", "FILE", "write computations and transfers for chrome://tracing or Perfetto (JSON)"},
     {0, "intervals", "N", "parts of the time for which the efficiency is shown (10)"},
@@ -514,6 +527,14 @@ const struct verb command_verbs[] = {
      "are\n"
      "told with line and column, what was expected and what was found.",
      flow_check_options, 0, 1, -1, verb_flow_check},
+    {"flow run", "FILE [NAME=VALUE]...", "Run a flow graph on the servers of the platform",
+     "Operations are problems of the platform. NAME is a parameter of the flow, or an input: @FILE, a "
+     "matrix\n"
+     "[1,2;3,4], or data:ID; A[1]=... is one element of it, and {1}, {2} in FILE and ID become its "
+     "subscripts.\n"
+     "What operations make stays on servers, and goes from server to server. If a server is lost, what was\n"
+     "only there is computed again on another one.",
+     flow_run_options, WITH_PLATFORM, 1, -1, verb_flow_run},
     {"flow simulate", "FILE [NAME=VALUE]...", "Show how long a flow graph would take on a platform",
      "Nothing is computed and no daemon is asked: operations take what the flow says of them, on the nodes "
      "and\n"

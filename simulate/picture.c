@@ -21,8 +21,7 @@ struct row {
 };
 
 struct drawing {
-    const struct simulation_result *result;
-    const struct flow_graph *graph;
+    const struct picture *picture;
     FILE *file;
     struct row *rows;
     size_t n_rows, n_left_out;
@@ -40,15 +39,15 @@ static int compare_rows(const void *a, const void *b)
 
 static bool find_rows(struct drawing *drawing)
 {
-    const struct simulation_result *result = drawing->result;
-    struct row *rows = malloc((result->n_events + 1) * sizeof *rows);
+    const struct flow_record *record = drawing->picture->record;
+    struct row *rows = malloc((record->n_events + 1) * sizeof *rows);
     size_t n = 0, kept = 0;
     if (!rows)
         return false;
-    for (size_t i = 0; i < result->n_events; i++)
-        if (!result->events[i].is_transfer)
+    for (size_t i = 0; i < record->n_events; i++)
+        if (!record->events[i].is_transfer)
             rows[n++] =
-                (struct row){result->events[i].set, result->events[i].thread, result->events[i].node, 0};
+                (struct row){record->events[i].set, record->events[i].thread, record->events[i].node, 0};
     qsort(rows, n, sizeof *rows, compare_rows);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || compare_rows(&rows[i], &rows[i - 1]) != 0)
@@ -74,7 +73,7 @@ static unsigned kind_of(struct drawing *drawing, const char *what)
 
 static double x_of(const struct drawing *drawing, double seconds)
 {
-    double all = drawing->result->seconds;
+    double all = drawing->picture->seconds;
     return LEFT + (all > 0 ? seconds / all * WIDTH : 0);
 }
 
@@ -89,7 +88,7 @@ static void flush(struct drawing *drawing, struct text *text)
     text_open(text, text->data, text->size);
 }
 
-static void draw_step(struct drawing *drawing, const struct simulation_event *event)
+static void draw_step(struct drawing *drawing, const struct flow_event *event)
 {
     struct row key = {.set = event->set, .thread = event->thread};
     struct row *row = bsearch(&key, drawing->rows, drawing->n_rows, sizeof *row, compare_rows);
@@ -118,12 +117,13 @@ static void draw_frame(struct drawing *drawing)
     text_open(&text, piece, sizeof piece);
     for (size_t i = 0; i < drawing->n_rows; i++) {
         const struct row *row = &drawing->rows[i];
-        snprintf(words, sizeof words, "%.20s[%u]", flow_threads_name(drawing->graph, row->set), row->thread);
+        snprintf(words, sizeof words, "%.20s[%u]", flow_threads_name(drawing->picture->graph, row->set),
+                 row->thread);
         svg_label(&text, LEFT - 6, y_of(i) + ROW_HEIGHT / 2, 10, "end", words);
         flush(drawing, &text);
     }
     for (int i = 0; i <= 10; i++) {
-        double seconds = drawing->result->seconds * i / 10;
+        double seconds = drawing->picture->seconds * i / 10;
         snprintf(words, sizeof words, "%.4g s", seconds);
         svg_label(&text, x_of(drawing, seconds), TOP - 12, 10, "middle", words);
         flush(drawing, &text);
@@ -152,9 +152,10 @@ static void draw_legend(struct drawing *drawing)
     }
 }
 
-void picture_gantt(const struct simulation_result *result, const struct flow_graph *graph, FILE *file)
+void picture_gantt(const struct picture *picture, FILE *file)
 {
-    struct drawing drawing = {.result = result, .graph = graph, .file = file};
+    const struct flow_record *record = picture->record;
+    struct drawing drawing = {.picture = picture, .file = file};
     char piece[PIECE];
     struct text text;
     if (!find_rows(&drawing))
@@ -164,9 +165,9 @@ void picture_gantt(const struct simulation_result *result, const struct flow_gra
              "Computations of each thread");
     flush(&drawing, &text);
     draw_frame(&drawing);
-    for (size_t i = 0; i < result->n_events; i++)
-        if (!result->events[i].is_transfer)
-            draw_step(&drawing, &result->events[i]);
+    for (size_t i = 0; i < record->n_events; i++)
+        if (!record->events[i].is_transfer)
+            draw_step(&drawing, &record->events[i]);
     draw_legend(&drawing);
     svg_close(&text);
     flush(&drawing, &text);
@@ -174,7 +175,7 @@ void picture_gantt(const struct simulation_result *result, const struct flow_gra
 }
 
 /* Names are of programs and flow texts: letters, digits, brackets, commas. */
-static void write_event(const struct simulation_event *event, const struct flow_graph *graph, FILE *file)
+static void write_event(const struct flow_event *event, const struct flow_graph *graph, FILE *file)
 {
     double begin_us = event->begin_s * 1e6, duration_us = (event->end_s - event->begin_s) * 1e6;
     const char *operation = flow_operation_name(graph, event->operation);
@@ -191,16 +192,26 @@ static void write_event(const struct simulation_event *event, const struct flow_
                 event->thread, operation, event->seconds);
 }
 
-void picture_trace(const struct simulation_result *result, const struct flow_graph *graph, FILE *file)
+static void write_node(const struct picture *picture, unsigned node, FILE *file)
 {
+    char number[32];
+    const char *name = number;
+    snprintf(number, sizeof number, "node %u", node);
+    if (picture->nodes)
+        name = picture->nodes[node];
+    fprintf(file, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"args\":{\"name\":\"%s\"}}%s\n", node,
+            name, node + 1 < picture->n_nodes || picture->record->n_events ? "," : "");
+}
+
+void picture_trace(const struct picture *picture, FILE *file)
+{
+    const struct flow_record *record = picture->record;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
-    for (unsigned i = 0; i < result->n_nodes; i++)
-        fprintf(file,
-                "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"args\":{\"name\":\"node %u\"}}%s\n", i,
-                i, i + 1 < result->n_nodes || result->n_events ? "," : "");
-    for (size_t i = 0; i < result->n_events; i++) {
-        write_event(&result->events[i], graph, file);
-        fputs(i + 1 < result->n_events ? ",\n" : "\n", file);
+    for (unsigned i = 0; i < picture->n_nodes; i++)
+        write_node(picture, i, file);
+    for (size_t i = 0; i < record->n_events; i++) {
+        write_event(&record->events[i], picture->graph, file);
+        fputs(i + 1 < record->n_events ? ",\n" : "\n", file);
     }
     fputs("]}\n", file);
 }

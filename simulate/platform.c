@@ -178,6 +178,67 @@ static enum esp_status set(struct settings *settings, const char *setting, struc
     return ESP_OK;
 }
 
+/* ---- factors ---- */
+
+static bool is_factor(const char *setting)
+{
+    const char *equals = strchr(setting, '=');
+    return equals && equals[1] == '*';
+}
+
+static enum esp_status multiply_speeds(struct platform *platform, double factor, struct esp_error *error)
+{
+    unsigned n = platform->star.n_nodes;
+    if (!platform->speeds) {
+        platform->speeds = arena_alloc(&platform->arena, n * sizeof *platform->speeds);
+        if (!platform->speeds)
+            return error_no_memory(error, "a simulated platform");
+        for (unsigned i = 0; i < n; i++)
+            platform->speeds[i] = 1;
+        platform->star.speeds = platform->speeds;
+    }
+    for (unsigned i = 0; i < n; i++)
+        platform->speeds[i] *= factor;
+    return ESP_OK;
+}
+
+static void multiply_shares(struct star_shares *shares, double factor)
+{
+    for (unsigned i = 0; i < shares->n; i++)
+        shares->of[i] *= factor;
+}
+
+static enum esp_status multiply(struct platform *platform, const char *setting, struct esp_error *error)
+{
+    char name[64] = "";
+    double factor;
+    size_t length = strcspn(setting, "=");
+    memcpy(name, setting, length < sizeof name ? length : 0);
+    enum esp_status status = read_number(name, setting + length + 2, false, &factor, error);
+    if (status != ESP_OK)
+        return error_set(error, ESP_INVALID, "%s: expected a number behind '*', found '%.40s'", name,
+                         setting + length + 2);
+    if (strcmp(name, "latency") == 0)
+        platform->star.latency_s *= factor;
+    else if (strcmp(name, "bandwidth") == 0)
+        platform->star.bandwidth_Bps *= factor;
+    else if (strcmp(name, "flops") == 0)
+        platform->flops *= factor;
+    else if (strcmp(name, "speed") == 0)
+        return multiply_speeds(platform, factor, error);
+    else if (strcmp(name, "send") == 0)
+        multiply_shares(&platform->star.send, factor);
+    else if (strcmp(name, "receive") == 0)
+        multiply_shares(&platform->star.receive, factor);
+    else
+        return error_set(
+            error, ESP_INVALID,
+            "%s: expected a value: a factor is for latency, bandwidth, flops, speed, send and receive", name);
+    return ESP_OK;
+}
+
+/* ---- the whole ---- */
+
 enum esp_status platform_load(const char *path, const char *const *texts, size_t n, struct platform *platform,
                               struct esp_error *error)
 {
@@ -185,12 +246,16 @@ enum esp_status platform_load(const char *path, const char *const *texts, size_t
     *platform = (struct platform){0};
     enum esp_status status = config_load(&platform_schema, path, &settings, &platform->arena, error);
     for (size_t i = 0; i < n && status == ESP_OK; i++)
-        status = set(&settings, texts[i], &platform->arena, error);
+        if (!is_factor(texts[i]))
+            status = set(&settings, texts[i], &platform->arena, error);
     if (status == ESP_OK) {
         status = take_over(&settings, platform, error);
         if (status == ESP_CONFIG)
             error_prefix(error, "%s", path);
     }
+    for (size_t i = 0; i < n && status == ESP_OK; i++)
+        if (is_factor(texts[i]))
+            status = multiply(platform, texts[i], error);
     if (status != ESP_OK)
         platform_clear(platform);
     return status;

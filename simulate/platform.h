@@ -22,7 +22,8 @@ struct platform {
 extern const struct config_schema platform_schema;
 
 /* Reads a file. `settings` are n texts "key=value" that replace what the file says, so that a sweep can vary
- * a platform. ESP_NOT_FOUND, ESP_CONFIG with "file:line: ...", ESP_INVALID for a wrong setting. */
+ * a platform; "key=*F" multiplies by F what the file and the settings without '*' say. ESP_NOT_FOUND,
+ * ESP_CONFIG with "file:line: ...", ESP_INVALID for a wrong setting. */
 enum esp_status platform_load(const char *path, const char *const *settings, size_t n,
                               struct platform *platform, struct esp_error *error);
 /* Whether a name is a key of platforms. */

@@ -10,7 +10,7 @@ struct simulation {
     struct star *star;
     struct flow_run *run;
     struct simulation_result *result;
-    size_t event_capacity, span_capacity;
+    size_t span_capacity;
     bool out_of_memory;
 };
 
@@ -62,43 +62,6 @@ static void node_used(void *self, unsigned node, bool used)
             (struct simulation_span){.at_s = star_now(simulation->star), .node = node, .used = used};
 }
 
-/* ---- what it tells ---- */
-
-static void keep(struct simulation *simulation, const struct simulation_event *event)
-{
-    struct simulation_result *result = simulation->result;
-    result->events = grow(result->events, result->n_events, &simulation->event_capacity,
-                          sizeof *result->events, &simulation->out_of_memory);
-    if (!simulation->out_of_memory)
-        result->events[result->n_events++] = *event;
-}
-
-static void step_ended(void *self, const struct flow_step *step, int64_t begin_ns, int64_t end_ns)
-{
-    keep(self, &(struct simulation_event){.begin_s = (double)begin_ns / 1e9,
-                                          .end_s = (double)end_ns / 1e9,
-                                          .seconds = step->seconds,
-                                          .what = step->what,
-                                          .operation = step->operation,
-                                          .set = step->set,
-                                          .thread = step->thread,
-                                          .node = step->node,
-                                          .from = step->node});
-}
-
-static void transfer_ended(void *self, const struct flow_transfer *transfer, int64_t begin_ns, int64_t end_ns)
-{
-    keep(self, &(struct simulation_event){.begin_s = (double)begin_ns / 1e9,
-                                          .end_s = (double)end_ns / 1e9,
-                                          .bytes = transfer->bytes,
-                                          .operation = transfer->operation,
-                                          .set = transfer->set,
-                                          .thread = transfer->thread,
-                                          .node = transfer->to,
-                                          .from = transfer->from,
-                                          .is_transfer = true});
-}
-
 /* ---- the whole ---- */
 
 static enum esp_status collect(struct simulation *simulation, const struct simulation_spec *spec,
@@ -142,7 +105,7 @@ static enum esp_status play_all(struct simulation *simulation, struct esp_error 
         else
             flow_step_ended(simulation->run, ticket);
     }
-    if (simulation->out_of_memory)
+    if (simulation->out_of_memory || simulation->result->record.out_of_memory)
         return error_no_memory(error, "a simulation");
     return flow_run_outcome(simulation->run, error);
 }
@@ -162,8 +125,7 @@ enum esp_status simulation_run(const struct simulation_spec *spec, struct simula
         .clock = &simulation.clock,
         .executor = {.self = &simulation, .compute = compute, .transfer = transfer, .node_used = node_used}};
     if (spec->events)
-        run.observer =
-            (struct flow_observer){.self = &simulation, .step = step_ended, .transfer = transfer_ended};
+        run.observer = flow_record_observer(&result->record);
     status = flow_run_create(&run, &simulation.run, error);
     if (status == ESP_OK)
         status = flow_run_start(simulation.run, spec->entry, &spec->message, error);
@@ -183,7 +145,7 @@ void simulation_clear(struct simulation_result *result)
     free(result->use);
     free(result->peak_bytes);
     free(result->instances);
-    free(result->events);
+    flow_record_clear(&result->record);
     free(result->spans);
     *result = (struct simulation_result){0};
 }
@@ -211,8 +173,8 @@ void simulation_efficiency(const struct simulation_result *result, unsigned n, d
         free(available);
         return;
     }
-    for (size_t i = 0; i < result->n_events; i++) {
-        const struct simulation_event *event = &result->events[i];
+    for (size_t i = 0; i < result->record.n_events; i++) {
+        const struct flow_event *event = &result->record.events[i];
         if (!event->is_transfer)
             spread(efficiency, n, width, event->begin_s, event->end_s, event->seconds);
     }

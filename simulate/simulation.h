@@ -8,22 +8,10 @@
 #ifndef SIMULATE_SIMULATION_H
 #define SIMULATE_SIMULATION_H
 
-#include "core/flow/flow.h"
+#include "core/flow/flow_record.h"
 #include "simulate/star.h"
 
 #define SIMULATION_MOST_STEPS 50000000 /* computations and transfers of one simulation */
-
-/* A computation or a transfer, as it happened. */
-struct simulation_event {
-    double begin_s, end_s;
-    double seconds;     /* of a computation: as the operation said */
-    uint64_t bytes;     /* of a transfer */
-    const char *what;   /* of a computation */
-    unsigned operation; /* of a transfer: the receiver */
-    unsigned set, thread, node;
-    unsigned from; /* of a transfer: the sending node */
-    bool is_transfer;
-};
 
 /* A node was taken or released. */
 struct simulation_span {
@@ -47,11 +35,10 @@ struct simulation_result {
     double node_s;  /* nodes in use, summed over the time */
     struct flow_counts counts;
     unsigned n_nodes, n_operations;
-    struct star_use *use;            /* of each node */
-    uint64_t *peak_bytes;            /* of each node */
-    uint64_t *instances;             /* of each operation */
-    struct simulation_event *events; /* in the order of their ends */
-    size_t n_events;
+    struct star_use *use;      /* of each node */
+    uint64_t *peak_bytes;      /* of each node */
+    uint64_t *instances;       /* of each operation */
+    struct flow_record record; /* empty without `events` */
     struct simulation_span *spans;
     size_t n_spans;
 };

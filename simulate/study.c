@@ -2,8 +2,6 @@
 #include "simulate/study.h"
 #include "core/problem/expr.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +57,17 @@ static enum esp_status evaluate(const char *name, const char *text, double *valu
     return status;
 }
 
+static double lu_value(const struct lu_spec *spec, const struct lu_row *row, const double *field)
+{
+    double seconds = 0;
+    unsigned number = 0;
+    if (!row)
+        return *field;
+    memcpy(&seconds, (const char *)spec + row->offset, row->type == LU_SECONDS ? sizeof seconds : 0);
+    memcpy(&number, (const char *)spec + row->offset, row->type == LU_NUMBER ? sizeof number : 0);
+    return row->type == LU_SECONDS ? seconds : (double)number;
+}
+
 /* *known is false for a name that is no setting of the factorization. */
 static enum esp_status set_lu(struct lu_spec *spec, struct lu_extra *extra, const char *setting, bool *known,
                               struct esp_error *error)
@@ -76,9 +85,12 @@ static enum esp_status set_lu(struct lu_spec *spec, struct lu_extra *extra, cons
     *known = row || field;
     if (!*known)
         return ESP_OK;
-    enum esp_status status = evaluate(name, equals + 1, &value, error);
+    bool is_factor = equals[1] == '*';
+    enum esp_status status = evaluate(name, equals + 1 + is_factor, &value, error);
     if (status != ESP_OK)
         return status;
+    if (is_factor)
+        value *= lu_value(spec, row, field);
     if (!row)
         *field = value;
     else if (row->type == LU_SECONDS)
@@ -142,35 +154,6 @@ static enum esp_status sort_setting(struct study *study, struct lu_spec *spec, s
         setting);
 }
 
-/* ---- reading ---- */
-
-static enum esp_status read_text(const char *path, char **text, size_t *length, struct esp_error *error)
-{
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return error_set(error, errno == ENOENT ? ESP_NOT_FOUND : ESP_SYSTEM, "%s: %s", path,
-                         strerror(errno));
-    *text = malloc(PROGRAM_MAX_BYTES + 1);
-    *length = *text ? fread(*text, 1, PROGRAM_MAX_BYTES + 1, file) : 0;
-    bool failed = ferror(file) != 0;
-    fclose(file);
-    if (!*text)
-        return error_no_memory(error, path);
-    return failed ? error_set(error, ESP_SYSTEM, "%s: cannot be read", path) : ESP_OK;
-}
-
-static enum esp_status read_program(const char *path, const struct problem_set *problems, struct study *study,
-                                    struct esp_error *error)
-{
-    char *text = NULL;
-    size_t length = 0;
-    enum esp_status status = read_text(path, &text, &length, error);
-    if (status == ESP_OK)
-        status = flow_program_parse(text, length, path, problems, &study->program, error);
-    free(text);
-    return status;
-}
-
 static enum esp_status make_lu(struct study *study, struct lu_spec *spec, const struct lu_extra *extra,
                                struct esp_error *error)
 {
@@ -213,7 +196,7 @@ enum esp_status study_open(const char *path, const char *platform_path, unsigned
     if (n > STUDY_MOST_SETTINGS)
         return error_set(error, ESP_LIMIT, "expected at most %d settings, found %zu", STUDY_MOST_SETTINGS, n);
     if (strcmp(path, STUDY_LU) != 0)
-        status = read_program(path, problems, study, error);
+        status = flow_program_load(path, flow_problems_of_set(problems), &study->program, error);
     for (size_t i = 0; i < n && status == ESP_OK; i++)
         status = sort_setting(study, &spec, &extra, texts[i], &settings, error);
     if (status == ESP_OK && platform_path)
@@ -271,6 +254,29 @@ enum esp_status study_axis_read(const char *text, struct study_axis *axis, struc
         }
         axis->values[axis->n_values++] = next;
         next = strchr(next, ',');
+    }
+    return ESP_OK;
+}
+
+enum esp_status study_variant_read(const char *text, struct study_axis *axis, struct esp_error *error)
+{
+    *axis = (struct study_axis){.name = "", .text = strdup(text)};
+    if (!axis->text)
+        return error_no_memory(error, "a sweep");
+    for (char *next = axis->text; next;) {
+        char *begin = next;
+        next = strchr(begin, ',');
+        if (next)
+            *next++ = 0;
+        const char *equals = strchr(begin, '=');
+        bool is_setting = equals && equals != begin && equals[1];
+        if (!is_setting || axis->n_values == STUDY_MOST_VARIED) {
+            study_axis_clear(axis);
+            return error_set(error, ESP_INVALID,
+                             "expected up to %d NAME=VALUE with commas between, found '%.60s'",
+                             STUDY_MOST_VARIED, text);
+        }
+        axis->values[axis->n_values++] = begin;
     }
     return ESP_OK;
 }

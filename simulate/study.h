@@ -14,6 +14,8 @@
 #define STUDY_LU            "application:lu"
 #define STUDY_MOST_SETTINGS 100
 #define STUDY_MOST_AXES     6
+#define STUDY_MOST_VARIANTS 50
+#define STUDY_MOST_VARIED   16   /* settings of one variant */
 #define STUDY_MOST_VALUES   1000 /* of one axis */
 #define STUDY_MOST_RUNS     10000
 
@@ -47,6 +49,8 @@ struct study_axis {
 
 /* ESP_INVALID for a text that is no axis. study_axis_clear() frees. */
 enum esp_status study_axis_read(const char *text, struct study_axis *axis, struct esp_error *error);
+/* "latency=2us,bandwidth=*77" of --vary: the axis's name is "", its values are the settings. */
+enum esp_status study_variant_read(const char *text, struct study_axis *axis, struct esp_error *error);
 void study_axis_clear(struct study_axis *axis);
 
 #endif

@@ -5,7 +5,7 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 cd "$top_srcdir" || exit 99
 
-folders='agent bench bindings client command core doc etc examples idl include m4 orb problems redirector sed services simulate solvers tests util'
+folders='agent bench bindings client command core doc etc examples flow idl include m4 orb problems redirector sed services simulate solvers tests util'
 
 # The files of the tree, also without git (in a release), and without what builds make beside them.
 sources() {
@@ -29,7 +29,7 @@ includes_only() {
     ! find "$folder" -name '*.[ch]' -exec grep -HnE '^#include "' {} + | grep -vE "#include \"($allowed)"
 }
 
-c_files=$(find include util core services simulate agent sed client command redirector tests examples -name '*.[ch]' | sort)
+c_files=$(find include util core services simulate agent sed client command flow redirector tests examples -name '*.[ch]' | sort)
 
 # A room of client/ includes nothing of a room behind it in this order, and no source lies outside of the rooms.
 client_rooms='arguments session data jobs abstract api'
@@ -52,7 +52,7 @@ no_corba() {
 }
 
 orb_is_chosen_by_entry_points() {
-    ! find util core services simulate -name '*.[ch]' -exec grep -HE '#include "orb/' {} +
+    ! find util core services simulate flow -name '*.[ch]' -exec grep -HE '#include "orb/' {} +
 }
 
 cxx_only_in_orb() {
@@ -86,7 +86,7 @@ no_leftovers() {
 
 library_code_does_not_exit_or_print() {
     # daemon.c is what all main functions share, and answers --help.
-    ! find util core services simulate -name '*.c' ! -name 'daemon*.c' -exec grep -HnE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' {} +
+    ! find util core services simulate flow -name '*.c' ! -name 'daemon*.c' -exec grep -HnE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' {} +
 }
 
 each_number_is_one_test() {
@@ -104,6 +104,8 @@ check "util/ leans on nothing but the public headers" includes_only util util/ e
 check "core/ leans on util/" includes_only core core/ util/ espalier.h espalier_scheduler.h grpc.h config.h
 check "services/ leans on core/ and util/" includes_only services services/ core/ util/ espalier.h grpc.h
 check "simulate/ leans on core/ and util/" includes_only simulate simulate/ core/ util/ espalier.h config.h
+check "flow/ leans on core/ and util/, and on the client library's public headers" \
+    includes_only flow flow/ core/ util/ espalier.h config.h
 check "agent/ leans on services/, not on other programs" \
     includes_only agent agent/ services/ core/ util/ orb/orb.h espalier.h grpc.h
 check "redirector/ leans on services/, not on other programs" \
@@ -113,8 +115,8 @@ check "sed/ leans on services/, not on other programs" \
 check "client/ leans on services/, not on other programs" \
     includes_only client client/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
 check "the rooms of client/ lean on those before them: $client_rooms" client_rooms_are_in_order
-check "command/ leans on client/, simulate/ and services/" \
-    includes_only command command/ client/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h grpc_data.h
+check "command/ leans on client/, flow/, simulate/ and services/" \
+    includes_only command command/ client/ flow/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h grpc_data.h
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points
 check "solvers/ leans on nothing of ours but the public contract and core/unequal/" \
     includes_only solvers solvers/ core/unequal/ espalier_server.h

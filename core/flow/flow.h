@@ -128,6 +128,8 @@ void **flow_thread_data(struct flow_call *call);
 /* The instance computes for so many seconds of one processor of speed 1. `what` is a text that outlives the
  * run, for traces; NULL: the operation's name. */
 void flow_compute(struct flow_call *call, const char *what, double seconds);
+/* As flow_compute(), also when `seconds` is 0. The executor gets `job` with the step. */
+void flow_work(struct flow_call *call, const char *what, double seconds, uint64_t job);
 /* The instance sends a message when the computing before has ended. A leaf's and a merge's output keeps the
  * input's key unless the operation changes it. */
 void flow_post(struct flow_call *call, unsigned to, const struct flow_message *message);
@@ -158,6 +160,7 @@ struct flow_step {
     uint64_t instance; /* its number, in the order of their beginnings */
     const char *what;
     double seconds;
+    uint64_t job; /* of flow_work(); 0 of flow_compute() */
 };
 
 struct flow_transfer {
@@ -166,6 +169,7 @@ struct flow_transfer {
     unsigned operation;   /* of the receiver, FLOW_NO_OPERATION for requests and states */
     uint64_t bytes;
     uint64_t number; /* of the message, in the order of their departures */
+    struct flow_message message;
 };
 #define FLOW_NO_OPERATION ((unsigned)-1)
 
@@ -205,6 +209,10 @@ enum esp_status flow_run_start(struct flow_run *run, unsigned entry, const struc
                                struct esp_error *error);
 void flow_step_ended(struct flow_run *run, void *ticket);
 void flow_transfer_ended(struct flow_run *run, void *ticket);
+
+/* Fails the run, if it has not failed yet: an executor could not do what it was asked for. Nothing begins any
+ * more. */
+void flow_run_abort(struct flow_run *run, const struct esp_error *error);
 
 /* Whether the executor has nothing of the run under way. */
 bool flow_run_idle(const struct flow_run *run);

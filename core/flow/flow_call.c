@@ -70,18 +70,29 @@ void **flow_thread_data(struct flow_call *call)
     return &call->instance->worker->data;
 }
 
-void flow_compute(struct flow_call *call, const char *what, double seconds)
+static void compute(struct flow_call *call, const char *what, double seconds, uint64_t job, bool is_step)
 {
     if (!(seconds >= 0) || isinf(seconds)) {
         run_fail(call->run, ESP_INVALID, "operation '%s' computes for %g seconds, expected a number >= 0",
                  name_of(call), seconds);
         return;
     }
-    struct action *action = seconds > 0 ? record(call, ACTION_COMPUTE) : NULL;
+    struct action *action = is_step ? record(call, ACTION_COMPUTE) : NULL;
     if (!action)
         return;
     action->what = what;
     action->seconds = seconds;
+    action->job = job;
+}
+
+void flow_compute(struct flow_call *call, const char *what, double seconds)
+{
+    compute(call, what, seconds, 0, seconds > 0);
+}
+
+void flow_work(struct flow_call *call, const char *what, double seconds, uint64_t job)
+{
+    compute(call, what, seconds, job, true);
 }
 
 void flow_post(struct flow_call *call, unsigned to, const struct flow_message *message)

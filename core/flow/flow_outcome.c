@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/flow/flow_run.h"
 
+void flow_run_abort(struct flow_run *run, const struct esp_error *error)
+{
+    run_fail(run, error->status, "%s", error->text);
+}
+
 bool flow_run_idle(const struct flow_run *run)
 {
     return run->under_way == 0;

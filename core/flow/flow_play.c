@@ -11,7 +11,8 @@ static void describe(const struct flow_run *run, const struct instance *instance
                                .instance = instance->number,
                                .what = action->what ? action->what
                                                     : run->graph->operations[instance->operation].name,
-                               .seconds = action->seconds};
+                               .seconds = action->seconds,
+                               .job = action->job};
 }
 
 static const struct flow_operation_spec *spec_of(const struct flow_run *run, const struct instance *instance)

@@ -264,7 +264,8 @@ static void describe(const struct parcel *parcel, struct flow_transfer *transfer
                                        .thread = parcel->worker->thread,
                                        .operation = parcel->operation,
                                        .bytes = parcel->message.bytes,
-                                       .number = parcel->number};
+                                       .number = parcel->number,
+                                       .message = parcel->message};
 }
 
 /* The thread asked for a part of its state answers at once. */

@@ -33,6 +33,7 @@ struct action {
     unsigned node;    /* MOVE */
     const char *what; /* COMPUTE */
     double seconds;   /* COMPUTE */
+    uint64_t job;     /* COMPUTE */
     struct flow_message message;
 };
 

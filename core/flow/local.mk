@@ -8,9 +8,12 @@ core_libcore_a_SOURCES += \
 	core/flow/flow_instance.c \
 	core/flow/flow_outcome.c \
 	core/flow/flow_play.c \
+	core/flow/flow_record.c \
+	core/flow/flow_record.h \
 	core/flow/flow_run.c \
 	core/flow/flow_run.h \
 	core/flow/program.h \
+	core/flow/program_load.c \
 	core/flow/program_parse.c \
 	core/flow/program_plan.c \
 	core/flow/program_plan.h \

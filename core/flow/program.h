@@ -29,13 +29,27 @@
 
 struct flow_program;
 
+struct problem;
 struct problem_set;
 
+/* Where the problems are found that operations may be. */
+struct flow_problems {
+    void *self;
+    /* NULL: there is none of that name; if an error kept the search from an answer, *error has it and its
+     * status is not ESP_OK. Problems outlive the programs that use them. */
+    const struct problem *(*find)(void *self, const char *name, struct esp_error *error);
+};
+/* Those of a set, which may be NULL: none. */
+struct flow_problems flow_problems_of_set(const struct problem_set *set);
+
 /* Reads a text. ESP_SYNTAX with "file:line:column: expected ..., found ...". `text` may be freed. Operations
- * that the text does not declare are problems of the set (NULL: none), which must outlive the program. */
+ * that the text does not declare are problems. */
 enum esp_status flow_program_parse(const char *text, size_t length, const char *file,
-                                   const struct problem_set *problems, struct flow_program **program,
+                                   struct flow_problems problems, struct flow_program **program,
                                    struct esp_error *error);
+/* The same of a file. ESP_NOT_FOUND, ESP_SYSTEM. */
+enum esp_status flow_program_load(const char *path, struct flow_problems problems,
+                                  struct flow_program **program, struct esp_error *error);
 void flow_program_destroy(struct flow_program *program);
 
 const char *flow_program_name(const struct flow_program *program);
@@ -43,7 +57,8 @@ const char *flow_program_title(const struct flow_program *program); /* "" when t
 unsigned flow_program_n_parameters(const struct flow_program *program);
 const char *flow_program_parameter(const struct flow_program *program, unsigned index);
 
-/* Gives a parameter another value than its default: "r=108". The value is an expression of numbers.
+/* Gives a parameter another value than its default: "r=108". The value is an expression of numbers; behind
+ * '*', the default, or what was set before, is multiplied by it.
  * ESP_INVALID for an unknown name, with the nearest known one. */
 enum esp_status flow_program_set(struct flow_program *program, const char *assignment,
                                  struct esp_error *error);
@@ -53,8 +68,9 @@ struct flow_plan;
 
 struct flow_plan_spec {
     unsigned n_nodes;
-    double flop_rate;    /* of a processor of speed 1, for operations that give `work`; 0: not known */
-    bool durations;      /* refuse operations that give neither time nor work */
+    double flop_rate; /* of a processor of speed 1, for operations that give `work`; 0: not known */
+    bool durations;   /* refuse operations that give neither time nor work */
+    bool calls;       /* note what calls of the operations' problems need; refuse operations that are none */
     uint64_t most_steps; /* statements and iterations to follow before it is too much; 0: PLAN_MAX_STEPS */
 };
 

@@ -392,9 +392,19 @@ static bool take_argument(struct parser *parser, struct program_operation *opera
 static bool use_problem(struct parser *parser, const char *name, uint32_t offset, uint32_t *index)
 {
     struct flow_program *program = parser->program;
-    const struct problem *problem = program->problems ? problem_find(program->problems, name) : NULL;
+    struct esp_error why = {.status = ESP_OK};
+    const struct problem *problem = program->problems.find(program->problems.self, name, &why);
+    if (!problem && why.status != ESP_OK) {
+        lexer_fail(&parser->lexer, offset, "%s", why.text);
+        parser->lexer.error->status = why.status;
+        return false;
+    }
     if (!problem)
         return true;
+    if (problem->abstract)
+        return lexer_fail(
+            &parser->lexer, offset,
+            "the problem '%s' cannot be an operation: it is abstract, expected one that it leads to", name);
     if (program->n_operations == PROGRAM_MAX_NAMES)
         return lexer_fail(&parser->lexer, offset, "there are more than %d operations", PROGRAM_MAX_NAMES);
     struct program_operation *operation = arena_alloc(&program->arena, sizeof *operation);
@@ -877,8 +887,19 @@ static bool read_flow(struct parser *parser)
     return true;
 }
 
+static const struct problem *find_in_set(void *set, const char *name, struct esp_error *error)
+{
+    (void)error;
+    return set ? problem_find(set, name) : NULL;
+}
+
+struct flow_problems flow_problems_of_set(const struct problem_set *set)
+{
+    return (struct flow_problems){.self = (void *)set, .find = find_in_set};
+}
+
 enum esp_status flow_program_parse(const char *text, size_t length, const char *file,
-                                   const struct problem_set *problems, struct flow_program **program,
+                                   struct flow_problems problems, struct flow_program **program,
                                    struct esp_error *error)
 {
     struct esp_error own;
@@ -936,6 +957,28 @@ const char *flow_program_parameter(const struct flow_program *program, unsigned 
     return NULL;
 }
 
+/* *number times what the parameter is. */
+static enum esp_status multiply(const struct program_value *value, struct number *number,
+                                struct esp_error *error)
+{
+    struct number before = value->set;
+    enum esp_status status = ESP_OK;
+    int64_t product;
+    if (!value->is_set)
+        status = expr_eval(value->initial, &(struct scope){0}, &before, error);
+    if (status != ESP_OK)
+        return status;
+    bool whole = before.kind == NUMBER_INTEGER && number->kind == NUMBER_INTEGER;
+    if (whole && !__builtin_mul_overflow(before.integer, number->integer, &product)) {
+        *number = (struct number){.kind = NUMBER_INTEGER, .integer = product};
+        return ESP_OK;
+    }
+    double real = (before.kind == NUMBER_INTEGER ? (double)before.integer : before.real) *
+                  (number->kind == NUMBER_INTEGER ? (double)number->integer : number->real);
+    *number = (struct number){.kind = NUMBER_REAL, .real = real};
+    return ESP_OK;
+}
+
 enum esp_status flow_program_set(struct flow_program *program, const char *assignment,
                                  struct esp_error *error)
 {
@@ -955,10 +998,17 @@ enum esp_status flow_program_set(struct flow_program *program, const char *assig
         if (strcmp(value->name, name) != 0)
             continue;
         struct expr *expr;
-        enum esp_status status = expr_parse(equals + 1, NULL, 0, &program->arena, &expr, error);
+        bool is_factor = equals[1] == '*';
+        struct number number;
+        enum esp_status status = expr_parse(equals + 1 + is_factor, NULL, 0, &program->arena, &expr, error);
         if (status == ESP_OK)
-            status = expr_eval(expr, &(struct scope){0}, &value->set, error);
-        value->is_set = status == ESP_OK;
+            status = expr_eval(expr, &(struct scope){0}, &number, error);
+        if (status == ESP_OK && is_factor)
+            status = multiply(value, &number, error);
+        if (status == ESP_OK) {
+            value->set = number;
+            value->is_set = true;
+        }
         return status == ESP_OK ? ESP_OK : error_prefix(error, "%s", name);
     }
     const char *near = lexer_nearest(name, names, n);

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a message's indices mean: the task that it is for; its place among the readers, from which the task
- * hands it on to others of its thread (-1: to none). */
-enum { TASK, READER };
-
 /* ---- readers ---- */
 
 static int compare(uint64_t a, uint64_t b)
@@ -68,19 +64,19 @@ static enum esp_status find_readers(struct flow_plan *plan, struct esp_error *er
 static unsigned route(void *application, const struct flow_message *message)
 {
     const struct flow_plan *plan = application;
-    return plan->tasks[message->index[TASK]].thread;
+    return plan->tasks[message->index[PLAN_INDEX_TASK]].thread;
 }
 
 static int64_t group(void *application, const struct flow_message *message)
 {
     (void)application;
-    return message->index[TASK];
+    return message->index[PLAN_INDEX_TASK];
 }
 
 static uint64_t memory(void *application, const struct flow_message *message)
 {
     const struct flow_plan *plan = application;
-    return plan->tasks[message->index[TASK]].memory_bytes;
+    return plan->tasks[message->index[PLAN_INDEX_TASK]].memory_bytes;
 }
 
 static void send(struct flow_call *call, const struct flow_plan *plan, uint32_t reader, uint64_t bytes,
@@ -88,7 +84,9 @@ static void send(struct flow_call *call, const struct flow_plan *plan, uint32_t 
 {
     const struct task_reader *to = &plan->readers[reader];
     struct flow_message message = {
-        .key = to->position, .bytes = bytes, .index = {[TASK] = (int32_t)to->task, [READER] = on}};
+        .key = to->position,
+        .bytes = bytes,
+        .index = {[PLAN_INDEX_TASK] = (int32_t)to->task, [PLAN_INDEX_READER] = on}};
     flow_post(call, plan->tasks[to->task].operation, &message);
 }
 
@@ -121,12 +119,15 @@ static void hand_on(struct flow_call *call, const struct flow_plan *plan, const 
 static void receive(struct flow_call *call, const struct flow_message *message)
 {
     struct flow_plan *plan = flow_application(call);
-    struct task *task = &plan->tasks[message->index[TASK]];
+    struct task *task = &plan->tasks[message->index[PLAN_INDEX_TASK]];
     if (task->n_inputs)
-        hand_on(call, plan, task, message->index[READER]);
+        hand_on(call, plan, task, message->index[PLAN_INDEX_READER]);
     if (++task->received < task->n_inputs)
         return;
-    flow_compute(call, NULL, task->seconds);
+    if (plan->spec.calls && task->change.kind == STATEMENT_LET && task != plan->tasks)
+        flow_work(call, NULL, task->seconds, (uint64_t)(task - plan->tasks));
+    else
+        flow_compute(call, NULL, task->seconds);
     if (task->change.kind == STATEMENT_KILL)
         flow_kill(call, task->change.threads, task->change.n);
     else if (task->change.kind == STATEMENT_TAKE)
@@ -205,10 +206,13 @@ static enum esp_status add_edges(struct flow_plan *plan, struct esp_error *error
 
 static enum esp_status add_threads(struct flow_plan *plan, struct esp_error *error)
 {
-    for (uint32_t i = 0; i <= plan->client; i++) {
+    for (uint32_t i = 0; i <= plan->anywhere; i++) {
         const struct planned_threads *threads = &plan->threads[i];
-        struct flow_threads_spec spec = {.name =
-                                             i == plan->client ? "client" : plan->program->threads[i].name,
+        if (threads->most == 0)
+            continue; /* the last set */
+        struct flow_threads_spec spec = {.name = i == plan->anywhere ? "anywhere"
+                                                 : i == plan->client ? "client"
+                                                                     : plan->program->threads[i].name,
                                          .n = threads->most,
                                          .reserve = threads->most - threads->n,
                                          .nodes = threads->nodes,
@@ -321,6 +325,7 @@ enum esp_status flow_plan_create(struct flow_program *program, const struct flow
     made->program = program;
     made->spec = *spec;
     made->client = program->n_threads;
+    made->anywhere = made->client + 1;
     enum esp_status status = plan_unfold(made, filled);
     if (status == ESP_OK)
         status = plan_build(made, filled);

@@ -10,6 +10,7 @@
 
 #define PLAN_CONTROL_BYTES 64        /* of a message without data */
 #define PLAN_CONTROL       UINT8_MAX /* in place of an output: only the order matters */
+#define PLAN_MOST_ANYWHERE 65536     /* threads of operations that the flow places nowhere */
 
 /* What one task reads of another one. */
 struct task_input {
@@ -28,6 +29,15 @@ struct change {
     uint32_t threads, n;
 };
 
+/* What a task needs beside numbers to be computed for real, with plan_spec.calls. */
+struct task_call {
+    const struct statement *statement;        /* NULL: the start, a change of threads */
+    const char *targets[PROGRAM_MAX_OUTPUTS]; /* "x[1]": the names of the outputs; NULL: nothing reads it */
+    char scalars[PROGRAM_MAX_SCALARS][16];    /* raw elements, of those that the statement gives */
+    /* The inputs of the task up to there are those of the statement's first inputs. */
+    uint32_t input_ends[PROGRAM_MAX_INPUTS];
+};
+
 /* An operation at one place. Task 0 is the client's start. */
 struct task {
     uint32_t operation; /* of the graph */
@@ -40,6 +50,7 @@ struct task {
     uint64_t memory_bytes;
     struct change change;
     uint32_t received;
+    struct task_call *call; /* NULL without plan_spec.calls */
 };
 
 /* An operation of the graph: a statement for given values of the variables of `for`. */
@@ -61,6 +72,7 @@ struct planned_threads {
     unsigned *nodes;          /* of `most` threads */
     uint32_t take;            /* the task that added the last ones; PROGRAM_NONE: none */
     uint32_t from;            /* threads from this one on were added by it */
+    uint32_t wanted;          /* operations that asked for a thread, of those that are placed nowhere */
 };
 
 struct flow_plan {
@@ -68,9 +80,10 @@ struct flow_plan {
     struct flow_plan_spec spec;
     struct arena arena;
     struct flow_graph *graph;
-    uint32_t client; /* the set of the client's thread, in the graph; set i of the program is i */
+    uint32_t client;   /* the set of the client's thread, in the graph; set i of the program is i */
+    uint32_t anywhere; /* the set of threads for operations that the flow places nowhere; behind `client` */
     struct number values[PROGRAM_MAX_VALUES];
-    struct planned_threads threads[PROGRAM_MAX_NAMES + 1];
+    struct planned_threads threads[PROGRAM_MAX_NAMES + 2];
     struct task *tasks;
     uint32_t n_tasks, task_capacity;
     struct task_input *inputs;
@@ -86,5 +99,9 @@ struct flow_plan {
 enum esp_status plan_unfold(struct flow_plan *plan, struct esp_error *error);
 /* Makes the graph of all that (program_plan.c). */
 enum esp_status plan_build(struct flow_plan *plan, struct esp_error *error);
+
+/* The indices of messages between tasks: the task that it is for; its place among the readers, from which the
+ * task hands it on to others of its thread (-1: to none). */
+enum { PLAN_INDEX_TASK, PLAN_INDEX_READER };
 
 #endif

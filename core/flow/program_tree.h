@@ -92,7 +92,7 @@ struct statement {
 
 struct flow_program {
     struct arena arena;
-    const struct problem_set *problems; /* or NULL */
+    struct flow_problems problems;
     const char *file, *name, *title;
     struct program_value values[PROGRAM_MAX_VALUES];
     uint32_t n_values, nodes, thread; /* the values `nodes` and `thread` */

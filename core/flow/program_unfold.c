@@ -220,7 +220,23 @@ static struct task *add_task(struct unfolding *unfolding, const struct statement
     struct task *task = &plan->tasks[plan->n_tasks++];
     *task = (struct task){
         .threads = plan->client, .first_input = plan->n_inputs, .change = {.kind = STATEMENT_LET}};
+    if (!plan->spec.calls)
+        return task;
+    task->call = arena_alloc(&plan->arena, sizeof *task->call);
+    if (!task->call) {
+        no_memory(unfolding);
+        return NULL;
+    }
+    task->call->statement = statement;
     return task;
+}
+
+/* Notes where the statement's inputs so far end. */
+static void note_input_end(const struct unfolding *unfolding, uint32_t index, unsigned input)
+{
+    const struct task *task = &unfolding->plan->tasks[index];
+    if (task->call)
+        task->call->input_ends[input] = unfolding->plan->n_inputs - task->first_input;
 }
 
 /* Ends the list of inputs. What reads nothing is begun by the client; what runs on threads that were added
@@ -342,6 +358,14 @@ static bool bind(struct unfolding *unfolding, const struct reference *target, ui
         else
             unfolding->first[target->name] = binding;
         unfolding->last[target->name] = binding;
+    }
+    if (unfolding->plan->spec.calls) {
+        char text[100];
+        spell(unfolding, target->name, subscripts, n, text, sizeof text);
+        const char *name = arena_strdup(&unfolding->plan->arena, text);
+        if (!name)
+            return no_memory(unfolding);
+        unfolding->plan->tasks[task].call->targets[output] = name;
     }
     binding->task = task;
     binding->output = output;
@@ -503,10 +527,18 @@ static bool place_task(struct unfolding *unfolding, const struct statement *stat
     struct flow_plan *plan = unfolding->plan;
     struct task *placed = &plan->tasks[task];
     if (statement->threads == PROGRAM_NONE) {
-        /* Where the first input is; what has none runs at the client. */
-        if (plan->n_inputs == placed->first_input)
+        /* Where the first input is; what the client begins has a thread of its own. */
+        const struct task *first = &plan->tasks[0];
+        if (plan->n_inputs > placed->first_input)
+            first = &plan->tasks[plan->inputs[placed->first_input].producer];
+        if (first->threads == plan->client && statement->kind == STATEMENT_CALL) {
+            struct planned_threads *threads = &plan->threads[plan->anywhere];
+            placed->threads = plan->anywhere;
+            placed->thread = threads->wanted++ % PLAN_MOST_ANYWHERE;
+            if (threads->most < PLAN_MOST_ANYWHERE)
+                threads->n = threads->active = ++threads->most;
             return true;
-        const struct task *first = &plan->tasks[plan->inputs[placed->first_input].producer];
+        }
         placed->threads = first->threads;
         placed->thread = first->thread;
         if (first->threads != plan->client && first->thread >= plan->threads[first->threads].active)
@@ -568,6 +600,8 @@ static bool read_problem(struct unfolding *unfolding, const struct statement *st
     double flops;
     if (!store_scalars(unfolding, statement, operation, values, raw))
         return false;
+    if (task->call)
+        memcpy(task->call->scalars, raw, sizeof raw);
     if (problem_bind(problem, values, numbers, shapes, unfolding->error) != ESP_OK ||
         problem_work(problem, numbers, &flops, unfolding->error) != ESP_OK ||
         problem_memory(problem, numbers, &task->memory_bytes, unfolding->error) != ESP_OK)
@@ -605,6 +639,11 @@ static bool read_properties(struct unfolding *unfolding, const struct statement 
     struct task *task = &plan->tasks[index];
     if (operation->problem)
         return read_problem(unfolding, statement, operation, index);
+    if (plan->spec.calls)
+        return fail(unfolding, statement->place,
+                    "operation '%s' is declared in line %u and is no problem of the platform: it can be "
+                    "simulated, not run",
+                    operation->name, operation->place.line);
     if (!read_scalars(unfolding, statement, operation))
         return false;
     task->n_outputs = (uint8_t)operation->n_outputs;
@@ -643,6 +682,7 @@ static bool run_call(struct unfolding *unfolding, const struct statement *statem
         uint32_t from = plan->n_inputs;
         if (!read_reference(unfolding, &statement->inputs[i]))
             return false;
+        note_input_end(unfolding, index, i);
         set_integer(plan, operation->input_values[i], (int64_t)input_bytes(plan, from, plan->n_inputs));
     }
     if (!read_properties(unfolding, statement, operation, index) ||
@@ -938,16 +978,17 @@ static bool count_threads(struct unfolding *unfolding)
     }
     plan->threads[plan->client] =
         (struct planned_threads){.n = 1, .active = 1, .most = 1, .take = PROGRAM_NONE};
+    plan->threads[plan->anywhere] = (struct planned_threads){.take = PROGRAM_NONE};
     return true;
 }
 
 static bool place_threads(struct unfolding *unfolding)
 {
     struct flow_plan *plan = unfolding->plan;
-    for (uint32_t i = 0; i <= plan->program->n_threads; i++) {
+    for (uint32_t i = 0; i <= plan->anywhere; i++) {
         struct planned_threads *threads = &plan->threads[i];
         const struct expr *where = i < plan->client ? plan->program->threads[i].node : NULL;
-        threads->nodes = arena_alloc(&plan->arena, threads->most * sizeof *threads->nodes);
+        threads->nodes = arena_alloc(&plan->arena, (threads->most + 1) * sizeof *threads->nodes);
         if (!threads->nodes)
             return no_memory(unfolding);
         for (uint32_t t = 0; t < threads->most; t++) {

@@ -67,6 +67,16 @@ if command -v python3 >/dev/null 2>&1; then
     check "the trace has all messages and computations, the picture is XML" trace_is_whole
 fi
 check "a sweep is a table" says "81      4" espalier flow simulate "$flows/lu.flow" --platform "$flows/fast-ethernet.conf" --sweep r=81,324 --sweep nodes=4,8
+varies() {
+    espalier flow simulate "$flows/lu.flow" --platform "$flows/fast-ethernet.conf" --vary flops=*2 --vary 'flops=140e6' \
+        --vary latency=2us,bandwidth=*77 --sweep r=216,324 >out 2>&1 || { cat out; return 1; }
+    # Two combinations with four rows each; a factor of 2 is what twice the number is.
+    awk 'NR > 1 { rows++ } $2 == "original" { originals++; original = $3 } $2 == "flops=*2" { double = $3 }
+        $2 == "flops=140e6" && $3 == double && double < original { alike++ }
+        END { exit !(rows == 8 && originals == 2 && alike == 2) }' out || { cat out; return 1; }
+}
+check "settings are varied, and the difference is told" varies
+check "a factor is for numbers" refuses 2 "nodes: expected a value" espalier flow simulate "$flows/lu.flow" --platform "$flows/fast-ethernet.conf" --vary 'nodes=*2'
 check "the application counts the messages of the paper" says "14701" espalier flow simulate application:lu r=108 multiply=0.035 --platform "$flows/fast-ethernet.conf" --sweep pipelined=0,1
 cat >solve.flow <<'EOF2'
 flow solve

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct flow_program *program;
     struct flow_plan *plan;
     struct esp_error error = {0};
-    if (flow_program_parse((const char *)data, size, "fuzz", NULL, &program, &error) != ESP_OK) {
+    if (flow_program_parse((const char *)data, size, "fuzz", flow_problems_of_set(NULL), &program, &error) != ESP_OK) {
         check(error.text[0] != 0 && !program);
         return 0;
     }

@@ -16,7 +16,7 @@ static const struct problem_set *problems;
 
 static enum esp_status parse(const char *text, struct flow_program **program, struct esp_error *error)
 {
-    return flow_program_parse(text, strlen(text), "f", problems, program, error);
+    return flow_program_parse(text, strlen(text), "f", flow_problems_of_set(problems), program, error);
 }
 
 /* Everything from the text to the plan; NULL with *error filled. */

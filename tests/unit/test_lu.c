@@ -77,8 +77,8 @@ static void messages_and_operations_are_those_of_the_paper(void **state)
             uint64_t k = 2592 / sizes[i], s1 = sum(k, 1), s2 = sum(k, 2), transfers = 0;
             assert_int_equal(outcome.result.counts.messages, 3 * s2 + 6 * s1 + 3 * k + 1);
             assert_int_equal(outcome.operations, 2 * s2 + 2 * s1 + 2 * k);
-            for (size_t e = 0; e < outcome.result.n_events; e++)
-                transfers += outcome.result.events[e].is_transfer;
+            for (size_t e = 0; e < outcome.result.record.n_events; e++)
+                transfers += outcome.result.record.events[e].is_transfer;
             assert_int_equal(transfers, outcome.result.counts.messages); /* in the trace, too */
             simulation_clear(&outcome.result);
         }
@@ -160,9 +160,9 @@ static void nodes_are_released_when_their_threads_are_removed(void **state)
         }
     assert_int_equal(released, 4);
     assert_float_equal(some.result.node_s, 8 * at + 4 * (some.result.seconds - at), 1e-6);
-    for (size_t i = 0; i < some.result.n_events; i++)
-        if (some.result.events[i].begin_s > at && !some.result.events[i].is_transfer)
-            assert_in_range(some.result.events[i].node, 0, 3);
+    for (size_t i = 0; i < some.result.record.n_events; i++)
+        if (some.result.record.events[i].begin_s > at && !some.result.record.events[i].is_transfer)
+            assert_in_range(some.result.record.events[i].node, 0, 3);
     /* Most nodes' time is saved, and little of the time is lost. */
     assert_true(some.result.node_s < 0.75 * all.result.node_s);
     assert_true(some.result.seconds < 1.25 * all.result.seconds);
@@ -179,10 +179,11 @@ static void two_simulations_give_the_same_bits(void **state)
     struct outcome a, b;
     simulate(&spec, true, &a);
     simulate(&spec, true, &b);
-    assert_int_equal(a.result.n_events, b.result.n_events);
-    for (size_t i = 0; i < a.result.n_events; i++) {
-        assert_memory_equal(&a.result.events[i].begin_s, &b.result.events[i].begin_s, 2 * sizeof(double));
-        assert_int_equal(a.result.events[i].operation, b.result.events[i].operation);
+    assert_int_equal(a.result.record.n_events, b.result.record.n_events);
+    for (size_t i = 0; i < a.result.record.n_events; i++) {
+        assert_memory_equal(&a.result.record.events[i].begin_s, &b.result.record.events[i].begin_s,
+                            2 * sizeof(double));
+        assert_int_equal(a.result.record.events[i].operation, b.result.record.events[i].operation);
     }
     simulation_clear(&a.result);
     simulation_clear(&b.result);
