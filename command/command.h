@@ -137,6 +137,7 @@ enum exit_code verb_solve(const struct command_line *command);
 enum exit_code verb_accuracy(const struct command_line *command);
 enum exit_code verb_weather(const struct command_line *command);
 enum exit_code verb_forecast(const struct command_line *command);
+enum exit_code verb_flow_cancel(const struct command_line *command);
 enum exit_code verb_flow_run(const struct command_line *command);
 enum exit_code verb_calibrate(const struct command_line *command);
 enum exit_code verb_directory_export(const struct command_line *command);

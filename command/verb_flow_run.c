@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier flow run: a flow graph on the servers of a platform.
+ * espalier flow run: a flow graph on the servers of a platform; espalier flow cancel: ends it.
  */
 #include "config.h"
 
@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NODES 10000
+#define MOST_NODES        10000
+#define CANCEL_PATIENCE_S 30.0
 
 struct flow_verb {
     const struct command_line *command;
@@ -135,14 +136,15 @@ static json_t *result_json(const struct flow_verb *verb)
     }
     for (uint32_t i = 0; i < verb->servers.n_nodes; i++)
         json_array_append_new(servers, command_json_text(verb->servers.servers[verb->servers.nodes[i]].name));
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i}", "outputs", outputs,
-                     "nodes", servers, "seconds", command_json_real(result->seconds), "operations",
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i}", "outputs",
+                     outputs, "nodes", servers, "seconds", command_json_real(result->seconds), "operations",
                      (json_int_t)result->counts.instances, "messages", (json_int_t)result->counts.messages,
                      "remote_messages", (json_int_t)result->counts.remote_messages, "bytes",
                      (json_int_t)result->counts.bytes, "calls", (json_int_t)result->calls, "calls_again",
-                     (json_int_t)result->again, "client_sent_bytes", (json_int_t)result->sent_bytes,
-                     "client_received_bytes", (json_int_t)result->received_bytes, "copied_bytes",
-                     (json_int_t)result->copied_bytes, "lost_servers", (int)result->lost_servers);
+                     (json_int_t)result->again, "resumed", (json_int_t)result->resumed, "client_sent_bytes",
+                     (json_int_t)result->sent_bytes, "client_received_bytes",
+                     (json_int_t)result->received_bytes, "copied_bytes", (json_int_t)result->copied_bytes,
+                     "lost_servers", (int)result->lost_servers);
 }
 
 static void print_output(const struct execution_output *output)
@@ -247,6 +249,7 @@ static enum esp_status run(struct flow_verb *verb, struct esp_error *error)
                                   .inputs = &verb->inputs,
                                   .record = command_option_value(command, "trace") ||
                                             command_option_value(command, "gantt"),
+                                  .journal = command_option_value(command, "journal"),
                                   .self = verb,
                                   .progress = show_progress,
                                   .stopped = is_stopped};
@@ -268,6 +271,24 @@ static void close_verb(struct flow_verb *verb)
     flow_program_destroy(verb->program);
     catalogue_destroy(verb->catalogue);
     inputs_clear(&verb->inputs);
+}
+
+enum exit_code verb_flow_cancel(const struct command_line *command)
+{
+    struct esp_error error;
+    long pid;
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    if (execution_cancel(command->operands[0], CANCEL_PATIENCE_S, &pid, &error) != ESP_OK)
+        code = command_fail(command, &error);
+    else if (command->json)
+        code = command_json(json_pack("{s:I}", "ended_process", (json_int_t)pid));
+    else
+        command_progress(command, "%s: %s", command->operands[0],
+                         pid ? "the run was ended, and its data are deleted" : "its data are deleted");
+    grpc_finalize();
+    return code;
 }
 
 enum exit_code verb_flow_run(const struct command_line *command)

@@ -116,6 +116,7 @@ static const struct command_option flow_run_options[] = {
      "save a result to a file ('-': standard output); {1}, {2} become its subscripts; may be repeated"},
     {'f', "format", "FORMAT",
      "of the files that -o saves: mtx, npy, rb, hb, octave, csv (else: by their endings)"},
+    {0, "journal", "FILE", "note what is done, and go on from there when the same run is started again"},
     {0, "gantt", "FILE", "draw the computations of each thread (SVG)"},
     {0, "trace", "FILE", "write computations and transfers for chrome://tracing or Perfetto (JSON)"},
     {0, NULL, NULL, NULL},
@@ -535,6 +536,9 @@ const struct verb command_verbs[] = {
      "What operations make stays on servers, and goes from server to server. If a server is lost, what was\n"
      "only there is computed again on another one.",
      flow_run_options, WITH_PLATFORM, 1, -1, verb_flow_run},
+    {"flow cancel", "JOURNAL", "End a run of a flow that has a journal, and delete its data",
+     "JOURNAL is the file of 'flow run --journal'. A run that goes on is ended first. The journal is deleted.",
+     NULL, WITH_PLATFORM, 1, 1, verb_flow_cancel},
     {"flow simulate", "FILE [NAME=VALUE]...", "Show how long a flow graph would take on a platform",
      "Nothing is computed and no daemon is asked: operations take what the flow says of them, on the nodes "
      "and\n"

@@ -23,6 +23,7 @@ struct errand {
     char *id, *server_name, *server_address;
     struct flow_array array;
     void *memory;
+    enum esp_data_mode mode; /* PUT */
     /* LOOK: the activity's inputs, and whether they are lost. */
     char **ids;
     bool *lost, server_is_lost;
@@ -30,6 +31,7 @@ struct errand {
 };
 
 static void gather(struct execution *execution, struct activity *activity);
+static void finish(struct execution *execution, struct activity *activity);
 
 static const struct task *task_of(const struct execution *execution, const struct activity *activity)
 {
@@ -57,6 +59,12 @@ static void fail_no_memory(struct execution *execution)
     execution_fail(execution, NULL, &error);
 }
 
+/* With a journal, data outlive the client. */
+static enum esp_data_mode mode_of(const struct execution *execution)
+{
+    return execution->journal ? ESP_DATA_PERSISTENT : ESP_DATA_VOLATILE;
+}
+
 /* ---- errands ---- */
 
 static void put(struct errand *errand)
@@ -65,7 +73,7 @@ static void put(struct errand *errand)
                                     .type = (enum esp_type)(errand->array.type + 1),
                                     .n_dims = errand->array.shape.n_dims};
     memcpy(argument.dims, errand->array.shape.dims, sizeof argument.dims);
-    errand->status = esp_data_put(errand->server_name, &argument, ESP_DATA_VOLATILE, NULL, NULL, &errand->id);
+    errand->status = esp_data_put(errand->server_name, &argument, errand->mode, NULL, NULL, &errand->id);
 }
 
 static void look(struct errand *errand)
@@ -205,6 +213,8 @@ void activity_forget(struct execution *execution, struct flow_datum *datum)
 
 void activity_forget_all(struct execution *execution)
 {
+    if (execution->failed && execution->journal)
+        return; /* the next run goes on with them */
     uint64_t n = execution->data.data ? execution->data.first[execution->plan->n_tasks] : 0;
     for (uint64_t i = 0; i < n; i++) {
         struct flow_datum *datum = &execution->data.data[i];
@@ -302,6 +312,7 @@ static bool make_input(struct execution *execution, struct flow_datum *datum, ui
         free(memory);
         return false;
     }
+    errand->mode = mode_of(execution);
     errand->memory = memory;
     errand->array = array;
     errand->datum = datum;
@@ -350,7 +361,6 @@ static bool require(struct execution *execution, struct activity *activity, uint
     return false;
 }
 
-static void finish(struct execution *execution, struct activity *activity);
 static void call(struct execution *execution, struct activity *activity);
 
 /* A result comes to the client. */
@@ -428,7 +438,12 @@ void activity_begin(struct execution *execution, uint32_t task, void *ticket)
         if (datum)
             datum->holds++;
     }
-    gather(execution, activity);
+    if (ticket && execution->finished && execution->finished[task]) {
+        execution->result->resumed++;
+        finish(execution, activity);
+    } else {
+        gather(execution, activity);
+    }
 }
 
 static void destroy(struct execution *execution, struct activity *activity)
@@ -541,7 +556,7 @@ static void fill_outputs(struct execution *execution, struct activity *activity,
             argument->data = activity->scalars[o];
         } else if (is_wanted) {
             argument->kept = &activity->kept[o];
-            argument->kept_mode = ESP_DATA_VOLATILE;
+            argument->kept_mode = mode_of(execution);
         } else if (described->mode == MODE_INOUT) {
             argument->unwanted = 1;
         }
@@ -672,9 +687,10 @@ static void take_outputs(struct execution *execution, struct activity *activity)
         struct flow_datum *datum = flow_data_output(&execution->data, activity->task, (uint8_t)o);
         const struct argument *described = &operation->problem->arguments[operation->output_arguments[o]];
         if (described->n_dims == 0) {
-            size_t size = base_type_size(described->type);
             if (!datum->memory && (datum->memory = malloc(16)))
-                memcpy(datum->memory, activity->scalars[o], size);
+                memcpy(datum->memory, activity->scalars[o], 16);
+            if (execution->journal)
+                journal_add_scalar(execution->journal, activity->task, (uint8_t)o, activity->scalars[o]);
         } else if (activity->kept[o] && datum->id) {
             drop(execution, activity->kept[o]);
             activity->kept[o] = NULL;
@@ -682,6 +698,8 @@ static void take_outputs(struct execution *execution, struct activity *activity)
             datum->id = activity->kept[o];
             datum->bytes = task->bytes[o];
             activity->kept[o] = NULL;
+            if (execution->journal)
+                journal_add_data(execution->journal, activity->task, (uint8_t)o, datum->id);
             note_copy(execution, datum, activity->server, datum->bytes);
         }
     }
@@ -728,6 +746,8 @@ void activity_session_ended(struct execution *execution, grpc_sessionid_t sessio
     execution->result->calls++;
     execution->result->again += activity->ticket == NULL;
     take_outputs(execution, activity);
+    if (execution->journal)
+        journal_add_done(execution->journal, activity->task);
     finish(execution, activity);
 }
 
@@ -768,6 +788,12 @@ static void copied(struct execution *execution, struct errand *errand)
 
 /* ---- what errands have done ---- */
 
+/* No server answers there. */
+static bool is_absence(enum esp_status status)
+{
+    return status == ESP_UNREACHABLE || status == ESP_NOT_FOUND || status == ESP_NO_SERVER;
+}
+
 static void was_put(struct execution *execution, struct errand *errand)
 {
     struct flow_datum *datum = errand->datum;
@@ -776,11 +802,13 @@ static void was_put(struct execution *execution, struct errand *errand)
         datum->bytes = errand->array.shape.bytes;
         errand->id = NULL;
         execution->result->sent_bytes += datum->bytes;
+        if (execution->journal)
+            journal_add_data(execution->journal, errand->task, errand->output, datum->id);
         note_copy(execution, datum, errand->server, datum->bytes);
     } else if (!is_loss(errand->status) || ++datum->attempts >= EXECUTION_MOST_ATTEMPTS) {
         execution_fail(execution, &execution->plan->tasks[errand->task], &errand->error);
         return;
-    } else if (!execution->servers->servers[errand->server].is_lost) {
+    } else if (is_absence(errand->status) && !execution->servers->servers[errand->server].is_lost) {
         struct esp_error error;
         execution->result->lost_servers++;
         if (flow_servers_lose(execution->servers, errand->server, &error) != ESP_OK) {

@@ -9,6 +9,7 @@
 #include "flow/crew.h"
 #include "flow/execution.h"
 #include "flow/flow_data.h"
+#include "flow/journal.h"
 #include "util/hash.h"
 
 struct activity {
@@ -46,6 +47,8 @@ struct execution {
     struct flow_servers *servers;
     struct execution_result *result;
     struct flow_data data;
+    struct journal *journal; /* or NULL */
+    bool *finished;          /* tasks that had ended before, by the journal; NULL without one */
     struct crew *crew;
     struct flow_run *run;
     struct activity *sessions;

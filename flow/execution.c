@@ -117,6 +117,69 @@ static enum esp_status check_tasks(const struct execution *execution, uint64_t *
     return status;
 }
 
+/* ---- the journal ---- */
+
+static void mix(uint64_t *digest, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        *digest = (*digest ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+}
+
+/* Of all that decides what the tasks are. */
+static uint64_t digest_of(const struct execution *execution)
+{
+    const struct flow_plan *plan = execution->plan;
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    uint32_t n_nodes = execution->servers->n_nodes;
+    mix(&digest, &n_nodes, sizeof n_nodes);
+    for (uint32_t t = 1; t < plan->n_tasks; t++) {
+        const struct task *task = &plan->tasks[t];
+        const char *name = flow_operation_name(plan->graph, task->operation);
+        uint32_t numbers[] = {task->threads, task->thread, task->n_inputs, task->n_outputs};
+        mix(&digest, name, strlen(name));
+        mix(&digest, numbers, sizeof numbers);
+        mix(&digest, task->bytes, sizeof task->bytes);
+        mix(&digest, task->call->scalars, sizeof task->call->scalars);
+    }
+    for (uint32_t i = 0; i < plan->n_inputs; i++) {
+        uint32_t numbers[] = {plan->inputs[i].producer, plan->inputs[i].output};
+        mix(&digest, numbers, sizeof numbers);
+    }
+    return inputs_mix(execution->spec->inputs, digest, mix);
+}
+
+static void take_entry(void *arg, const struct journal_entry *entry)
+{
+    struct execution *execution = arg;
+    const struct flow_plan *plan = execution->plan;
+    if (entry->task >= plan->n_tasks)
+        return;
+    const struct task *task = &plan->tasks[entry->task];
+    if (entry->kind == JOURNAL_DONE)
+        execution->finished[entry->task] = task_is(task, STATEMENT_CALL);
+    if (entry->kind == JOURNAL_DONE || entry->output >= task->n_outputs)
+        return;
+    struct flow_datum *datum = flow_data_output(&execution->data, entry->task, entry->output);
+    if (entry->kind == JOURNAL_DATA) {
+        free(datum->id);
+        datum->id = strdup(entry->id);
+        datum->bytes = task->bytes[entry->output];
+    } else if (datum->memory || (datum->memory = malloc(sizeof entry->scalar))) {
+        memcpy(datum->memory, entry->scalar, sizeof entry->scalar);
+    }
+}
+
+static enum esp_status open_journal(struct execution *execution, struct esp_error *error)
+{
+    if (!execution->spec->journal)
+        return ESP_OK;
+    execution->finished = calloc(execution->plan->n_tasks, sizeof *execution->finished);
+    if (!execution->finished)
+        return error_no_memory(error, "the journal of a flow");
+    return journal_open(execution->spec->journal, digest_of(execution), take_entry, execution,
+                        &execution->journal, error);
+}
+
 /* ---- the loop ---- */
 
 static void do_due(struct execution *execution)
@@ -154,8 +217,11 @@ static bool do_event(struct execution *execution, long patience_ms)
 static void look_around(struct execution *execution, uint64_t all)
 {
     const struct execution_spec *spec = execution->spec;
+    struct esp_error unwritten;
     if (spec->progress)
         spec->progress(spec->self, execution->done, all);
+    if (execution->journal && journal_error(execution->journal, &unwritten) != ESP_OK)
+        execution_fail(execution, NULL, &unwritten);
     if (spec->stopped && spec->stopped(spec->self)) {
         struct esp_error error;
         error_set(&error, ESP_CANCELLED,
@@ -267,6 +333,8 @@ static enum esp_status create_parts(struct execution *execution, uint64_t *all, 
     if (status == ESP_OK)
         status = check_tasks(execution, all, error);
     if (status == ESP_OK)
+        status = open_journal(execution, error);
+    if (status == ESP_OK)
         status = flow_run_create(&run, &execution->run, error);
     return status == ESP_OK ? crew_create(&execution->crew, error) : status;
 }
@@ -300,6 +368,8 @@ enum esp_status execution_run(const struct execution_spec *spec, struct executio
     do_due(&execution);
     flow_run_destroy(execution.run);
     flow_data_clear(&execution.data);
+    journal_close(execution.journal, status == ESP_OK);
+    free(execution.finished);
     free(execution.held);
     if (status != ESP_OK)
         execution_clear(result);

@@ -22,7 +22,8 @@ struct execution_spec {
     struct flow_plan *plan; /* with `calls`, for the nodes of `servers` */
     struct flow_servers *servers;
     const struct inputs *inputs;
-    bool record; /* keep all computations and transfers */
+    bool record;         /* keep all computations and transfers */
+    const char *journal; /* a file: data are persistent, and a run that ended before goes on; or NULL */
     void *self;
     void (*progress)(void *self, uint64_t done, uint64_t all); /* tasks; may be NULL */
     bool (*stopped)(void *self); /* asked several times a second: end with ESP_CANCELLED; may be NULL */
@@ -43,6 +44,7 @@ struct execution_result {
     size_t n_outputs;
     uint64_t calls;                      /* sessions that ended well */
     uint64_t again;                      /* of these, to make again what was lost */
+    uint64_t resumed;                    /* tasks that had ended before, by the journal */
     uint64_t sent_bytes, received_bytes; /* of arrays, from and to the client */
     uint64_t copied_bytes;               /* of arrays, from server to server for messages */
     unsigned lost_servers;
@@ -50,9 +52,14 @@ struct execution_result {
 
 /* Takes a connection: between grpc_initialize() and grpc_finalize(), in which nothing else waits for any
  * session. Errors name file, line and column of the operation. On failure the result is empty, and what the
- * flow has left on servers has been deleted, unless the library was closed meanwhile. */
+ * flow has left on servers has been deleted, unless there is a journal or the library was closed meanwhile.
+ */
 enum esp_status execution_run(const struct execution_spec *spec, struct execution_result *result,
                               struct esp_error *error);
+/* Deletes what a run has left, and its journal. A run that has the journal now is ended first, by SIGTERM;
+ * *pid is its process, 0: there was none. ESP_TIMEOUT: it has not ended within `patience_s`. Between
+ * grpc_initialize() and grpc_finalize(). */
+enum esp_status execution_cancel(const char *journal, double patience_s, long *pid, struct esp_error *error);
 void execution_clear(struct execution_result *result);
 
 #endif

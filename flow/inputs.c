@@ -46,6 +46,16 @@ void inputs_clear(struct inputs *inputs)
     }
 }
 
+uint64_t inputs_mix(const struct inputs *inputs, uint64_t digest,
+                    void (*mix)(uint64_t *digest, const void *bytes, size_t n))
+{
+    for (const struct input *input = inputs->inputs; input; input = input->next) {
+        mix(&digest, input->name, strlen(input->name) + 1);
+        mix(&digest, input->value, strlen(input->value) + 1);
+    }
+    return digest;
+}
+
 /* The one given last: of the element itself before one of all elements. */
 static const struct input *find(const struct inputs *inputs, const char *element)
 {

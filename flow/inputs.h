@@ -37,6 +37,9 @@ char *inputs_datum(const struct inputs *inputs, const char *element);
 enum esp_status inputs_read(const struct inputs *inputs, const char *element, const struct flow_array *array,
                             void *memory, struct esp_error *error);
 
+/* Mixes all that is given into a digest. */
+uint64_t inputs_mix(const struct inputs *inputs, uint64_t digest,
+                    void (*mix)(uint64_t *digest, const void *bytes, size_t n));
 /* The text with the element's subscripts in place of {1}, {2}, ...; for free(), NULL without memory. */
 char *inputs_spell(const char *text, const char *element);
 

@@ -4,6 +4,7 @@ noinst_LIBRARIES += flow/libflow.a
 flow_libflow_a_SOURCES = \
 	flow/activity.c \
 	flow/activity.h \
+	flow/cancel.c \
 	flow/catalogue.c \
 	flow/catalogue.h \
 	flow/crew.c \
@@ -14,6 +15,8 @@ flow_libflow_a_SOURCES = \
 	flow/flow_data.h \
 	flow/inputs.c \
 	flow/inputs.h \
+	flow/journal.c \
+	flow/journal.h \
 	flow/outputs.c \
 	flow/outputs.h \
 	flow/servers.c \

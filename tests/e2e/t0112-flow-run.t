@@ -44,6 +44,9 @@ awk 'BEGIN { n = 300; print "%%MatrixMarket matrix coordinate real general"; pri
 nothing_left() {
     espalier data ls >left && ! grep ':' left
 }
+nothing_stays() {
+    wait_until nothing_left || { espalier data ls --json; return 1; }
+}
 runs() {
     espalier flow run chain.flow A=@A.mtx -o 'R=R-{1}.mtx' --trace run.json --gantt run.svg --json >run-result.json
 }
@@ -96,7 +99,7 @@ EOF2
 check "a flow runs on two servers" runs
 check "the client has sent the input, once, and received the results, and nothing else" client_moves_inputs_and_results
 check "the results are right" is_fifth_power
-check "nothing is left on the servers" wait_until nothing_left
+check "nothing is left on the servers" nothing_stays
 check "the same flow is simulated" simulates
 check "with the same operations and messages as it had" same_operations_and_messages
 
@@ -167,6 +170,32 @@ ends_well() {
 check "when it is killed, what it had is made again on the other one, and the result is the same" ends_well
 start_server "${victim:-A}"
 check "two servers are there again" wait_until servers 2
+check "nothing is left on them" nothing_stays
+
+# ---- the client is killed ----
+start resumed espalier flow run late.flow A=@small.mtx -o S=resumed.mtx --journal flow.journal
+check "a flow with a journal has made a part" wait_until first_server
+stop resumed KILL
+goes_on() {
+    espalier flow run late.flow A=@small.mtx -o S=resumed.mtx --journal flow.journal --json >resumed.json || return 1
+    cat resumed.json
+    # The two products that had been made before are not made again.
+    grep -q '"resumed": 2' resumed.json && grep -q '"calls": 3' resumed.json && cmp right.mtx resumed.mtx && ! test -e flow.journal
+}
+cp flow.journal other.journal
+check "when its client is killed, the same command goes on from there" goes_on
+check_fails 2 "a journal of other inputs" espalier flow run late.flow 'A=[1]' --journal other.journal
+check_says "is told" 'other.journal: the journal is of another flow, or of other parameters, inputs or nodes'
+start cancelled espalier flow run late.flow A=@small.mtx -o S=cancelled.mtx --journal flow.journal
+check "another flow with a journal has made a part" wait_until first_server
+check_fails 1 "its journal cannot be used by a second run" espalier flow run late.flow A=@small.mtx --journal flow.journal
+check "the flow is cancelled" espalier flow cancel flow.journal
+ends_cancelled() {
+    wait "$pid_cancelled"
+    [ $? -ne 0 ] && ! test -e cancelled.mtx && ! test -e flow.journal
+}
+check "it has ended, and its journal is gone" ends_cancelled
+check_fails any "there is nothing more to be cancelled" espalier flow cancel flow.journal
 
 # ---- interrupted ----
 cat >long.flow <<'EOF2'
