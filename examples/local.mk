@@ -7,6 +7,6 @@ nobase_dist_pkgdata_DATA += examples/python/espalier.ipynb
 nobase_dist_pkgdata_DATA += examples/table/table.c examples/table/table.esp
 nobase_dist_pkgdata_DATA += examples/callback/calc.c examples/callback/calc.esp examples/scheduler/largest_idle.c examples/integrate.c
 nobase_dist_pkgdata_DATA += examples/solve.c examples/farm.c examples/bound.c examples/errors.c examples/forecast.c examples/pieces.c
-nobase_dist_pkgdata_DATA += examples/flow/fast-ethernet.conf examples/flow/lu.flow examples/flow/solve.flow
+nobase_dist_pkgdata_DATA += examples/flow/fast-ethernet.conf examples/flow/lu.flow examples/flow/lu-blocks.flow examples/flow/solve.flow
 nobase_dist_pkgdata_DATA += examples/matrices/README.md examples/matrices/lund_a.mtx examples/matrices/lund_a.rsa \
 	examples/matrices/pores_1.mtx examples/matrices/utm300.rua examples/matrices/wrong.mtx

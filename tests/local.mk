@@ -349,6 +349,7 @@ tests_unit_test_command_values_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 shell_tests += tests/e2e/t0100-command-offline.t
 shell_tests += tests/e2e/t0111-flow.t
 shell_tests += tests/e2e/t0112-flow-run.t
+shell_tests += tests/e2e/t0113-flow-lu.t
 unit_tests += tests/inproc/test_server
 tests_inproc_test_server_SOURCES = tests/inproc/test_server.c tests/inproc/server_rig.c tests/inproc/server_rig.h
 tests_inproc_test_server_LDADD = $(SERVER_LIBS)

@@ -159,6 +159,23 @@ static void getrf(struct trial *trial)
     }
 }
 
+static void laswp(struct trial *trial)
+{
+    struct lab *lab = &trial->lab;
+    EACH_SIZE (size)
+        for (int k = 0; k <= size; k += size > 3 ? size / 3 : 1) {
+            trial_case(trial, "m=%d k=%d", size, k);
+            struct mat A = mat_random(lab, size, 3), ipiv = mat_new(lab, k, 1);
+            for (int i = 0; i < k; i++)
+                ipiv.v[i] = i + (7 * i + 3) % (size - i) + 1;
+            give(trial, "A", A);
+            give(trial, "ipiv", ipiv);
+            if (run(trial))
+                vanishes(trial, "the difference",
+                         mat_sum(lab, 1, result(trial, "A"), -1, mat_interchanged(lab, A, ipiv)), 0, 1);
+        }
+}
+
 static void cholesky(struct trial *trial)
 {
     const struct kind *kind = kind_of(trial);
@@ -452,6 +469,7 @@ static void norms(struct trial *trial)
 static const struct row linear[] = {
     ROWS(gesv, driver),
     ROWS(getrf, getrf),
+    ROWS(laswp, laswp),
     ROWS(getrs, factored),
     ROWS(getri, inverse),
     ROWS(gecon, condition),
