@@ -45,6 +45,51 @@ client_rooms_are_in_order() {
     ! find client -name '*.[ch]' | grep -vE "^client/($rooms)/"
 }
 
+# The objects of client/ that have a source: a build folder keeps those of sources that are gone.
+client_objects() {
+    find "$top_builddir/client" -name 'libclient_a-*.o' 2>/dev/null | while read -r object; do
+        source=client/${object#"$top_builddir/client/"}
+        source=$(echo "$source" | sed 's,libclient_a-,,; s,\.o$,.c,')
+        [ ! -f "$source" ] || echo "$object"
+    done
+}
+
+# Of the calls in the objects: prints each call of a higher room, and each circle of more files of one room than
+# `most`. A circle of files is one module in pieces: none of them can be understood or linked without the others.
+client_calls_are_in_order() {
+    client_objects >"$work/objects"
+    [ -s "$work/objects" ] || return 0
+    # shellcheck disable=SC2046
+    ! nm -gA $(cat "$work/objects") | awk -v rooms="$client_rooms" -v most=6 '
+        BEGIN { n = split(rooms, list, " "); for (i = 1; i <= n; i++) level[list[i]] = i }
+        { file = $1; sub(/:[^:]*$/, "", file); sub(/.*client\//, "", file); sub(/libclient_a-/, "", file); sub(/\.o$/, "", file)
+          if ($2 ~ /^[Uwv]$/) { taken[file, $3] = 1 } else { owner[$3] = file; files[file] = 1 } }
+        function room(file) { sub(/\/.*/, "", file); return file }
+        function visit(from, file,    other, k, parts, count) {
+            count = split(next_to[file], parts, " ")
+            for (k = 1; k <= count; k++) {
+                other = parts[k]
+                if (!((from, other) in reach)) { reach[from, other] = 1; visit(from, other) }
+            }
+        }
+        END {
+            for (pair in taken) {
+                split(pair, of, SUBSEP)
+                to = owner[of[2]]
+                if (to == "" || to == of[1]) continue
+                if (level[room(to)] > level[room(of[1])]) print of[1] " calls " of[2] "() of " to
+                if (room(to) == room(of[1])) next_to[of[1]] = next_to[of[1]] " " to
+            }
+            for (file in files) visit(file, file)
+            for (file in files) {
+                size = 0; circle = ""
+                for (other in files)
+                    if (((file, other) in reach) && ((other, file) in reach)) { size++; circle = circle " " other }
+                if (size > most) print "a circle of " size " files:" circle
+            }
+        }' | sort -u | grep .
+}
+
 # shellcheck disable=SC2086
 no_corba() {
     # An entry point chooses the transport by including orb/orb.h: that line, and no other, names the folder.
@@ -115,6 +160,7 @@ check "sed/ leans on services/, not on other programs" \
 check "client/ leans on services/, not on other programs" \
     includes_only client client/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
 check "the rooms of client/ lean on those before them: $client_rooms" client_rooms_are_in_order
+check "no room of client/ calls a higher one, and its circles have six files at most" client_calls_are_in_order
 check "command/ leans on client/, flow/, simulate/ and services/" \
     includes_only command command/ client/ flow/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h grpc_data.h
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points

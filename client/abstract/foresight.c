@@ -5,7 +5,6 @@
  */
 #include "client/abstract/foresight.h"
 #include "client/abstract/call_forecast.h"
-#include "client/arguments/invocation_fill.h"
 #include "client/session/forecast.h"
 #include "client/session/library.h"
 #include "client/session/session.h"

@@ -3,10 +3,9 @@
 #include "client/arguments/contents.h"
 #include "client/arguments/describe.h"
 #include "client/arguments/hooks.h"
-#include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
-#include "client/arguments/invocation_fill.h"
 #include "core/data/datum_section.h"
+#include "core/problem/fill.h"
 #include "core/problem/problem_callback.h"
 #include "core/problem/texts.h"
 
@@ -15,9 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What follows from scalar inputs. */
+struct binding {
+    const void *inputs[PROBLEM_MAX_ARGUMENTS]; /* scalar inputs by the description's index */
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+};
+
 static bool invocation_is_plain_scalar(const struct argument *argument);
 static enum esp_status invocation_measure(struct invocation *invocation, struct binding *binding,
                                           struct esp_error *error);
+static enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
+                                       const struct room *room, struct esp_error *error);
 
 /* The elements of an array that is here, and how many; NULL: it is not. */
 static const void *array_of(const struct invocation *invocation, uint32_t index, uint64_t *n)
@@ -60,8 +68,10 @@ static bool fill_of(const struct invocation *invocation, uint32_t index, struct 
            fill_by_pattern((int64_t)n_pointers - 1, pointers, indices, wide, (int)argument->base, fill);
 }
 
-bool invocation_fill(const struct invocation *invocation, uint32_t index, const struct shape *shape,
-                     struct fill *fill)
+/* The fill of argument `index`, which has that shape. False: it does not matter, or its pattern is not here.
+ */
+static bool invocation_fill(const struct invocation *invocation, uint32_t index, const struct shape *shape,
+                            struct fill *fill)
 {
     return invocation_fill_matters(invocation->function->problem, index) &&
            shape->dims[0] == shape->dims[1] && fill_of(invocation, index, fill);
@@ -494,8 +504,8 @@ static enum esp_status invocation_measure(struct invocation *invocation, struct 
                         error);
 }
 
-enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
-                                const struct room *room, struct esp_error *error)
+static enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
+                                       const struct room *room, struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;
     enum esp_status status = ESP_OK;

@@ -110,6 +110,10 @@ struct invocation {
     bool consumed;          /* a result may lie over an input already, which cannot be sent again */
 };
 
+/* Makes a value for each argument that callers pass, with nothing in it yet. */
+enum esp_status invocation_begin(struct invocation *invocation, struct function *function,
+                                 struct esp_error *error);
+
 /* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.
  * Contents of arrays are read only after all extents were compared and, with `room` (NULL: without),
  * check_room (hooks.h) has said that a server can hold them. ESP_INVALID names the argument and what is wrong
@@ -117,13 +121,14 @@ struct invocation {
 enum esp_status invocation_from_list(struct invocation *invocation, struct function *function,
                                      const struct room *room, va_list arguments, struct esp_error *error);
 
-/* The same from a vector with one entry for each passed argument. */
+/* invocation_from_list() from a vector with one entry for each passed argument. */
 enum esp_status invocation_from_vector(struct invocation *invocation, struct function *function,
                                        const struct room *room, const struct esp_argument *arguments,
                                        size_t n_arguments, struct esp_error *error);
 
-/* What problem_bind() wants of a call that was made before, of whose inputs only plain scalars are known:
- * texts and files were there, and no expression looks into them. Both have PROBLEM_MAX_ARGUMENTS. */
+/* Fills `inputs` for problem_bind() of a call that was made before, of whose inputs only plain scalars are
+ * known. Texts and files were there, and no expression looks into them. Both arrays have
+ * PROBLEM_MAX_ARGUMENTS. */
 void invocation_known_inputs(const struct problem *problem, const void *const *scalars, const void **inputs);
 
 /* One that takes the results of a call that was made before, with these scalar inputs (by the description's
@@ -144,6 +149,11 @@ void invocation_release(struct invocation *invocation);
 /* The request for servers, without the session; arrays lie in the message's arena. */
 enum esp_status invocation_request(const struct invocation *invocation, struct message *submit,
                                    struct esp_error *error);
+
+/* Whether argument `index` is a compressed input whose fill the costs of the problem depend on. The client
+ * tells agents the work and the memory that follow from the fill before anything is promised, and tells the
+ * server the fill with the call. */
+bool invocation_fill_matters(const struct problem *problem, uint32_t index);
 
 /* Decides which inputs travel in chunks (`bulk`): those above `inline_bytes`, and those that would make the
  * call too large. */

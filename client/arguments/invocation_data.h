@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments of an invocation that live on servers, and results that stay there.
+ * Arguments that are data by identity, and results that stay on servers: what of them is in messages.
  */
 #ifndef CLIENT_INVOCATION_DATA_H
 #define CLIENT_INVOCATION_DATA_H
 
 #include "client/arguments/invocation.h"
 
-/* Takes `datum` and `kept` of a vector's argument. ESP_INVALID: it cannot be one. */
+/* Takes `datum` and `kept` of a vector's argument. ESP_INVALID: the argument cannot be a datum, or stay as
+ * one. */
 enum esp_status invocation_take_data(struct value *value, const struct argument *argument,
                                      const struct esp_argument *given, struct esp_error *error);
-/* Takes `stays`, after that. ESP_INVALID: no mode; an abstract problem. */
+/* Takes `stays` of a vector's argument, after invocation_take_data(). ESP_INVALID: the mode is none, or the
+ * problem is abstract. */
 enum esp_status invocation_take_stays(struct value *value, const struct problem *problem,
                                       const struct esp_argument *given, struct esp_error *error);
-/* Whether one of its arguments is a datum. */
+/* Whether one of the call's arguments is a datum. */
 bool invocation_takes_data(const struct invocation *invocation);
-/* Whether finding one ended so because nobody who has it is there. */
+/* Whether that status of a search for a datum means that no server that has it is there. */
 bool invocation_lost_datum(enum esp_status status);
-/* Says in the call which results stay. */
+/* Writes into the call which results stay. */
 enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
                                     struct esp_error *error);
-/* Of a report of a session that is done: the ends of results that stay. */
+/* Takes the ends of results that stay from the report of a session that is done. */
 void invocation_take_edges(struct invocation *invocation, const struct extensions *extensions);
-/* The identity of a result that stayed. ESP_PROTOCOL. */
+/* Takes the identity of a result that stayed. ESP_PROTOCOL. */
 enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,
                                          const struct call_result *result, struct esp_error *error);
 

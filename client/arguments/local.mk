@@ -11,10 +11,8 @@ client_libclient_a_SOURCES += \
 	client/arguments/hooks.h \
 	client/arguments/invocation.c \
 	client/arguments/invocation.h \
-	client/arguments/invocation_bind.h \
 	client/arguments/invocation_data.c \
 	client/arguments/invocation_data.h \
-	client/arguments/invocation_fill.h \
 	client/arguments/signature.c \
 	client/arguments/signature.h \
 	client/arguments/values.c \

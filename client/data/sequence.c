@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/sequence.h"
-#include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/data.h"
 #include "client/data/distant.h"

@@ -6,7 +6,6 @@
  */
 #include "client/jobs/job.h"
 #include "client/arguments/contents.h"
-#include "client/arguments/invocation_bind.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/binding.h"
 #include "client/data/sequence.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of esp_alloc(): memory files, so that servers of the same user on the same host can use it where it
- * is. Any thread.
+ * Memory of esp_alloc(). It lies in memory files, so that servers of the same user on this host can use it in
+ * place. Any thread.
  *
  * An array ends at the end of its last page, as in a server's segments (util/segment.h): a routine that
- * writes a result there is stopped at the first byte behind it.
+ * writes past the end of a result is stopped at the first byte.
  */
 #ifndef CLIENT_BUFFER_H
 #define CLIENT_BUFFER_H
@@ -25,16 +25,16 @@ struct buffer_place {
     uint64_t offset;
 };
 
-/* False: [memory, memory + bytes) is not in one of them, or cannot be lent now. `write`: to one borrower at a
- * time, until buffer_return(), and only from where esp_alloc() said: what lies in front of it in its page is
- * the borrower's too. */
+/* Lends [memory, memory + bytes). `write`: to one borrower at a time, until buffer_return(), and only from an
+ * address that esp_alloc() returned, because the borrower also gets what lies before it in its page. False:
+ * the range is not in such memory, or cannot be lent now. */
 bool buffer_lend(const void *memory, uint64_t bytes, bool write, struct buffer_place *place);
-/* Whether it is in one of them. */
+/* Whether the range is in such memory. */
 bool buffer_holds(const void *memory, uint64_t bytes);
-/* Writes there whatever the protection of its pages is. False: it is in none of them. */
+/* Writes to such memory, even if its pages are protected. False: the range is not in such memory. */
 bool buffer_put(void *memory, const void *from, uint64_t bytes);
-/* What was lent for writing is the program's alone again. Not `well`: the borrower may go on writing; the
- * program keeps its address and the contents as they are now, in another file. */
+/* Ends a loan for writing. Not `well`: the borrower may go on writing, so the contents are copied to another
+ * file, at the same address. */
 void buffer_return(const void *memory, bool well);
 
 /* Before a new life of the library in a forked child. False: another thread of the parent was in the middle

@@ -18,21 +18,21 @@ enum esp_status functions_create(struct transport *transport, struct route *rout
                                  struct esp_error *error);
 void functions_destroy(struct functions *functions);
 
-/* The function of that name, from memory or asked for: from the agents, or, unless `address` is NULL, from
- * that server, whose signature may be another. On success the caller has a use of it (function_release()).
- * While the redirector knows no master agent, or one that may know it (or nodes that an agent has lost)
- * cannot be reached, agents are asked again for agent_patience_ms; while one that is asked says nothing, for
- * silence_patience_ms, where that is longer. ESP_UNKNOWN_PROBLEM: all that could know
- * it were asked; ESP_NO_SERVER: not all; or why nobody answered. Any thread. */
+/* Returns the function of that name from memory, or asks for it: the agents, or, unless `address` is NULL,
+ * that server, which may have another signature. On success the caller has a use of the function
+ * (function_release()). Agents are asked again for agent_patience_ms while the redirector knows no master
+ * agent, or while a node that may know the problem cannot be reached; and for silence_patience_ms, if that is
+ * longer, while a node that is asked does not answer. ESP_UNKNOWN_PROBLEM: all nodes that may know it were
+ * asked; ESP_NO_SERVER: not all were. Any thread. */
 enum esp_status functions_get(struct functions *functions, const char *name, const char *address,
                               struct function **function, struct esp_error *error);
 
-/* As functions_get() from the agents, for who can do without: those that answer are enough, and who may know
- * more and cannot be reached is not waited for. Any thread. */
+/* functions_get() from the agents, without waiting for nodes that may know the problem and cannot be reached.
+ * For callers that can do without the function. Any thread. */
 enum esp_status functions_get_soon(struct functions *functions, const char *name, struct function **function,
                                    struct esp_error *error);
 
-/* What is remembered of it may be wrong: ask again next time. Any thread. */
+/* Forgets the function, as it may have changed: it is asked for again the next time. Any thread. */
 void functions_forget(struct functions *functions, const struct function *function);
 
 #endif

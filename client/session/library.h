@@ -22,18 +22,20 @@ struct library {
     struct table *table;
 };
 
-/* Every function of the interface is between these two. NULL: outside initialize .. finalize, or a forked
- * child (status ESP_REFUSED); `error` says which. */
+/* Each function of the interface calls library_enter() first and library_leave() last. NULL: the library is
+ * not initialized, or this is a forked child (ESP_REFUSED); `error` says which. */
 struct library *library_enter(struct esp_error *error);
-/* After a success the thread's last error is what it was before: what failed on the way was made up for. */
+/* `succeeded`: the thread's last error becomes what it was at library_enter(), as failures on the way did not
+ * matter in the end. */
 void library_leave(bool succeeded);
 
 /* The calling thread's last error. */
 struct esp_error *library_error(void);
 
-/* Destroys a blocking session that has ended, and keeps how it went until the calling thread's next one. */
+/* Destroys a blocking session that has ended, and keeps what is told of it until the next one of the calling
+ * thread. */
 void library_keep(struct session *session);
-/* NULL: there was none. */
+/* What library_keep() has kept for the calling thread. NULL: nothing. */
 const struct past *library_kept(void);
 
 /* ---- for its life ---- */
