@@ -92,7 +92,7 @@ bool absent_records(const struct absentees *absentees, const char *parent, int64
     return true;
 }
 
-/* ---- for those above ---- */
+/* ---- the list as an extension for parent agents ---- */
 
 /* Role, time, incarnation. */
 #define FIXED_BYTES 17
@@ -140,7 +140,7 @@ bool absent_pack(const struct absentees *absentees, int64_t now_ns, struct arena
     return true;
 }
 
-/* A text with its zero, of at most so many bytes without it. */
+/* Reads a text that ends with a zero; NULL when it is longer than `most` bytes without that zero. */
 static const char *read_text(struct absent_reader *reader, size_t most)
 {
     const char *text = (const char *)reader->at;

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Children that were lost without a word, for those who look at the tree: a node that cannot be reached is
- * shown as such for a while, and not as if it had never been. Pure data; nothing is decided by it.
- */
+ * Lists children that were lost without a goodbye, so that a listing of the tree shows an unreachable node
+ * for a while instead of leaving it out. Pure data; no decision depends on it. */
 #ifndef CORE_ABSENT_H
 #define CORE_ABSENT_H
 
 #include "core/hierarchy/children.h"
 
-/* Tag in a record of a tree reply, no value: the node cannot be reached; it was last heard of `age_s` ago. */
+/* Tag in a record of a tree reply, no value: the node cannot be reached; the last contact was `age_s` ago. */
 #define EXTENSION_UNREACHABLE 12
 
-/* Tag in an agent's record: the children that it lost, for those above (absent_pack()). */
+/* Tag in an agent's record: the children that the agent has lost (absent_pack()). */
 #define EXTENSION_ABSENT 30
-#define ABSENT_TOLD      100 /* of them at most, those lost last */
+#define ABSENT_TOLD      100 /* most children in an EXTENSION_ABSENT: the ones lost last */
 
-/* Tag in a locate reply, no value: the redirector was just started, and there may be master agents that it
- * has not heard of yet. */
+/* Tag in a locate reply, no value: the redirector has just started, so some master agents may not have
+ * registered yet. */
 #define EXTENSION_LEARNING 85
 
-/* So long, and so many at most: the one lost first gives way. */
+/* A lost child is listed for ABSENT_KEPT_NS. Beyond ABSENT_MOST children, the one lost first is dropped. */
 #define ABSENT_KEPT_NS (600 * NS_PER_S)
 #define ABSENT_MOST    1000
 
@@ -31,29 +30,31 @@ struct absentees {
     uint32_t n;
 };
 
-/* It was lost. Without memory it is not noted. */
+/* Notes that the child was lost. Without memory it is not noted. */
 void absent_note(struct absentees *absentees, const struct child *child);
-/* It is there again. */
+/* Removes the child, which is connected again. */
 void absent_forget(struct absentees *absentees, const char *name);
-/* Room for all of them in a tree reply. */
+/* Returns how many children are listed: the records needed in a tree reply. */
 uint32_t absent_count(struct absentees *absentees, int64_t now_ns);
-/* The name of the one after *at (NULL: of the first), which *at becomes; NULL: there are no more. */
+/* Iterates: sets *at to the child after *at (NULL: to the first) and returns its name; NULL after the
+ * last. */
 const char *absent_next(const struct absentees *absentees, const struct absent **at);
 /* Writes absent_count() records of children of `parent`; texts lie in the arena. False without memory. */
 bool absent_records(const struct absentees *absentees, const char *parent, int64_t now_ns,
                     struct arena *arena, struct node_record *records);
-/* All of them (ABSENT_TOLD at most) as the value of an EXTENSION_ABSENT: for each its role (one byte), how
- * long ago it was heard of in milliseconds and its incarnation (8 bytes each), name and address with their
- * zeros. False without memory. */
+/* Packs at most ABSENT_TOLD children as the value of an EXTENSION_ABSENT. Each has its role (1 byte), the
+ * time since its last contact in milliseconds and its incarnation (8 bytes each), then name and address,
+ * each with its zero. False without memory. */
 bool absent_pack(const struct absentees *absentees, int64_t now_ns, struct arena *arena,
                  struct extension *extension);
-/* Reads the next one: its texts lie in the value. False at the end, and where the value makes no sense. */
+/* Reads the next child from such a value; its texts point into the value. False at the end, or when the
+ * value is malformed. */
 struct absent_reader {
     const uint8_t *at;
     uint32_t left;
 };
 bool absent_read(struct absent_reader *reader, struct node_record *record);
-/* What marks a record of a tree reply. */
+/* Returns the extension that marks the record of an unreachable node in a tree reply. */
 struct extensions absent_mark(void);
 void absent_release(struct absentees *absentees);
 

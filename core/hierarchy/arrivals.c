@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hierarchy/arrivals.h"
 
-/* Mean deviations. Of intervals as those of a loaded machine, a heartbeat and exponentially more, one in some
- * hundred thousand is longer. */
+/* Number of mean deviations. On a loaded machine, where intervals are a heartbeat plus an exponential
+ * delay, about one interval in 100,000 is longer. */
 #define SUSPICION 12
-/* Shares of what is new: load that comes is believed sooner than load that has gone. */
+/* Weights (1/n) of a new interval. A longer interval is adopted sooner than a shorter one, so that
+ * patience grows quickly under load and shrinks slowly. */
 #define MEAN_SHARE 8
 #define RISE_SHARE 4
 #define FALL_SHARE 32

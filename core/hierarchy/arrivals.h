@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long a neighbour may be silent before it is taken for dead: from how regularly it was heard of, so that
- * a machine at full load gives no false alarm, and one with nothing to do no late one. The mean of the
- * intervals and their mean deviation are followed as TCP follows its round trips (Jacobson 1988, appendix A,
- * but a deviation that falls is believed slowly); the patience is what an accrual detector (Hayashibara et
- * al. 2004) would have at a fixed level of suspicion, with bounds. A plain value.
- */
+ * Computes how long a neighbour may be silent before it is taken for dead. The limit depends on how
+ * regular its messages are: a machine at full load causes no false alarm, and the death of an idle one is
+ * noticed early. Mean interval and mean deviation are smoothed as TCP smooths round trips (Jacobson 1988,
+ * appendix A), except that a smaller deviation is adopted slowly. The limit is that of an accrual detector
+ * (Hayashibara et al. 2004) at a fixed level of suspicion, with bounds. A plain value. */
 #ifndef CORE_ARRIVALS_H
 #define CORE_ARRIVALS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero: nothing was heard yet. */
+/* All zero: no message has arrived yet. */
 struct arrivals {
-    int64_t heard_ns;              /* the newest sign of life */
+    int64_t heard_ns;              /* time of the newest message */
     int64_t mean_ns, deviation_ns; /* of the intervals; 0: none yet */
 };
 
-/* A sign of life at `now_ns`; `heartbeat_ns` is how often it should come at least. What comes in between,
- * because there is news, says nothing of how late a heartbeat may be. */
+/* Notes a message at `now_ns`. `heartbeat_ns` is the longest regular interval between messages. A message
+ * that comes sooner, because there is news, does not count as an interval: it says nothing about how late
+ * a heartbeat may be. */
 void arrivals_note(struct arrivals *arrivals, int64_t now_ns, int64_t heartbeat_ns);
-/* The silence after which it is dead: `lease_ns` at least, ARRIVALS_MOST of them at most. */
+/* Returns the silence after which the neighbour is dead: between `lease_ns` and ARRIVALS_MOST times
+ * `lease_ns`. */
 #define ARRIVALS_MOST 4
 int64_t arrivals_patience_ns(const struct arrivals *arrivals, int64_t lease_ns);
 

@@ -11,7 +11,7 @@ struct catalog_store {
     struct known_catalog *catalogs;
     struct variant *variants;
     struct problem_name *names;
-    const char **sorted; /* the names in order; NULL: to be made again */
+    const char **sorted; /* the names in order; NULL: must be rebuilt */
     size_t n_sorted;
 };
 
@@ -195,7 +195,7 @@ static bool add_entry(struct catalog_store *store, struct known_catalog *catalog
 {
     struct variant *variant = catalog_variant(store, entry->digest);
     if (variant && strcmp(variant->problem, entry->problem) != 0)
-        return true; /* one digest under two names is somebody's mistake: the first one stays */
+        return true; /* one digest under two names is an error in a description: the first name stays */
     if (!variant && !(variant = variant_create(store, entry)))
         return false;
     for (uint32_t i = 0; i < variant->n_catalogs; i++)
@@ -225,11 +225,11 @@ bool catalog_learn(struct catalog_store *store, const struct catalog *list)
         complete = add_entry(store, catalog, &list->entries[i]);
     catalog->known = complete;
     if (!complete)
-        forget_list(store, catalog); /* to be asked for again */
+        forget_list(store, catalog); /* the list will be requested again */
     return complete;
 }
 
-/* The title and the GAMS class, from the description. A text that cannot be read leaves them empty. */
+/* Reads the title and the GAMS class from the description. If it cannot be parsed, both stay empty. */
 static void read_text(struct variant *variant)
 {
     struct problem_set *set;

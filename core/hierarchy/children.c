@@ -13,9 +13,9 @@ struct children {
     struct children_ops ops;
     void *self;
     struct child *by_name, *by_address;
-    struct child *by_age; /* not heard of for longest first: shortest leases end in this order */
-    int64_t spared_ns;    /* until then nobody is taken for dead: this node itself was held up */
-    bool dismissed;       /* this node stops */
+    struct child *by_age; /* the child silent for longest first: shortest leases end in this order */
+    int64_t spared_ns; /* no child is taken for dead before this time, because this node itself was held up */
+    bool dismissed;    /* this node is stopping */
     struct refusals refusals;
 };
 
@@ -51,7 +51,7 @@ static void child_destroy(struct child *child)
     free(child);
 }
 
-/* Out of all tables; it is still there. */
+/* Removes the child from all tables without freeing it. */
 static void child_unlink(struct children *c, struct child *child)
 {
     if (child->hh.tbl)
@@ -124,14 +124,15 @@ void children_post_to(struct children *c, const struct child *child, const struc
     c->ops.post(c->self, child->address, child->incarnation, message);
 }
 
-/* Asks the child for a sign of life: when it is dead, that cannot be delivered. */
+/* Asks the child for a sign of life. If the child is dead, the message cannot be delivered, and the
+ * failure shows it. */
 static void children_probe(struct children *c, const struct child *child)
 {
     struct message message = {.kind = MESSAGE_PULSE, .pulse = {.number = child->through}};
     children_post_to(c, child, &message);
 }
 
-/* The owner is told why, and the struct freed. */
+/* Reports the loss to the owner with its reason, then frees the struct. */
 static void children_lose(struct children *c, struct child *child, const char *why)
 {
     child_unlink(c, child);
@@ -139,7 +140,7 @@ static void children_lose(struct children *c, struct child *child, const char *w
     child_destroy(child);
 }
 
-/* A sign of life. */
+/* Notes a sign of life. */
 static void children_heard(struct children *c, struct child *child)
 {
     arrivals_note(&child->arrivals, clock_now_ns(c->options.clock), c->options.heartbeat_ms * NS_PER_MS);
@@ -156,7 +157,7 @@ static void post_pulse(struct children *c, const struct child *child)
     children_post_to(c, child, &message);
 }
 
-/* Somebody reports who is not known: this node was restarted, or the lease is over. */
+/* Answers a report of an unknown child: this node was restarted, or the child's lease has ended. */
 static void ask_to_rejoin(struct children *c, const struct envelope *envelope, const struct report *report)
 {
     const struct extension *address = extension_find(&report->extensions, EXTENSION_CHILD_ADDRESS);
@@ -181,8 +182,8 @@ static enum report_part part_of(const struct child *child, const struct report *
     return more ? REPORT_GOES_ON : REPORT_ENDS;
 }
 
-/* Only at its end does a complete report in parts tell what is not there. One of which a part got lost never
- * ends: it stays unconfirmed, and the child begins again. */
+/* Passes a report to the owner. Only the last part of a complete report shows which nodes are missing. If
+ * a part was lost, the report never ends and stays unconfirmed, so the child starts it again. */
 static void take_report(struct children *c, struct child *child, const struct report *report)
 {
     bool in_order = (child->reported || child->gathering) && report->number == child->through + 1;
@@ -203,7 +204,7 @@ static void on_report(struct children *c, const struct envelope *envelope, const
 {
     struct child *child = children_speaker(c, envelope);
     if (!child) {
-        /* The namesake who has the place keeps it: only who says hello may take it over. */
+        /* The registered node with this name stays registered: only a hello can replace it. */
         if (!children_find(c, envelope->from))
             ask_to_rejoin(c, envelope, report);
         return;
@@ -241,7 +242,7 @@ bool children_post(struct children *c, const struct envelope *envelope, const st
     }
     struct child *child = children_speaker(c, envelope);
     if (child)
-        children_heard(c, child); /* whatever it says, it lives */
+        children_heard(c, child); /* any message shows that the child is alive */
     return false;
 }
 
@@ -262,14 +263,14 @@ void children_hung_up(struct children *c, const struct envelope *from)
         children_probe(c, child);
 }
 
-/* A child that missed a heartbeat is asked for a sign of life: when its process is gone, that cannot be
- * delivered, and the death is known before the lease is over. */
+/* Returns when to ask the child for a sign of life: after a missed heartbeat. If its process has ended,
+ * the message cannot be delivered, and the death is known before the lease is over. */
 static int64_t probe_ns(const struct children *c, const struct child *child)
 {
     return child->arrivals.heard_ns + c->options.heartbeat_ms * NS_PER_MS * 3 / 2;
 }
 
-/* When the child is dead if nothing more is heard of it. */
+/* Returns when the child is taken for dead unless it sends something. */
 static int64_t end_ns(const struct children *c, const struct child *child)
 {
     const int64_t ns = child->arrivals.heard_ns + arrivals_patience_ns(&child->arrivals, lease_ns(c));
@@ -281,8 +282,8 @@ int64_t children_due(const struct children *c)
     int64_t due = CLOCK_NEVER;
     const int64_t now_ns = clock_now_ns(c->options.clock);
     const struct child *child = c->by_age;
-    /* Those whose lease is over, and who have longer: few. The next one has the earliest end of all others.
-     */
+    /* Skip the few children whose lease is over but whose patience is longer. The next child has the
+     * earliest end of all others. */
     for (; child && child->arrivals.heard_ns + lease_ns(c) <= now_ns; child = child->next)
         due = end_ns(c, child) < due ? end_ns(c, child) : due;
     if (child && child->arrivals.heard_ns + lease_ns(c) < due)
@@ -293,8 +294,8 @@ int64_t children_due(const struct children *c)
     return child && probe_ns(c, child) < due ? probe_ns(c, child) : due;
 }
 
-/* This node itself has not run for longer than a heartbeat when it should have (stopped, or starved): what
- * the children have said meanwhile is only being read now. */
+/* This node itself did not run for longer than a heartbeat when it should have (stopped, or starved of
+ * CPU): the messages that children sent meanwhile are only being read now. */
 static void spare(struct children *c, int64_t now_ns)
 {
     const int64_t heartbeat_ns = c->options.heartbeat_ms * NS_PER_MS;
@@ -329,12 +330,12 @@ void children_dismiss(struct children *c, const char *reason)
         children_post_to(c, child, &message);
 }
 
-/* Who may become a child: hellos, welcomes and refusals. */
+/* Decides which nodes may become children: hellos, welcomes and refusals. */
 
-/* A node whose name is taken elsewhere is let in again after half a lease, and then ever more seldom. */
+/* A node whose name is taken is let in again after half a lease, then at growing intervals. */
 #define REFUSED_MOST_NS (60 * NS_PER_S)
 
-/* Of its caller's, in one welcome. */
+/* Extensions that the caller may add to one welcome. */
 #define WELCOME_EXTENSIONS 2
 
 static void post_welcome(struct children *c, const char *address, uint64_t incarnation,
@@ -378,7 +379,7 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
     c->ops.post(c->self, address, incarnation, &message);
 }
 
-/* The child's ticket goes back as it came. */
+/* Returns the child's ticket unchanged. */
 static struct extensions echo_of(const struct hello *hello)
 {
     const struct extension *ticket = extension_find(&hello->extensions, EXTENSION_TICKET);
@@ -415,7 +416,8 @@ static void refuse(struct children *c, const struct envelope *envelope, const st
     c->ops.post(c->self, hello->address, envelope->from_incarnation, &message);
 }
 
-/* It says whom it would rather be below: where that one is, comes with a welcome. */
+/* The report names the agent that the child would rather be below: send a welcome with that agent's
+ * present parent. */
 static void children_on_seeks(struct children *c, struct child *child, const struct report *report)
 {
     const struct extension *seeks = extension_find(&report->extensions, EXTENSION_SEEKS);
@@ -514,7 +516,7 @@ static struct child *child_create(struct children *c, const struct envelope *env
     return NULL;
 }
 
-/* What to do with the namesake that is there; false: the newcomer has been refused. */
+/* Decides about the registered node of the same name; false: the newcomer has been refused. */
 static bool settle_namesake(struct children *c, struct child *child, const struct envelope *envelope,
                             const struct hello *hello)
 {
@@ -524,7 +526,7 @@ static bool settle_namesake(struct children *c, struct child *child, const struc
         children_lose(c, child, "restarted");
         return true;
     }
-    /* The same text with each try: the newcomer warns once. */
+    /* The text is the same at each try, so that the newcomer warns once. */
     char why[CAP_ERROR_TEXT / 4];
     snprintf(why, sizeof why,
              "another node named \"%s\" lives at %s: give this one another name (key \"name\" of its file), "
@@ -540,7 +542,7 @@ static void children_on_hello(struct children *c, const struct envelope *envelop
 {
     struct esp_error error = {0};
     if (c->dismissed)
-        return; /* as if it had gone already: who is refused tries again later than who is not answered */
+        return; /* refuse as a stopped node does: a refused child retries later than one without an answer */
     if (check_hello(c, envelope, hello, &error) != ESP_OK) {
         refuse(c, envelope, hello, error.status, error.text);
         return;

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* The new parent has told those above by then, which takes some tens of milliseconds on each level. */
+/* Time for the new parent to pass the change upward, which takes some tens of milliseconds on each level. */
 #define GRACE_NS (500 * NS_PER_MS)
-/* The old parent is not waited with for longer: it would take a silent child for dead anyway. */
+/* The old parent is left after this time at the latest: it would take a silent child for dead anyway. */
 #define OVERLAP_MOST_NS (5 * NS_PER_S)
 
 enum esp_status handover_begin(struct handover *h, const struct membership *current,
@@ -73,7 +73,8 @@ int64_t handover_due(const struct handover *h)
         return CLOCK_NEVER;
     if (h->over)
         return clock_now_ns(h->clock);
-    /* While the new parent has not confirmed all, a look now and then: its pulse comes to the other tie. */
+    /* While the new parent has not confirmed everything, check periodically: its pulse goes to the other
+     * tie. */
     const int64_t look_ns = h->settled_ns ? h->settled_ns + GRACE_NS : clock_now_ns(h->clock) + GRACE_NS / 10;
     return look_ns < h->until_ns ? look_ns : h->until_ns;
 }
@@ -82,7 +83,7 @@ static enum handover_event join(struct handover *h, struct membership **current)
 {
     size_t n;
     const char *const *others = membership_parents(*current, &n);
-    membership_add_parents(h->next, others, n); /* without memory: fewer to fall back on */
+    membership_add_parents(h->next, others, n); /* without memory there are fewer fallback parents */
     h->leaving = *current;
     *current = h->next;
     h->next = NULL;
@@ -127,8 +128,8 @@ enum handover_event handover_tick(struct handover *h, struct membership **curren
         return HANDOVER_NOTHING;
     if (!h->over) {
         h->over = true;
-        /* Once more, and later than all that the old parent was told: those above both may have taken the
-         * word of the new one, which came by a faster way, for the older one. */
+        /* Send everything once more, later than the last report to the old parent. An ancestor of both
+         * parents may have taken the new parent's report, which came by a faster way, for the older one. */
         membership_tell_all(*current);
         return HANDOVER_OVER;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Placements on top of what servers have said of themselves.
- */
+ * Adds placements to the load that servers have reported. */
 #include "core/hierarchy/knowledge.h"
 #include "core/choice/terms.h"
 #include "core/forecast/told_links.h"
@@ -16,7 +15,7 @@ struct knowledge {
     struct catalog_store *catalogs;
     bool track;
     struct knowledge_node *nodes;      /* by name */
-    struct knowledge_node *by_address; /* the same ones */
+    struct knowledge_node *by_address; /* the same nodes, by address */
     struct branch *branches;
     struct knowledge_node *dirty;
     char **removed;
@@ -24,21 +23,21 @@ struct knowledge {
     struct pending *pending; /* of all nodes */
     size_t n_pending;
     uint32_t n_servers;
-    uint32_t n_troubled; /* nodes whose ranks are not there */
-    uint64_t stamp;      /* of the last complete report that has begun */
+    uint32_t n_troubled; /* nodes whose ranks are missing */
+    uint64_t stamp;      /* of the last complete report that was started */
     uint64_t next_id, turn;
-    /* Of problems that were called on any server, as the last one that reported them has it; speeds are parts
-     * of the speed measured there. They stay when the server leaves. */
+    /* Speeds of problems that were called on any server, from the last server that reported each; relative
+     * to the speed measured there. They stay when the server leaves. */
     struct problem_speeds called;
-    int64_t fresh_least_ns; /* the least floor of all branches with servers, or less; INT64_MIN: not known */
+    int64_t fresh_least_ns; /* lower bound of the floors of all branches with servers; INT64_MIN: not known */
 };
 
 static int64_t record_time(int64_t now_ns, double age_s);
 
-/* A lease beyond this is a mistake: it would keep a server looking busy for ever. */
+/* A longer lease is an error: it would keep a server looking busy for ever. */
 #define LEASE_MOST_MS (24 * 3600 * 1000)
 
-/* No message makes a link look busy for longer: sums of nanoseconds stay far from overflow. */
+/* No message makes a link look busy for longer, so sums of nanoseconds do not overflow. */
 #define FARTHEST_S 1e7
 
 struct computer knowledge_computer(const struct knowledge_node *node)
@@ -72,7 +71,7 @@ struct standing knowledge_standing(const struct knowledge_node *node)
                              .memory_free = node->memory_free - promised};
 }
 
-/* What a placement sends follows what is on its way there already. */
+/* Bytes of a placement arrive after the bytes that are on their way already. */
 static void link_place(struct knowledge_node *node, uint64_t bytes_in, int64_t placed_ns)
 {
     const double seconds = (double)bytes_in * node->entry.self.inverse_bandwidth;
@@ -92,7 +91,7 @@ static void tell_index(struct knowledge_node *node)
     index_update(&node->entry);
 }
 
-/* Works the node's load out again from its record and its pending placements, and tells the index. */
+/* Recomputes the node's load from its record and its pending placements, and updates the index. */
 static void node_reload(struct knowledge_node *node)
 {
     if (node->load.slots)
@@ -126,7 +125,7 @@ static bool contains(const struct knowledge_node *node, uint64_t master, uint64_
     return false;
 }
 
-/* Drops the placements that the node's marks contain. */
+/* Drops the placements that the node's marks include. */
 static void node_drop_contained(struct knowledge *k, struct knowledge_node *node)
 {
     struct pending *pending, *next;
@@ -137,8 +136,8 @@ static void node_drop_contained(struct knowledge *k, struct knowledge_node *node
     }
 }
 
-/* The last one of that master with a number up to this; NULL: none. Numbers arrive nearly in order, so it is
- * at the end or close to it, however many calls a second there are. */
+/* Returns the master's last placement with at most this number; NULL: none. Numbers arrive nearly in
+ * order, so it is close to the end, even with many calls a second. */
 static struct pending *find_before(const struct knowledge_node *node, uint64_t master, uint64_t number)
 {
     struct pending *pending = node->pending ? node->pending->prev : NULL;
@@ -147,7 +146,7 @@ static struct pending *find_before(const struct knowledge_node *node, uint64_t m
     return pending;
 }
 
-/* Leases are nearly equal, so the place in the order of expiry is nearly always the end. */
+/* Inserts in order of expiry. Leases are nearly equal, so the place is nearly always the end. */
 static void add_by_expiry(struct knowledge *k, struct pending *pending)
 {
     struct pending *last = k->pending ? k->pending->all_prev : NULL;
@@ -287,7 +286,7 @@ struct branch *knowledge_branches(const struct knowledge *k)
     return k->branches;
 }
 
-/* Notes that it changed, and that this has been told. */
+/* Marks the node as changed and reported. */
 static void knowledge_touch(struct knowledge *k, struct knowledge_node *node)
 {
     if (!k->track || node->dirty)
@@ -324,7 +323,7 @@ static bool branch_count(struct branch *branch, struct known_catalog *catalog, i
     return true;
 }
 
-/* Out of and into the index of its catalogue, where it is found by what it costs. */
+/* Take the node out of, and put it into, its catalogue's index, which is ordered by cost. */
 static void node_leave_index(struct knowledge *k, struct knowledge_node *node)
 {
     if (!node->entry.in)
@@ -360,7 +359,7 @@ static void remember_removed(struct knowledge *k, const char *name)
         uint32_t capacity = k->removed_capacity ? 2 * k->removed_capacity : 16;
         char **removed = realloc(k->removed, capacity * sizeof *removed);
         if (!removed)
-            return; /* the next complete report will tell */
+            return; /* the next complete report will list it */
         k->removed = removed;
         k->removed_capacity = capacity;
     }
@@ -369,7 +368,7 @@ static void remember_removed(struct knowledge *k, const char *name)
         k->removed[k->n_removed++] = copy;
 }
 
-/* What it tells seldom, and what holds until it tells it again. */
+/* Drops the parts of a record that are sent seldom and stay valid until they are sent again. */
 static void node_drop_models(struct knowledge_node *node)
 {
     if (node->models)
@@ -430,7 +429,7 @@ const char *node_cannot_call(const struct knowledge_node *node, const char *prob
     return why;
 }
 
-/* It is no more found by its address. */
+/* Removes the node from the table of addresses. */
 static void node_leave_address(struct knowledge *k, struct knowledge_node *node)
 {
     if (node->hh_address.tbl)
@@ -438,7 +437,7 @@ static void node_leave_address(struct knowledge *k, struct knowledge_node *node)
     node->hh_address.tbl = NULL;
 }
 
-/* One that is in no branch. */
+/* Frees a node that is in no branch. */
 static void node_free(struct knowledge *k, struct knowledge_node *node)
 {
     node_leave_address(k, node);
@@ -476,7 +475,7 @@ static void node_remove(struct knowledge *k, struct knowledge_node *node)
     node_free(k, node);
 }
 
-/* It is gone, and this will be told. */
+/* Removes the node and notes the removal for the next report. */
 static void node_forget(struct knowledge *k, struct knowledge_node *node)
 {
     remember_removed(k, node->name);
@@ -548,7 +547,7 @@ size_t knowledge_complete_end(struct knowledge *k, struct branch *branch)
     return n;
 }
 
-/* When the node was last known to be as it is here.
+/* Returns when the node's state was last confirmed.
  * ---- freshness ---- */
 static int64_t node_confirmed_ns(const struct knowledge_node *node)
 {
@@ -592,7 +591,7 @@ bool knowledge_is_fresh(struct knowledge *k, const struct variant *variant, int6
     if (freshness_ns <= 0)
         return false;
     int64_t wanted_ns = clock_now_ns(k->clock) - freshness_ns;
-    /* Floors only rise between changes, so the least one of a while ago is still a bound for all. */
+    /* Floors only rise between changes, so an earlier minimum is still a bound for all. */
     if (k->fresh_least_ns != INT64_MIN && k->fresh_least_ns >= wanted_ns)
         return true;
     int64_t least_ns = INT64_MAX;
@@ -609,7 +608,7 @@ bool knowledge_is_fresh(struct knowledge *k, const struct variant *variant, int6
     return fresh;
 }
 
-/* A record of a node arrives: what it says is taken over. */
+/* Merges an arriving record of a node. */
 
 /* Replaces a text when it differs; false without memory. */
 static bool take_text(char **text, const char *value)
@@ -650,7 +649,7 @@ static void set_bounds(struct knowledge_node *node)
     double speed = node->speed_flops > 0 ? node->speed_flops : ESTIMATE_DEFAULT_SPEED;
     self->slowness = 1 / problem_speed_most(&node->speeds, speed);
     if (node->models && node->models->fastest_s_per_flop < self->slowness)
-        self->slowness = node->models->fastest_s_per_flop; /* a bound: see index_query.cost */
+        self->slowness = node->models->fastest_s_per_flop; /* a lower bound: see index_query.cost */
     if (node->terms.weather.forecast > 0)
         self->slowness *= problem_slowdown(problem_speed_waits(&node->speeds), node->terms.weather.forecast);
     self->memory = node->memory_total;
@@ -660,14 +659,14 @@ static void set_bounds(struct knowledge_node *node)
     self->price = node->terms.price;
 }
 
-/* Bytes on their way arrive at the rate of the link from when they were told. */
+/* Bytes on their way arrive at the link's rate, counted from the time of the record. */
 static void set_incoming(struct knowledge_node *node, int64_t now_ns)
 {
     const double seconds = (double)node->terms.incoming_bytes * node->entry.self.inverse_bandwidth;
     node->link_base_ns = now_ns + (int64_t)(fmin(seconds, 1e7) * 1e9);
 }
 
-/* The link to an agent changed or became known: all ways through it are new. */
+/* The link to an agent changed or became known: recomputes all paths through it. */
 static void branch_new_links(struct knowledge *k, struct branch *branch)
 {
     for (struct knowledge_node *node = branch->nodes; node; node = node->branch_next) {
@@ -682,7 +681,7 @@ static bool is_same(const uint8_t *told, uint32_t length, const struct extension
     return told && length == extension->length && memcmp(told, extension->value, length) == 0;
 }
 
-/* Of the ranks that are among the models. Without memory it is not known on which grids they compute. */
+/* Takes the process grids of the ranks that are among the models. Without memory the grids are unknown. */
 static void take_grids(struct knowledge_node *node, const struct extension *extension)
 {
     if (extension->length == 0 || !(node->grids_told = malloc(extension->length)))
@@ -692,7 +691,8 @@ static void take_grids(struct knowledge_node *node, const struct extension *exte
     cost_grids_decode(extension->value, extension->length, node->models);
 }
 
-/* Models come seldom, and hold until others come. Nonsense is left out: work over speed serves, too. */
+/* Takes the models, which come seldom and stay valid until the next ones. Malformed ones are left out:
+ * work divided by speed is then used. */
 static void take_models(struct knowledge_node *node, const struct extension *extension,
                         const struct extension *grids)
 {
@@ -713,8 +713,8 @@ static void take_models(struct knowledge_node *node, const struct extension *ext
         take_grids(node, grids);
 }
 
-/* It holds until something else comes. Without memory that of before is as good. Returns whether it is new.
- */
+/* Takes a value that stays valid until the next one comes. Without memory the earlier one is kept. Returns
+ * whether it is new. */
 static bool take_seldom(struct told_seldom *told, const struct extension *extension)
 {
     if (extension->length == 0 || is_same(told->bytes, told->length, extension))
@@ -739,7 +739,8 @@ static void take_speeds(struct knowledge *k, struct knowledge_node *node, const 
     for (uint32_t i = 0; i < speeds.n; i++) {
         struct problem_speed item = speeds.items[i];
         item.flops /= measured;
-        problem_speeds_set(&k->called, &item); /* without memory, the other servers are forecast as before */
+        problem_speeds_set(&k->called,
+                           &item); /* without memory, forecasts for the other servers stay as before */
     }
 }
 
@@ -760,7 +761,7 @@ static bool copy_extensions(struct knowledge *k, struct knowledge_node *node,
         if (item.tag == EXTENSION_COST_MODELS)
             take_models(node, &item, extension_find(extensions, EXTENSION_RANK_GRIDS));
         else if (item.tag == EXTENSION_RANK_GRIDS)
-            continue; /* it was taken with the models */
+            continue; /* already handled with the models */
         else if (item.tag == EXTENSION_FETCHED_LINKS)
             take_seldom(&node->fetched, &item);
         else if (item.tag == EXTENSION_PROBLEM_SPEEDS)
@@ -842,8 +843,8 @@ static bool take_address(struct knowledge *k, struct knowledge_node *node, const
     return node->hh_address.tbl != NULL;
 }
 
-/* Everything of the record; the node is in no index meanwhile. False without memory: the node is then partly
- * new, and to be removed. */
+/* Takes everything from the record; the node is in no index meanwhile. False without memory: the node is
+ * then half updated and must be removed. */
 static bool take_record(struct knowledge *k, struct knowledge_node *node, const struct node_record *record,
                         int64_t now_ns)
 {
@@ -883,13 +884,14 @@ static bool same_path(const struct path *a, const struct path *b)
            a->back_bps == b->back_bps;
 }
 
-/* When something was so that is so many seconds old now. */
+/* Converts an age in seconds to a time. */
 static int64_t record_time(int64_t now_ns, double age_s)
 {
     return age_s > 0 ? now_ns - (int64_t)((age_s < 1e9 ? age_s : 1e9) * 1e9) : now_ns;
 }
 
-/* Not the same one that moved or was restarted there. Whoever is dead is soon gone from its branch. */
+/* Whether the record describes another node than the known one of that name. The same node may have moved
+ * or been restarted there; a dead node soon disappears from its branch. */
 static bool is_namesake(const struct knowledge_node *node, const struct branch *branch,
                         const struct node_record *record)
 {
@@ -897,9 +899,7 @@ static bool is_namesake(const struct knowledge_node *node, const struct branch *
            strcmp(node->address, record->address) != 0;
 }
 
-/* The branch in which the tree as it is known here has what is below `parent`; NULL: there are gaps on the
- * way.
- */
+/* Returns the branch through which `parent` is reached; NULL: some ancestor of it is unknown. */
 static const struct branch *branch_below(const struct knowledge *k, const char *parent)
 {
     const struct knowledge_node *above = knowledge_find(k, parent);
@@ -908,9 +908,10 @@ static const struct branch *branch_below(const struct knowledge *k, const char *
     return above && strcmp(above->parent, k->name) == 0 ? above->branch : NULL;
 }
 
-/* Another branch told of this node before. Who stays below its parent is where that one is: when an agent has
- * moved, what is below it has, too, and the two ways by which the same word of it came tell nothing by their
- * delays. Else the later word counts (it moved from one to the other). */
+/* Another branch has reported this node before: decides which record wins. If the node stays below its
+ * parent, the branch of that parent wins: an agent that moved took its subtree along, and the order in
+ * which two records arrived by different ways means nothing. Otherwise the later record wins, because the
+ * node moved from one branch to the other. */
 static bool counts(const struct knowledge *k, const struct knowledge_node *node, const struct branch *branch,
                    const struct node_record *record, int64_t time_ns)
 {
@@ -976,7 +977,7 @@ enum knowledge_change knowledge_update(struct knowledge *k, struct branch *branc
                                                                                          : KNOWLEDGE_SAME;
 }
 
-/* What is known, as records for those above and for people. */
+/* Writes the knowledge as records, for reports to the parent and for listings. */
 
 bool knowledge_record(const struct knowledge *k, const struct knowledge_node *node, struct arena *arena,
                       struct node_record *record)
@@ -1022,7 +1023,8 @@ bool knowledge_changed(const struct knowledge *k)
     return k->dirty || k->n_removed;
 }
 
-/* About what a record takes on the wire, and not less: numbers with their alignment, then what varies. */
+/* An upper estimate of the record's bytes on the wire: numbers with their alignment, then texts and
+ * extensions. */
 size_t knowledge_record_bytes(const struct node_record *record)
 {
     size_t bytes = 256 + strlen(record->name) + strlen(record->parent) + strlen(record->address) +
@@ -1049,7 +1051,7 @@ static bool add_told(const struct told_seldom *told, uint32_t tag, struct arena 
            extension_add(&record->extensions, tag, told->bytes, told->length, arena);
 }
 
-/* Models, links, speeds, and what is disabled or cannot be called are told once to those above, and in each
+/* Models, links, speeds, and disabled or uncallable problems are reported to the parent once, and in each
  * complete report. */
 static bool add_seldom(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
@@ -1085,7 +1087,7 @@ static void forget_removed(struct knowledge *k, uint32_t n)
     memmove(k->removed, k->removed + n, k->n_removed * sizeof *k->removed);
 }
 
-/* The names, copied: they are forgotten when this report is told. */
+/* Copies the names of removed nodes, because they are dropped after this report. */
 static bool tell_removed(struct knowledge *k, size_t most_bytes, struct arena *arena, struct report *report,
                          size_t *bytes)
 {
@@ -1105,7 +1107,7 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
                       struct arena *arena, struct report *report)
 {
     if (complete) {
-        forget_removed(k, k->n_removed); /* what is not mentioned is forgotten anyway */
+        forget_removed(k, k->n_removed); /* nodes that are not mentioned are forgotten anyway */
         for (struct knowledge_node *node = k->nodes; node; node = node->hh.next) {
             set_passed_on(node, false);
             knowledge_touch(k, node);
@@ -1121,7 +1123,7 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     if (own)
         report->records[n++] = *own;
     struct knowledge_node *node = k->dirty;
-    /* Somebody who was removed and came again is mentioned by both, in this order. */
+    /* A node that was removed and came back is mentioned as removed first, then as present. */
     bool all_removed = report->n_removed == k->n_removed;
     for (; all_removed && node && n < most && bytes < most_bytes; node = node->dirty_next) {
         if (!knowledge_record(k, node, arena, &report->records[n]) ||
@@ -1139,7 +1141,7 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     return true;
 }
 
-/* Steps up to this agent; nodes whose parent is not known count as its children. */
+/* Steps up to this agent; a node with an unknown parent counts as its child. */
 static uint32_t depth(const struct knowledge *k, const struct knowledge_node *node)
 {
     uint32_t steps = 1;
@@ -1148,7 +1150,7 @@ static uint32_t depth(const struct knowledge *k, const struct knowledge_node *no
     return steps;
 }
 
-/* What else a tree tells of a server. */
+/* Adds what only a tree reply says about a server. */
 static bool add_host_rate(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
 {
     struct path host;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent remembers of the nodes below it: the whole subtree, through which child each is reached, how
- * loaded each server is, and the placements that it does not know of yet.
+ * An agent's knowledge of the nodes below it: the whole subtree, through which child each node is reached,
+ * how loaded each server is, and the placements that a server's record does not include yet.
  *
- * A server's own record says how long its slots are busy and, by marks, which placements are counted in
- * that. Placements beyond the mark are pending: they are put on top of the record's load until a later record
- * contains them or their lease ends.
+ * A server's own record says how long its slots are busy. Its marks say which placements that time
+ * includes. Later placements are pending: they are added to the record's load until a later record
+ * includes them or their lease ends.
  *
- * Pure data; one thread at a time; time comes from the clock that is passed in.
- */
+ * Pure data; one thread at a time; time comes from the clock that is passed in. */
 #ifndef CORE_KNOWLEDGE_H
 #define CORE_KNOWLEDGE_H
 
@@ -25,73 +24,73 @@ struct knowledge;
 struct branch;
 struct pending;
 
-/* What a node tells when it changes, and what holds until it tells it anew. */
+/* A value that a node reports when it changes, valid until it is reported again. */
 struct told_seldom {
-    uint8_t *bytes; /* as it was told; NULL: nothing was */
+    uint8_t *bytes; /* as received; NULL: none */
     uint32_t length;
-    bool passed_on; /* to those above */
+    bool passed_on; /* included in a report to the parent */
 };
 
-/* One node below. Read by all, written only by knowledge*.c. */
+/* One node below. All may read it; only knowledge*.c write it. */
 struct knowledge_node {
     char *name, *parent, *address;
     enum node_role role;
     uint64_t incarnation;
     bool draining;
-    struct path link;              /* from its parent */
-    struct path access;            /* from this agent: the links on the way */
+    struct path link;              /* link from its parent */
+    struct path access;            /* path from this agent: all links on the way */
     struct known_catalog *catalog; /* NULL: none */
     double speed_flops;
     uint32_t slots, threads, queued, running;
     uint64_t memory_total, memory_free, completed, failed;
     struct placement_mark *marks;
     uint32_t n_marks;
-    struct extensions extensions; /* but for its models, its links and its speeds */
-    struct cost_set *models;      /* of what calls cost there; NULL: none were told */
-    uint8_t *models_told;         /* as they were told, for those above */
+    struct extensions extensions; /* except models, links and speeds */
+    struct cost_set *models;      /* cost models of calls there; NULL: none were sent */
+    uint8_t *models_told;         /* models as received, for reports to the parent */
     uint32_t models_length;
-    uint8_t *grids_told; /* likewise, of their ranks; NULL: none were told */
+    uint8_t *grids_told; /* process grids of its ranks as received; NULL: none were sent */
     uint32_t grids_length;
     bool models_passed_on;
-    struct told_seldom fetched;             /* its links from others (EXTENSION_FETCHED_LINKS) */
-    struct told_seldom called;              /* what calls reach there (EXTENSION_PROBLEM_SPEEDS), */
-    struct problem_speeds speeds;           /* and the same, read */
-    const struct problem_speeds *elsewhere; /* the knowledge's: of all servers */
-    struct told_seldom disabled;   /* problems that it does not solve any more (EXTENSION_DISABLED) */
-    struct told_seldom uncallable; /* problems that it describes and cannot call (EXTENSION_UNCALLABLE) */
+    struct told_seldom fetched;             /* links to it from other servers (EXTENSION_FETCHED_LINKS) */
+    struct told_seldom called;              /* speeds that calls reach there (EXTENSION_PROBLEM_SPEEDS), */
+    struct problem_speeds speeds;           /* and the same, parsed */
+    const struct problem_speeds *elsewhere; /* speeds from all servers; owned by the knowledge */
+    struct told_seldom disabled;            /* problems that are disabled there (EXTENSION_DISABLED) */
+    struct told_seldom uncallable; /* problems that it describes but cannot call (EXTENSION_UNCALLABLE) */
     struct server_terms terms;     /* its texts lie in `extensions` */
-    int64_t link_base_ns;          /* when what was on its way there will be through, as the record says */
-    int64_t link_free_ns;          /* with the pending placements behind it */
-    struct load base;              /* as the record says */
-    struct load load;              /* with the pending placements on top */
+    int64_t link_base_ns; /* when the bytes on their way will have arrived, according to the record */
+    int64_t link_free_ns; /* the same with the pending placements */
+    struct load base;     /* load according to the record */
+    struct load load;     /* load with the pending placements added */
     struct pending *pending;
     uint32_t n_pending;
-    uint32_t n_expected;    /* since the load was last worked out: knowledge_expect() */
-    uint64_t pending_bytes; /* of memory, as far as told */
+    uint32_t n_expected;    /* calls of knowledge_expect() since the load was last computed */
+    uint64_t pending_bytes; /* memory of pending placements, as far as known */
     int64_t last_placed_ns; /* the newest placement, pending or not */
-    int64_t confirmed_ns;   /* when it was last known to be so */
+    int64_t confirmed_ns;   /* when its state was last confirmed */
     struct branch *branch;
-    struct index_entry entry; /* in its catalogue's index while it takes sessions */
+    struct index_entry entry; /* in its catalogue's index while it accepts sessions */
     /* internal */
     bool dirty;
     uint64_t stamp;
-    struct arena arena; /* of the extensions */
+    struct arena arena; /* memory of the extensions */
     struct knowledge_node *branch_prev, *branch_next, *dirty_prev, *dirty_next;
     UT_hash_handle hh, hh_address;
 };
 
-/* A placement that the server's record does not contain. */
+/* A placement that the server's record does not include. */
 struct pending {
     struct knowledge_node *node;
     uint64_t master, number;
     struct session_id session;
     double seconds;
-    uint64_t memory_bytes; /* 0: not told */
-    uint64_t bytes_in;     /* of arguments that the client sends; 0: not told */
+    uint64_t memory_bytes; /* 0: not known */
+    uint64_t bytes_in;     /* of arguments that the client sends; 0: not known */
     int64_t placed_ns, expires_ns;
-    bool announced;                      /* the owner's: it has been told down the path */
+    bool announced;                      /* the owner's: it has been announced down the path */
     struct pending *prev, *next;         /* of the node, by number within a master */
-    struct pending *all_prev, *all_next; /* of all nodes, first to expire first */
+    struct pending *all_prev, *all_next; /* of all nodes, in order of expiry */
 };
 
 struct branch_catalog {
@@ -102,9 +101,9 @@ struct branch_catalog {
 /* All that is reached through one child. */
 struct branch {
     char *name;       /* of the child */
-    int64_t floor_ns; /* everything in it was confirmed at this time or later; INT64_MIN: never */
+    int64_t floor_ns; /* everything in the branch was confirmed at this time or later; INT64_MIN: never */
     struct knowledge_node *nodes;
-    uint32_t n_nodes, n_servers; /* servers: those that take sessions */
+    uint32_t n_nodes, n_servers; /* servers: those that accept sessions */
     struct branch_catalog *catalogs;
     uint32_t n_catalogs;
     uint64_t complete_stamp; /* internal: of its last complete report */
@@ -113,7 +112,7 @@ struct branch {
 };
 
 struct knowledge_options {
-    const char *name; /* the agent's own: a record of this name from below is a loop and ignored */
+    const char *name; /* the agent's own: a record of this name from below shows a loop and is ignored */
     const struct clock *clock;
     struct catalog_store *catalogs;
     bool track; /* remember changes for knowledge_report() */
@@ -123,96 +122,95 @@ enum esp_status knowledge_create(const struct knowledge_options *options, struct
                                  struct esp_error *error);
 void knowledge_destroy(struct knowledge *knowledge);
 
-/* A new child. NULL without memory. */
+/* Adds a child. NULL without memory. */
 struct branch *knowledge_branch(struct knowledge *knowledge, const char *child);
-/* Forgets the branch and all in it. */
+/* Forgets the branch and all nodes in it. */
 void knowledge_branch_remove(struct knowledge *knowledge, struct branch *branch);
 
-/* What happened to a record. */
+/* The outcome of knowledge_update(). */
 enum knowledge_change {
-    KNOWLEDGE_IGNORED, /* a loop, older than what another branch says, or without memory */
-    KNOWLEDGE_SAME,    /* known node, nothing that matters to the tree above is sooner than usual */
-    KNOWLEDGE_BETTER,  /* new, or a busy server became free, or it takes sessions again: tell soon */
-    KNOWLEDGE_NAMESAKE /* ignored: another node, at another address, has that name in another branch */
+    KNOWLEDGE_IGNORED, /* a loop, older than another branch's record, or no memory */
+    KNOWLEDGE_SAME,    /* known node; nothing that the parent must know earlier than usual */
+    KNOWLEDGE_BETTER,  /* new node, or a busy server became free, or accepts sessions again: report soon */
+    KNOWLEDGE_NAMESAKE /* ignored: in another branch, a node at another address has that name */
 };
 enum knowledge_change knowledge_update(struct knowledge *knowledge, struct branch *branch,
                                        const struct node_record *record);
-/* Forgets the node if it is known through this branch; true when it was. */
+/* Forgets the node if it is in this branch; true when it was. */
 bool knowledge_remove(struct knowledge *knowledge, const struct branch *branch, const char *name);
-/* A complete report: between begin and end, nodes of the branch that were not updated are forgotten.
- * Returns how many. Those of several branches may come at the same time, in several messages each. */
+/* Between begin and end of a complete report, nodes of the branch that were not updated are forgotten.
+ * Returns how many. Reports of several branches may arrive at the same time, in several messages each. */
 void knowledge_complete_begin(struct knowledge *knowledge, struct branch *branch);
 size_t knowledge_complete_end(struct knowledge *knowledge, struct branch *branch);
 /* Everything in the branch was confirmed at most `oldest_s` ago. */
 void knowledge_confirm(struct knowledge *knowledge, struct branch *branch, double oldest_s);
 
 struct knowledge_node *knowledge_find(const struct knowledge *knowledge, const char *name);
-/* The node at that address; NULL: none. One of them, where two say that they are there. */
+/* Returns the node at that address; NULL: none. If two records have the address, returns one of them. */
 struct knowledge_node *knowledge_find_address(const struct knowledge *knowledge, const char *address);
-/* Whether some server below has said that its ranks are not there. */
+/* Whether a server below has reported that its ranks are missing. */
 bool knowledge_has_trouble(const struct knowledge *knowledge);
-/* Whether that server is one of these, and has no other way to compute the problem of that digest. */
+/* Whether that server's ranks are missing and it has no other way to compute the problem of that digest. */
 bool knowledge_lacks_ranks(const struct knowledge_node *node, uint64_t digest);
 size_t knowledge_count(const struct knowledge *knowledge);
-/* Servers that take sessions. */
+/* Counts the servers that accept sessions. */
 uint32_t knowledge_servers(const struct knowledge *knowledge);
 struct knowledge_node *knowledge_first(const struct knowledge *knowledge); /* follow hh.next */
 struct branch *knowledge_branches(const struct knowledge *knowledge);      /* follow next */
 
-/* Age of the oldest thing known below, in seconds. */
+/* Age of the oldest record below, in seconds. */
 double knowledge_oldest_s(const struct knowledge *knowledge);
 /* Whether all servers that can solve the variant were confirmed within `freshness_ns` (0: never). Takes
- * constant time while all is fresh. */
+ * constant time while all records are fresh. */
 bool knowledge_is_fresh(struct knowledge *knowledge, const struct variant *variant, int64_t freshness_ns);
 bool branch_is_fresh(const struct knowledge *knowledge, const struct branch *branch, int64_t freshness_ns);
-/* Whether a server in the branch takes sessions of the variant. */
+/* Whether a server in the branch accepts sessions of the variant. */
 bool branch_can_solve(const struct branch *branch, const struct variant *variant);
 
-/* Counts a placement on the node until a record contains it or the lease ends. A second time the same is
+/* Counts a placement on the node until a record includes it or the lease ends. A repeated placement is
  * ignored. False without memory. */
 bool knowledge_place(struct knowledge *knowledge, struct knowledge_node *node,
                      const struct placement *placement);
-/* Counts so much computing on the node, from now, until the next record of it: what nobody is to be told of.
- */
+/* Counts that much computing on the node until its next record. It is not reported to any other node. */
 void knowledge_expect(struct knowledge *knowledge, struct knowledge_node *node, double seconds);
-/* How many times less than the declared work of a request its search may reckon with, as calls elsewhere were
- * quicker than their declared work promised: 1 or less. */
+/* Returns the factor (at most 1) by which a search may reduce the declared work of a request, because
+ * calls on other servers were quicker than their declared work promised. */
 double knowledge_least_work(const struct knowledge *knowledge, uint64_t digest);
-/* The server as what computes. */
+/* Returns the server as input for estimates. */
 struct computer knowledge_computer(const struct knowledge_node *node);
-/* How the server stands, the pending placements counted in. */
+/* Returns the server's load, including pending placements. */
 struct standing knowledge_standing(const struct knowledge_node *node);
-/* The first lease that ends, CLOCK_NEVER when none is pending; and ending those that are over. */
+/* knowledge_due() returns when the first lease ends, CLOCK_NEVER when none is pending; knowledge_expire()
+ * ends the leases that are over. */
 int64_t knowledge_due(const struct knowledge *knowledge);
 void knowledge_tick(struct knowledge *knowledge);
 size_t knowledge_pending(const struct knowledge *knowledge);
-/* The placement that expires last; follow all_prev up to the first one (whose all_prev is the last). */
+/* The placement that expires last; follow all_prev to the first one (whose all_prev is the last). */
 struct pending *knowledge_last_pending(const struct knowledge *knowledge);
 
-/* The link to the server from another one, or within its host (its own name), as it has told it. False: it
- * has not. */
+/* Returns the link to the server from another server, or within its host (its own name), as the server
+ * reported it. False: not reported. */
 bool node_fetched(const struct knowledge_node *node, const char *peer, struct path *path);
 
-/* The next problem that was disabled on the server, behind `after` (NULL: the first); NULL behind the last.
- */
+/* Returns the next problem disabled on the server, after `after` (NULL: the first); NULL after the last. */
 const char *node_disabled_next(const struct knowledge_node *node, const char *after);
 bool node_disables(const struct knowledge_node *node, const char *problem);
-/* Why the server cannot call a problem that its files describe; NULL: it has said nothing of it. */
+/* Why the server cannot call a problem that its files describe; NULL: it gave no reason. */
 const char *node_cannot_call(const struct knowledge_node *node, const char *problem);
 
-/* The node as a record; what it points to is the node's or lies in `arena`. False without memory. */
+/* Writes the node as a record whose pointers belong to the node or to `arena`. False without memory. */
 bool knowledge_record(const struct knowledge *knowledge, const struct knowledge_node *node,
                       struct arena *arena, struct node_record *record);
-/* About what a record takes on the wire, and not less. */
+/* An upper estimate of the record's bytes on the wire. */
 size_t knowledge_record_bytes(const struct node_record *record);
-/* Adds to a report what changed since the last one (`complete`: everything counts as changed), until it has
- * about `most_bytes` on the wire, and counts it as told. What is left over is for the next one.
- * `own` comes first. False without memory: nothing is counted as told. */
+/* Adds to a report what changed since the last one (`complete`: all nodes), up to about `most_bytes` on
+ * the wire, and marks it as reported. The rest is left for the next report. `own` comes first. False
+ * without memory: nothing is marked as reported. */
 bool knowledge_report(struct knowledge *knowledge, bool complete, const struct node_record *own,
                       size_t most_bytes, struct arena *arena, struct report *report);
-/* Whether there is anything (left) for a report. */
+/* Whether there is anything (left) to report. */
 bool knowledge_changed(const struct knowledge *knowledge);
-/* All nodes as records behind `own`, parents before children. */
+/* Writes all nodes as records after `own`, parents before children. */
 bool knowledge_tree(const struct knowledge *knowledge, const struct node_record *own, struct arena *arena,
                     struct node_record **records, uint32_t *n_records);
 

@@ -11,14 +11,14 @@
 #define NO_CHILD    UINT32_MAX
 #define HUGE_PAGE   ((size_t)2 << 20)
 
-/* One datum. Linear probing: two slots share a line of the cache, so that most looks cost one. */
+/* One datum. Linear probing: two slots share a cache line, so most lookups touch one line. */
 struct slot {
     struct datum_key key; /* 0: free */
     uint64_t bytes;
-    uint32_t child;     /* NO_CHILD: it is gone, and the parent has to hear of it */
+    uint32_t child;     /* NO_CHILD: the datum is gone, and the parent must still be informed */
     unsigned more : 30; /* the first link to further children; 0: none */
-    unsigned dirty : 1; /* it is in the queue */
-    unsigned told : 1;  /* the parent knows of it */
+    unsigned dirty : 1; /* the datum is in the queue */
+    unsigned told : 1;  /* the parent knows the datum */
 };
 _Static_assert(sizeof(struct slot) == 32, "a datum takes 32 bytes");
 
@@ -32,13 +32,13 @@ struct location {
     struct location_options options;
     struct slot *slots;
     uint32_t n_slots; /* a power of two */
-    uint32_t n_used;  /* with those that are gone and not told */
+    uint32_t n_used;  /* including data that are gone but not reported yet */
     uint32_t n_data;
     struct link *links;
     uint32_t n_links, links_capacity, free_links;
     uint8_t *children; /* 1: the number is taken */
     uint32_t n_children;
-    struct datum_key *queue; /* what changed */
+    struct datum_key *queue; /* data that changed */
     uint32_t queue_from, queue_to, queue_capacity;
 };
 
@@ -51,7 +51,7 @@ static uint32_t home(const struct location *location, struct datum_key key)
     return (uint32_t)(mixed >> 32) & (location->n_slots - 1);
 }
 
-/* The datum's slot, or the free one where it would go. */
+/* Returns the datum's slot, or the free one where it would go. */
 static struct slot *find(const struct location *location, struct datum_key key)
 {
     uint32_t at = home(location, key);
@@ -60,8 +60,8 @@ static struct slot *find(const struct location *location, struct datum_key key)
     return &location->slots[at];
 }
 
-/* Free slots. Large tables on large pages where the system has them: looks go anywhere, and on small pages
- * each would first miss its translation. */
+/* Allocates free slots. A large table uses huge pages where the system has them: lookups are random, and
+ * each would miss the TLB with small pages. */
 static struct slot *make_slots(uint32_t n)
 {
     size_t bytes = n * sizeof(struct slot);
@@ -98,7 +98,7 @@ static enum esp_status grow(struct location *location, struct esp_error *error)
     return ESP_OK;
 }
 
-/* Moves up what was pushed behind the slot, so that nothing marks where something was. */
+/* Erases a slot and moves up the entries pushed behind it, so that no tombstone is needed. */
 static void erase(struct location *location, struct slot *slot)
 {
     uint32_t mask = location->n_slots - 1, hole = (uint32_t)(slot - location->slots);
@@ -136,7 +136,7 @@ static enum esp_status reserve_queue(struct location *location, struct esp_error
     return ESP_OK;
 }
 
-/* Room in the queue has been reserved. */
+/* Queues the slot's datum; the caller has reserved room in the queue. */
 static void note(struct location *location, struct slot *slot)
 {
     if (!location->options.track || slot->dirty)
@@ -145,7 +145,7 @@ static void note(struct location *location, struct slot *slot)
     location->queue[location->queue_to++] = slot->key;
 }
 
-/* It has no place any more. */
+/* The datum has lost its last place. */
 static void vanish(struct location *location, struct slot *slot)
 {
     location->n_data--;
@@ -154,7 +154,8 @@ static void vanish(struct location *location, struct slot *slot)
         (slot->dirty || reserve_queue(location, NULL) == ESP_OK))
         note(location, slot);
     else
-        erase(location, slot); /* without memory the parent keeps a place that is none: asked, it finds out */
+        erase(location,
+              slot); /* without memory the parent keeps a stale place, and finds out when it asks there */
 }
 
 /* ---- places ---- */
@@ -215,7 +216,7 @@ static bool drop_place(struct location *location, struct slot *slot, uint32_t ch
             vanish(location, slot);
             return true;
         }
-        slot->child = location->links[number - 1].child; /* the next one takes its place */
+        slot->child = location->links[number - 1].child; /* the next child moves into the slot */
         slot->more = location->links[number - 1].next & 0x3fffffffu;
         give_link(location, number);
         return true;
@@ -311,8 +312,8 @@ enum esp_status location_child(struct location *location, uint32_t *child, struc
     return ESP_OK;
 }
 
-/* Erasing moves others up into the slot, so it is looked at again. Around the end of the table one may be
- * moved from its beginning: looked at twice, which does no harm. */
+/* Erasing moves later entries into the slot, so it is examined again. At the end of the table an entry may
+ * come from its beginning and be examined twice, which is harmless. */
 static void drop_all(struct location *location, uint32_t child)
 {
     for (uint32_t i = 0; i < location->n_slots;) {
@@ -357,7 +358,7 @@ void location_replace_end(struct location *location, uint32_t child, uint32_t st
     location->children[stand_in] = 0;
 }
 
-/* ---- telling ---- */
+/* ---- reports to the parent ---- */
 
 uint32_t location_changes(struct location *location, struct location_change *changes, uint32_t capacity)
 {
@@ -400,7 +401,7 @@ enum esp_status location_tell_all(struct location *location, struct esp_error *e
         struct slot *slot = &location->slots[i];
         slot->told = slot->dirty = false;
         if (is_taken(slot))
-            note(location, slot); /* who is gone is dropped with the first batch */
+            note(location, slot); /* data that are gone are dropped with the first batch */
     }
     return ESP_OK;
 }
@@ -530,7 +531,7 @@ bool location_tell(struct location *location, bool complete, struct message *rep
         return false;
     if (!location_has_changes(location))
         return true;
-    uint32_t most = location_count(location) + 64; /* those that are gone are more than none */
+    uint32_t most = location_count(location) + 64; /* data that are gone add to the count */
     most = most < LOCATION_REPORT_MOST ? most : LOCATION_REPORT_MOST;
     struct location_change *changes = arena_alloc(&report->arena, most * sizeof *changes);
     uint8_t *bytes = arena_alloc(&report->arena, (size_t)most * LOCATION_CHANGE_BYTES);

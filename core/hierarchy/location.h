@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where data are, as an agent knows it: through which of its children each is reached, and what its own
- * parent has still to be told.
+ * An agent's table of data: through which children each datum is reached, and which changes its own parent
+ * does not know yet.
  *
- * An agent may know 100,000s of data, so an entry is small (32 bytes, in a table that is three quarters full
- * at most) and found by one look. A datum below several children has several places. What changes is gathered
- * and told upward in batches; a datum that came and went in between is not mentioned.
+ * An agent may know several 100,000 data, so an entry has 32 bytes, the table is at most three quarters
+ * full, and a lookup touches one entry. A datum below several children has several places. Changes are
+ * gathered and reported to the parent in batches. A datum that came and went in between is not reported.
  *
- * Pure data; one thread at a time.
- */
+ * Pure data; one thread at a time. */
 #ifndef CORE_LOCATION_H
 #define CORE_LOCATION_H
 
@@ -18,81 +17,81 @@ struct location;
 
 struct location_options {
     uint32_t most_data; /* 0: 1,000,000 */
-    uint64_t seed;      /* unpredictable, so that nobody can make keys that meet in the table */
+    uint64_t seed;      /* unpredictable, so that no one can construct keys that collide in the table */
     bool track;         /* remember changes for location_changes(): there is a parent */
 };
 
 enum esp_status location_create(const struct location_options *options, struct location **location,
                                 struct esp_error *error);
-/* NULL is nothing to do. */
+/* NULL is ignored. */
 void location_destroy(struct location *location);
 
-/* A number for a new child; used again after location_child_remove(). ESP_NO_MEMORY. */
+/* Returns a number for a new child; it is reused after location_child_remove(). ESP_NO_MEMORY. */
 enum esp_status location_child(struct location *location, uint32_t *child, struct esp_error *error);
-/* Forgets the child and all that is reached through it only. Takes time in proportion to all data. */
+/* Forgets the child and all data that are reached through it only. Takes time in proportion to all data. */
 void location_child_remove(struct location *location, uint32_t child);
 
-/* The datum is below that child. Said again: no change. ESP_LIMIT: as many data as there may be;
+/* Notes that the datum is below that child; repeated calls change nothing. ESP_LIMIT: the table is full;
  * ESP_NO_MEMORY; ESP_INVALID: key 0. */
 enum esp_status location_add(struct location *location, uint32_t child, struct datum_key key, uint64_t bytes,
                              struct esp_error *error);
-/* It is not below that child any more. False: it was not. */
+/* Notes that the datum is no longer below that child. False: it was not. */
 bool location_remove(struct location *location, uint32_t child, struct datum_key key);
 
-/* The child tells all it has from the start: what it says next goes to the number *stand_in; then, at the
- * end, what it said replaces what was known. Meanwhile both are found. */
+/* Starts a complete list of the child's data. Until location_replace_end(), its data are added under the
+ * number *stand_in; then they replace those known before. Meanwhile lookups find both. */
 enum esp_status location_replace_begin(struct location *location, uint32_t *stand_in,
                                        struct esp_error *error);
 void location_replace_end(struct location *location, uint32_t child, uint32_t stand_in);
 
-/* Through which children the datum is reached: at most `capacity` of their numbers. Returns how many there
- * are, 0: not known below. `bytes` may be NULL. O(1). */
+/* Finds through which children the datum is reached: stores at most `capacity` of their numbers and
+ * returns how many there are; 0: the datum is not known below. `bytes` may be NULL. O(1). */
 uint32_t location_find(const struct location *location, struct datum_key key, uint64_t *bytes,
                        uint32_t *children, uint32_t capacity);
 
 struct location_change {
     struct datum_key key;
     uint64_t bytes;
-    bool here; /* else: not below this agent any more */
+    bool here; /* false: the datum is no longer below this agent */
 };
 
-/* What the parent has to be told next, at most `capacity` changes; they count as told. Returns how many;
- * fewer than `capacity`: that was all. */
+/* Returns the next changes for the parent, at most `capacity`, and marks them as reported. Fewer than
+ * `capacity`: none is left. */
 uint32_t location_changes(struct location *location, struct location_change *changes, uint32_t capacity);
-/* Whether there are some. */
+/* Whether changes are waiting. */
 bool location_has_changes(const struct location *location);
-/* The parent knows nothing (any more): all is to be told. ESP_NO_MEMORY. */
+/* The parent knows no data: all must be reported. ESP_NO_MEMORY. */
 enum esp_status location_tell_all(struct location *location, struct esp_error *error);
 
-/* Changes as the value of an extension of a report, LOCATION_BYTES each: key (16), bytes (8), here (1), all
- * little-endian. It lies in the arena; the tag is the caller's to set. False without memory. */
+/* Packs changes as the value of a report's extension, LOCATION_BYTES each: key (16), bytes (8), here (1),
+ * all little-endian. The value lies in the arena; the caller sets the tag. False without memory. */
 #define LOCATION_BYTES 25
 bool location_pack(const struct location_change *changes, uint32_t n, struct arena *arena,
                    struct extension *extension);
-/* Reads change `i` of them. False behind the last, and where the value makes no sense (a length that is no
- * multiple, key 0, more than 2^62 bytes): from there on nothing of it is to be believed. */
+/* Reads change `i`. False after the last one, and when the value is malformed (its length is no multiple,
+ * key 0, more than 2^62 bytes): ignore the rest then. */
 bool location_unpack(const struct extension *extension, uint32_t i, struct location_change *change);
 
-/* Data that are known, and the memory that knowing them takes. */
+/* Number of known data, and memory of the table. */
 uint32_t location_count(const struct location *location);
 uint64_t location_memory(const struct location *location);
 
-/* Where data are (core/hierarchy/location.h), as reports to parents carry it. */
+/* Locations of data in reports to the parent (core/hierarchy/location.h). */
 
-/* Tag of an extension of a report: data that have come and gone below, LOCATION_CHANGE_BYTES each: the key
- * (two little-endian numbers of 8 bytes, the high half first), the bytes (one such number), 1 (here) or 0
- * (gone). A complete report, in all its parts, tells of all data. */
+/* Tag of an extension of a report: data that came or went below, LOCATION_CHANGE_BYTES each: the key (two
+ * little-endian numbers of 8 bytes, the high half first), the bytes (one such number), 1 (here) or 0
+ * (gone). A complete report lists all data in its parts. */
 #define EXTENSION_DATA        42
 #define LOCATION_CHANGE_BYTES 25
-/* Changes of one report: half a megabyte. More are told with the next. */
+/* Most changes in one report: half a megabyte. The rest follow with the next report. */
 #define LOCATION_REPORT_MOST 20000u
 
-/* Adds what has to be told to the report (`complete`: all there is, from the beginning). False without
- * memory: nothing counts as told then but what was. */
+/* Adds waiting changes to the report (`complete`: all data). False without memory: no further change is
+ * marked as reported. */
 bool location_tell(struct location *location, bool complete, struct message *report);
 
-/* Takes what a report tells: of that child. Returns how many changes there were. What is malformed or too
- * much is passed over. */
+/* Reads the changes in a report of that child. Returns how many there were. Malformed or excessive ones
+ * are skipped. */
 uint32_t location_hear(struct location *location, uint32_t child, const struct report *report);
 
 #endif

@@ -11,7 +11,7 @@
 struct lost_problem {
     uint64_t problem;
     int64_t until_ns;
-    UT_hash_handle hh; /* which keeps the order of insertion */
+    UT_hash_handle hh; /* hash that keeps the order of insertion */
 };
 
 uint64_t lost_problem(const char *name)
@@ -76,7 +76,7 @@ bool lost_problems_may(const struct lost_problems *lost, uint64_t problem, int64
     return item && now_ns < item->until_ns;
 }
 
-/* ---- for those above ---- */
+/* ---- the list as an extension for parent agents ---- */
 
 #define BYTES_EACH 8
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who the parents are, and who stands above them.
- */
+ * The child's side: the list of parents, and the ancestors. */
 #include "core/hierarchy/membership.h"
 #include "core/hierarchy/arrivals.h"
 #include "core/hierarchy/children.h"
@@ -28,10 +27,10 @@ struct membership {
     enum state state;
     size_t current;                 /* parent being tried, or joined */
     size_t tries;                   /* hellos since the tie was lost, for the backoff */
-    uint32_t hellos, hellos_before; /* ever, and before welcomes could count again */
+    uint32_t hellos, hellos_before; /* number of hellos ever; the same when welcomes last became invalid */
     int64_t hello_ns;
     bool quiet;
-    char **said; /* per parent: the last reason told to `changed` since it was joined, or NULL */
+    char **said; /* per parent: the last reason passed to `changed` since it was joined, or NULL */
 
     char parent_probe[CAP_PROBE_URL + 1];
     char *parent_name;
@@ -39,25 +38,26 @@ struct membership {
     uint64_t agreed_features;
     char **ancestors;
     size_t n_ancestors;
-    size_t n_refuges;       /* the last ones among the parents */
-    struct refuges refuges; /* that the last parent told; they outlast it */
+    size_t n_refuges;       /* refuges are the last parents in the list */
+    struct refuges refuges; /* from the last parent; they are kept when it is lost */
     int64_t lease_ns, heartbeat_ns;
 
     uint64_t number;          /* of the last report sent, over the whole life of this node */
-    uint64_t confirmed;       /* the parent has all up to this one */
+    uint64_t confirmed;       /* the parent has all reports up to this one */
     int64_t unconfirmed_ns;   /* when the oldest unconfirmed report was sent */
-    bool complete_next;       /* the next report must tell all */
-    bool parts;               /* a complete report has begun and not ended */
-    bool more;                /* the last report left something over */
-    char *seeks;              /* the parent is asked where that agent is, by the next report; NULL: not */
-    int64_t report_ns;        /* next report */
+    bool complete_next;       /* the next report must be complete */
+    bool parts;               /* a complete report has been started and not ended */
+    bool more;                /* more was left after the last report */
+    char *seeks;              /* the next report asks the parent where that agent is; NULL: it does not */
+    int64_t report_ns;        /* when the next report is due */
     struct arrivals arrivals; /* signs of life from the parent */
-    int64_t spared_ns;        /* until then it is not taken for dead: this node itself was held up */
-    bool put_out;             /* the last tie was ended by a refusal: its name is taken */
-    int64_t trial_ns;         /* let in again after that: told when the tie lasts until then; 0: told */
+    int64_t spared_ns; /* the parent is not taken for dead before this time, because this node itself was held
+                          up */
+    bool put_out;      /* the last tie ended because this node's name is taken */
+    int64_t trial_ns;  /* let in again after that: reported when the tie has lasted until then; 0: reported */
 };
 
-/* Reasons: that the parent is not there. */
+/* Reasons that mean the parent is absent. */
 extern const char membership_broken[], membership_silent[], membership_unreachable[], membership_no_answer[];
 
 static void membership_drop_refuges(struct membership *m);
@@ -91,7 +91,7 @@ static char **membership_copy_texts(const char *const *texts, size_t n)
     return copies;
 }
 
-/* What is known of the parent that it had. */
+/* Forgets everything about the previous parent. */
 static void membership_forget_parent(struct membership *m)
 {
     free(m->parent_name);
@@ -103,7 +103,7 @@ static void membership_forget_parent(struct membership *m)
     m->agreed_features = 0;
 }
 
-/* The parent is this node, or below it. */
+/* Whether the parent is this node or below it. */
 static bool membership_is_loop(const struct membership *m, const struct envelope *envelope,
                                const struct welcome *welcome)
 {
@@ -125,7 +125,7 @@ static bool membership_same_ancestors(const struct membership *m, const struct w
     return true;
 }
 
-/* False without memory: as they were. */
+/* False without memory: the ancestors are unchanged. */
 static bool membership_take_ancestors(struct membership *m, const struct welcome *welcome)
 {
     char **copies = membership_copy_texts(welcome->ancestors, welcome->n_ancestors);
@@ -137,10 +137,10 @@ static bool membership_take_ancestors(struct membership *m, const struct welcome
     return true;
 }
 
-/* So many parents are tried at most, however many refuges are told in a long life. */
+/* Most parents that are tried, however many refuges arrive over time. */
 #define MOST_PARENTS 32
 
-/* True when they are others than before. */
+/* True when the refuges changed. */
 static bool membership_take_refuges(struct membership *m, const struct welcome *welcome)
 {
     struct refuges told;
@@ -160,16 +160,16 @@ size_t membership_learn_parents(struct membership *m, const char *const *address
     const size_t before = m->n_parents;
     for (size_t i = 0; i < n && m->role != ROLE_MASTER && m->n_parents < MOST_PARENTS; i++)
         if (!m->own_address || strcmp(addresses[i], m->own_address) != 0)
-            membership_add_parents(m, &addresses[i], 1); /* without memory: nowhere to go */
+            membership_add_parents(m, &addresses[i], 1); /* without memory there is no refuge */
     const size_t learned = m->n_parents - before;
     if (before > 0)
         m->n_refuges += learned;
     else if (learned > 0 && m->own_address && m->state == STATE_OUT)
-        membership_seek(m); /* who had none was alone: these are its parents, and no refuges */
+        membership_seek(m); /* the node had no parents: these become its parents instead of refuges */
     return learned;
 }
 
-/* A redirector has told where master agents are now: those that are not known are asked next. */
+/* A redirector has sent the addresses of the present master agents: unknown ones are tried next. */
 static void membership_referred(struct membership *m, const struct welcome *welcome)
 {
     struct refuges told;
@@ -181,13 +181,13 @@ static void membership_referred(struct membership *m, const struct welcome *welc
         membership_drop_refuges(m);
     const size_t before = m->n_parents;
     if (membership_learn_parents(m, addresses, told.n) == 0)
-        return; /* they have been asked, or are among those that are */
+        return; /* all of them are in the list of parents */
     m->tries = before;
     m->hello_ns = membership_now(m);
 }
 
-/* They are for nodes whose parent is lost, not for those that are not wanted: no longer tried until told
- * again. */
+/* Refuges are for nodes whose parent is lost, not for nodes that were refused: they are not tried until a
+ * parent sends them again. */
 static void membership_drop_refuges(struct membership *m)
 {
     for (; m->n_refuges > 0; m->n_refuges--) {
@@ -270,9 +270,10 @@ bool membership_add_parents(struct membership *m, const char *const *addresses, 
     return true;
 }
 
-/* Looking for a parent: one after the other, more and more slowly, and saying why there is none only once. */
+/* Looks for a parent: tries one after the other at growing intervals, and reports each reason for failure
+ * once. */
 
-/* A number in [0, 1) from xorshift64*: enough to spread the retries of many children. */
+/* Returns a number in [0, 1) from xorshift64*: good enough to spread the retries of many children. */
 static double draw(struct membership *m)
 {
     m->random ^= m->random >> 12;
@@ -281,8 +282,8 @@ static double draw(struct membership *m)
     return (double)((m->random * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
 }
 
-/* Tells the owner why there is no tie to this parent, but the same thing only once. Broken, silent, not to be
- * reached: to whoever reads the log these are one and the same absence. */
+/* Reports to the owner why there is no tie to this parent, each reason once. Broken, silent and
+ * unreachable count as the same absence, because they mean the same to a reader of the log. */
 static void membership_say(struct membership *m, size_t index, const char *parent, const char *why)
 {
     char **said = &m->said[index];
@@ -297,21 +298,21 @@ static void membership_say(struct membership *m, size_t index, const char *paren
 const char membership_broken[] = "the connection broke", membership_silent[] = "it fell silent";
 const char membership_unreachable[] = "cannot be reached", membership_no_answer[] = "does not answer";
 
-/* Whether such a reason is that the parent is not there, and not that it refused. */
+/* Whether the reason means that the parent is absent, not that it refused. */
 static bool membership_is_absence(const char *why)
 {
     return strcmp(why, membership_broken) == 0 || strcmp(why, membership_silent) == 0 ||
            strcmp(why, membership_unreachable) == 0 || strcmp(why, membership_no_answer) == 0;
 }
 
-/* The same, of a parent that is not there. */
+/* Reports the reason for a parent that is absent. */
 static void membership_say_absent(struct membership *m, size_t index, const char *why)
 {
     if (!m->said[index] || !membership_is_absence(m->said[index]))
         membership_say(m, index, m->parents[index], why);
 }
 
-/* It is joined: the next trouble is news again. */
+/* The parent is joined: the next failure is reported again. */
 static void membership_forget_said(struct membership *m)
 {
     for (size_t i = 0; i < m->n_parents; i++) {
@@ -320,8 +321,8 @@ static void membership_forget_said(struct membership *m)
     }
 }
 
-/* When to say hello again: doubling up to the most, between half and all of it. Parents are tried in turn, so
- * the pause grows once per round. */
+/* Schedules the next hello: between half and all of a pause that doubles up to its maximum. Parents are
+ * tried in turn, so the pause grows once per round. */
 static void membership_schedule_hello(struct membership *m)
 {
     size_t rounds = m->tries / (m->n_parents ? m->n_parents : 1);
@@ -334,7 +335,7 @@ static void membership_schedule_hello(struct membership *m)
     m->hello_ns = membership_now(m) + (int64_t)jittered;
 }
 
-/* To the parent whose turn it is. */
+/* Says hello to the parent whose turn it is. */
 static void membership_send_hello(struct membership *m)
 {
     m->current = m->tries % m->n_parents;
@@ -356,7 +357,7 @@ static void membership_send_hello(struct membership *m)
     m->ops.post(m->self, m->parents[m->current], 0, &message);
 }
 
-/* Looks for a parent from now on, the preferred one first. */
+/* Starts looking for a parent, the preferred one first. */
 static void membership_seek(struct membership *m)
 {
     membership_forget_parent(m);
@@ -366,7 +367,7 @@ static void membership_seek(struct membership *m)
     m->hello_ns = membership_now(m);
 }
 
-/* Which of the parents has answered a hello that still counts; SIZE_MAX: none. */
+/* Returns the index of the parent whose welcome answers a valid hello; SIZE_MAX: none. */
 static size_t membership_welcome_index(const struct membership *m, const struct welcome *welcome)
 {
     const struct extension *extension = extension_find(&welcome->extensions, EXTENSION_TICKET);
@@ -379,7 +380,8 @@ static size_t membership_welcome_index(const struct membership *m, const struct 
     return ticket.parent;
 }
 
-/* The tie cannot be: look on. An answer will not change within milliseconds, so back off faster. */
+/* This parent cannot be joined: try the next. The answer will not change within milliseconds, so the pause
+ * grows faster. */
 static void membership_refused(struct membership *m, size_t index, const char *parent, const char *why)
 {
     membership_say(m, index, parent, why);
@@ -388,7 +390,7 @@ static void membership_refused(struct membership *m, size_t index, const char *p
     membership_schedule_hello(m);
 }
 
-/* ---- for who asks why there is no tie ---- */
+/* ---- why there is no tie ---- */
 
 bool membership_is_known_above(const struct membership *m, char *why, size_t size)
 {
@@ -418,13 +420,14 @@ bool membership_is_refused(const struct membership *m)
 
 #define RETRY_FIRST_MS 100
 
-/* A parent may ask for leases and heartbeats within these bounds only: a silly value must neither make a
- * child send without end nor let it wait for ever. */
+/* Bounds for the lease and heartbeat that a parent may ask for: an absurd value must neither make a child
+ * send without pause nor make it wait for ever. */
 #define HEARTBEAT_LEAST_MS 10
 #define HEARTBEAT_MOST_MS  (60 * 1000)
 #define LEASE_MOST_MS      (600 * 1000)
 
-/* Between the numbers of hellos of two ties of one node, so that a welcome is for one of them only. */
+/* Distance between the hello numbers of two ties of one node, so that a welcome belongs to one of them
+ * only. */
 #define HELLOS_APART (UINT32_C(1) << 20)
 
 enum esp_status membership_create(const struct membership_options *options, const struct membership_ops *ops,
@@ -536,8 +539,9 @@ static void tell_joined(struct membership *m)
         m->ops.changed(m->self, true, m->parent_name, "");
 }
 
-/* A node whose name is taken is let in now and then, as only those above know when the name is free: whether
- * it is, shows in that it may stay. To tell of each time would fill the log with ups and downs. */
+/* Joins the parent. A node whose name is taken is let in now and then, because only an agent further up
+ * knows when the name is free: the name is free if the node may stay. Reporting each attempt would fill
+ * the log. */
 static void join(struct membership *m, const struct envelope *envelope, const struct welcome *welcome,
                  size_t index)
 {
@@ -582,7 +586,8 @@ static void lose(struct membership *m, const char *why)
 
 static const char loop_text[] = "it is below this node already: a loop";
 
-/* A redirector takes in no nodes but master agents, and tells the others where those are. */
+/* Whether the welcome comes from a redirector, which accepts master agents only and sends their addresses
+ * to other nodes. */
 static bool is_referral(const struct membership *m, const struct welcome *welcome)
 {
     return welcome->outcome.status != ESP_OK && welcome->role == ROLE_REDIRECTOR && m->role != ROLE_MASTER;
@@ -595,7 +600,7 @@ static void on_welcome_seeking(struct membership *m, const struct envelope *enve
     if (index == SIZE_MAX)
         return;
     if (is_referral(m, welcome)) {
-        if (index < m->n_parents - m->n_refuges) /* that is what its file says */
+        if (index < m->n_parents - m->n_refuges) /* the configuration file lists this parent */
             membership_say(m, index, envelope->from, welcome->outcome.text);
         membership_referred(m, welcome);
     } else if (welcome->outcome.status != ESP_OK) {
@@ -630,10 +635,12 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
         post_goodbye(m, m->parents[m->current], loop_text);
         lose(m, loop_text);
         m->tries = m->n_parents;
-        membership_schedule_hello(m); /* jittered, so that of two who leave each other one comes first */
+        membership_schedule_hello(
+            m); /* jittered, so that two nodes leaving each other do not act at the same time */
     } else {
         take_terms(m, welcome);
-        membership_touch(m, m->heartbeat_ns / NS_PER_MS); /* the next one is due by what was agreed before */
+        membership_touch(m,
+                         m->heartbeat_ns / NS_PER_MS); /* the next report is due after the agreed heartbeat */
         bool news = membership_take_refuges(m, welcome);
         news |= !membership_same_ancestors(m, welcome) && membership_take_ancestors(m, welcome);
         if (news && m->ops.ancestors)
@@ -646,7 +653,8 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
 
 static void on_rejoin(struct membership *m, const struct envelope *envelope, const char *reason)
 {
-    /* A restarted parent has the old name and a new incarnation. While seeking, a hello is under way. */
+    /* A restarted parent has the old name and a new incarnation. While seeking, a hello is already under
+     * way. */
     if (m->state == STATE_JOINED && strcmp(m->parent_name, envelope->from) == 0)
         lose(m, reason);
 }
@@ -685,7 +693,8 @@ void membership_undelivered(struct membership *m, const char *address, const str
 
 void membership_hung_up(struct membership *m, const struct envelope *from)
 {
-    const bool waits = membership_next_report_ns(m) == CLOCK_NEVER; /* one is on its way, and tells as well */
+    const bool waits =
+        membership_next_report_ns(m) == CLOCK_NEVER; /* a report is on its way and serves as well */
     if (m->state == STATE_JOINED && membership_is_from_parent(m, from) && !waits)
         membership_send_report(m);
 }
@@ -695,21 +704,21 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A sign of life from the parent. */
+/* Notes a sign of life from the parent. */
 static void membership_heard(struct membership *m)
 {
     arrivals_note(&m->arrivals, membership_now(m), m->heartbeat_ns);
 }
 
-/* When the parent is dead if nothing more is heard of it. */
+/* Returns when the parent is taken for dead unless it sends something. */
 static int64_t end_ns(const struct membership *m)
 {
     const int64_t ns = m->arrivals.heard_ns + arrivals_patience_ns(&m->arrivals, m->lease_ns);
     return ns > m->spared_ns ? ns : m->spared_ns;
 }
 
-/* This node itself has not run for longer than a heartbeat when it should have: what the parent has said
- * meanwhile is only being read now. */
+/* This node itself did not run for longer than a heartbeat when it should have: the messages that the
+ * parent sent meanwhile are only being read now. */
 static void spare(struct membership *m, int64_t now_ns)
 {
     if (m->spared_ns < now_ns && membership_due(m) + m->heartbeat_ns < now_ns)
@@ -739,7 +748,7 @@ void membership_tick(struct membership *m)
     if (m->state == STATE_JOINED && m->trial_ns && time >= m->trial_ns)
         tell_joined(m);
     if (m->state == STATE_SEEKING && time >= m->hello_ns) {
-        if (m->tries == 2 * m->n_parents && !m->said[m->current]) /* one that has refused did answer */
+        if (m->tries == 2 * m->n_parents && !m->said[m->current]) /* a parent that refused did answer */
             membership_say_absent(m, m->current, membership_no_answer);
         membership_send_hello(m);
     }
@@ -765,9 +774,9 @@ void membership_leave(struct membership *m, const char *reason)
     membership_forget_parent(m);
 }
 
-/* Reports to the parent: in parts where there is much, again when they are not confirmed. */
+/* Sends reports to the parent: in parts when there is much, again when they are not confirmed. */
 
-/* Of the owner, in one report, beside those that belong to the tie. */
+/* Extensions that the owner may add to one report, besides those of the tie. */
 #define REPORT_EXTENSIONS 3
 
 static void membership_on_pulse(struct membership *m, const struct envelope *envelope, uint64_t number)
@@ -810,7 +819,8 @@ void membership_ask_where(struct membership *m, const char *name)
     membership_touch(m, 0);
 }
 
-/* A report should have been confirmed by now: half the lease leaves time for a complete one to arrive. */
+/* Returns when an unconfirmed report is sent again: half the lease leaves time for a complete one to
+ * arrive. */
 static int64_t membership_resend_ns(const struct membership *m)
 {
     if (m->confirmed == m->number || m->complete_next)
@@ -819,21 +829,20 @@ static int64_t membership_resend_ns(const struct membership *m)
     return m->unconfirmed_ns + patience;
 }
 
-/* When the next report goes: parts wait for each other, so that however much there is to tell, one part at a
- * time is on its way. */
+/* Returns when the next report is due. Parts wait for each other, so that only one part is on its way at a
+ * time. */
 static int64_t membership_next_report_ns(const struct membership *m)
 {
     bool waits = m->more && m->confirmed != m->number && !m->complete_next;
     return waits ? CLOCK_NEVER : m->report_ns;
 }
 
-/* What the owner has to tell, the whole or a part of it. */
+/* Sends everything that the owner has to report, or a part of it. */
 static void membership_send_report(struct membership *m)
 {
     bool complete = m->complete_next;
     struct message message = {.kind = MESSAGE_REPORT};
-    m->report_ns =
-        membership_now(m) + m->heartbeat_ns; /* unless the owner, who is asked now, wants it sooner */
+    m->report_ns = membership_now(m) + m->heartbeat_ns; /* unless the owner, called below, wants it sooner */
     m->ops.report(m->self, complete, &message);
     m->more = m->ops.more && m->ops.more(m->self);
     message.report.complete = complete;
@@ -860,8 +869,8 @@ static void membership_send_report(struct membership *m)
     if (complete)
         m->confirmed = m->number - 1; /* what came before no longer matters */
     m->complete_next = false;
-    /* To any incarnation: a restarted parent answers with "rejoin" at once, where a message for its past self
-     * would vanish and cost a lease. */
+    /* To any incarnation: a restarted parent answers "rejoin" at once. A message for its earlier
+     * incarnation would be dropped, and the tie lost until the lease ends. */
     m->ops.post(m->self, m->parents[m->current], 0, &message);
     arena_clear(&message.arena);
     free(m->seeks);

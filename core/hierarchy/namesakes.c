@@ -49,7 +49,7 @@ bool namesake_read(const struct extensions *extensions, struct namesake *namesak
     return true;
 }
 
-/* ---- who is below ---- */
+/* ---- names below ---- */
 
 bool names_add(uint8_t *bytes, uint32_t *length, const char *name, uint64_t incarnation)
 {
@@ -76,7 +76,7 @@ bool names_next(const struct extension *told, uint32_t *at, const char **name, u
     return true;
 }
 
-/* ---- who was refused ---- */
+/* ---- refused nodes ---- */
 
 static struct refusal *find(const struct refusals *refusals, const char *name, uint64_t incarnation)
 {

@@ -52,7 +52,7 @@ void refuges_put(const struct refuges *refuges, uint8_t *bytes, struct extension
         (struct extension){.tag = EXTENSION_REFUGE_NAMES, .value = bytes + addresses, .length = names};
 }
 
-/* Texts that end in zeros. */
+/* Whether the value is a list of texts that end in zeros. */
 static bool is_list(const struct extension *extension)
 {
     return extension && extension->length > 0 && extension->value[extension->length - 1] == 0;

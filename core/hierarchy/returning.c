@@ -50,7 +50,8 @@ bool returning_forget(struct returning *returning, const char *name)
     return server != NULL;
 }
 
-/* Those that were ended come back; of the silent ones that is a hope only. */
+/* Drops an entry. Servers that were ended will come back; for silent ones that is only a hope, so they are
+ * dropped first. */
 static bool make_room(struct returning *returning, bool silent)
 {
     struct returning_server *server;
@@ -227,7 +228,7 @@ uint32_t returning_records(const struct returning *returning, int64_t now_ns, st
     return n;
 }
 
-/* ---- for those above ---- */
+/* ---- the list as an extension for parent agents ---- */
 
 #define NUMBER_BYTES 8
 #define SILENT       (UINT64_C(1) << 56)

@@ -23,7 +23,7 @@ const char *trace_what_name(enum trace_what what)
     return (unsigned)what < TRACE_KINDS ? names[what] : "unknown";
 }
 
-/* While it grows nothing has been overwritten, so that the events lie in order. */
+/* While the ring grows nothing has been overwritten, so the events lie in order. */
 static bool grow(struct trace *trace)
 {
     const uint32_t capacity = trace->capacity ? 2 * trace->capacity : FIRST_EVENTS;
@@ -55,7 +55,7 @@ void trace_note(struct trace *trace, const struct session_id *session, enum trac
     event->detail[length] = '\0';
 }
 
-/* Both ways, as whoever asks may know any of the attempts. */
+/* Notes both directions, because the user may ask for any of the attempts. */
 void trace_note_again(struct trace *trace, const struct session_id *session,
                       const struct extensions *extensions, int64_t now_ns)
 {
