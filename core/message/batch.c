@@ -52,7 +52,7 @@ static bool wire_post_items(struct wire *wire, struct post *post)
 {
     struct post_item **end = &post->items;
     for (uint32_t i = 0; i < post->n; i++) {
-        /* One at a time, so that a lying count takes no memory. */
+        /* Allocate one item at a time, so that a false count takes no memory. */
         struct post_item *item = arena_alloc(&post->arena, sizeof *item);
         if (!item)
             return wire_fail(wire, ESP_NO_MEMORY, "out of memory for message %u of %u", i + 1, post->n);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The body of the contract's `post`: an envelope, a count, that many one-way messages. Senders gather the
- * messages to one address in a batch while they can, and encode each at once; receivers decode all of it
- * before any message is acted on, so a malformed post has no effect at all.
- */
+ * The body of the contract's `post`: an envelope, a count, and that many one-way messages. Senders gather
+ * the messages to one address in a batch while they can, and encode each immediately. Receivers decode the
+ * whole post before they act on any message, so a malformed post has no effect at all. */
 #ifndef CORE_BATCH_H
 #define CORE_BATCH_H
 
@@ -13,21 +12,21 @@
 struct batch {
     struct memory_wire memory;
     uint64_t to_incarnation;
-    size_t count_at; /* where the count lies in the encoding */
+    size_t count_at; /* position of the count in the encoding */
     uint32_t count;
 };
 
 /* Begins an empty post that may grow to `cap` bytes; batch_release() frees it. */
 enum esp_status batch_begin(struct batch *batch, const struct envelope *envelope, size_t cap,
                             struct esp_error *error);
-/* Appends a message. ESP_LIMIT when it does not fit, ESP_INVALID for a kind that is not one-way: the batch is
- * then as before. */
+/* Appends a message. ESP_LIMIT when it does not fit, ESP_INVALID for a kind that is not one-way; the batch
+ * is unchanged then. */
 enum esp_status batch_add(struct batch *batch, const struct message *message, struct esp_error *error);
 void batch_release(struct batch *batch);
 
 /* A decoded post. */
 struct post_item {
-    struct message message; /* its arena stays empty: all lies in the post's */
+    struct message message; /* its arena stays empty: everything lies in the post's arena */
     struct post_item *next;
 };
 struct post {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The traversal of messages: what several of them have, and the table of all kinds.
- */
+ * The traversal of messages: parts that several messages share, and the table of all kinds. */
 #include "core/message/message_walk.h"
 
 #include <string.h>
@@ -74,7 +73,7 @@ void walk_node_record(struct wire *w, struct node_record *m)
     EXTENSIONS;
 }
 
-/* Every member of the message's union lies at its start, so one table of walks over it will do. */
+/* Every member of the message's union lies at its start, so one table of walks serves all. */
 #define BODY(walk, field)                                                                                    \
     static void body_##walk(struct wire *wire, struct message *message)                                      \
     {                                                                                                        \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything that nodes and clients say to each other, as C structs. The contract on the wire is
- * idl/espalier.idl: the structs here have the same fields in the same order, and tests hold the two together.
+ * All messages between nodes and clients, as C structs. The contract on the wire is idl/espalier.idl: the
+ * structs here have the same fields in the same order, and tests compare the two.
  *
  * Durations travel as time left or as ages, never as clock readings. Structs that may grow end in
- * extensions: (tag, value) pairs that a receiver who does not know the tag ignores.
- * Values of arguments travel as little-endian IEEE bytes, column-major.
- */
+ * extensions: (tag, value) pairs. A receiver ignores unknown tags. Values of arguments travel as
+ * little-endian IEEE bytes, column-major. */
 #ifndef CORE_MESSAGE_H
 #define CORE_MESSAGE_H
 
@@ -15,32 +14,32 @@
 
 /* ---- one-way messages between daemons ---- */
 
-/* Child to parent: I am here, or here again. Its full report follows the welcome. */
+/* Child to parent: announces the child, for the first time or again. Its full report follows the welcome. */
 struct hello {
-    uint32_t minor;    /* newest contract minor it speaks */
-    uint64_t features; /* bits that both must have to be used */
+    uint32_t minor;    /* newest minor version of the contract that it speaks */
+    uint64_t features; /* optional features; used only if both sides have the bit */
     uint32_t role;
-    const char *address; /* where it can be reached */
+    const char *address; /* address of the child */
     struct extensions extensions;
 };
 
 /* Parent to child: welcome, or a refusal with a reason. */
 struct welcome {
     struct outcome outcome;
-    uint32_t minor;    /* the lower of the two */
-    uint64_t features; /* what both have */
+    uint32_t minor;    /* the lower of both minor versions */
+    uint64_t features; /* features that both have */
     uint32_t role;
-    uint64_t lease_ms;      /* without a report for that long, the child is taken for dead */
-    uint64_t heartbeat_ms;  /* how often to report at least */
-    const char **ancestors; /* the parent, its parent, ... up to the root: a child in it means a loop */
+    uint64_t lease_ms;      /* without a report for this long, the child is taken for dead */
+    uint64_t heartbeat_ms;  /* longest interval between reports */
+    const char **ancestors; /* the parent, its parent, ... up to the root: a child among them shows a loop */
     uint32_t n_ancestors;
     struct extensions extensions;
 };
 
-/* Child to parent: what changed below (nothing: a heartbeat). */
+/* Child to parent: what changed below. An empty report is a heartbeat. */
 struct report {
-    uint64_t number; /* 1, 2, 3, ... over the child's incarnation: a late one cannot pass for a new one */
-    bool complete;   /* forget what is not mentioned */
+    uint64_t number; /* 1, 2, 3, ... over the child's incarnation, so that a late report is recognised */
+    bool complete;   /* nodes that the report does not mention are gone */
     struct node_record *records;
     uint32_t n_records;
     const char **removed; /* names of nodes that are gone */
@@ -49,31 +48,32 @@ struct report {
     struct extensions extensions;
 };
 
-/* Parent to child: your reports arrived, all up to this number (a complete one stands for all before it). */
+/* Parent to child: all reports up to this number have arrived (a complete one stands for all before it). */
 struct pulse {
     uint64_t number;
 };
 
-/* Parent to child: I do not know you (I was restarted, or your lease ended): say hello again. */
+/* Parent to child: the parent does not know the child (it was restarted, or the child's lease ended); the
+ * child says hello again. */
 struct rejoin {
     const char *reason;
 };
 
-/* Child to parent: I leave in order. */
+/* Child to parent: the child leaves in good order. */
 struct goodbye {
     const char *reason;
 };
 
-/* An attribute of one argument of a request. Never the data. */
+/* Describes one argument of a request. The data are never included. */
 struct argument_attribute {
-    uint32_t index; /* in the problem's description */
+    uint32_t index; /* index in the problem's description */
     uint32_t mode;  /* enum argument_mode */
     uint64_t bytes;
-    const char *holder; /* name of the node that holds it, "": it comes from the client */
-    const char *datum;  /* its identity when it lives on servers, or "" */
+    const char *holder; /* name of the node that has it; "": it comes from the client */
+    const char *datum;  /* its identity if it lives on servers, or "" */
 };
 
-/* A scalar input's value, for cost models and preconditions. */
+/* Value of a scalar input, for cost models and preconditions. */
 struct scalar_value {
     uint32_t index;
     bool is_real;
@@ -81,25 +81,25 @@ struct scalar_value {
     double real;
 };
 
-/* What a client wants done. */
+/* A client's request for servers. */
 struct request {
     struct session_id session;
     const char *problem;
-    uint64_t digest;       /* of the signature the client holds */
-    double work_flop;      /* the description's work for these sizes */
+    uint64_t digest;       /* digest of the signature that the client has */
+    double work_flop;      /* work of the description for these sizes */
     uint64_t memory_bytes; /* arguments, results and extra memory */
     struct scalar_value *scalars;
     uint32_t n_scalars;
     struct argument_attribute *arguments;
     uint32_t n_arguments;
-    const char *server;    /* only this one, or "" */
-    const char **excluded; /* servers not wanted (they failed before) */
+    const char *server;    /* only this server may be chosen, or "" */
+    const char **excluded; /* servers that must not be chosen, because they failed before */
     uint32_t n_excluded;
-    uint32_t candidates; /* how many are wanted, 0: as the agent is set */
+    uint32_t candidates; /* most candidates in the reply; 0: as the agent is configured */
     struct extensions extensions;
 };
 
-/* Figure I.5 (b): where a datum is, and the path from its holder to the responder. */
+/* Figure I.5 (b): the holder of a datum, and the path from it to the responder. */
 struct data_location {
     uint32_t argument;
     const char *holder; /* "": not known below */
@@ -125,14 +125,14 @@ struct response {
     uint32_t n_data;
     struct server_estimate *servers;
     uint32_t n_servers;
-    uint32_t capable; /* servers below that could, before the cut */
+    uint32_t capable; /* number of capable servers below, before the cut */
     struct extensions extensions;
 };
 
 /* Parent to child. */
 struct ask {
-    uint64_t id;      /* drawn by the asker; the answer carries it */
-    uint32_t breadth; /* so many servers at most in the answer */
+    uint64_t id;      /* drawn by the sender; the answer carries it */
+    uint32_t breadth; /* most servers in the answer */
     uint64_t time_left_ms;
     struct request request;
 };
@@ -144,16 +144,16 @@ struct answer {
     struct response response;
 };
 
-/* A session was promised to a server; count it until the call arrives or the lease ends. */
+/* A session was placed on a server: it counts as load there until the call arrives or the lease ends. */
 struct placement {
     const char *server;
-    struct session_id session; /* secret left at 0 */
+    struct session_id session; /* its secret is 0 */
     uint64_t master;           /* incarnation of the master agent that decided */
     uint64_t number;           /* counts that master's placements on that server: 1, 2, 3, ... */
     double seconds;            /* forecast computation */
     uint64_t lease_ms;
-    uint64_t bytes_in;     /* that the client sends; an older master tells 0 */
-    uint64_t memory_bytes; /* does not travel: only the master that decided counts it */
+    uint64_t bytes_in;     /* bytes that the client sends; 0: not known */
+    uint64_t memory_bytes; /* not on the wire: only the master agent that decided counts it */
 };
 
 /* Parent to child, down the path. */
@@ -162,7 +162,7 @@ struct place {
     uint32_t n;
 };
 
-/* Parent to child: send me these catalogues and descriptions. */
+/* Parent to child: asks for these catalogues and descriptions. */
 struct want {
     uint64_t *catalogs;
     uint32_t n_catalogs;
@@ -195,10 +195,10 @@ struct texts {
 
 /* ---- administration ---- */
 
-/* What an administrator wants, from parent to child down the path to the node that it is for. */
+/* An administrator's order, passed from parent to child down to the node that it is for. */
 struct order {
-    uint64_t id;      /* drawn by the sender; what comes back carries it */
-    const char *node; /* whom it is for */
+    uint64_t id;      /* drawn by the sender; the reply carries it */
+    const char *node; /* the node that the order is for */
     const char *verb; /* services/duty.h */
     const char **words;
     uint32_t n_words;
@@ -206,28 +206,28 @@ struct order {
     struct extensions extensions;
 };
 
-/* Child to parent: what became of it. */
+/* Child to parent: the outcome of an order. */
 struct obeyed {
     uint64_t id;
     struct outcome outcome;
-    const char *text; /* lines: what was asked for */
+    const char *text; /* the requested text, as lines */
     struct extensions extensions;
 };
 
-/* Asked by an administrator of any node (two-way): for that node itself, or for one below it. */
+/* From an administrator to any node (two-way): an order for that node itself, or for one below it. */
 struct administer {
-    const char *node; /* "": the one that is asked */
+    const char *node; /* "": the receiver itself */
     const char *verb;
     const char **words;
     uint32_t n_words;
-    uint64_t generation; /* that the asker has seen of the tree below; 0: never mind */
+    uint64_t generation; /* of the tree below, as the sender last saw it; 0: not compared */
     uint64_t time_left_ms;
     struct extensions extensions;
 };
 struct administer_reply {
     struct outcome outcome;
     const char *text;
-    uint64_t generation; /* counts changes of the tree below the node that was asked */
+    uint64_t generation; /* counts changes of the tree below the receiver */
     struct extensions extensions;
 };
 
@@ -250,9 +250,9 @@ struct greet_reply {
 };
 
 /* Redirector. */
-#define EXTENSION_ASKER                                                                                      \
-    10 /* tag in a locate: three little-endian 64-bit numbers, the client's id (high, low) and               \
-          the sequence number of the first session that the answer is for */
+/* Tag in a locate: three little-endian 64-bit numbers, the client's id (high, low) and the sequence number of
+ * the first session that will use the answer. */
+#define EXTENSION_ASKER 10
 struct locate {
     struct extensions extensions;
 };
@@ -285,10 +285,10 @@ struct submit_reply {
     struct outcome outcome;
     struct candidate *candidates; /* best first; the first one counts the session from now on */
     uint32_t n_candidates;
-    uint64_t master; /* the placement, to be shown to the server */
+    uint64_t master; /* the placement: the client passes it to the server */
     uint64_t placement;
-    uint32_t capable; /* servers that could, in all */
-    bool asked;       /* the tree was asked (otherwise: answered from memory) */
+    uint32_t capable; /* number of servers that are capable, in all */
+    bool asked;       /* the agent asked its tree (false: it answered from memory) */
     struct extensions extensions;
 };
 
@@ -300,12 +300,12 @@ struct describe_reply {
     struct outcome outcome;
     uint64_t digest;
     const char *text;
-    uint32_t servers; /* that solve it, or would, where describe_is_sure() */
+    uint32_t servers; /* number of servers that solve it, or would solve it if describe_is_sure() */
 };
 
 /* Agent, server: the problems that can be solved, in order of their names. */
 struct list {
-    const char *after; /* names behind this one; "" from the start */
+    const char *after; /* only names after this one; "": from the start */
     uint32_t limit;
 };
 struct listed {
@@ -324,9 +324,9 @@ struct list_reply {
 
 /* Agent, server, redirector: the node itself and all below it. */
 struct tree {
-    const char *node; /* only this one by name, or "" for all */
+    const char *node; /* only the node of this name, or "" for all */
 };
-/* Tag in the first record of a tree reply: so many nodes (8 bytes) had no room in it. */
+/* Tag in the first record of a tree reply: the number of nodes (8 bytes) that did not fit. */
 #define EXTENSION_LEFT_OUT 31
 struct tree_reply {
     struct outcome outcome;
@@ -336,69 +336,71 @@ struct tree_reply {
 
 /* Server: a session. */
 enum argument_kind {
-    KIND_ABSENT, /* an optional input left out, or an output nobody wants */
+    KIND_ABSENT, /* an optional input left out, or an output that the client does not want */
     KIND_INLINE, /* the bytes are here */
-    KIND_BULK,   /* so many bytes travel as chunks */
-    KIND_WANTED, /* an output that is wanted back */
-    KIND_DATUM   /* lives on a server under this identity, which addresses of holders may follow, by blanks */
+    KIND_BULK,   /* `bytes` bytes travel as chunks */
+    KIND_WANTED, /* an output that the client wants */
+    KIND_DATUM /* lives on a server under this identity; addresses of holders may follow, separated by blanks
+                */
 };
 struct call_argument {
-    uint32_t index; /* in the problem's description */
+    uint32_t index; /* index in the problem's description */
     uint32_t kind;
     uint64_t bytes;
     const uint8_t *data; /* KIND_INLINE: the value; KIND_DATUM: the identity */
     uint32_t length;
 };
-/* Tag in a call_request: outputs that stay on the server as data, KEPT_BYTES each: the argument's index and
- * the datum's mode (enum datum_mode), as 4-byte little-endian numbers. Their results are of KIND_DATUM. */
+/* Tag in a call_request: outputs that stay on the server as data, KEPT_BYTES each: the argument's index
+ * and the datum's mode (enum datum_mode), as 4-byte little-endian numbers. Their results are of
+ * KIND_DATUM. */
 #define EXTENSION_KEPT 40
 #define KEPT_BYTES     12
-/* Tag in a call_request: memory is to be lent (REACH_LEND) before it runs: it waits for `run` even when no
- * argument comes in chunks. */
+/* Tag in a call_request: the client will lend memory (REACH_LEND) first, so the session waits for `run`
+ * even when no argument comes in chunks. */
 #define EXTENSION_LENDS 44
-/* Said again with the same session (its reply was lost), it starts nothing: the answer is how that session
- * stands. The same holds for run, put and get. */
-/* Tag of an extension of a call_request, without a value: the session goes on when its client is gone. */
+/* A repeated call with the same session, after a lost reply, starts nothing: the reply reports the
+ * session's state. The same holds for run, put and get. */
+/* Tag of an extension of a call_request, without a value: the session continues when its client is gone. */
 #define EXTENSION_DETACHED 6
 
-/* Jobs: sessions whose result waits for somebody else. Each has a client id of its own, so that acknowledging
- * one says nothing of the others. */
-/* Tag in a call_request, without a value: it is to become a job, once its client has noted where it is; the
- * server's limits for jobs hold from the beginning. Until then it ends as any other when its client is gone.
- */
+/* Jobs: sessions whose result waits for another process. Each has a client id of its own, so that
+ * acknowledging one job does not affect the others. */
+/* Tag in a call_request, without a value: the session becomes a job once its client has saved its place.
+ * The server's limits for jobs apply from the beginning. Until then the session ends when its client is
+ * gone. */
 #define EXTENSION_JOB 25
-/* Tag in a call_request of a job, OWNER_BYTES: whose it is, as a number that a user's programs have drawn
- * once. In the queue the jobs of one owner take turns with others as those of one client. */
+/* Tag in a call_request of a job, OWNER_BYTES: the job's owner, a number that a user's programs draw once.
+ * The queue takes turns between owners as it does between clients. */
 #define EXTENSION_OWNER 8
 #define OWNER_BYTES     16
-/* Tag in a follow, without a value: the client has noted it. From now on it goes on without its client, and
- * its result is kept for the server's lease of jobs. */
+/* Tag in a follow, without a value: the client has saved the job's place. From now on the job continues
+ * without its client, and its result is kept for the server's lease of jobs. */
 #define EXTENSION_KEEP 26
-/* Tag in the answer to the follow of a job that is kept, as 8 bytes, little-endian: milliseconds for which
- * its result will still be kept; until it has ended: the whole lease. */
+/* Tag in the reply to the follow of a job, as 8 bytes, little-endian: milliseconds for which its result
+ * will still be kept; before the job has ended: the whole lease. */
 #define EXTENSION_JOB_LEASE 27
 
-/* Tag in a call of a problem with checkpoints, ORIGIN_BYTES: the first session in which the client wanted
- * this very call. States that were saved in it, or in later ones, are its own. */
+/* Tag in a call of a problem with checkpoints, ORIGIN_BYTES: the session of the client's first attempt at
+ * this call. States saved in that session, or in later attempts, belong to the call. */
 #define EXTENSION_ORIGIN 71
 #define ORIGIN_BYTES     32
-/* Tag in the same: names and addresses of servers that keep, or may keep, copies of these states, each
- * followed by a blank, the preferred ones first. */
+/* Tag in the same call: names and addresses of servers that have, or may have, copies of these states,
+ * each followed by a blank, the preferred ones first. */
 #define EXTENSION_KEEPERS 72
 #define KEEPERS_MOST      4
 #define KEEPERS_BYTES     (KEEPERS_MOST * (CAP_NAME + CAP_ADDRESS + 2))
 
-/* Tag in a submit and a call of a session that is not the first one in which its client wants this call: two
- * little-endian 64-bit numbers that are the first one (of the client's id the high part, its sequence
- * number), another with the nanoseconds since the one before was given up, and why that was, up to AGAIN_WHY
- * bytes of text. For those who look at its way afterwards. */
+/* Tag in a submit and a call of a repeated attempt: two little-endian 64-bit numbers that identify the
+ * first attempt (the high part of the client's id, its sequence number), another with the nanoseconds
+ * since the attempt before was given up, and the reason for that, up to AGAIN_WHY bytes of text. For
+ * traces of the session. */
 #define EXTENSION_AGAIN 87
 #define AGAIN_WHY       63
 #define AGAIN_BYTES     (24 + AGAIN_WHY)
 
 struct call_request {
     struct session_id session;
-    uint64_t oldest_unacknowledged; /* below it, the server forgets and refuses */
+    uint64_t oldest_unacknowledged; /* the server forgets and refuses all sessions below it */
     uint64_t server_incarnation;    /* 0: any */
     uint64_t time_left_ms;          /* of the whole session */
     uint64_t patience_ms;           /* how long this call may wait for the result */
@@ -413,12 +415,12 @@ struct call_request {
 
 enum session_state {
     SESSION_UNKNOWN,
-    SESSION_WAITING,   /* for memory; holds nothing yet */
-    SESSION_RECEIVING, /* memory is there: send the chunks, then run */
+    SESSION_WAITING,   /* waits for memory; has none yet */
+    SESSION_RECEIVING, /* memory is allocated: the client sends the chunks, then run */
     SESSION_QUEUED,
     SESSION_RUNNING,
-    SESSION_DONE,   /* results can be had */
-    SESSION_FAILED, /* outcome tells why */
+    SESSION_DONE,   /* results are ready */
+    SESSION_FAILED, /* `outcome` has the reason */
     SESSION_CANCELLED
 };
 const char *session_state_name(enum session_state state);
@@ -432,14 +434,14 @@ struct call_result {
 };
 struct session_timings {
     double wait_s;     /* for memory */
-    double transfer_s; /* of arguments, as the server saw it */
+    double transfer_s; /* of the arguments, as measured by the server */
     double queue_s;
     double compute_s;
     double forecast_s; /* computation, as forecast by the server */
 };
-/* How a session stands. */
+/* The state of a session. */
 struct session_report {
-    struct outcome outcome; /* of the session, not of asking about it */
+    struct outcome outcome; /* of the session, not of the operation that asked */
     uint64_t sequence;
     uint32_t state;
     uint32_t ahead; /* sessions before it in the queue */
@@ -453,17 +455,17 @@ struct call_reply {
     struct session_report session;
 };
 
-/* Server: all chunks have been put; queue it. */
+/* Server: all chunks have been put; the session enters the queue. */
 struct run {
     struct session_id session;
     uint64_t patience_ms;
 };
 /* Answered with a call_reply. */
 
-/* Server: wait for any of these sessions of one client. A client has one await at a time at a server: a newer
- * one, which names more sessions, ends the older at once (answered with no sessions). Without sessions and
- * patience it only acknowledges. A session the server does not have is reported as SESSION_UNKNOWN, at once.
- */
+/* Server: waits for any of these sessions of one client. A client has one await at a time at a server: a
+ * newer one, which names more sessions, ends the older one at once (its reply has no sessions). Without
+ * sessions and patience, await only acknowledges. An unknown session is reported as SESSION_UNKNOWN at
+ * once. */
 struct await_entry {
     uint64_t sequence;
     uint64_t secret;
@@ -477,7 +479,7 @@ struct await {
 };
 struct await_reply {
     struct outcome outcome;
-    struct session_report *sessions; /* those that changed to receiving, or ended */
+    struct session_report *sessions; /* sessions that changed to receiving, or ended */
     uint32_t n_sessions;
     struct extensions extensions;
 };
@@ -490,16 +492,16 @@ struct done_reply {
     struct outcome outcome;
 };
 
-/* Server: tell me more of this session as it runs, one long poll for one session. Answered when it has
- * printed more than the client has seen, got on, has a question, or changed as for await. */
+/* Server: a long poll for one running session. The server replies when the session has printed more than
+ * the client has seen, progressed, has a question, or changed as for await. */
 struct follow {
     struct session_id session;
     uint64_t seen;   /* bytes of its output that the client has */
-    double progress; /* that the client knows */
+    double progress; /* the progress that the client knows */
     uint64_t patience_ms;
     uint64_t answered;      /* the number of the question that `answer` is for; 0: none */
-    uint32_t answer_status; /* enum esp_status: whether the client could answer; ESP_PENDING: it is at work on
-                             * it, and the question itself is no news */
+    uint32_t answer_status; /* enum esp_status: whether the client could answer; ESP_PENDING: it is computing
+                               the answer, so the server does not send the question again */
     const uint8_t *answer;
     uint32_t answer_length;
     struct extensions extensions;
@@ -507,12 +509,12 @@ struct follow {
 struct follow_reply {
     struct outcome outcome; /* of the operation */
     struct session_report session;
-    double progress;     /* from 0 to 1; below 0: the routine has not told */
-    uint64_t position;   /* of `text` in the session's output: behind what was seen when some is lost */
-    const uint8_t *text; /* what it has printed, at most CAP_PRINTED bytes */
+    double progress;     /* from 0 to 1; below 0: the routine did not report any */
+    uint64_t position;   /* position of `text` in the session's output; after `seen` when output was lost */
+    const uint8_t *text; /* printed output, at most CAP_PRINTED bytes */
     uint32_t text_length;
     uint64_t asked;    /* the number of a question to the client: 1, 2, 3, ...; 0: none */
-    uint32_t argument; /* the callback that it is about */
+    uint32_t argument; /* index of the callback to be called */
     const uint8_t *question;
     uint32_t question_length;
     struct extensions extensions;
@@ -521,8 +523,9 @@ struct follow_reply {
 /* Server: a piece of a large argument or result. */
 enum chunk_flag {
     CHUNK_HAS_CRC = 1,
-    CHUNK_DATUM = 2,      /* of a datum: the session's client id is its number, the secret the ticket */
-    CHUNK_NOT_REACHED = 4 /* in the reply to a reach: nothing was moved, put or get the piece instead */
+    CHUNK_DATUM =
+        2, /* piece of a datum: the session's client id is the datum's number, its secret the ticket */
+    CHUNK_NOT_REACHED = 4 /* in the reply to a reach: nothing was moved, so put or get the piece */
 };
 struct chunk {
     struct session_id session;
@@ -539,41 +542,42 @@ struct chunk_reply {
     uint32_t crc32c;
 };
 
-/* Server: a piece that the server moves by itself, in or out of the memory of the asker, who runs on the same
- * host as the same user. That is not believed: the system tells the server who is at the other end of the
- * connection, and the proof, which lies in that process's memory, that it is the one that wrote this.
- * Answered with a chunk_reply. */
+/* Server: moves a piece by itself, into or out of the memory of the asking process, which runs on the same
+ * host as the same user. The server checks this: the kernel says which process is at the other end of the
+ * connection, and the proof, which lies in that process's memory, shows that this process wrote the
+ * message. The reply is a chunk_reply. */
 enum reach_way {
-    REACH_TAKE = 1, /* from `place` in the asker's memory */
-    REACH_FILL = 2, /* to `place` in the asker's memory */
-    REACH_LEND = 3  /* all of a value: it is in the memory file `descriptor` of the asker, from `place` on */
+    REACH_TAKE = 1, /* from `place` in the client's memory */
+    REACH_FILL = 2, /* to `place` in the client's memory */
+    REACH_LEND = 3  /* the whole value lies in the client's memory file `descriptor`, from `place` on */
 };
 struct reach_request {
     struct chunk chunk;
     uint32_t way;
     uint64_t place;
     uint32_t descriptor;
-    uint64_t proof_place; /* where the asker has in its memory: */
+    uint64_t proof_place; /* position of the proof in the client's memory: */
     uint64_t proof_high, proof_low;
     struct extensions extensions;
 };
 
 /* ---- between master agents (core/message/message_peers.c) ---- */
 #define CAP_VISITED 32
-/* What is passed on: a request of a client, or what was given up; the numbers are the contract. */
+/* The kind of a passed message: a client's request, or a list of given-up data. The numbers are the
+ * contract. */
 enum pass_what { PASS_NOTHING, PASS_SUBMIT, PASS_DESCRIBE, PASS_DATA, PASS_TREE, PASS_GIVEN_UP };
 
 /* A master agent that cannot serve a request of a client passes it on to one of its peers. */
-#define EXTENSION_TAKEN                                                                                      \
-    79 /* tag, without a value. In a pass: who does not answer at once tells that it has it. In a passed:    \
-          the sender does so; in one with PASS_NOTHING, whose `visited` is the sender, that is all of it */
+/* Tag, without a value. In a pass: a receiver that cannot answer at once sends a receipt. In a passed: this
+ * is that receipt; with PASS_NOTHING and the sender in `visited` it is complete. */
+#define EXTENSION_TAKEN 79
 struct pass {
-    uint64_t id;         /* drawn by the sender; the answer carries it */
+    uint64_t id;         /* drawn by the sender; the reply carries it */
     const char *address; /* of the sender */
     uint64_t time_left_ms;
-    const char **visited; /* addresses of the master agents that have had it, the first one first */
+    const char **visited; /* addresses of the master agents that have had the request, the first one first */
     uint32_t n_visited;
-    uint32_t what; /* the one of these that counts; the others are empty */
+    uint32_t what; /* selects the valid member; the others are empty */
     struct submit submit;
     struct describe describe;
     struct data data;
@@ -581,10 +585,10 @@ struct pass {
     struct extensions extensions;
 };
 
-/* What became of it; its outcome is that of the reply. */
+/* Reply to a pass; its outcome is that of the reply inside. */
 struct passed {
     uint64_t id;
-    const char **visited; /* with those that have had it since */
+    const char **visited; /* also the master agents that have had it since */
     uint32_t n_visited;
     uint32_t what;
     struct submit_reply submit;
@@ -635,7 +639,7 @@ enum message_kind {
     MESSAGE_DATA,
     MESSAGE_PULL,
     MESSAGE_ADMINISTER,
-    MESSAGE_REACH, /* as put or get, between processes on one host */
+    MESSAGE_REACH, /* like put or get, between processes on one host */
     MESSAGE_LAST_REQUEST = MESSAGE_REACH,
     /* their replies */
     MESSAGE_GREET_REPLY = 64,
@@ -717,11 +721,11 @@ struct message {
     };
 };
 
-/* Who speaks, in front of the messages of one post. */
+/* The sender, in front of the messages of one post. */
 struct envelope {
-    const char *from; /* the node's name */
+    const char *from; /* the sender's name */
     uint64_t from_incarnation;
-    uint64_t to_incarnation; /* 0: whoever is there */
+    uint64_t to_incarnation; /* 0: any incarnation */
     /* Filled by the receiving transport, not on the wire: */
     const char *peer;     /* network address, for logs */
     const char *identity; /* name in the peer's certificate, "" without TLS */
@@ -733,52 +737,56 @@ bool wire_message(struct wire *wire, struct message *message);
 bool wire_one_way(struct wire *wire, struct message *message);
 bool wire_envelope(struct wire *wire, struct envelope *envelope);
 
-/* The operation's name ("submit"), and the kind of its reply; NULL / MESSAGE_NONE for one-way kinds. */
+/* Returns the operation's name ("submit"), and the kind of its reply; NULL and MESSAGE_NONE for one-way
+ * kinds. */
 const char *message_operation(enum message_kind kind);
 enum message_kind message_reply_kind(enum message_kind kind);
-/* The request behind an operation's name; MESSAGE_NONE when there is none of that name. */
+/* Returns the request with that operation's name; MESSAGE_NONE when there is none. */
 enum message_kind message_of_operation(const char *operation);
 /* A name for logs ("report"). */
 const char *message_name(enum message_kind kind);
 
-/* The minor version that two nodes use of which one speaks at most `theirs`: the lower of the two. */
+/* Returns the minor version that this node uses with a peer that speaks at most `theirs`: the lower of the
+ * two. */
 uint32_t message_minor(uint32_t theirs);
 
-/* A heap message of that kind, all fields zero; NULL without memory. */
+/* Allocates a message of that kind, all fields zero; NULL without memory. */
 struct message *message_create(enum message_kind kind);
 void message_destroy(struct message *message);
-/* Empties a message that lives elsewhere. */
+/* Empties a message that the caller allocated. */
 void message_clear(struct message *message);
 
-/* A reply of `kind` that says nothing but the failure. The text is copied. */
+/* Makes a reply of `kind` that only has the failure. Copies the text. */
 struct message *message_failure(enum message_kind kind, enum esp_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The outcome of a reply as an error; ESP_OK when it is one. A NULL text is "". */
+/* Converts the outcome of a reply to an error; ESP_OK when it is a success. A NULL text is "". */
 enum esp_status message_outcome(const struct message *reply, struct esp_error *error);
-/* Whether a description is refused as it is disabled on `servers` (ESP_NO_SERVER): waiting is of no use. */
+/* Whether a description was refused because the problem is disabled on `servers` servers (ESP_NO_SERVER):
+ * the client does not wait then. */
 bool describe_is_sure(const struct message *reply);
 
 /* Finds an extension; NULL when it is not there. */
 const struct extension *extension_find(const struct extensions *extensions, uint32_t tag);
-/* Appends one with a copy of the value. False without memory: nothing has changed then. */
+/* Appends an extension with a copy of the value. False without memory: nothing has changed then. */
 bool extension_add(struct extensions *extensions, uint32_t tag, const void *value, uint32_t length,
                    struct arena *arena);
 
-/* What EXTENSION_ASKER carries. Reading: false when it is not there; the secret is 0. */
-/* What EXTENSION_JOB_LEASE carries. Reading: false when it is not there. */
+/* Write and read the value of EXTENSION_ASKER. Reading returns false when it is missing; the secret is 0. */
+/* Write and read the value of EXTENSION_JOB_LEASE. Reading returns false when it is missing. */
 #define LEASE_BYTES 8
 void lease_put(uint64_t left_ms, uint8_t bytes[LEASE_BYTES]);
 bool lease_get(const struct extensions *extensions, uint64_t *left_ms);
 
 #define ASKER_BYTES 24
 void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES]);
-/* What EXTENSION_ORIGIN carries. Reading: false when it is not there. */
+/* Write and read the value of EXTENSION_ORIGIN. Reading returns false when it is missing. */
 void origin_put(const struct session_id *origin, uint8_t bytes[ORIGIN_BYTES]);
 bool origin_get(const struct extensions *extensions, struct session_id *origin);
 bool asker_get(const struct extensions *extensions, struct session_id *first);
-/* What EXTENSION_AGAIN carries. Returns its length; `why` is cut. Reading: false when it is not there; of
- * `first` the other parts are 0, and `why` has no control characters. */
+/* Write and read the value of EXTENSION_AGAIN. Writing returns its length and cuts `why`. Reading returns
+ * false when it is missing; the parts of `first` that do not travel are 0, and `why` has no control
+ * characters. */
 struct told_again {
     struct session_id first;
     int64_t age_ns;
@@ -788,13 +796,14 @@ uint32_t again_put(const struct session_id *first, int64_t age_ns, const char *w
                    uint8_t bytes[AGAIN_BYTES]);
 bool again_get(const struct extensions *extensions, struct told_again *told);
 
-/* Between these and what they carry, which is borrowed. False: such a message is not passed on. */
+/* Convert between these messages and the requests inside, which are borrowed. False: such a message cannot
+ * be passed. */
 bool pass_put(struct pass *pass, const struct message *request);
 bool pass_get(const struct pass *pass, struct message *request);
 bool passed_put(struct passed *passed, const struct message *reply);
 bool passed_get(const struct passed *passed, struct message *reply);
 
-/* A copy that owns all it points to. NULL without memory. */
+/* Returns a copy that owns all it points to. NULL without memory. */
 struct message *message_clone(const struct message *message);
 
 #endif

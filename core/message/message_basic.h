@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What many messages have in common (core/message/message.h): the contract's version, caps, sessions,
- * outcomes, records of nodes.
- */
+ * Parts that many messages share (core/message/message.h): the contract's version, caps, sessions,
+ * outcomes, records of nodes. */
 #ifndef CORE_MESSAGE_BASIC_H
 #define CORE_MESSAGE_BASIC_H
 
 #include "core/message/wire.h"
 
-#define CONTRACT_MAJOR 1 /* part of every object key: another major is another object */
+#define CONTRACT_MAJOR                                                                                       \
+    1 /* part of every object key, so nodes of another major version do not find each other */
 #define CONTRACT_MINOR 0
 
 /* Caps on what is accepted from outside (elements or bytes). */
@@ -18,7 +18,7 @@
 #define CAP_ERROR_TEXT 4096
 #define CAP_ARGUMENTS  64
 #define CAP_DIMS       7
-#define CAP_ROWS       (1 + 8 * CAP_ARGUMENTS) /* of a response: where data are */
+#define CAP_ROWS       (1 + 8 * CAP_ARGUMENTS) /* of a response: locations of data */
 #define CAP_CANDIDATES 1024
 #define CAP_SLOTS      4096
 #define CAP_RECORDS    65536
@@ -29,11 +29,11 @@
 #define CAP_SESSIONS   65536
 #define CAP_ANCESTORS  64
 #define CAP_DATUM      (CAP_NAME + 1 + 32)    /* the text of a datum's identity (core/data/datum.h) */
-#define CAP_GAPS       4096                   /* of a datum that has arrived in part */
+#define CAP_GAPS       4096                   /* gaps of a partly received datum */
 #define CAP_DATA       4096                   /* data in one answer */
 #define CAP_WORDS      64                     /* of an order */
 #define CAP_SOURCES    16                     /* servers that hold one datum */
-#define MESSAGE_BYTES  (8 << 20)              /* one message, all in all */
+#define MESSAGE_BYTES  (8 << 20)              /* all bytes of one message */
 #define CAP_CHUNK      (MESSAGE_BYTES - 4096) /* data of one chunk: header and data are one message */
 
 enum node_role { ROLE_CLIENT, ROLE_REDIRECTOR, ROLE_MASTER, ROLE_LEADER, ROLE_SERVER };
@@ -50,7 +50,8 @@ struct extensions {
     uint32_t n;
 };
 
-/* One call of one client. The secret proves that the asker is the one who opened the session. */
+/* Identifies one call of one client. The secret proves that the sender is the client that opened the
+ * session. */
 struct session_id {
     uint64_t client_high, client_low; /* 128 random bits, drawn by the client library at start */
     uint64_t sequence;                /* 1, 2, 3, ... within the client */
@@ -61,54 +62,54 @@ struct session_id {
  * `text` has at least SESSION_TEXT bytes. */
 #define SESSION_TEXT 48
 const char *session_id_text(const struct session_id *session, char *text);
-/* In each second so many sessions that fail, and so many that are refused, have log lines of their own. */
+/* Per second, this many failed and this many refused sessions get log lines of their own. */
 #define SESSION_LINES 5
 /* Compares client and sequence, not the secret. */
 bool session_id_equal(const struct session_id *a, const struct session_id *b);
 
-/* How an operation went; every reply begins with it. The text of a call that is done is the note on its
- * results (core/problem/problem.h), or "". */
+/* Result of an operation; the first member of every reply. For a successful call, the text is the note on
+ * its results (core/problem/problem.h), or "". */
 struct outcome {
     uint32_t status; /* enum esp_status */
     const char *text;
 };
 
-/* A path through the tree or the network: what is carried is the sum of latencies and the least bandwidth. */
+/* A path through the tree or the network: the sum of the latencies and the least bandwidth of its links. */
 struct path {
     bool known;
     double latency_s;     /* one way: half of a round trip */
     double bandwidth_bps; /* bytes per second; 0: not known */
-    double back_bps;      /* the same the other way round; 0: not measured, taken for the same. It travels in
-                           * extensions (core/choice/terms.h, core/choice/aggregate.h) */
+    double back_bps;      /* bandwidth in the other direction; 0: not measured, assumed equal. It travels in
+                             extensions (core/choice/terms.h, core/choice/aggregate.h) */
 };
 
-/* A master's placements up to `number` are contained in the queue that a record describes. */
+/* The queue that a record describes includes the master agent's placements up to `number`. */
 struct placement_mark {
     uint64_t master; /* incarnation of the master agent */
     uint64_t number;
 };
 
-/* What is known of one node below an agent. Agents' own records leave the server's fields at 0. */
+/* A record of one node. In records of agents the fields of servers are 0. */
 struct node_record {
     const char *name;
     const char *parent;
     const char *address;
     uint32_t role;
     uint64_t incarnation;
-    bool draining;      /* takes no new sessions */
-    struct path link;   /* from its parent to it */
+    bool draining;      /* accepts no new sessions */
+    struct path link;   /* link from its parent */
     uint64_t catalog;   /* digest of the list of problems it solves; 0: none */
-    double speed_flops; /* measured: what one slot reaches, flop/s */
+    double speed_flops; /* measured speed of one slot, flop/s */
     uint32_t slots;
-    uint32_t threads;  /* of BLAS, per slot */
-    double *free_in_s; /* per slot, ascending: seconds until it is free, all known work counted */
+    uint32_t threads;  /* BLAS threads per slot */
+    double *free_in_s; /* per slot, ascending: seconds until it is free, including all known work */
     uint32_t n_free_in;
     uint32_t queued, running;
-    uint64_t memory_total, memory_free; /* bytes for sessions */
+    uint64_t memory_total, memory_free; /* memory for sessions */
     uint64_t completed, failed;
     struct placement_mark *marks;
     uint32_t n_marks;
-    double age_s; /* how long ago the node itself said so */
+    double age_s; /* time since the node itself sent these values */
     struct extensions extensions;
 };
 

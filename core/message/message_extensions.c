@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What extensions of messages carry.
- */
+ * Packs and unpacks the values of extensions. */
 #include "core/message/message.h"
 
 #include <endian.h>
@@ -79,7 +78,7 @@ uint32_t again_put(const struct session_id *first, int64_t age_ns, const char *w
     return (uint32_t)(sizeof numbers + length);
 }
 
-/* No clock says so much: it is believed up to a day. */
+/* Longest plausible age: larger values are taken as a day. */
 #define AGAIN_MOST_NS (INT64_C(86400) * 1000000000)
 
 bool again_get(const struct extensions *extensions, struct told_again *told)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making messages and letting go of them, and what is in them as words.
- */
+ * Creates and destroys messages, and converts their contents to words. */
 #include "core/message/message.h"
 
 #include <inttypes.h>

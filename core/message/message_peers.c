@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Traversals of what master agents say to each other.
- */
+ * Traversals of messages between master agents. */
 #include "core/message/message_walk.h"
 
 static void walk_visited(struct wire *w, const char **m)
@@ -35,7 +34,7 @@ void walk_passed(struct wire *w, struct passed *m)
     EXTENSIONS;
 }
 
-/* ---- between these and the requests of clients ---- */
+/* ---- conversion from and to the requests of clients ---- */
 
 static const struct {
     enum message_kind request, reply;

@@ -131,7 +131,7 @@ static void walk_placement(struct wire *w, struct placement *m)
     U64(session.client_high);
     U64(session.client_low);
     U64(session.sequence);
-    U64(bytes_in); /* in the place of the session's secret, which is no business of agents */
+    U64(bytes_in); /* in place of the session's secret, which agents must not see */
     U64(master);
     U64(number);
     F64(seconds);

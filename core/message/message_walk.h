@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the traversals of messages (core/message/message.c, _tree.c, _client.c, _data.c) are written with.
- * They share each other's walks; nobody else includes this.
- */
+ * Macros and shared walks for the traversals of messages (core/message/message.c, _tree.c, _client.c,
+ * _data.c). No other file includes this. */
 #ifndef CORE_MESSAGE_WALK_H
 #define CORE_MESSAGE_WALK_H
 
@@ -19,10 +18,9 @@
 #define EXTENSIONS                walk_extensions(w, &m->extensions)
 #define OCTETS(data, length, cap) wire_octets(w, &m->data, &m->length, cap, #data)
 
-/* A sequence of structs: the count, then each item. `least`: bytes an item takes at least on the wire,
- * wherever it starts. It is the sum of its fields without any padding (a text: 5, an empty sequence: 4): how
- * much there is of that depends on the alignment of what comes before, and on each item of the one before it.
- */
+/* A sequence of structs: the count, then each item. `least`: the least bytes of an item on the wire,
+ * wherever it starts. This is the sum of its fields without padding (a text: 5, an empty sequence: 4),
+ * because padding depends on what comes before. */
 #define SEQUENCE(walk, field, count, least, cap)                                                             \
     do {                                                                                                     \
         if (!wire_sequence(w, (void **)&m->field, &m->count, sizeof *m->field, least, cap, #field))          \
@@ -31,7 +29,7 @@
             walk(w, &m->field[i]);                                                                           \
     } while (0)
 
-/* Each moves one struct; after the first failure of the wire they do nothing. */
+/* Each moves one struct; after the first failure of the wire it does nothing. */
 void walk_name(struct wire *w, const char **name);
 void walk_extensions(struct wire *w, struct extensions *m);
 void walk_outcome(struct wire *w, struct outcome *m);

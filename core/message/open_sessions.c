@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a number in groups of 7 bits. */
+/* Bytes of a number in groups of 7 bits. */
 #define MOST_BYTES 10
 #define HEAD_BYTES 16
 
@@ -83,7 +83,7 @@ bool open_put(const struct open_sessions *open, struct arena *arena, struct exte
     return true;
 }
 
-/* One more range; false when it is none. */
+/* Reads one more range; false when it is malformed. */
 static bool get_range(struct open_sessions *open, const uint8_t **at, const uint8_t *end)
 {
     uint64_t gap, length;
@@ -119,7 +119,7 @@ bool open_excludes(const struct open_sessions *open, uint64_t sequence)
 {
     if (sequence >= open->ceiling)
         return false;
-    uint32_t low = 0, high = open->n; /* the first range that ends behind it */
+    uint32_t low = 0, high = open->n; /* binary search: the first range that ends after the number */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (open->ranges[middle].below <= sequence)

@@ -72,7 +72,8 @@ static const struct wire_ops decoder_ops = {.move = memory_move_in, .holds = mem
 
 /* ---- values ---- */
 
-/* Memory is what most messages go through: inlined there, a value of known size is a copy and a check. */
+/* Most messages are encoded to or decoded from memory. Inlined there, moving a value of known size is a
+ * copy and a check. */
 static inline bool move(struct wire *wire, void *data, size_t size, size_t count, const char *what)
 {
     if (!wire_ok(wire))
@@ -93,7 +94,7 @@ bool wire_u8(struct wire *wire, uint8_t *value, const char *what)
 
 bool wire_bool(struct wire *wire, bool *value, const char *what)
 {
-    uint8_t octet = wire->direction == WIRE_ENCODE && *value; /* decoding: *value may be anything yet */
+    uint8_t octet = wire->direction == WIRE_ENCODE && *value; /* decoding: *value may be uninitialised */
     if (!move(wire, &octet, 1, 1, what))
         return false;
     if (octet > 1)
@@ -122,8 +123,8 @@ bool wire_f64(struct wire *wire, double *value, const char *what)
     return move(wire, value, 8, 1, what);
 }
 
-/* Moves a count; decoding checks it against the cap and against what is really there, before memory is
- * taken for it: a lying header must not make us allocate. */
+/* Moves a count. Decoding checks it against the cap and against the bytes that are really there before it
+ * allocates memory: a false count must not cause a large allocation. */
 static bool move_count(struct wire *wire, uint32_t *n, size_t least, size_t cap, const char *what)
 {
     if (wire_ok(wire) && wire->direction == WIRE_ENCODE && *n > cap)
@@ -228,7 +229,7 @@ bool wire_sequence(struct wire *wire, void **items, uint32_t *n, size_t size, si
 
 /* ---- beginning and end ---- */
 
-/* The error's text stays as it is: it is read only when its status says so. */
+/* The error's text is not cleared: it is read only when its status says so. */
 static void begin(struct memory_wire *memory, const struct wire_ops *ops, enum wire_direction direction,
                   struct arena *arena)
 {

@@ -2,11 +2,10 @@
  *
  * The codec: one traversal per struct serves encoding and decoding, over any byte source.
  *
- * The format is CDR as GIOP 1.2 bodies carry it (idl/espalier.idl is the contract): primitives aligned to
- * their size, counted from the start of the body; a string is its length with the NUL, then the bytes.
- * core/message/message.c walks the messages; the in-process transport walks them over memory, orb/ over the
- * ORB's streams. What a traversal does is decided by `direction`, so that the two can never drift apart.
- */
+ * The format is CDR as GIOP 1.2 bodies carry it (idl/espalier.idl is the contract): primitives are aligned
+ * to their size, counted from the start of the body; a string is its length with the NUL, then the bytes.
+ * core/message/message.c walks the messages. The in-process transport walks them over memory, orb/ over
+ * the ORB's streams. `direction` selects encoding or decoding, so the two always match. */
 #ifndef CORE_WIRE_H
 #define CORE_WIRE_H
 
@@ -23,19 +22,20 @@ struct wire_ops {
     /* Moves `count` primitives of `size` bytes (1, 2, 4 or 8), aligned to `size`; swaps bytes when the
      * sender's order differs. False at the end of the input or when the output's cap is reached. */
     bool (*move)(struct wire *wire, void *data, size_t size, size_t count);
-    /* Decoding: whether at least `bytes` more are in the input (before memory is taken for them). */
+    /* Decoding: whether at least `bytes` more are in the input; checked before memory is allocated for
+     * them. */
     bool (*holds)(struct wire *wire, size_t bytes);
 };
 
 struct wire {
     const struct wire_ops *ops;
     enum wire_direction direction;
-    struct arena *arena;    /* decoding: where strings and sequences are put */
-    struct esp_error error; /* the first failure; ESP_OK while all is well */
+    struct arena *arena;    /* decoding: memory for strings and sequences */
+    struct esp_error error; /* the first failure; ESP_OK before */
 };
 
-/* Each moves one value between the struct and the wire and returns whether all is well so far; after the
- * first failure they do nothing. `what` names the field in the error's text. */
+/* Each moves one value between the struct and the wire and returns whether no failure has happened so far;
+ * after the first failure it does nothing. `what` names the field in the error's text. */
 bool wire_u8(struct wire *wire, uint8_t *value, const char *what);
 bool wire_bool(struct wire *wire, bool *value, const char *what);
 bool wire_u32(struct wire *wire, uint32_t *value, const char *what);
@@ -56,8 +56,8 @@ bool wire_f64s(struct wire *wire, double **values, uint32_t *n, size_t cap, cons
 bool wire_i64s(struct wire *wire, int64_t **values, uint32_t *n, size_t cap, const char *what);
 bool wire_u64s(struct wire *wire, uint64_t **values, uint32_t *n, size_t cap, const char *what);
 
-/* The count of a sequence of structs of `size` bytes in memory, each at least `least` bytes on the wire.
- * Decoding allocates the zeroed array into *items. The caller then walks the items. */
+/* Moves the count of a sequence of structs of `size` bytes in memory, each at least `least` bytes on the
+ * wire. Decoding allocates the zeroed array into *items. The caller then walks the items. */
 bool wire_sequence(struct wire *wire, void **items, uint32_t *n, size_t size, size_t least, size_t cap,
                    const char *what);
 
@@ -74,10 +74,10 @@ static inline bool wire_ok(const struct wire *wire)
 struct memory_wire {
     struct wire wire; /* first */
     uint8_t *data;
-    size_t size;     /* encoded so far, or bytes of the input */
+    size_t size;     /* bytes encoded so far, or bytes of the input */
     size_t position; /* decoding: next byte */
     size_t capacity; /* encoding: bytes allocated */
-    size_t cap;      /* encoding: most bytes it may grow to */
+    size_t cap;      /* encoding: most bytes */
 };
 
 /* Encodes into memory that grows up to `cap`; memory_wire_release() frees it. */

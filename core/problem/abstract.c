@@ -52,7 +52,7 @@ static void describe(const struct problem *problem, const struct given *given, s
 
 static void write_words(struct text *text, uint32_t set, const char *(*name)(unsigned bit));
 
-/* " A hermitian, B square": what the rule wants and is not there. */
+/* Writes the first unmet condition, like " A hermitian, B square". */
 static void describe_unmet(const struct problem *problem, const struct rule *rule, const struct given *given,
                            struct text *text)
 {
@@ -185,9 +185,9 @@ void abstract_rule_text(const struct problem *problem, uint32_t rule, char *text
     abstract_write_rule(problem, &problem->abstract->rules[rule], &writer);
 }
 
-/* Whether the steps of abstract problems fit the problems that they name, as far as a set knows those. */
+/* Checks that the steps of abstract problems fit the problems that they name, if a set has these. */
 
-/* Where mistakes go, and what they are of. */
+/* Context of the check: receivers of errors, and the present problem. */
 struct check {
     const struct problem *problem;
     void (*wrong)(void *arg, const struct esp_error *error);
@@ -252,7 +252,7 @@ static void check_named(const struct check *check, const struct step *step, cons
     check_results(check, step, named);
 }
 
-/* A '?' that no family replaced stands for each letter; one of them is enough to look at. */
+/* A '?' outside a family stands for each letter; checking one letter is enough. */
 static const struct problem *find_named(const struct problem_set *set, const char *name)
 {
     const char *letter = "dszc";
@@ -267,7 +267,7 @@ static const struct problem *find_named(const struct problem_set *set, const cha
     return found;
 }
 
-/* The name that was probably meant, of either set; NULL: none is near. */
+/* Returns the most similar name in either set; NULL: none is similar. */
 static const char *nearest(const struct problem_set *set, const struct problem_set *known, const char *name)
 {
     char spelt[PROBLEM_MAX_NAME + 1];

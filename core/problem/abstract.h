@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Abstract problems: a name for what is to be done (solve, chol, svd) with a signature like any problem's,
- * and rules that pick the problems that do it by the types and properties of what is given. They travel as
- * problems do; clients apply the rules (client/abstract/abstract.h).
+ * Abstract problems: a name for a task (solve, chol, svd) with a signature like any problem's, and rules
+ * that choose a concrete problem for it by the types and properties of the inputs. They travel as problems
+ * do; clients apply the rules (client/abstract/abstract.h).
  *
- * Immutable once parsed; they live in the memory of their problem set.
- */
+ * Immutable once parsed; they live in the memory of their problem set. */
 #ifndef CORE_ABSTRACT_H
 #define CORE_ABSTRACT_H
 
@@ -17,7 +16,7 @@
 #define ABSTRACT_MAX_PAIRS  16
 #define ABSTRACT_MAX_WISHES 16
 
-/* What a rule may want of an input beyond enum argument_property. */
+/* Conditions of a rule on an input, besides enum argument_property. */
 enum given_trait {
     TRAIT_REAL = 1 << 0,
     TRAIT_COMPLEX = 1 << 1,
@@ -32,16 +31,16 @@ enum given_trait {
     TRAIT_LARGE = 1 << 10  /* more than 100 columns */
 };
 
-/* An input as a caller has it; `traits` other than these are worked out from type and extents. */
+/* A caller's input. Only the traits that do not follow from type and extents are set in `traits`. */
 struct given {
     enum base_type type;
     int64_t rows, cols;
-    uint32_t properties; /* enum argument_property that are known to hold */
+    uint32_t properties; /* enum argument_property: the properties known to hold */
     bool is_sparse;
     bool is_banded;
 };
 
-/* inner = outer: an argument of a step goes by another name in the abstract problem, or has a value. */
+/* inner = outer: the problem's argument `inner` gets the abstract problem's argument `outer`, or a value. */
 struct pair {
     const char *inner, *outer; /* outer NULL: `value` */
     double value;              /* of a character: its code */
@@ -53,22 +52,22 @@ struct step {
     const char *problem; /* may hold '?': the letter of the first input's type, s, d, c or z */
     struct pair *renamed;
     uint32_t n_renamed;
-    struct pair *results; /* `giving` outer = inner: what outputs of the problem are called behind the step */
+    struct pair *results; /* `giving` outer = inner: names of the outputs after the step */
     uint32_t n_results;
-    unsigned line, column; /* of the name */
+    unsigned line, column; /* position of the name */
 };
 
-/* What must hold of one input. */
+/* Conditions on one input. */
 struct wish {
     uint32_t input; /* its index among the arguments */
     uint32_t properties, traits;
 };
 
 struct rule {
-    bool rivals;   /* `or`: it competes with the one before, the forecast decides */
-    bool may_fail; /* `try`: when the computation fails, the next rule that fits is taken */
+    bool rivals;   /* `or`: this rule competes with the one before; the forecast decides */
+    bool may_fail; /* `try`: if the computation fails, the next matching rule is tried */
     struct step *steps;
-    uint32_t n_steps; /* more than one: each takes what the ones before it gave, by name */
+    uint32_t n_steps; /* if more than one, each uses outputs of the ones before it, by name */
     struct wish *wishes;
     uint32_t n_wishes;
     unsigned line;
@@ -79,38 +78,37 @@ struct abstract {
     uint32_t n_rules;
 };
 
-/* The first rule from number *rule on that fits what is given (one for each argument; those of outputs are
- * not looked at); *rule becomes its number. ESP_INVALID tells what was given and that no rule fits. */
+/* Finds the first rule from number *rule on that fits the inputs (`given` has one entry for each argument;
+ * outputs are ignored), and sets *rule to its number. ESP_INVALID lists the inputs when no rule fits. */
 enum esp_status abstract_resolve(const struct problem *problem, const struct given *given, uint32_t *rule,
                                  struct esp_error *error);
 
-/* Rules that compete: the one with number *rule, which fits, and those of its group behind it that fit, in
- * their order, into `rivals` (ABSTRACT_MAX_RULES). *rule becomes the number behind the group. Returns how
- * many.
- */
+/* Stores the numbers of competing rules into `rivals` (ABSTRACT_MAX_RULES): rule *rule, which fits, and
+ * the later ones of its group that fit, in order. Sets *rule to the number after the group. Returns how
+ * many. */
 uint32_t abstract_rivals(const struct problem *problem, const struct given *given, uint32_t *rule,
                          uint32_t *rivals);
 
-/* Tells `wrong` of each step in the set that names a problem of the set or of `known` which is abstract (so
- * the problem itself), or an argument which that problem does not have; and `unknown` of each whose problem
- * is in neither: other servers may have it. `known` may be NULL: then nothing is unknown. */
+/* Calls `wrong` for each step in the set that names an abstract problem of the set or of `known` (possibly
+ * itself), or an argument that the named problem does not have. Calls `unknown` for each step whose
+ * problem is in neither set: other servers may have it. `known` may be NULL: then `unknown` is not called. */
 void abstract_check(const struct problem_set *set, const struct problem_set *known,
                     void (*wrong)(void *arg, const struct esp_error *error),
                     void (*unknown)(void *arg, const char *text), void *arg);
 
-/* A rule as a line of the canonical form. */
+/* Writes a rule as a line of the canonical form. */
 void abstract_write_rule(const struct problem *problem, const struct rule *rule, struct text *text);
-/* The same in memory of the caller's, cut to fit. */
+/* Writes a rule as abstract_write_rule() does into a buffer, cut to fit. */
 void abstract_rule_text(const struct problem *problem, uint32_t rule, char *text, size_t size);
 
-/* The name of the problem of a step, '?' replaced; cut to fit. */
+/* Writes the name of a step's problem with '?' replaced; cut to fit. */
 void abstract_step_name(const struct step *step, const struct given *first, char *name, size_t size);
 
-/* Whether an output of an abstract problem is what a step gives, and not made from it by the client (a
- * triangle, a mirrored half). */
+/* Whether a step yields the output of an abstract problem itself. If not, the client makes the output from
+ * the step's result (a triangle, a mirrored half). */
 bool abstract_gives_whole(const struct argument *argument);
 
-/* The words that a condition may hold beyond properties; NULL behind the last. */
+/* Returns the word for the trait with that bit number; NULL after the last. */
 const char *trait_name(unsigned bit);
 
 #endif

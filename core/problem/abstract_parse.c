@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the rules of abstract problems:
+ * Parses the rules of abstract problems:
  *
  *   abstract {s,,c,z}solve for s, d, c, z "Solve A X = B"
  *       in      int m, n, nrhs
@@ -10,8 +10,7 @@
  *       take    ?gesv giving X = B when A square
  *       take    ?gels giving X = B
  *
- * The rest of them is read as any problem is (problem_parse.c).
- */
+ * The other clauses are parsed like those of any problem (problem_parse.c). */
 #include "core/problem/abstract.h"
 #include "core/problem/problem_parser.h"
 
@@ -30,14 +29,14 @@ static bool take_name(struct reading *reading, const char *what, const char **na
     return parser_name(reading->parser, what, name);
 }
 
-/* Where the lexer stands. */
+/* Stores the position of the lexer. */
 static void place(const struct reading *reading, unsigned *line, unsigned *column)
 {
     *line = reading->lexer->token.line;
     *column = lexer_column(reading->lexer, reading->lexer->token.offset);
 }
 
-/* An input of the signature, by its name. */
+/* Reads the name of an input of the signature. */
 static bool find_input(struct reading *reading, uint32_t *index)
 {
     const struct problem *problem = reading->problem;
@@ -54,7 +53,7 @@ static bool find_input(struct reading *reading, uint32_t *index)
     return lexer_expected_word(reading->lexer, "the name of an input", names, n);
 }
 
-/* A character or a number in place of a name; *found is false at anything else. */
+/* Reads a character or a number in place of a name; *found is false at any other token. */
 static bool read_value(struct reading *reading, struct pair *pair, bool *found)
 {
     struct lexer *lexer = reading->lexer;
@@ -110,7 +109,7 @@ static bool read_pairs(struct reading *reading, const char *left, const char *ri
     return *pairs != NULL;
 }
 
-/* A name that may hold '?', which is a token of its own. */
+/* Reads a name that may contain '?', which is a token of its own. */
 static bool read_problem_name(struct reading *reading, const char **name)
 {
     struct lexer *lexer = reading->lexer;
@@ -131,7 +130,7 @@ static bool read_problem_name(struct reading *reading, const char **name)
     return *name || lexer_no_memory(lexer);
 }
 
-/* What a step gives is an output when it is the last one. */
+/* Checks that the results of the last step are outputs. */
 static bool check_results(struct reading *reading, const struct step *step, uint32_t offset)
 {
     const struct problem *problem = reading->problem;
@@ -183,7 +182,7 @@ static bool read_steps(struct reading *reading, struct rule *rule, uint32_t offs
     return rule->steps && check_results(reading, &steps[n - 1], offset);
 }
 
-/* One word behind an input's name; *found is false at anything else. */
+/* Reads one word after an input's name; *found is false at any other token. */
 static bool read_wish_word(struct reading *reading, struct wish *wish, bool *found)
 {
     struct lexer *lexer = reading->lexer;

@@ -24,10 +24,10 @@ static void write_operator(const struct expr *expr, struct text *text)
         return;
     }
     int left = row->precedence, right = row->precedence + 1;
-    if (expr->code == OPERATOR_POWER) { /* groups to the right, and its exponent may have a sign */
+    if (expr->code == OPERATOR_POWER) { /* right-associative, and its exponent may have a sign */
         left = PRECEDENCE_POWER + 1;
         right = PRECEDENCE_NEGATE;
-    } else if (row->precedence == PRECEDENCE_COMPARISON) { /* does not group */
+    } else if (row->precedence == PRECEDENCE_COMPARISON) { /* not associative */
         left = row->precedence + 1;
     }
     const char *space = row->precedence < PRECEDENCE_PRODUCT || expr->code == OPERATOR_MODULO ? " " : "";
@@ -50,7 +50,7 @@ static void write_function(const struct expr *expr, struct text *text)
     text_put(text, ")");
 }
 
-/* `least`: what binds less tightly is put in parentheses. */
+/* `least`: operators that bind less tightly are put in parentheses. */
 static void write_tree(const struct expr *expr, int least, struct text *text)
 {
     bool parentheses = precedence_of(expr) < least;
@@ -86,12 +86,12 @@ const char *expr_text(const struct expr *expr)
     return expr->text ? expr->text : "";
 }
 
-/* One evaluation: what it knows, how it counts, and the reason when it fails. */
+/* State of one evaluation: known values, kind of arithmetic, and the reason of a failure. */
 struct evaluation {
     const struct scope *scope;
-    bool approximate; /* integers that overflow go on as reals */
+    bool approximate; /* integers that overflow become reals */
     const char *why;
-    const char *name; /* that `why` is about, or NULL */
+    const char *name; /* the name that `why` is about, or NULL */
 };
 
 static bool evaluate(struct evaluation *e, const struct expr *expr, struct number *result);
@@ -138,7 +138,7 @@ static bool integer_power(int64_t base, int64_t exponent, int64_t *result)
         return true;
     }
     *result = 1;
-    for (int64_t i = 0; i < exponent; i++) /* at most 63 rounds before it overflows */
+    for (int64_t i = 0; i < exponent; i++) /* at most 63 rounds before an overflow */
         if (__builtin_mul_overflow(*result, base, result))
             return false;
     return true;
@@ -180,7 +180,7 @@ static bool integer_arithmetic(struct evaluation *e, unsigned code, int64_t a, i
     case OPERATOR_DIVIDE:
         if (b == 0)
             return fail(e, "division by zero");
-        if (b == -1) /* INT64_MIN / -1 traps on many machines */
+        if (b == -1) /* INT64_MIN / -1 traps on many processors */
             exact = !__builtin_sub_overflow(INT64_C(0), a, &value);
         else if (a % b)
             return give_real(e, result, (double)a / (double)b);
@@ -274,7 +274,7 @@ static bool extreme(struct evaluation *e, const struct expr *expr, struct number
     return true;
 }
 
-/* ceil() and floor() give an integer where one can hold it. */
+/* ceil() and floor() yield an integer if it fits. */
 static bool give_rounded(struct evaluation *e, struct number *result, double value)
 {
     if (value >= -0x1p63 && value < 0x1p63)
@@ -371,7 +371,7 @@ static bool evaluate(struct evaluation *e, const struct expr *expr, struct numbe
     }
 }
 
-/* " with n = 5" behind a message, when there is something to tell. */
+/* Writes the suffix " with n = 5" of a message, or nothing. */
 static const char *with_values(const struct expr *expr, const struct scope *scope, char *text, size_t size)
 {
     memcpy(text, " with ", 7);
@@ -385,7 +385,7 @@ static enum esp_status run(const struct expr *expr, const struct scope *scope, b
     struct evaluation e = {.scope = scope, .approximate = approximate};
     if (evaluate(&e, expr, result))
         return ESP_OK;
-    if (!error) /* whoever only asks whether it can be done pays for no text */
+    if (!error) /* a caller that passes no error gets no text */
         return ESP_INVALID;
     char values[160], spelling[200];
     return error_set(error, ESP_INVALID, "%s: %s%s%s", expr_spell(expr, spelling, sizeof spelling),
@@ -455,7 +455,7 @@ bool expr_uses(const struct expr *expr, uint32_t index)
     return false;
 }
 
-/* Whether `text` already tells the value of `name`. */
+/* Whether `text` already contains the value of `name`. */
 static bool is_told(const struct text *text, const char *name)
 {
     size_t n = strlen(name);
@@ -489,7 +489,7 @@ void expr_describe_values(const struct expr *expr, const struct scope *scope, ch
     describe(expr, scope, &writer);
 }
 
-/* slope * x + offset; slope 0 and any index for a constant. */
+/* slope * x + offset; a constant has slope 0 and any index. */
 struct linear {
     uint32_t index;
     int64_t slope, offset;
@@ -535,7 +535,7 @@ static bool linear_operator(const struct expr *expr, const struct scope *scope, 
     }
 }
 
-/* Goes into the branch that if() takes when its condition is known. */
+/* Follows the branch that if() takes when its condition is known. */
 static bool linear_if(const struct expr *expr, const struct scope *scope, struct linear *form)
 {
     bool holds;
@@ -787,7 +787,7 @@ static bool read_prefixed(struct reader *reader, int least, struct expr **result
     return true;
 }
 
-/* The binary operator the lexer stands on, or N_OPERATORS. */
+/* Returns the binary operator at the lexer, or N_OPERATORS. */
 static unsigned binary_operator(const struct lexer *lexer)
 {
     if (lexer->token.kind == TOKEN_NAME)
@@ -803,7 +803,7 @@ static unsigned binary_operator(const struct lexer *lexer)
     return N_OPERATORS;
 }
 
-/* Operators of other languages get a hint. */
+/* Adds a hint for operators of other languages. */
 static bool foreign_operator(const struct lexer *lexer)
 {
     static const struct {

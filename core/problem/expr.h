@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 #define EXPR_MAX_DEPTH    64  /* levels of nesting, as of parentheses */
-#define EXPR_MAX_TERMS    512 /* numbers and names: the tree of a long sum is as deep as the sum is long */
+#define EXPR_MAX_TERMS    512 /* numbers and names: the tree of a sum with n terms has depth n */
 #define EXPR_MAX_OPERANDS 16  /* of min() and max() */
 
 struct expr; /* an immutable tree in its problem's memory; threads may share it */
 
-/* A number as expressions see it: an exact 64-bit integer, or a double. */
+/* A value of an expression: an exact 64-bit integer, or a double. */
 struct number {
     enum { NUMBER_UNKNOWN, NUMBER_INTEGER, NUMBER_REAL } kind;
     int64_t integer;
@@ -33,45 +33,45 @@ struct scope {
     uint32_t n_values;
 };
 
-/* Evaluates. Integer arithmetic is checked: an overflow, a division by zero, an unknown value are
- * ESP_INVALID with a text that shows the expression. `/` of integers that does not come out even gives a
- * real. */
+/* Evaluates the expression with checked integer arithmetic. An overflow, a division by zero or an unknown
+ * value is ESP_INVALID with a text that shows the expression. `/` of integers gives a real if the quotient
+ * is no integer. */
 enum esp_status expr_eval(const struct expr *expr, const struct scope *scope, struct number *result,
                           struct esp_error *error);
 
-/* The same where an integer >= 0 is wanted (a dimension): anything else is ESP_INVALID. */
+/* Evaluates an integer >= 0 (a dimension): any other value is ESP_INVALID. */
 enum esp_status expr_eval_size(const struct expr *expr, const struct scope *scope, int64_t *result,
                                struct esp_error *error);
-/* The same where any number will do (cost), as a double: what overflows integers goes on as a real. */
+/* Evaluates any number (a cost) as a double: integers that overflow become reals. */
 enum esp_status expr_eval_real(const struct expr *expr, const struct scope *scope, double *result,
                                struct esp_error *error);
-/* The same where a truth value is wanted (preconditions, error conditions). */
+/* Evaluates a truth value (preconditions, error conditions). */
 enum esp_status expr_eval_bool(const struct expr *expr, const struct scope *scope, bool *result,
                                struct esp_error *error);
 
-/* Parses a whole expression over names[i] (index i in the scope). The expression lies in `arena`
- * and ends with it. ESP_SYNTAX with "expression:line:column: expected ..., found ...". */
+/* Parses a whole expression over names[i] (index i in the scope). The expression lies in `arena`.
+ * ESP_SYNTAX with "expression:line:column: expected ..., found ...". */
 enum esp_status expr_parse(const char *text, const char *const *names, uint32_t n_names, struct arena *arena,
                            struct expr **expr, struct esp_error *error);
 
-/* True and the index when the expression is nothing but the name of an argument. */
+/* True, with the index, when the expression is just the name of an argument. */
 bool expr_is_name(const struct expr *expr, uint32_t *index);
 
-/* Whether the name of argument `index` is anywhere in it. */
+/* Whether the expression contains the name of argument `index`. */
 bool expr_uses(const struct expr *expr, uint32_t index);
 
-/* When the expression is slope * x + offset with integer slope != 0 and exactly one name x that the
- * scope does not know: true, the index of x, slope and offset. */
+/* True when the expression is slope * x + offset with integer slope != 0 and exactly one name x that is
+ * unknown in the scope; sets the index of x, slope and offset. */
 bool expr_is_linear(const struct expr *expr, const struct scope *scope, uint32_t *index, int64_t *slope,
                     int64_t *offset);
 
-/* The expression in its canonical spelling (2/3*n^3 + n), for messages, help and digests. */
+/* Returns the expression in its canonical spelling (2/3*n^3 + n), for messages, help and digests. */
 const char *expr_text(const struct expr *expr);
 
-/* "n = -1, nrhs = 3": the known values of the names in the expression, each once. Cut to fit. */
+/* Writes the known values of the names in the expression, each once: "n = -1, nrhs = 3". Cut to fit. */
 void expr_describe_values(const struct expr *expr, const struct scope *scope, char *text, size_t size);
 
-/* The inside of an expression, for the files that read, print and evaluate it. */
+/* The structure of expressions, for the files that read, print and evaluate them. */
 
 enum expr_kind {
     EXPR_INTEGER,
@@ -111,14 +111,14 @@ enum expr_function {
     FUNCTION_LOG2,
     FUNCTION_SQRT,
     FUNCTION_IF,
-    FUNCTION_IS, /* a flag: one of the letters, whatever its case */
+    FUNCTION_IS, /* is(flag, letters...): whether the flag is one of the letters, in either case */
     FUNCTION_EXP,
     FUNCTION_LOG,
     FUNCTION_SIN,
     FUNCTION_COS,
     FUNCTION_TAN,
     FUNCTION_ATAN,
-    FUNCTION_FACTOR_FLOP, /* of a compressed matrix (core/problem/fill.h) */
+    FUNCTION_FACTOR_FLOP, /* argument is a compressed matrix (core/problem/fill.h) */
     FUNCTION_FACTOR_NZ,
     N_FUNCTIONS
 };
@@ -145,9 +145,9 @@ extern const struct operator_row expr_operators[N_OPERATORS];
 
 struct function_row {
     const char *name;
-    uint8_t least, most; /* operands */
-    double (*real)(
-        double); /* a function of analysis: its word is a name, too, where no '(' follows; else NULL */
+    uint8_t least, most;    /* operands */
+    double (*real)(double); /* a mathematical function: its word is a function only before '(' and may be a
+                               name otherwise; else NULL */
 };
 extern const struct function_row expr_functions[N_FUNCTIONS];
 
@@ -157,28 +157,28 @@ struct expr {
     uint8_t n_operands;
     bool names_character; /* EXPR_NAME of a char argument: shown as a letter */
     bool names_matrix;    /* EXPR_NAME of a compressed matrix, which factor_flop() and factor_nz() take */
-    uint32_t index;       /* EXPR_NAME: in the scope, once resolved */
-    uint32_t offset;      /* in the description, for messages of the parser */
+    uint32_t index;       /* EXPR_NAME: index in the scope, once resolved */
+    uint32_t offset;      /* offset in the description, for messages of the parser */
     const char *spelling; /* of a number or name, as written */
-    struct number value;  /* of a constant */
+    struct number value;  /* value of a constant */
     struct expr **operands;
-    struct expr *next_name; /* EXPR_NAME: the next one that waits for its index */
-    const char *text;       /* canonical spelling; of a whole expression only */
+    struct expr *next_name; /* EXPR_NAME: the next name that is not resolved yet */
+    const char *text;       /* canonical spelling; only in the root of an expression */
 };
 
-/* The names met while reading, in the order of the text; index is not set yet. */
+/* The names found while reading, in the order of the text; their index is not set yet. */
 struct name_list {
     struct expr *first, **last;
 };
 
-/* Reads one expression from where the lexer stands to behind its last token. Names are appended to
- * *names. False with *lexer's error filled. */
+/* Reads one expression and leaves the lexer after its last token. Appends its names to *names. False with
+ * *lexer's error filled. */
 bool expr_read(struct lexer *lexer, struct arena *arena, struct name_list *names, struct expr **expr);
 
-/* Whether a word is a function, `and`, `or`, `not`: an argument cannot be called so. */
+/* Whether the word is a function, `and`, `or` or `not`: an argument cannot have this name. */
 bool expr_reserves(const char *word);
 
-/* The canonical spelling of an expression or of a part of one, which is written to `text`, cut to fit. */
+/* Writes the canonical spelling of an expression, or of a part of one, to `text`, cut to fit. */
 const char *expr_spell(const struct expr *expr, char *text, size_t size);
 
 /* Writes the canonical spelling of a tree. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <suitesparse/amd.h>
 
-/* ---- by a law ---- */
+/* ---- estimate by sizes ---- */
 
 struct fill fill_by_sizes(int64_t n, int64_t elements)
 {
@@ -17,13 +17,13 @@ struct fill fill_by_sizes(int64_t n, int64_t elements)
     const bool plane = stored <= 6 * order;
     const double factor = plane ? 1.9 * order * log2(order) : 8 * pow(order, 4.0 / 3);
     const double flop = plane ? 15 * pow(order, 1.5) : 8 * order * order;
-    /* A dense matrix of that order takes no less. */
+    /* A dense matrix of that order has at least this many. */
     fill.elements = fmax(fill.elements, fmin(factor, order * (order + 1) / 2));
     fill.flop = fmax(fill.flop, fmin(flop, order * order * order / 3));
     return fill;
 }
 
-/* ---- the latest results ---- */
+/* ---- cache of the latest results ---- */
 
 #define N_KEPT 4
 
@@ -62,20 +62,19 @@ static void keep(uint64_t hash, int64_t n, int64_t elements, const struct fill *
     pthread_mutex_unlock(&analysed.lock);
 }
 
-/* ---- by the pattern ---- */
+/* ---- analysis of the pattern ---- */
 
 static int64_t number_at(const void *numbers, bool wide, int64_t k)
 {
     return wide ? ((const int64_t *)numbers)[k] : ((const int32_t *)numbers)[k];
 }
 
-/* A copy that counts from 0, as 64-bit numbers. */
+/* A copy of the pattern with 64-bit numbers that count from 0. */
 struct pattern {
     int64_t *pointers, *indices;
 };
 
-/* False without memory, or if a number leads out of the matrix. *hash is of the numbers as they count from 0.
- */
+/* False without memory, or if a number lies outside the matrix. *hash is of the numbers counted from 0. */
 static bool copy_pattern(int64_t n, const void *pointers, const void *indices, bool wide, int base,
                          struct pattern *copy, uint64_t *hash)
 {

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the factorisation of a square sparse matrix takes: how many elements the factors have and how many
- * operations they cost depends on the pattern and on the order of elimination, not only on the number of
- * elements. The symbolic analysis tells both where the pattern is there; before that a law tells them.
- */
+ * Estimates the cost of factorising a square sparse matrix. The number of elements in the factors and the
+ * number of operations depend on the pattern and on the order of elimination, not only on the number of
+ * elements. The symbolic analysis computes both from the pattern; without the pattern, a formula estimates
+ * them. */
 #ifndef CORE_FILL_H
 #define CORE_FILL_H
 
 #include "core/problem/expr.h"
 
-/* Of the factor L of L L^T, for the pattern of A + A^T. */
+/* Size and cost of the factor L of L L^T, for the pattern of A + A^T. */
 struct fill {
-    double elements; /* with the diagonal */
+    double elements; /* including the diagonal */
     double flop;
 };
 
-/* A law for a matrix of order n with so many stored elements: systems with up to 6 elements a column have the
- * fill of grids in two dimensions, others that of grids in three. Measured with AMD's order: five-point grids
- * from 100^2 to 600^2, seven-point grids from 20^3 to 58^3; off by at most half of the fill for these. */
+/* Estimates the fill of a matrix of order n with that many stored elements: up to 6 elements a column as
+ * for grids in two dimensions, more as for grids in three. The constants come from measurements with the
+ * order of AMD: five-point grids from 100^2 to 600^2, seven-point grids from 20^3 to 58^3; the error is at
+ * most half of the fill for these. */
 struct fill fill_by_sizes(int64_t n, int64_t elements);
 
-/* By the symbolic analysis with an approximate minimum degree order (Amestoy, Davis and Duff, SIAM J. Matrix
- * Anal. Appl. 17, 1996; library AMD). `pointers` (n + 1) and `indices` count from `base`, and are int64_t if
- * `wide`, else int32_t; rows in a column may be in any order. Takes a few percent of the time of the
- * factorisation, and some 40 bytes an element. The latest results are kept, by a hash of the pattern: asking
- * again costs a look at the pattern. False without memory, if there are more than FILL_MOST_ELEMENTS, or if
- * these are no compressed columns. Any thread. */
+/* Computes the fill by symbolic analysis with an approximate minimum degree order (Amestoy, Davis and
+ * Duff, SIAM J. Matrix Anal. Appl. 17, 1996; library AMD). `pointers` (n + 1) and `indices` count from
+ * `base`, and are int64_t if `wide`, else int32_t; rows in a column may be in any order. Takes a few
+ * percent of the time of the factorisation, and about 40 bytes an element. The latest results are cached
+ * by a hash of the pattern, so a repeated call only reads the pattern. False without memory, with more
+ * than FILL_MOST_ELEMENTS, or if the arrays are no compressed columns. Any thread. */
 #define FILL_MOST_ELEMENTS 30000000
 bool fill_by_pattern(int64_t n, const void *pointers, const void *indices, bool wide, int base,
                      struct fill *fill);
 
-/* As the value of a compressed matrix in the scope of an expression, where factor_flop() and factor_nz() find
- * it. */
+/* Converts the fill to the value of a compressed matrix in the scope of an expression, where factor_flop()
+ * and factor_nz() find it. */
 static inline struct number fill_number(const struct fill *fill)
 {
     const double most = 0x1p62;
@@ -40,8 +41,8 @@ static inline struct number fill_number(const struct fill *fill)
                            .real = fill->flop};
 }
 
-/* Tag of an extension of a call_request: what its client knows of compressed inputs, FILL_BYTES each: the
- * argument's index (4 bytes), elements and flop (doubles of 8 bytes), little-endian. */
+/* Tag of an extension of a call_request: the fill of compressed inputs that the client knows, FILL_BYTES
+ * each: the argument's index (4 bytes), elements and flop (doubles of 8 bytes), little-endian. */
 #define EXTENSION_FILL 160
 #define FILL_BYTES     20
 

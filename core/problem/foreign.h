@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The types of descriptions as libffi knows them.
- */
+ * Maps the types of descriptions to those of libffi. */
 #ifndef CORE_FOREIGN_H
 #define CORE_FOREIGN_H
 
@@ -9,7 +8,7 @@
 #include <ffi.h>
 #include <string.h>
 
-/* The C type of one element, of a string a pointer to it, or NULL when none can be passed by value. */
+/* Returns the C type of one element (for a string, a pointer), or NULL when it cannot be passed by value. */
 static inline ffi_type *foreign_type(enum base_type type)
 {
     switch (type) {
@@ -39,7 +38,8 @@ static inline ffi_type *foreign_type(enum base_type type)
     }
 }
 
-/* libffi widens integers shorter than a register: the element is the value, not its first bytes. */
+/* Stores a result of libffi, which widens integers shorter than a register: the whole register is
+ * converted, because on some machines the value is not in its first bytes. */
 static inline void foreign_store_result(enum base_type type, const void *returned, void *result)
 {
     ffi_sarg wide;
@@ -62,7 +62,7 @@ static inline void foreign_store_result(enum base_type type, const void *returne
     }
 }
 
-/* The other way: what a function that is called through libffi returns. */
+/* Stores the value that a function called through libffi returns, widened as libffi expects. */
 static inline void foreign_return(enum base_type type, const void *value, void *returned)
 {
     struct number number;

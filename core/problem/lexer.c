@@ -53,7 +53,7 @@ static size_t utf8_length(const unsigned char *text, size_t n)
     return 0;
 }
 
-/* In characters, from 1; looks at no more than the line. */
+/* Column in characters, from 1; reads no more than the line. */
 static unsigned column_at(const char *text, size_t length, size_t offset)
 {
     unsigned column = 1;
@@ -62,7 +62,7 @@ static unsigned column_at(const char *text, size_t length, size_t offset)
     return column;
 }
 
-/* Lines are counted only when an error needs them: that takes a look at all of the text before. */
+/* Counts lines only when an error needs the number, because this reads all of the text before. */
 static unsigned line_at(const char *text, size_t length, size_t offset)
 {
     unsigned line = 1;
@@ -79,7 +79,7 @@ static uint32_t source_offset(const struct lexer_origin *origin, uint32_t offset
     return span ? span->source + (span->literal ? offset - span->offset : 0) : 0;
 }
 
-/* To the lexer of the file itself. */
+/* Returns the lexer of the file itself, and converts *offset. */
 static const struct lexer *outermost(const struct lexer *lexer, uint32_t *offset)
 {
     while (lexer->outer) {
@@ -89,7 +89,8 @@ static const struct lexer *outermost(const struct lexer *lexer, uint32_t *offset
     return lexer;
 }
 
-/* The text of the file that the token at *offset of `lexer` is in, and its offset there. */
+/* Returns the text of the file that the token at *offset of `lexer` is in, and sets *offset to its offset
+ * there. */
 static const char *file_text(const struct lexer *lexer, uint32_t *offset, size_t *length)
 {
     lexer = outermost(lexer, offset);
@@ -139,7 +140,7 @@ bool lexer_no_memory(const struct lexer *lexer)
     return false;
 }
 
-/* The current token in the words of a message. */
+/* Describes the current token for a message. */
 static void describe_token(const struct lexer *lexer, char *shown, size_t size)
 {
     const struct token *token = &lexer->token;
@@ -170,8 +171,8 @@ const char *lexer_nearest(const char *name, const char *const *candidates, size_
     return near;
 }
 
-/* Whether the token is the first of a line, but still within a bracket of a line before: most likely that was
- * to be closed there. */
+/* Whether the token is the first of a line inside an open bracket of an earlier line: most likely the
+ * closing bracket was forgotten. */
 static bool begins_after_bracket(const struct lexer *lexer)
 {
     uint32_t at = lexer->token.offset;
@@ -215,7 +216,7 @@ bool lexer_expected_word(const struct lexer *lexer, const char *what, const char
     return lexer_expected(lexer, what, near ? hint : NULL);
 }
 
-/* White space, comments, and line ends that mean nothing where they are. Sets *newline. */
+/* Skips white space, comments, and line ends that have no meaning. Sets *newline. */
 static void skip_space(struct lexer *lexer, bool *newline)
 {
     *newline = false;
@@ -271,7 +272,7 @@ static bool read_number(struct lexer *lexer)
     digits[n] = 0;
     lexer->position += (uint32_t)n;
     if (real) {
-        /* newlocale() of the C locale gives a constant object and does not allocate. */
+        /* newlocale() of the C locale returns a constant object and does not allocate. */
         locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
         token->real = c_locale ? strtod_l(digits, NULL, c_locale) : strtod(digits, NULL);
         if (c_locale)
@@ -406,8 +407,8 @@ bool lexer_open(struct lexer *lexer, const char *text, size_t length, const char
 {
     *lexer = (struct lexer){.text = text, .length = length, .file = file, .error = error, .line = 1};
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-        lexer->position = 3;       /* the byte order mark that some editors put before UTF-8 */
-        lexer->after_comma = true; /* a line end behind it is none */
+        lexer->position = 3;       /* the byte order mark of UTF-8 that some editors write */
+        lexer->after_comma = true; /* a line end after a comma has no meaning */
     }
     return lexer_advance(lexer);
 }
@@ -448,7 +449,7 @@ bool lexer_reread_word(struct lexer *lexer, bool hyphened)
             break;
     }
     if (end <= lexer->position && token->kind != TOKEN_NAME)
-        return true; /* nothing that could be a word */
+        return true; /* not a word */
     token->kind = TOKEN_NAME;
     token->length = end - token->offset;
     lexer->position = end;

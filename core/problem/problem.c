@@ -174,7 +174,7 @@ int problem_state_index(const struct problem *problem)
     return -1;
 }
 
-/* The frame of a family: who its members are, where its text ends, and reading it once for each. */
+/* Finds the members of a family and the end of its text, and reads the text once for each member. */
 
 enum base_type family_type(const struct family *family, bool real)
 {
@@ -184,7 +184,7 @@ enum base_type family_type(const struct family *family, bool real)
     return type == TYPE_COMPLEX ? TYPE_FLOAT : type == TYPE_DOUBLE_COMPLEX ? TYPE_DOUBLE : type;
 }
 
-/* To the word `for` of the line, behind the name of the problem. */
+/* Advances to the word `for` of the line, after the name of the problem. */
 static bool find_for(struct lexer *lexer)
 {
     if (!lexer_advance(lexer))
@@ -206,7 +206,7 @@ bool family_is_here(const struct lexer *lexer)
     return find_for(&ahead);
 }
 
-/* What LAPACK's letters stand for. */
+/* The types of LAPACK's letters. */
 static bool well_known_type(const char *name, enum base_type *type)
 {
     static const struct {
@@ -266,7 +266,7 @@ static bool read_members(struct parser *parser, struct family *family)
            lexer_expected(lexer, "',' or the title of the problem in quotes", NULL);
 }
 
-/* To the next problem, or the end. */
+/* Advances to the next problem, or the end. */
 static bool skip_family(struct lexer *lexer)
 {
     while (lexer->token.kind != TOKEN_END) {
@@ -288,7 +288,7 @@ static bool read_spelt_out(struct parser *parser, const struct lexer *source, st
            parser_read_clauses(parser) && parser_end_problem(parser);
 }
 
-/* Its members' names would all be the same. `begin` stands on the word before the name, `end` behind it. */
+/* Whether the members' names differ. `begin` is before the name, `end` after it. */
 static bool name_differs(const struct lexer *begin, uint32_t end)
 {
     struct lexer name = *begin;
@@ -360,9 +360,9 @@ bool parser_when(struct parser *parser, bool *holds)
     return lexer_take_symbol(lexer, ':', "'or' or ':'");
 }
 
-/* What people write in declarations who think of Fortran or C, and what they should write. */
+/* Recognises declarations in the style of Fortran or C, and suggests the form of descriptions. */
 
-/* Words and signs of other languages, where a description has its own. */
+/* Words and signs of other languages, and the form of descriptions. */
 static const struct {
     const char *word, *hint;
 } foreign_types[] = {
@@ -426,7 +426,7 @@ bool parser_check_brackets(const struct lexer *lexer, const struct argument *arg
     return true;
 }
 
-/* The canonical text of a signature: what agents and clients receive instead of the file. */
+/* Writes the canonical text of a signature, which agents and clients receive instead of the file. */
 
 static void write_quoted(struct text *text, const char *string)
 {
@@ -611,7 +611,7 @@ bool parser_write_source(struct parser *parser)
     return problem->source != NULL;
 }
 
-/* Where the elements of a matrix are stored. */
+/* Computes where the elements of a matrix are stored. */
 
 static enum esp_status evaluate(const struct problem *problem, const struct argument *argument,
                                 const struct expr *expr, const struct number *scope_values, int64_t *value,
@@ -665,7 +665,7 @@ enum esp_status problem_layout(const struct problem *problem, uint32_t index,
     return ESP_OK;
 }
 
-/* The name that the width is, in one branch at least of if(is(uplo, 'U'), 0, kd). */
+/* Finds the name that gives the width in at least one branch of if(is(uplo, 'U'), 0, kd). */
 static bool width_name(const struct expr *width, uint32_t *name)
 {
     if (width->kind == EXPR_FUNCTION && width->code == FUNCTION_IF)
@@ -726,10 +726,10 @@ int64_t layout_index(const struct layout *layout, int64_t row, int64_t col)
     }
 }
 
-/* Texts that tell a caller what is wrong: `error info > 0 "U({info},{info}) is exactly zero"`. */
+/* Messages of error clauses: `error info > 0 "U({info},{info}) is exactly zero"`. */
 
-/* Those of the signature are resolved when all arguments are known, and their mistakes are told where the
- * text begins: the text has been taken apart by then. */
+/* Names of the signature are resolved when all arguments are known. Their errors are reported at the
+ * beginning of the message, because the message has been split by then. */
 static bool resolve(struct parser *parser, struct lexer *inner, struct expr *names, enum usage usage,
                     uint32_t offset)
 {
@@ -740,7 +740,7 @@ static bool resolve(struct parser *parser, struct lexer *inner, struct expr *nam
     return parser_postpone(parser, names, usage);
 }
 
-/* One {expression}; *at stands behind the brace and moves behind the closing one. */
+/* Reads one {expression}; *at is after the opening brace, and moves past the closing one. */
 static bool read_value(struct parser *parser, enum usage usage, const char **at, uint32_t offset,
                        struct expr **expr)
 {
@@ -787,7 +787,7 @@ bool parser_message(struct parser *parser, enum usage usage, struct failure_text
     return message->values && lexer_advance(&parser->lexer);
 }
 
-/* ---- telling ---- */
+/* ---- writing the message ---- */
 
 static void write_value(struct text *text, const struct expr *expr, const struct scope *scope)
 {

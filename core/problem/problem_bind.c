@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One call of a problem: values of its scalars, shapes of its arrays, its cost and its failure.
- */
+ * Evaluates one call of a problem: values of its scalars, shapes of its arrays, its cost and its failure. */
 #include "core/problem/expr.h"
 #include "core/problem/fill.h"
 #include "core/problem/problem_solves.h"
@@ -41,7 +40,7 @@ static enum esp_status bind_default(const struct problem *problem, uint32_t inde
 {
     unsigned char raw[16];
     enum esp_status status = problem_default(problem, index, scope_values, raw, error);
-    /* Stored and loaded as its type: what expressions see is what the routine gets. */
+    /* Stored and loaded as its type, so that expressions see the value that the routine gets. */
     if (status == ESP_OK)
         scope_values[index] = number_load(problem->arguments[index].type, raw);
     return status;
@@ -84,7 +83,7 @@ static enum esp_status check_precondition(const struct problem *problem,
     char values[200], told[sizeof error->text];
     expr_describe_values(precondition->condition, scope, values, sizeof values);
     problem_failure_text(&precondition->message, scope, told, sizeof told);
-    if (precondition->message.n_values > 0) /* it shows what it wants to be seen */
+    if (precondition->message.n_values > 0) /* its message already shows the values */
         return error_set(error, ESP_INVALID, "%s: %s", problem->name, told);
     if (precondition->message.text)
         return error_set(error, ESP_INVALID, "%s: %s (found %s)", problem->name, told, values);
@@ -109,14 +108,14 @@ static bool multiply_dims(struct shape *shape)
     shape->count = 1;
     for (uint32_t d = 0; d < shape->n_dims; d++)
         if (shape->dims[d] == 0)
-            shape->count = 0; /* whatever the others are, even if their product overflowed */
+            shape->count = 0; /* whatever the other dimensions are, even if their product overflowed */
     for (uint32_t d = 0; d < shape->n_dims && shape->count; d++)
         if (__builtin_mul_overflow(shape->count, (uint64_t)shape->dims[d], &shape->count))
             return false;
     return true;
 }
 
-/* Elements of a matrix that is not stored in full; *fits is false when they overflow. */
+/* Counts the elements of a matrix that is not stored in full; *fits is false when they overflow. */
 static enum esp_status count_stored(const struct problem *problem, uint32_t index, const struct scope *scope,
                                     struct shape *shape, bool *fits, struct esp_error *error)
 {
@@ -142,7 +141,7 @@ static enum esp_status count_stored(const struct problem *problem, uint32_t inde
     return status;
 }
 
-/* Elements and bytes of the array; *fits is false when they overflow. */
+/* Computes elements and bytes of the array; *fits is false when they overflow. */
 static enum esp_status measure(const struct problem *problem, uint32_t index, const struct scope *scope,
                                struct shape *shape, bool *fits, struct esp_error *error)
 {
@@ -197,7 +196,7 @@ static enum esp_status bind_shape(const struct problem *problem, uint32_t index,
                      problem->name, argument->name, dims, base_type_name(argument->type));
 }
 
-/* As conditions of `unread` see a complex number: by its real part, where that is all of it. */
+/* Loads a complex number for conditions of `unread`: its real part, if its imaginary part is 0. */
 static struct number load_complex(enum base_type type, const void *raw)
 {
     const enum base_type part = type == TYPE_COMPLEX ? TYPE_FLOAT : TYPE_DOUBLE;
@@ -222,7 +221,7 @@ static void find_complex(const struct problem *problem, const void *const *value
     }
 }
 
-/* A condition without a value does not hold: then the argument is read. */
+/* A condition that cannot be evaluated counts as false: then the argument is read. */
 static void bind_unread(const struct problem *problem, const void *const *values,
                         const struct number *scope_values, struct shape *shapes)
 {
@@ -241,8 +240,9 @@ static void bind_unread(const struct problem *problem, const void *const *values
     }
 }
 
-/* The elements of both triangles. Where one triangle is read, a caller may store both or that one: a grid in
- * three dimensions has 4 elements a column in one triangle, and a grid in two has 5 in both. */
+/* Estimates the elements of both triangles. If the problem reads one triangle, a caller may store both or
+ * only that one: a grid in three dimensions has 4 elements a column in one triangle, and a grid in two has
+ * 5 in both. */
 static int64_t count_both_triangles(const struct problem *problem, uint32_t index, const struct number *scope,
                                     int64_t n, int64_t stored)
 {
@@ -252,7 +252,7 @@ static int64_t count_both_triangles(const struct problem *problem, uint32_t inde
     return one_triangle ? 2 * stored - n : stored;
 }
 
-/* The fill of compressed matrices, by their sizes. A caller that has the pattern replaces it by
+/* Estimates the fill of compressed matrices by their sizes. A caller that has the pattern replaces it by
  * fill_by_pattern(). */
 static void bind_fills(const struct problem *problem, const struct shape *shapes, struct number *scope_values)
 {
@@ -275,7 +275,7 @@ enum esp_status problem_bind(const struct problem *problem, const void *const *v
     enum esp_status status = bind_inputs(problem, values, scope_values, error);
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_preconditions; i++)
         status = check_precondition(problem, &problem->preconditions[i], &scope, error);
-    /* Work values after the preconditions, so that these speak first about a bad input. */
+    /* Work values are computed after the preconditions, so that a precondition reports a bad input first. */
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
         if (problem->arguments[i].mode == MODE_WORK && is_number(&problem->arguments[i]))
             status = bind_default(problem, i, scope_values, error);
@@ -299,7 +299,7 @@ enum esp_status problem_work(const struct problem *problem, const struct number 
     if (status != ESP_OK)
         error_prefix(error, "%s: work", problem->name);
     else if (*flops < 0)
-        *flops = 0; /* a polynomial may dip below 0 for tiny sizes */
+        *flops = 0; /* a polynomial may be negative for tiny sizes */
     return status;
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the call of a routine fits the arguments of its problem.
- */
+ * Checks that the call of a routine fits the arguments of its problem. */
 #include "core/problem/problem_parser.h"
 
 #include <string.h>
 
-/* An output that no call fills would reach the caller as whatever was in memory; a function of the caller
- * that no routine is told of would never be called. */
+/* An output that no parameter fills would return uninitialised memory to the caller; a callback that is no
+ * parameter would never be called. */
 static bool check_outputs(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
@@ -28,7 +27,7 @@ static bool check_outputs(struct parser *parser, uint32_t offset)
     return true;
 }
 
-/* What a routine returns would be lost where it also writes, or the other way round. */
+/* Checks that a variable is not both the routine's result and written by it: one value would be lost. */
 static bool check_returned(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
@@ -42,7 +41,7 @@ static bool check_returned(struct parser *parser, uint32_t offset)
     return true;
 }
 
-/* The routine can only be asked for a size that it is told in the call proper. */
+/* Checks that a queried work scalar is a parameter: otherwise the routine cannot be asked for the size. */
 static bool check_queries(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
@@ -66,7 +65,7 @@ static bool check_queries(struct parser *parser, uint32_t offset)
     return true;
 }
 
-/* What a routine has no way to take, or to give back. */
+/* Checks that a routine can receive, or return, the text. */
 static bool check_text(struct parser *parser, const struct argument *argument, uint32_t offset)
 {
     if (argument->type == TYPE_CALLBACK && argument->callback_returns &&
@@ -85,7 +84,7 @@ static bool check_text(struct parser *parser, const struct argument *argument, u
     return true;
 }
 
-/* C has pointers to texts, Fortran elements of one length. */
+/* Checks arrays of strings: C has pointers to texts, Fortran elements of one length. */
 static bool check_texts(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
@@ -109,7 +108,7 @@ static bool check_texts(struct parser *parser, uint32_t offset)
     return true;
 }
 
-/* How far the columns lie apart tells nothing to a routine that does not get the matrix. */
+/* Checks that a routine which receives leading(A) also receives A. */
 static bool check_leading(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
@@ -134,7 +133,7 @@ static bool parser_check_call(struct parser *parser, uint32_t offset)
            check_texts(parser, offset) && check_leading(parser, offset);
 }
 
-/* Implementations: the call that is made, and what its results mean. */
+/* Reads implementations: the call, and the meaning of its results. */
 
 bool parser_end_implementation(struct parser *parser)
 {
@@ -182,7 +181,7 @@ bool parser_implementation(struct parser *parser)
     return true;
 }
 
-/* The argument named at the lexer's token, or -1. */
+/* Returns the index of the argument named by the current token, or -1. */
 static int argument_here(const struct parser *parser)
 {
     for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
@@ -191,7 +190,7 @@ static int argument_here(const struct parser *parser)
     return -1;
 }
 
-/* A value that the routine gives back beside the arguments of the problem; named for error clauses. */
+/* Adds a result of the routine besides the arguments of the problem; error clauses use its name. */
 static bool new_result(struct parser *parser, enum base_type type, struct call_parameter *parameter)
 {
     struct lexer *lexer = &parser->lexer;
@@ -223,7 +222,7 @@ static bool read_result_parameter(struct parser *parser, struct call_parameter *
            new_result(parser, type, parameter);
 }
 
-/* As what an expression without a type before it is passed; false: as an int would lose something. */
+/* Chooses the type of an expression that has none; false if an int would lose something. */
 static bool natural_type(const struct parser *parser, const struct expr *value, enum base_type *type)
 {
     *type = TYPE_INT;
@@ -247,7 +246,7 @@ static bool natural_type(const struct parser *parser, const struct expr *value, 
     return true;
 }
 
-/* [TYPE] expression; a plain name is the argument itself. */
+/* Reads [TYPE] expression; a plain name is the argument itself. */
 static bool read_value_parameter(struct parser *parser, struct call_parameter *parameter)
 {
     struct lexer *lexer = &parser->lexer;
@@ -287,7 +286,7 @@ static bool read_value_parameter(struct parser *parser, struct call_parameter *p
            parser_check_value(parser, parameter->value, parameter->type);
 }
 
-/* character(NAME, width): an array of strings as Fortran's CHARACTER(width) NAME(n). */
+/* Reads character(NAME, width): an array of strings as Fortran's CHARACTER(width) NAME(n). */
 static bool read_characters(struct parser *parser, struct call_parameter *parameter)
 {
     struct lexer *lexer = &parser->lexer;
@@ -312,7 +311,8 @@ static bool read_characters(struct parser *parser, struct call_parameter *parame
            lexer_take_symbol(lexer, ')', "an operator or ')'");
 }
 
-/* leading(A): the server lays the columns of A, and tells the routine how far apart. */
+/* Reads leading(A): the server chooses the distance between the columns of A, and passes it to the
+ * routine. */
 static bool read_leading(struct parser *parser, struct call_parameter *parameter)
 {
     if (implementation_is_parallel(parser->implementation))
@@ -322,7 +322,7 @@ static bool read_leading(struct parser *parser, struct call_parameter *parameter
     return parser_of_matrix(parser, parameter);
 }
 
-/* `out` before a name makes a result; an argument cannot be called `out`. */
+/* Reads a parameter. `out` before a name makes a result; an argument cannot be called `out`. */
 static bool read_parameter(struct parser *parser, struct call_parameter *parameter)
 {
     bool found = false;
@@ -340,7 +340,7 @@ static bool read_parameter(struct parser *parser, struct call_parameter *paramet
     return read_value_parameter(parser, parameter);
 }
 
-/* To the ',' or ')' behind the parameter that the lexer stands on. */
+/* Advances to the ',' or ')' after the current parameter. */
 static bool skip_parameter(struct lexer *lexer)
 {
     unsigned depth = 0;
@@ -355,7 +355,7 @@ static bool skip_parameter(struct lexer *lexer)
     return true;
 }
 
-/* One parameter, or none: `when c or z: rwork` is nothing for the other members of the family. */
+/* Reads one parameter, or none: `when c or z: rwork` is skipped for the other members of the family. */
 static bool read_conditional(struct parser *parser, struct call_parameter *parameters, uint32_t *n)
 {
     struct lexer *lexer = &parser->lexer;
@@ -393,7 +393,7 @@ static bool read_parameters(struct parser *parser)
     return implementation->parameters && lexer_take_symbol(lexer, ')', "an operator, ',' or ')'");
 }
 
-/* `name =` before the symbol: an output scalar of the problem, or a new int result. */
+/* Reads `name =` before the symbol: an output scalar of the problem, or a new int result. */
 static bool read_returned(struct parser *parser, struct lexer at_name)
 {
     struct implementation *implementation = parser->implementation;
@@ -463,7 +463,7 @@ bool parser_call(struct parser *parser, enum convention convention)
            parser_check_call(parser, offset);
 }
 
-/* The condition of the implementation's next clause; NULL: it is wrong. */
+/* Reads the condition of the implementation's next clause; NULL on an error. */
 static struct error_clause *read_judgement(struct parser *parser, const char *otherwise)
 {
     struct lexer *lexer = &parser->lexer;
@@ -483,7 +483,7 @@ static struct error_clause *read_judgement(struct parser *parser, const char *ot
     return clause;
 }
 
-/* `word`: of the clause. */
+/* `word` is the keyword of the clause. */
 static bool read_message_clause(struct parser *parser, const char *word, enum verdict verdict)
 {
     struct lexer *lexer = &parser->lexer;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Callbacks: their declaration, and where the values of a call of one lie.
- */
+ * Callbacks: their declaration, and the positions of the values of a call. */
 #include "core/problem/problem_callback.h"
 #include "core/problem/problem_parser.h"
 
@@ -10,7 +9,7 @@
 
 #define MOST_CALLBACKS 8 /* of one problem */
 
-/* What the parser knows of the problem around the callback. */
+/* The parser's state for the problem around the callback. */
 struct outer {
     struct problem *problem;
     struct pending *pending, **last_pending;
@@ -88,7 +87,7 @@ static bool read_parameters(struct parser *parser)
     return lexer_take_symbol(lexer, ')', "')'");
 }
 
-/* What the function returns is an output behind the others, under the callback's own name. */
+/* Adds the function's result as the last output, under the callback's own name. */
 static bool add_result(struct parser *parser, enum base_type type)
 {
     struct problem *callback = parser->problem;
@@ -102,8 +101,8 @@ static bool add_result(struct parser *parser, enum base_type type)
     return true;
 }
 
-/* Names of the callback's own arguments get their index. The others wait in parser->pending for those of the
- * problem around it, which may be declared later. */
+/* Resolves names of the callback's own arguments. Other names wait in parser->pending, because arguments
+ * of the problem around it may be declared later. */
 static bool resolve_own(struct parser *parser)
 {
     for (struct pending *p = parser->pending; p; p = p->next) {
@@ -133,7 +132,8 @@ static bool read_signature(struct parser *parser, const struct argument *argumen
     return callback->arguments != NULL;
 }
 
-/* The parser reads one signature at a time: that of the problem is put aside for the callback's. */
+/* Reads the callback's signature. The parser has room for one signature, so that of the problem is saved
+ * meanwhile. */
 static bool read_inside(struct parser *parser, struct argument *argument, enum base_type returned)
 {
     struct problem *callback = arena_alloc(parser->arena, sizeof *callback);
@@ -183,7 +183,7 @@ static bool read_result_type(struct parser *parser, struct argument *argument, e
 
 /* ---- scalars of the problem around it ---- */
 
-/* The callback gets one more input, of the same name; *index is where it is among the callback's. */
+/* Adds an input of the same name to the callback; *index is its index among the callback's arguments. */
 static bool add_outer(struct parser *parser, struct callback_draft *draft, uint32_t argument,
                       const struct expr *name, uint32_t *index)
 {
@@ -284,7 +284,7 @@ bool problem_has_callbacks(const struct problem *problem)
     return false;
 }
 
-/* The offset of a value, behind which *end moves. False when there are too many bytes. */
+/* Sets the offset of a value and moves *end past it. False when there are too many bytes. */
 static bool put(uint32_t *end, uint64_t bytes, uint32_t *offset)
 {
     *offset = *end;
@@ -348,7 +348,7 @@ enum esp_status callback_lay_out(const struct problem *callback, const void *con
     enum esp_status status = problem_bind(callback, values, scope, layout->shapes, error);
     if (status != ESP_OK) {
         struct esp_error why = error ? *error : (struct esp_error){.status = status};
-        return error_set(error, status, "callback %s", why.text); /* its name is there already */
+        return error_set(error, status, "callback %s", why.text); /* the text already contains the name */
     }
     memset(layout->answer.length, 0, sizeof layout->answer.length);
     status = place(callback, false, layout->shapes, &layout->question, error);
@@ -361,7 +361,7 @@ enum esp_status callback_lay_out_answer(const struct problem *callback, struct c
     return place(callback, true, layout->shapes, &layout->answer, error);
 }
 
-/* The lengths of strings, from what came: the scalars are placed already. */
+/* Reads the lengths of strings from a received message; the scalars have been placed already. */
 static void take_lengths(const struct problem *callback, const void *data, struct callback_side *side)
 {
     for (uint32_t i = 0; i < callback_n_own(callback); i++)
@@ -369,7 +369,7 @@ static void take_lengths(const struct problem *callback, const void *data, struc
             memcpy(&side->length[i], (const char *)data + side->at[i], sizeof side->length[i]);
 }
 
-/* Whoever gets a string goes to its 0. */
+/* Checks that each string ends with a 0, because its reader relies on that. */
 static enum esp_status check_strings(const struct problem *callback, const void *data,
                                      const struct callback_side *side, struct esp_error *error)
 {
@@ -410,7 +410,7 @@ enum esp_status callback_take_answer(const struct problem *callback, const void 
 {
     struct callback_side *side = &layout->answer;
     enum esp_status status = ESP_OK;
-    if (length <= CALLBACK_MOST_BYTES && side->bytes <= length) { /* so far with empty strings */
+    if (length <= CALLBACK_MOST_BYTES && side->bytes <= length) { /* counted with empty strings so far */
         take_lengths(callback, answer, side);
         status = callback_lay_out_answer(callback, layout, error);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implementations that are programs: their words, files and limits.
- */
+ * Reads implementations that are programs: their words, files and limits. */
 #include "core/problem/problem_command.h"
 
 #include "core/problem/problem_parser.h"
@@ -60,7 +59,7 @@ static bool add_text(struct parser *parser, uint32_t offset, const char *text, s
     return add_part(parser, offset, &(struct command_part){.kind = PART_TEXT, .text = copy});
 }
 
-/* Whether the word being read is repeated for each element of an array. */
+/* Whether the current word is repeated for each element of an array. */
 static bool word_has_texts(const struct parser *parser)
 {
     uint32_t w = parser->command.n_words, p = w > 0 ? parser->word_ends[w - 1] : 0;
@@ -71,7 +70,7 @@ static bool word_has_texts(const struct parser *parser)
     return false;
 }
 
-/* Why a command cannot have it. */
+/* Why a command cannot use the argument. */
 static const char *what_it_is(const struct argument *argument)
 {
     return argument->type == TYPE_CALLBACK ? "a callback"
@@ -79,7 +78,7 @@ static const char *what_it_is(const struct argument *argument)
                                            : "work memory";
 }
 
-/* What a word says in braces: the text of a string, the name of a file, or a number. */
+/* Adds the argument in braces to a word: the text of a string, the name of a file, or a number. */
 static bool add_argument(struct parser *parser, uint32_t offset, uint32_t index)
 {
     const struct argument *argument = &parser->arguments[index];
@@ -98,7 +97,7 @@ static bool is_number_in(const struct argument *argument)
     return argument->n_dims == 0 && argument->type <= TYPE_DOUBLE && argument->mode != MODE_OUT;
 }
 
-/* The argument that the text names, -1: none. */
+/* Returns the index of the argument that the text names; -1: none. */
 static int argument_named(const struct parser *parser, const char *text, size_t length)
 {
     while (length > 0 && *text == ' ')
@@ -262,7 +261,7 @@ static bool check_direction(struct parser *parser, uint32_t offset, const struct
     return true;
 }
 
-/* What goes in and comes back has a file for both, unless a standard stream takes one of the two. */
+/* An inout argument uses its file both ways, unless a standard stream takes one of the two. */
 static void share_ways(struct parser *parser, struct command_file *file)
 {
     for (uint32_t i = 0; i < parser->command.n_files; i++) {
@@ -351,7 +350,7 @@ static bool read_file_name(struct parser *parser, struct command_file *file)
     return true;
 }
 
-/* The argument at the lexer's token. */
+/* Reads the argument at the current token. */
 static bool read_argument(struct parser *parser, uint32_t *index)
 {
     struct lexer *lexer = &parser->lexer;
@@ -366,8 +365,7 @@ static bool read_argument(struct parser *parser, uint32_t *index)
     return lexer_expected_word(lexer, "an argument of the problem", words, parser->problem->n_arguments);
 }
 
-/* file NAME "mesh.vtk" behind a routine: the name says more than where it lies to routines that look at it.
- */
+/* Reads file NAME "mesh.vtk" after a routine: gives the file a name for routines that examine it. */
 static bool name_file_of_routine(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -431,7 +429,7 @@ bool parser_command_file(struct parser *parser, enum command_stream stream)
 
 /* ---- limits ---- */
 
-/* What a limit in bytes is about: outputs of a command, files that a routine gives back. */
+/* Whether a limit in bytes applies: to outputs of a command, or to files that a routine returns. */
 static bool has_outputs_of_any_length(const struct parser *parser)
 {
     bool has = parser->implementation->convention == CONVENTION_COMMAND;
@@ -525,7 +523,7 @@ static bool name_files(struct parser *parser)
     return true;
 }
 
-/* An argument that a word names has a file, whether or not a line says so. */
+/* Adds a file for each argument that a word names, unless a line declares one. */
 static bool add_named_files(struct parser *parser)
 {
     uint32_t n = parser->word_ends[parser->command.n_words - 1];
@@ -536,7 +534,7 @@ static bool add_named_files(struct parser *parser)
             continue;
         parser->command.files = parser->files;
         bool there = command_file_of(&parser->command, argument) != NULL;
-        if (text && there) /* a string that has a file is named by it */
+        if (text && there) /* a string with a file is represented by the file's name */
             parser->parts[i].kind = PART_FILE;
         struct command_file file = {
             .argument = argument,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a description says without any call: values that are constants, and shapes that cannot be.
- */
+ * Checks a description without any call: values that are constants, and shapes that are impossible. */
 #include "core/problem/problem_parser.h"
 
 #include <string.h>
@@ -42,7 +41,7 @@ bool parser_check_parts(struct parser *parser, const struct expr *expr)
 bool parser_check_inner(struct parser *parser, const struct lexer *inner, const struct expr *expr)
 {
     struct lexer outer = parser->lexer;
-    parser->lexer = *inner; /* whose places the expression has */
+    parser->lexer = *inner; /* the lexer that the expression's positions refer to */
     parser->lexer.outer = &outer;
     bool good = parser_check_parts(parser, expr);
     parser->lexer = outer;
@@ -91,7 +90,7 @@ static bool constant_size(const struct expr *expr, int64_t *value)
     return is_constant(expr) && expr_eval_size(expr, &nothing, value, NULL) == ESP_OK;
 }
 
-/* Of a section a[size:start,end,skip], what is constant: 0 <= start <= end < size and skip >= 1. */
+/* Checks the constants of a section a[size:start,end,skip]: 0 <= start <= end < size and skip >= 1. */
 static bool check_section(struct parser *parser, const struct argument *argument, uint32_t d)
 {
     static const char *const what[] = {"start", "end", "skip"};
@@ -179,7 +178,7 @@ static bool check_diagonals(struct parser *parser, const struct argument *argume
     return true;
 }
 
-/* One dimension less the other, when the scalars have some values that depend on `seed`. */
+/* Computes dim - from, with values of the scalars that depend on `seed`. */
 static bool difference(const struct parser *parser, const struct expr *dim, const struct expr *from,
                        int64_t seed, int64_t *result)
 {
@@ -194,7 +193,8 @@ static bool difference(const struct parser *parser, const struct expr *dim, cons
     return true;
 }
 
-/* One pointer more than columns (of csr: rows). Sizes that have a name each may go together. */
+/* Checks that there is one pointer more than columns (csr: rows). Sizes that are separate names may be
+ * equal. */
 static bool check_pointers(struct parser *parser, const struct argument *argument)
 {
     if (argument->storage != STORAGE_CSC && argument->storage != STORAGE_CSR)
@@ -222,7 +222,8 @@ bool parser_check_condition(struct parser *parser, const struct expr *condition,
     return lexer_fail(&parser->lexer, condition->offset, "%s never holds: %s", expr_text(condition), then);
 }
 
-/* Compressed matrices, and what leads into them, are looked at before a call. */
+/* Whether the argument is a compressed matrix, or its pointers or numbers: their contents are checked
+ * before a call. */
 static bool leads(const struct parser *parser, uint32_t index)
 {
     for (uint32_t i = 0; i < parser->problem->n_arguments; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the values of arrays have to be, and how many of them a call gave back.
- */
+ * Checks the values of arrays, and how many of them a call returned. */
 #include "core/problem/problem_solves.h"
 #include "core/problem/section.h"
 
@@ -12,8 +11,8 @@
 
 /* ---- numbers that are finite ---- */
 
-/* The first of n numbers, each a float or a double, that is not finite: its index, or n. Sums that are finite
- * say it of many at once: x - x is 0 for finite x and NaN for all others. */
+/* Returns the index of the first of n numbers, each a float or a double, that is not finite; n if all are
+ * finite. Tests many at once by a sum: x - x is 0 for finite x and NaN for all others. */
 static uint64_t first_not_finite(const void *data, uint64_t n, bool is_double)
 {
     enum { BLOCK = 256 };
@@ -40,7 +39,7 @@ bool problem_piece_is_finite(const struct argument *argument, const void *piece,
     return first_not_finite(piece, bytes / size, is_double) == bytes / size;
 }
 
-/* "A", "x(3)", "A(3,2)", with numbers from 1; of storage that is not full, "element 7 of A". */
+/* Writes "A", "x(3)", "A(3,2)", with numbers from 1; "element 7 of A" if the storage is not full. */
 static const char *element_name(const struct argument *argument, const struct shape *shape, uint64_t index,
                                 char *text, size_t size)
 {
@@ -68,11 +67,11 @@ static const char *element_name(const struct argument *argument, const struct sh
     return text;
 }
 
-/* The elements of a matrix that a call reads, when these are not all that are stored: nobody reads the
- * corners of a band, the other triangle, and a diagonal that is taken to be 1. They need not hold numbers. */
+/* The elements of a matrix that a call reads, if it does not read all stored ones: the corners of a band,
+ * the other triangle, and a diagonal that is assumed to be 1 are not read, and need not be numbers. */
 struct read_part {
     struct layout layout; /* by columns */
-    bool triangle, upper; /* only that triangle is read */
+    bool triangle, upper; /* only one triangle is read; upper: which */
     bool unit;            /* the diagonal is not read */
 };
 
@@ -88,7 +87,7 @@ static void turn(struct read_part *part)
     part->upper = !part->upper;
 }
 
-/* False: all stored elements are read. */
+/* Returns false if all stored elements are read. */
 static bool part_open(const struct problem *problem, uint32_t index, const struct number *scope_values,
                       const struct shape *shape, struct read_part *part)
 {
@@ -112,7 +111,7 @@ static bool part_reads(const struct read_part *part, int64_t i, int64_t j)
     return !(part->triangle && (part->upper ? i > j : i < j)) && !(part->unit && i == j);
 }
 
-/* The rows of column j, up to the one before `to`, that are stored in the triangle that is read. */
+/* Computes the stored rows of column j, from *from up to the one before *to, in the triangle that is read. */
 static void rows_of(const struct read_part *part, int64_t j, int64_t *from, int64_t *to)
 {
     const struct layout *layout = &part->layout;
@@ -129,7 +128,7 @@ static void rows_of(const struct read_part *part, int64_t j, int64_t *from, int6
         *from = j;
 }
 
-/* As first_not_finite(), of rows from..to-1 of column j. */
+/* Like first_not_finite(), for rows from..to-1 of column j. */
 static uint64_t first_of_column(const void *data, const struct read_part *part, int64_t j, int64_t from,
                                 int64_t to, uint64_t parts, bool is_double, uint64_t none)
 {
@@ -162,7 +161,7 @@ static int64_t integer_at(const struct argument *argument, const void *data, int
     return argument->type == TYPE_INT ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
 }
 
-/* As first_not_finite(), of a csc or csr matrix whose pointers and numbers are right. */
+/* Like first_not_finite(), for a csc or csr matrix whose pointers and numbers have been checked. */
 static uint64_t first_not_finite_of_compressed(const struct problem *problem, const struct argument *argument,
                                                const void *const *data, const void *values,
                                                const struct read_part *part, uint64_t parts, bool is_double,
@@ -222,7 +221,7 @@ static enum esp_status check_finite(const struct problem *problem, uint32_t inde
 
 /* ---- integers ---- */
 
-/* From 1 to the largest, or of either sign. */
+/* Checks that indices lie between 1 and the maximum, or are of either sign if the problem allows it. */
 static enum esp_status check_index(const struct problem *problem, uint32_t index, const void *data,
                                    const struct number *scope_values, const struct shape *shape,
                                    struct esp_error *error)
@@ -255,8 +254,8 @@ struct compressed {
     const struct problem *problem;
     const struct argument *matrix, *pointers, *indices;
     const void *pointer_data, *index_data;
-    int64_t lines, across; /* columns and rows, of csr the other way round */
-    int64_t n;             /* numbers that are there */
+    int64_t lines, across; /* columns and rows; for csr: rows and columns */
+    int64_t n;             /* number of row (column) numbers */
     const char *line;      /* "column" */
 };
 
@@ -338,7 +337,7 @@ enum esp_status problem_check_contents(const struct problem *problem, const void
     return status;
 }
 
-/* ---- results that are shorter than their place ---- */
+/* ---- results shorter than their array ---- */
 
 enum esp_status problem_cut(const struct problem *problem, uint32_t index, const struct number *scope_values,
                             struct shape *shape, struct esp_error *error)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations of arguments, and which names an expression may use where.
- */
+ * Declarations of arguments, and which names an expression may use in which place. */
 #include "core/problem/problem_parser.h"
 
 #include <stdio.h>
@@ -72,7 +71,7 @@ bool parser_name(struct parser *parser, const char *what, const char **name)
     return lexer_advance(lexer);
 }
 
-/* `:start,end,skip` behind a dimension. */
+/* Reads `:start,end,skip` after a dimension. */
 static bool read_section(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
@@ -228,7 +227,7 @@ static bool check_work(struct parser *parser, const struct argument *argument, u
     return true;
 }
 
-/* It says where a call goes, so there is one; and it is kept where a routine can find it. */
+/* A problem has at most one state, because the state determines the server of a call. */
 static bool check_state(struct parser *parser, const struct argument *argument, uint32_t offset)
 {
     for (uint32_t i = 0; argument->type == TYPE_STATE && i < parser->problem->n_arguments; i++)
@@ -341,7 +340,7 @@ static bool is_complex(const struct argument *argument)
     return argument->type == TYPE_COMPLEX || argument->type == TYPE_DOUBLE_COMPLEX;
 }
 
-/* What stands in factor_flop() and factor_nz(). */
+/* Why the argument cannot be used in factor_flop() and factor_nz(); NULL when it can. */
 static const char *matrix_objection(const struct argument *argument, enum usage usage)
 {
     if (usage != USAGE_COST)
@@ -352,7 +351,7 @@ static const char *matrix_objection(const struct argument *argument, enum usage 
     return NULL;
 }
 
-/* Why an expression that stands where `usage` says cannot use the argument, or NULL when it can. */
+/* Why an expression in the place `usage` cannot use the argument, or NULL when it can. */
 static const char *objection(const struct parser *parser, const struct expr *name, uint32_t index,
                              enum usage usage, uint32_t owner)
 {

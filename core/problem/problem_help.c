@@ -15,13 +15,14 @@ static bool is_integer_input(const struct argument *argument)
            argument->type <= TYPE_INT64;
 }
 
-/* Whether a file with its elements tells its dimensions: from three on it is but a row of them. */
+/* Whether a file with the array's elements determines its dimensions: for three and more dimensions a file
+ * is just a sequence. */
 static bool has_extents(const struct argument *argument)
 {
     return argument_is_input(argument) && argument->n_dims <= 2;
 }
 
-/* Makes one more scalar known, as problem_infer() would; false when none is left. */
+/* Computes one more scalar, as problem_infer() would; false when none is left. */
 static bool learn(const struct problem *problem, struct number *values)
 {
     const struct scope scope = {values, problem->n_arguments};
@@ -38,8 +39,8 @@ static bool learn(const struct problem *problem, struct number *values)
     return false;
 }
 
-/* Whether the command finds it by looking at a matrix: the width of its band, the arrays of its compression.
- */
+/* Whether the command computes the argument from a matrix: the width of its band, the arrays of its
+ * compression. */
 static bool follows_from_storage(const struct problem *problem, uint32_t index)
 {
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
@@ -77,7 +78,7 @@ bool problem_argument_follows(const struct problem *problem, uint32_t index)
     return values[index].kind != NUMBER_UNKNOWN;
 }
 
-/* "f='x^2 - 2'", of sizes that nobody has told yet. */
+/* Writes an example like "f='x^2 - 2'", with sizes that are still unknown. */
 static void write_function(struct text *text, const struct problem *problem, const struct argument *argument)
 {
     const struct number unknown[PROBLEM_MAX_ARGUMENTS] = {{0}};
@@ -87,7 +88,7 @@ static void write_function(struct text *text, const struct problem *problem, con
     text_put(text, "'");
 }
 
-/* An input of the example: files for arrays, a plausible value for a scalar. */
+/* Writes an input of the example: files for arrays, a plausible value for a scalar. */
 static void write_input(struct text *text, const struct problem *problem, const struct argument *argument)
 {
     static const char *const values[] = {
@@ -283,7 +284,7 @@ static void write_cost(struct text *text, const struct problem *problem)
 
 static void write_c_parameter(struct text *text, const struct argument *argument);
 
-/* As grpc(3) has the types. */
+/* The types as grpc(3) lists them. */
 static const char *const c_types[] = {
     [TYPE_CHAR] = "char ",
     [TYPE_SHORT] = "short ",

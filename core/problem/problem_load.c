@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Description files and folders of them, as sets of problems.
- */
+ * Loads description files, and folders of them, as sets of problems. */
 #include "core/problem/problem_parser.h"
 
 #include <dirent.h>
@@ -17,14 +16,14 @@
 #define MAX_FOLDER_DEPTH 16
 #define MAX_FOLDER_FILES 100000
 
-/* A set being made. */
+/* A set being loaded. */
 struct loader {
     struct problem_set *set;
     struct parser *parser;
     struct esp_error *error;
-    void (*wrong)(void *arg, const struct esp_error *error); /* NULL: the first mistake ends it */
+    void (*wrong)(void *arg, const struct esp_error *error); /* NULL: the first error ends loading */
     void *arg;
-    size_t n_wrong; /* mistakes that were told so */
+    size_t n_wrong; /* errors passed to `wrong` */
     bool even_none; /* a folder may be empty */
 };
 
@@ -43,7 +42,7 @@ static bool system_failure(struct loader *loader, const char *path)
     return false;
 }
 
-/* After a mistake: whether to go on. */
+/* Whether loading continues after an error. */
 static bool go_on(struct loader *loader)
 {
     if (!loader->wrong || loader->error->status == ESP_NO_MEMORY)
@@ -53,8 +52,8 @@ static bool go_on(struct loader *loader)
     return true;
 }
 
-/* The folder of a file, after `base` when the file's name is relative: a worker has another current folder.
- */
+/* Returns the folder of a file, appended to `base` when the file's name is relative, because a worker has
+ * another current folder. */
 static const char *folder_of(struct loader *loader, const char *base, const char *file)
 {
     const char *slash = strrchr(file, '/');
@@ -106,7 +105,7 @@ static bool read_all(int fd, char *text, size_t size, size_t *length)
 
 static bool load_file(struct loader *loader, const char *path)
 {
-    /* Not blocking: a FIFO in the folder must not hold up a server's start. */
+    /* O_NONBLOCK: a FIFO in the folder must not block a server's start. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return system_failure(loader, path);
@@ -149,7 +148,7 @@ static bool keep_name(struct loader *loader, char ***names, size_t *n, const cha
 {
     if (*n == MAX_FOLDER_FILES)
         return refuse(loader, ESP_LIMIT, name, "a folder of problem descriptions has at most 100000 entries");
-    if ((*n & (*n - 1)) == 0) { /* full at each power of two */
+    if ((*n & (*n - 1)) == 0) { /* the array is full at each power of two */
         char **larger = realloc(*names, (*n ? 2 * *n : 1) * sizeof(char *));
         if (!larger) {
             error_no_memory(loader->error, "the names in a folder");
@@ -166,7 +165,8 @@ static bool keep_name(struct loader *loader, char ***names, size_t *n, const cha
     return true;
 }
 
-/* The entries of a folder that are not hidden, sorted: the order does not depend on the file system. */
+/* Lists the entries of a folder that are not hidden, sorted, so that the order does not depend on the file
+ * system. */
 static bool list_folder(struct loader *loader, const char *path, char ***names, size_t *n)
 {
     *names = NULL;
@@ -190,7 +190,7 @@ static bool has_suffix(const char *name, const char *suffix)
     return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-/* Whether the link at `path` ends below `root`, which is free of links itself. */
+/* Whether the link at `path` leads to a file below `root`, which contains no links. */
 static bool leads_inside(const char *path, const char *root)
 {
     char *target = realpath(path, NULL);
@@ -306,7 +306,7 @@ static bool open_loader(struct loader *loader, struct esp_error *error)
     return false;
 }
 
-/* Ends loading: the set, or nothing and the status of *error. */
+/* Ends loading: returns the set, or nothing and the status of *error. */
 static enum esp_status close_loader(struct loader *loader, bool loaded, struct problem_set **problem_set)
 {
     loaded = loaded && sort_set(loader);

@@ -21,7 +21,7 @@ bool parser_parallel(struct parser *parser)
     return lexer_advance(lexer) && parser_call(parser, fortran ? CONVENTION_FORTRAN : CONVENTION_C);
 }
 
-/* The argument named at the lexer's token, which is passed over. */
+/* Reads the argument named by the current token. */
 static bool read_argument(struct parser *parser, uint32_t *index)
 {
     for (*index = 0; *index < parser->problem->n_arguments; ++*index)
@@ -115,7 +115,7 @@ bool parser_suits(struct parser *parser)
     return true;
 }
 
-/* What cannot be cut into parts, nor be on every rank. */
+/* Rejects arguments that can neither be distributed nor be copied to every rank. */
 static bool check_argument(struct parser *parser, uint32_t index)
 {
     const struct argument *argument = &parser->arguments[index];

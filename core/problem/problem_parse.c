@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A clause is told by the first word of its line. */
+/* The first word of a line determines its clause. */
 enum part { PART_PROBLEM, PART_SIGNATURE, PART_IMPLEMENTATION };
 
 struct clause {
     const char *name;
     enum part part;
-    bool once; /* at most one in a problem */
+    bool once; /* at most once in a problem */
     bool (*read)(struct parser *parser);
 };
 
@@ -27,13 +27,14 @@ static bool read_text(struct parser *parser, size_t most, const char *what, cons
     return *text && lexer_advance(&parser->lexer);
 }
 
-/* A name with '?' or words in braces and no `for`: the lexer would only say what it did not expect. */
+/* Detects a name with '?' or words in braces but without `for`, where the lexer's own error would not
+ * help. */
 static bool is_family_without_members(const struct lexer *lexer)
 {
     return lexer_at_symbol(lexer, '?') || lexer_at_symbol(lexer, '{');
 }
 
-/* MODULE/ENTRY, as clients of Ninf-G name problems. The lexer stands behind the first part. */
+/* Reads MODULE/ENTRY, as clients of Ninf-G name problems. The lexer is after the first part. */
 static bool read_entry(struct parser *parser, const char **name)
 {
     struct lexer *lexer = &parser->lexer;
@@ -72,7 +73,7 @@ static bool read_problem_name(struct parser *parser)
         return false;
     if (is_family_without_members(lexer))
         return lexer_expected(lexer, "the title of the problem in quotes", hint);
-    /* Its members were read before. */
+    /* Skip the members, which were read before. */
     while (parser->family && lexer->token.kind != TOKEN_STRING && !lexer_at_line_end(lexer))
         if (!lexer_advance(lexer))
             return false;
@@ -134,7 +135,7 @@ static bool read_or(struct parser *parser)
     return parser_rival(parser);
 }
 
-/* Several text clauses are lines of one text, collected in the scratch buffer. */
+/* Several text clauses are lines of one text; they are collected in the scratch buffer. */
 static bool read_description(struct parser *parser)
 {
     const char *text;
@@ -159,7 +160,7 @@ static bool keep_description(struct parser *parser)
     return parser->problem->text != NULL;
 }
 
-/* A capital, then by turns a number and a small letter: D, D2, D2a, D2a1. */
+/* Whether the name is a capital letter, then alternately a number and a small letter: D, D2, D2a, D2a1. */
 static bool is_gams_class(const char *name, uint32_t length)
 {
     bool letter = true; /* stands there */
@@ -199,7 +200,7 @@ static bool read_inout(struct parser *parser)
     return parser_declare(parser, MODE_INOUT);
 }
 
-/* Two names in a row cannot begin an expression: the first was meant to be a type. */
+/* Two names in a row cannot begin an expression, so the first one must be a type. */
 static bool is_misspelt_type(struct lexer ahead)
 {
     struct esp_error unused;
@@ -208,7 +209,7 @@ static bool is_misspelt_type(struct lexer ahead)
            !lexer_at_name(&ahead, "and") && !lexer_at_name(&ahead, "or");
 }
 
-/* `work double w[n]` declares a work array, `work 2*n` tells the cost: types are reserved words. */
+/* `work double w[n]` declares a work array, `work 2*n` gives the cost: types are reserved words. */
 static bool read_work(struct parser *parser)
 {
     enum base_type type;
@@ -375,7 +376,7 @@ static bool add_problem(struct parser *parser, struct problem *problem)
     return true;
 }
 
-/* A second attempt gets the arguments of the first one, and is made without anybody being asked. */
+/* A repeated attempt gets the arguments of the first one, and the client is not asked before it. */
 static bool check_checkpoint(struct parser *parser)
 {
     const struct problem *problem = parser->problem;
@@ -391,7 +392,7 @@ static bool check_checkpoint(struct parser *parser)
            lexer_fail(&parser->lexer, parser->checkpoint_offset, "checkpoint: '%s' %s", problem->name, why);
 }
 
-/* The signature is complete where the first implementation, the next problem or the text's end is. */
+/* Completes the signature at the first implementation, the next problem or the end of the text. */
 static bool end_signature(struct parser *parser)
 {
     return keep_description(parser) && parser_resolve_pending(parser) && parser_end_callbacks(parser) &&
@@ -418,7 +419,7 @@ bool parser_end_problem(struct parser *parser)
     return add_problem(parser, problem);
 }
 
-/* The words a line may begin with where the parser is. */
+/* Fails with the words that a line may begin with here. */
 static bool expected_clause(struct parser *parser)
 {
     if (!parser->problem) {
@@ -468,7 +469,7 @@ static bool end_line(struct parser *parser)
     return parser->lexer.token.kind == TOKEN_END || lexer_advance(&parser->lexer);
 }
 
-/* `when c or z:` before a clause of a family. */
+/* Reads `when c or z:` before a clause of a family. */
 static bool read_when(struct parser *parser, bool *holds)
 {
     *holds = true;
@@ -507,7 +508,8 @@ static bool read_clause(struct parser *parser)
     return lexer_advance(&parser->lexer) && clause->read(parser) && end_line(parser);
 }
 
-/* Bounds what one problem takes, however many a file holds. *start is where the problem begins. */
+/* Reads a clause within the size limit of one problem, however many a file has. *start is the beginning of
+ * the problem. */
 static bool read_bounded_clause(struct parser *parser, uint32_t *start)
 {
     const struct problem *before = parser->problem;
@@ -535,7 +537,8 @@ bool parser_read_clauses(struct parser *parser)
     return true;
 }
 
-/* Where the next problem begins, by its line alone: what stands before it is wrong. Or 0. */
+/* Finds the beginning of the next problem by its line alone, because the text before it is malformed.
+ * Returns 0 when there is none. */
 static uint32_t next_problem(const struct lexer *lexer, uint32_t from)
 {
     static const char *const words[] = {"problem ", "abstract "};
@@ -567,7 +570,7 @@ bool parser_resume(struct parser *parser)
     parser->problem = NULL;
     parser->family = NULL;
     parser->implementation = NULL;
-    /* The line end before it is a token of its own. */
+    /* The line end before the problem is a token of its own. */
     if (!lexer_advance(lexer) || (lexer->token.kind == TOKEN_NEWLINE && !lexer_advance(lexer)))
         return false;
     return parser_read_clauses(parser) && parser_end_problem(parser);

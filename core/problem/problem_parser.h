@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the parser of problem descriptions: what its files share.
+ * Internals of the parser of problem descriptions, shared by its files.
  *
- * A clause is one row in the table of problem_parse.c; functions return false with *error filled.
- */
+ * A clause is one row in the table of problem_parse.c. Functions return false with *error filled. */
 #ifndef CORE_PROBLEM_PARSER_H
 #define CORE_PROBLEM_PARSER_H
 
@@ -14,26 +13,26 @@
 
 #define MAX_TITLE           200
 #define MAX_MESSAGE         1000
-#define N_TYPES             (TYPE_STATE + 1) /* that have words of their own */
+#define N_TYPES             (TYPE_STATE + 1) /* types that have their own words */
 #define MAX_PRECONDITIONS   64
 #define MAX_IMPLEMENTATIONS 16
 #define MAX_ERROR_CLAUSES   64
 #define MAX_EMBEDDED        16
 #define MAX_COMMAND_FILES   (2 * PROBLEM_MAX_ARGUMENTS)
 
-/* Where an expression stands decides which names it may use. */
+/* The place of an expression determines which names it may use. */
 enum usage {
     USAGE_DIMENSION,
-    USAGE_DEFAULT, /* of the argument `owner`: names declared before it */
+    USAGE_DEFAULT, /* only names declared before the argument `owner` */
     USAGE_REQUIRE,
     USAGE_COST,
-    USAGE_UNREAD, /* complex inputs too: numbers where their imaginary part is 0 */
+    USAGE_UNREAD, /* also complex inputs: numbers if their imaginary part is 0 */
     USAGE_CALL,
-    USAGE_COUNT, /* scalar outputs too */
-    USAGE_ERROR  /* results and output scalars too */
+    USAGE_COUNT, /* also scalar outputs */
+    USAGE_ERROR  /* also results and output scalars */
 };
 
-/* An expression of the signature whose names wait until all arguments are declared. */
+/* An expression of the signature whose names are resolved when all arguments are declared. */
 struct pending {
     struct pending *next;
     struct expr *names;
@@ -44,8 +43,8 @@ struct pending {
 /* A callback of the problem being read, until all arguments of the problem are declared. */
 struct callback_draft {
     struct problem *problem;
-    const struct pending *names;                 /* in its sizes, that are none of its own arguments */
-    uint32_t outer[CALLBACK_MAX_OUTER], n_outer; /* the problem's arguments that these are */
+    const struct pending *names;                 /* names in its sizes that are not its own arguments */
+    uint32_t outer[CALLBACK_MAX_OUTER], n_outer; /* indexes of these among the problem's arguments */
 };
 
 struct parser {
@@ -57,18 +56,18 @@ struct parser {
     struct problem **problems; /* growing, malloc'd */
     size_t n_problems, size_problems;
 
-    uint32_t resumed;            /* where parser_resume() went on last */
-    const struct family *family; /* whose member is being read, or NULL */
+    uint32_t resumed;            /* where parser_resume() continued last */
+    const struct family *family; /* the family whose member is being read, or NULL */
 
     /* The problem being read. */
     struct problem *problem;
     struct abstract *abstract; /* its rules, if it is abstract, or NULL */
-    unsigned clause_line[48];  /* by row of the clause table: where it was given, 0: not yet */
-    unsigned cost_line;        /* of its `work` that tells the cost */
+    unsigned clause_line[48];  /* by row of the clause table: line where it was given; 0: not yet */
+    unsigned cost_line;        /* line of its `work` that gives the cost */
     struct pending *pending, **last_pending;
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
     struct callback_draft callbacks[PROBLEM_MAX_ARGUMENTS]; /* by argument */
-    /* Where names stand whose mistakes are found when the problem is complete. */
+    /* Positions of names that are checked when the problem is complete. */
     uint32_t problem_offset, implementation_offset, checkpoint_offset;
     struct {
         const char *matrix, *rhs, *solution, *transposed, *times; /* names until all arguments are declared */
@@ -93,121 +92,122 @@ struct parser {
     struct command_file files[MAX_COMMAND_FILES];
     uint32_t command_offset;
     bool has_output_limit;                        /* of the implementation being read */
-    struct spread spreads[PROBLEM_MAX_ARGUMENTS]; /* of a parallel one */
-    uint32_t parallel_offset;                     /* where its call is */
+    struct spread spreads[PROBLEM_MAX_ARGUMENTS]; /* of a parallel implementation */
+    uint32_t parallel_offset;                     /* position of its call */
 
-    char scratch[PROBLEM_MAX_TEXT]; /* its texts until the signature is complete, then its source */
+    char scratch[PROBLEM_MAX_TEXT]; /* its texts until the signature is complete, then its canonical source */
     size_t text_length;
 };
 
-/* The type named at the lexer's token; false without an error when there is none. */
+/* Reads the type named by the current token; *found is false, without an error, if there is none. */
 bool parser_type(struct parser *parser, enum base_type *type, bool *found);
 
-/* A name that an argument or result may have. The lexer stands behind it afterwards. */
+/* Reads a name for an argument or result, and moves past it. */
 bool parser_name(struct parser *parser, const char *what, const char **name);
 
 /* Reads an expression of the signature; its names are resolved by parser_resolve_pending(). */
 bool parser_expression(struct parser *parser, enum usage usage, struct expr **expr);
-/* Names of the signature that are resolved when all arguments are declared. */
+/* Postpones resolving names of the signature until all arguments are declared. */
 bool parser_postpone(struct parser *parser, struct expr *names, enum usage usage);
 bool parser_resolve_pending(struct parser *parser);
-/* What is only known when all arguments are declared and all names have their meaning. */
+/* Checks conditions that depend on all arguments and on resolved names. */
 bool parser_check_arguments(struct parser *parser);
-/* Constants that no call could use, and shapes that contradict what is said of a matrix. All names have their
- * meaning already. */
+/* Rejects constants that no call could use, and shapes that contradict the properties of a matrix. All
+ * names are resolved. */
 bool parser_check_constants(struct parser *parser);
-/* The same of one expression whose value is stored as `type`. */
+/* Checks the constants of one expression whose value is stored as `type`. */
 bool parser_check_value(struct parser *parser, const struct expr *expr, enum base_type type);
-/* The constant parts of an expression must have values: n/0 has none, whatever n is. */
+/* Checks that the constant parts of an expression have values: n/0 has none, whatever n is. */
 bool parser_check_parts(struct parser *parser, const struct expr *expr);
-/* The same of an expression inside a text, which `inner` has read (lexer_open_inner()). */
+/* Like parser_check_parts(), for an expression inside a text that `inner` has read (lexer_open_inner()). */
 bool parser_check_inner(struct parser *parser, const struct lexer *inner, const struct expr *expr);
-/* The same of a condition, which must not be a constant that never holds; `then`: what that would mean. */
+/* Like parser_check_parts(), for a condition, which must not be a constant that is always false; `then`
+ * says what that would mean. */
 bool parser_check_condition(struct parser *parser, const struct expr *condition, const char *then);
-/* Gives names their index now. `lexer` is where messages point to. */
+/* Resolves names to their index. `lexer` gives the positions for messages. */
 bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *names, enum usage usage,
                     uint32_t owner);
 
-/* Fails where the lexer stands on a word that is no type: what is meant, if other languages have it. */
+/* Fails at a word that is no type, with a suggestion if other languages have it. */
 bool parser_unknown_type(const struct lexer *lexer);
-/* Fails where a declaration goes on as those of other languages do: behind the type with a '*'; behind the
- * name with extents in parentheses, or as DOUBLE PRECISION. */
+/* Fails if a declaration continues as in other languages: a '*' after the type, extents in parentheses
+ * after the name, or DOUBLE PRECISION. */
 bool parser_check_sign(const struct lexer *lexer, enum base_type type);
 bool parser_check_brackets(const struct lexer *lexer, const struct argument *argument);
 
-/* mode TYPE name[dims] ..., ...; the lexer stands on the type. */
+/* Reads mode TYPE name[dims] ..., ...; the current token is the type. */
 bool parser_declare(struct parser *parser, enum argument_mode mode);
 
-/* Makes the problem being read an abstract one (core/problem/abstract.h). */
+/* Makes the problem being read abstract (core/problem/abstract.h). */
 bool parser_begin_abstract(struct parser *parser);
-/* STEP {then STEP} [when ...], behind `take` or `try`. */
+/* Reads STEP {then STEP} [when ...], after `take` or `try`. */
 bool parser_rule(struct parser *parser, bool may_fail);
-/* Behind `or`: take or try, and the rule. */
+/* Reads take or try, and the rule, after `or`. */
 bool parser_rival(struct parser *parser);
-/* When its signature is complete. */
+/* Checks the rules when the signature is complete. */
 bool parser_check_abstract(struct parser *parser);
 
-/* One declaration behind its type. */
+/* Reads one declaration after its type. */
 bool parser_argument(struct parser *parser, enum argument_mode mode, enum base_type type);
-/* Whether no argument of the problem has the name yet, which stands at `offset`. */
+/* Checks that no argument of the problem has this name, whose position is `offset`. */
 bool parser_new_name(struct parser *parser, const char *name, uint32_t offset);
-/* The text behind a declaration, or "". */
+/* Reads the text after a declaration, or "". */
 bool parser_argument_text(struct parser *parser, struct argument *argument);
-/* callback [TYPE] NAME(in TYPE name, ...) "text"; the lexer stands behind the keyword. */
+/* Reads callback [TYPE] NAME(in TYPE name, ...) "text"; the lexer is after the keyword. */
 bool parser_callback(struct parser *parser);
-/* When all arguments of the problem are declared: names in the sizes of its callbacks that are none of theirs
- * are the problem's. Writes the sources of the callbacks. */
+/* Called when all arguments of the problem are declared: names in the sizes of its callbacks that are not
+ * their own arguments are the problem's. Writes the sources of the callbacks. */
 bool parser_end_callbacks(struct parser *parser);
 
-/* packed, banded, csc, csr, index, signed-index, count, unread or triangle behind the dimensions, when the
- * lexer stands on one of these words. */
+/* Reads packed, banded, csc, csr, index, signed-index, count, unread or triangle after the dimensions,
+ * when the current token is one of these words. */
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found);
 bool parser_check_storage(struct parser *parser, uint32_t index);
 /* The words that parser_storage() knows. */
 extern const char *const parser_storage_words[];
 #define N_STORAGE_WORDS 9
 
-/* A X = B [giving X = NAME] [transposed NAME] [times NAME] [right EXPRESSION] [within EXPRESSION]
- * [where EXPRESSION], behind `solves` or `fits` (problem_solves.c); and its check, when all arguments are
- * declared. */
+/* Reads A X = B [giving X = NAME] [transposed NAME] [times NAME] [right EXPRESSION] [within EXPRESSION]
+ * [where EXPRESSION], after `solves` or `fits` (problem_solves.c). parser_check_solves() checks it when
+ * all arguments are declared. */
 bool parser_solves(struct parser *parser, bool fits);
 bool parser_check_solves(struct parser *parser);
 
-/* implementation NAME / [result =] symbol(parameters) in library / error condition "message";
- * the lexer stands behind the keyword. */
+/* Reads implementation NAME / [result =] symbol(parameters) in library / error condition "message"; the
+ * lexer is after the keyword. */
 bool parser_implementation(struct parser *parser);
 bool parser_call(struct parser *parser, enum convention convention);
-/* Whether the parameters that were read fit the arguments; `offset` is of the call. */
+/* Whether the parameters fit the arguments; `offset` is the position of the call. */
 bool parser_error_clause(struct parser *parser);
 bool parser_note_clause(struct parser *parser);
 bool parser_success_clause(struct parser *parser);
-/* The text at the lexer's token, which is one in quotes, with its {expressions} (problem.c). */
+/* Reads a quoted text with its {expressions} (problem.c). */
 bool parser_message(struct parser *parser, enum usage usage, struct failure_text *message);
-/* command "PROGRAM" "word" ... / file, stdin, stdout ARGUMENT [format] / limit "10 s" (problem_command.c).
- * `file` and `limit` are for routines with files, too. */
+/* Read command "PROGRAM" "word" ... / file, stdin, stdout ARGUMENT [format] / limit "10 s"
+ * (problem_command.c). `file` and `limit` also apply to routines with files. */
 bool parser_command(struct parser *parser);
 bool parser_command_file(struct parser *parser, enum command_stream stream);
 bool parser_limit(struct parser *parser);
-/* parallel (fortran | c) ..., spread NAME {, NAME} (rows | columns) of NAME, suits EXPRESSION
+/* Read parallel (fortran | c) ..., spread NAME {, NAME} (rows | columns) of NAME, suits EXPRESSION
  * (problem_parallel.c). */
 bool parser_parallel(struct parser *parser);
 bool parser_spread(struct parser *parser);
 bool parser_suits(struct parser *parser);
-/* desc(A), into(A), leading(A), when the lexer stands on the word: fills in the argument. */
+/* Reads desc(A), into(A), leading(A), when the current token is the word: fills in the argument. */
 bool parser_of_matrix(struct parser *parser, struct call_parameter *parameter);
-/* desc(A), into(A), communicator, context among the parameters of a parallel call, when the lexer stands on
- * one. */
+/* Reads desc(A), into(A), communicator, context among the parameters of a parallel call, when the current
+ * token is one of these words. */
 bool parser_parallel_parameter(struct parser *parser, struct call_parameter *parameter, bool *found);
-/* Completes the parallel implementation being read, when it is one. */
+/* Completes the parallel implementation being read, if it is one. */
 bool parser_end_parallel(struct parser *parser);
-/* Gives each file of the routine being read the name that it has in its folder. */
+/* Gives each file of the routine being read its name in its folder. */
 bool parser_name_files(struct parser *parser);
-/* Completes the command of the implementation being read, when it is one. */
+/* Completes the command of the implementation being read, if it is one. */
 bool parser_end_command(struct parser *parser);
 /* Ends the implementation being read, if any. */
 bool parser_end_implementation(struct parser *parser);
 
-/* The lines up to the end of the text, and the end of the problem being read, if any. */
+/* Reads the lines up to the end of the text, and ends the problem being read, if any. */
 bool parser_read_clauses(struct parser *parser);
 bool parser_end_problem(struct parser *parser);
 
@@ -217,10 +217,10 @@ void *parser_keep(struct parser *parser, const void *items, size_t n, size_t siz
 /* Fills problem->source and digest. */
 bool parser_write_source(struct parser *parser);
 
-/* Reads one text into a parser whose file, arena are set; problems are appended. */
+/* Reads one text into a parser whose file and arena are set; appends its problems. */
 bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error);
-/* After a mistake: whether another problem begins behind it, and reading on there. Problems before the
- * mistake are kept. */
+/* After an error: parser_can_resume() says whether another problem follows, parser_resume() continues
+ * reading there. Problems before the error are kept. */
 bool parser_can_resume(const struct parser *parser);
 bool parser_resume(struct parser *parser);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The clauses `solves` and `fits`, and what they say of one call.
- */
+ * Reads the clauses `solves` and `fits`, and evaluates them for one call. */
 #include "core/problem/problem_solves.h"
 #include "core/problem/problem_parser.h"
 
@@ -10,7 +9,7 @@
 
 /* ---- reading ---- */
 
-/* A word that begins the next part of the clause. */
+/* Reads a word that begins the next part of the clause. */
 static bool take_word(struct lexer *lexer, const char *word, bool *found)
 {
     *found = lexer_at_name(lexer, word);
@@ -168,7 +167,7 @@ bool problem_is_solver(const struct problem *problem)
 
 /* ---- one call ---- */
 
-/* A letter that an expression gives, in capitals; 0: it has no value. */
+/* Evaluates an expression to a letter, in capitals; 0: it has no value. */
 static char letter_of(const struct problem *problem, const struct expr *expr, const struct number *scope)
 {
     const struct scope names = {scope, problem->n_arguments};
@@ -216,13 +215,13 @@ static bool holds(const struct problem *problem, const struct expr *condition, c
     return expr_eval_bool(condition, &names, &result, NULL) == ESP_OK && result;
 }
 
-/* X op(A) = B is op(A)^T X^T = B^T. */
+/* X op(A) = B means op(A)^T X^T = B^T. */
 static char transposed_from_right(char transposed)
 {
     return transposed == 'N' ? 'T' : transposed == 'T' ? 'N' : 'J';
 }
 
-/* The backward error that rounding allows, and what an iterative method leaves. */
+/* Returns the backward error that rounding allows, plus that of an iterative method. */
 static double tolerance_of(const struct problem *problem, const struct number *scope, int64_t n)
 {
     const enum base_type type = problem->arguments[problem->solves->matrix].type;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of a family spelt out for one member, and where each piece of it came from.
- */
+ * Generates the text of a family for one member, with the origin of each piece. */
 #include "core/problem/problem_family.h"
 
 #include <stdlib.h>
@@ -12,7 +11,7 @@ struct speller {
     struct spelling *spelling;
     const struct family *family;
     const struct lexer *lexer;
-    const char *text; /* the source */
+    const char *text; /* The source, and the position in it. */
     bool within_text; /* between double quotes */
 };
 
@@ -63,7 +62,7 @@ static bool begins_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '{';
 }
 
-/* `?`; within texts only in front of a word: a question keeps its mark. */
+/* Replaces `?`; inside a text only in front of a word, because a question ends with a question mark. */
 static bool spell_letter(struct speller *speller, uint32_t at, uint32_t to)
 {
     if (speller->within_text && (at + 1 >= to || !begins_word(speller->text[at + 1])))
@@ -74,12 +73,12 @@ static bool spell_letter(struct speller *speller, uint32_t at, uint32_t to)
 
 /* One {a, b, c} of the source. */
 struct choice {
-    uint32_t end;      /* behind the closing brace */
+    uint32_t end;      /* after the closing brace */
     uint32_t from, to; /* the present member's word */
     unsigned n;        /* words */
 };
 
-/* False when there is no closing brace on the line, or no comma in between: not a choice. A comma within
+/* Finds a choice. False when there is no closing brace on the line, or no comma in between. A comma within
  * parentheses separates operands of a function. */
 static bool find_choice(const struct speller *speller, uint32_t at, uint32_t to, struct choice *choice)
 {
@@ -123,8 +122,8 @@ static bool spell_choice(struct speller *speller, uint32_t at, const struct choi
     return spell(speller, from, to);
 }
 
-/* Copies what has no meaning for members as one piece: a comment, a character, an escape. 0: there is none.
- */
+/* Returns the length of a piece that is copied unchanged: a comment, a character, an escape. 0: there is
+ * none. */
 static uint32_t plain_length(const struct speller *speller, uint32_t at, uint32_t to)
 {
     const char *text = speller->text + at;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands behind the dimensions of an array about how its elements are stored, how many come back, when
- * none go in, and what indices lead to.
- */
+ * Reads the clauses after the dimensions of an array: how its elements are stored, how many come back,
+ * when none travel to the server, and the range of indices. */
 #include "core/problem/expr.h"
 #include "core/problem/problem.h"
 #include "core/problem/problem_parser.h"
@@ -23,7 +22,7 @@ const char *storage_name(enum storage storage)
     return storage == STORAGE_FULL ? "" : parser_storage_words[storage - STORAGE_PACKED];
 }
 
-/* (expression, expression ...): between `least` and `most`. */
+/* Reads (expression, expression ...): between `least` and `most` expressions. */
 static bool read_layout(struct parser *parser, struct argument *argument, unsigned least, unsigned most,
                         const char *what)
 {
@@ -47,7 +46,7 @@ static bool read_array_name(struct parser *parser, const char *what, const char 
     return lexer_advance(&parser->lexer) && parser_name(parser, what, name);
 }
 
-/* (pointers, indices [, base]) */
+/* Reads (pointers, indices [, base]). */
 static bool read_sparse(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
@@ -120,7 +119,7 @@ static bool read_unread(struct parser *parser, struct argument *argument, uint32
            lexer_take_symbol(lexer, ')', "an operator or ')'");
 }
 
-/* triangle(uplo) or triangle(uplo, diag) */
+/* Reads triangle(uplo) or triangle(uplo, diag). */
 static bool read_triangle(struct parser *parser, struct argument *argument, uint32_t offset)
 {
     struct lexer *lexer = &parser->lexer;
@@ -177,7 +176,7 @@ bool parser_storage(struct parser *parser, struct argument *argument, bool *foun
     return read_sparse(parser, argument);
 }
 
-/* The argument of that name, an array of one dimension of integers. */
+/* Finds the argument of that name, a one-dimensional array of integers. */
 static bool find_numbers(struct parser *parser, const char *name, uint32_t offset, uint32_t *index)
 {
     for (*index = 0; *index < parser->problem->n_arguments; ++*index) {
@@ -194,7 +193,8 @@ static bool find_numbers(struct parser *parser, const char *name, uint32_t offse
     return lexer_fail(&parser->lexer, offset, "there is no argument '%s'", name);
 }
 
-/* A matrix that goes in needs its pattern there, too; one that comes back may have that of an input. */
+/* Checks that an input matrix has its pattern among the inputs too; an output may have the pattern of an
+ * input. */
 static bool goes_along(struct parser *parser, const struct argument *matrix, uint32_t numbers,
                        uint32_t offset)
 {
@@ -274,9 +274,9 @@ enum esp_status problem_section(const struct problem *problem, uint32_t index,
 }
 
 #define LINE_BYTES    64
-#define LEAST_COLUMNS 32                    /* from here on rows do not fit a set of a cache */
-#define LEAST_BYTES   512                   /* of a column; shorter ones fit the first cache as they lie */
-#define MOST_BYTES    (UINT64_C(512) << 20) /* of a matrix; beyond, a copy of it is dear */
+#define LEAST_COLUMNS 32  /* from this number on, the elements of a row do not fit one set of a cache */
+#define LEAST_BYTES   512 /* of a column; shorter ones fit the first-level cache anyway */
+#define MOST_BYTES    (UINT64_C(512) << 20) /* of a matrix; beyond, copying it costs too much */
 
 void section_of_columns(const struct argument *argument, const int64_t *dims, struct section *section)
 {
@@ -335,7 +335,7 @@ bool section_is_sane(const struct section *section)
 
 /* ---- copying ---- */
 
-/* A run along the first dimension; inlined with a size that the compiler knows. */
+/* Copies a run along the first dimension; inlined with a size that the compiler knows. */
 static inline void copy_run(char *to, uint64_t to_step, const char *from, uint64_t from_step, int64_t n,
                             size_t size)
 {
@@ -358,7 +358,7 @@ static void copy_elements(char *to, uint64_t to_step, const char *from, uint64_t
         copy_run(to, to_step, from, from_step, n, size);
 }
 
-/* Where the run that `at` stands for begins in the whole array, in bytes. */
+/* Returns the offset in bytes of the run with index `at` in the whole array. */
 static uint64_t run_offset(const struct section *section, const int64_t *at)
 {
     uint64_t offset = 0;
@@ -368,7 +368,7 @@ static uint64_t run_offset(const struct section *section, const int64_t *at)
     return offset * section->element;
 }
 
-/* The next run; false behind the last. */
+/* Advances to the next run; false after the last. */
 static bool next_run(const struct section *section, int64_t *at)
 {
     for (uint32_t d = 1; d < section->n_dims; d++) {
@@ -419,9 +419,9 @@ void argument_write_dims(struct text *text, const struct argument *argument)
         text_put(text, "]");
 }
 
-/* Scalars that follow from the arrays given: nobody should have to type n when A has n rows. */
+/* Computes scalars that follow from the given arrays, so that users need not type n when A has n rows. */
 
-/* Where the value of a scalar came from. */
+/* Origin of a scalar's value. */
 enum origin { FROM_CALLER = -1, FROM_DEFAULT = -2 }; /* else the index of an array */
 
 struct inference {
@@ -438,7 +438,7 @@ static struct scope scope_of(const struct inference *inference)
     return (struct scope){inference->values, inference->problem->n_arguments};
 }
 
-/* A dimension as the file had it; those it did not have are 1. */
+/* Returns a dimension as in the file; missing ones are 1. */
 static int64_t given_extent(const struct inference *inference, uint32_t index, uint32_t d)
 {
     return d < inference->n_known[index] ? inference->known_dims[index][d] : 1;
@@ -449,7 +449,7 @@ static bool is_given(const struct inference *inference, uint32_t index, uint32_t
     return given_extent(inference, index, d) != -1;
 }
 
-/* "4 rows", "1 column", "7 elements", "5 as dimension 3". */
+/* Writes "4 rows", "1 column", "7 elements", "5 as dimension 3". */
 static void describe_extent(const struct argument *argument, uint32_t d, int64_t extent, char *text,
                             size_t size)
 {
@@ -460,7 +460,7 @@ static void describe_extent(const struct argument *argument, uint32_t d, int64_t
         snprintf(text, size, "%" PRId64 " %s%s", extent, word, extent == 1 ? "" : "s");
 }
 
-/* " from A", " was given", " by default" behind "n = 3". */
+/* Writes " from A", " was given", " by default" after "n = 3". */
 static void write_origins(const struct inference *inference, const struct expr *expr, struct text *text)
 {
     for (unsigned i = 0; i < expr->n_operands; i++)
@@ -525,7 +525,7 @@ static bool solve_for(struct inference *inference, uint32_t index, uint32_t d, u
     return true;
 }
 
-/* One dimension of one array. *solved tells whether a scalar became known. */
+/* Solves one dimension of one array. *solved says whether a scalar became known. */
 static bool solve_dim(struct inference *inference, uint32_t index, uint32_t d, bool *solved)
 {
     const struct argument *argument = &inference->problem->arguments[index];
@@ -566,7 +566,8 @@ static bool is_expected(const struct argument *argument)
     return argument_is_input(argument) && argument->n_dims == 0 && argument->type <= TYPE_DOUBLE;
 }
 
-/* Gives the first default that can be computed; what follows from it is solved before the next. */
+/* Applies the first default that can be computed; scalars that follow from it are solved before the next
+ * one. */
 static bool give_default(struct inference *inference, bool *given)
 {
     *given = false;
@@ -591,7 +592,7 @@ static bool check_known(const struct inference *inference)
         unsigned char raw[16];
         if (!is_expected(argument) || inference->values[i].kind != NUMBER_UNKNOWN)
             continue;
-        if (argument->initial && /* what it is made of has been found: those are before it */
+        if (argument->initial && /* the arguments in it are known, because they are declared before it */
             problem_default(inference->problem, i, inference->values, raw, inference->error) != ESP_OK)
             return false;
         error_set(inference->error, ESP_INVALID, "%s: the input %s (%s) is missing%s",
@@ -602,7 +603,7 @@ static bool check_known(const struct inference *inference)
     return true;
 }
 
-/* A matrix whose extents go by one name, and that has two. */
+/* Whether both extents of the matrix are the same name, but the given extents differ. */
 static bool is_oblong(const struct inference *inference, uint32_t index)
 {
     const struct argument *argument = &inference->problem->arguments[index];
@@ -636,7 +637,7 @@ static bool contradict(const struct inference *inference, uint32_t index, uint32
     return false;
 }
 
-/* Every dimension given must be what its expression says, where that can be computed. */
+/* Checks that every given dimension equals its expression, if that can be computed. */
 static bool check_dims(const struct inference *inference)
 {
     const struct scope scope = scope_of(inference);
@@ -667,11 +668,11 @@ enum esp_status problem_infer(const struct problem *problem, const int64_t *cons
     }
     while (good && given)
         good = solve_all(&inference) && give_default(&inference, &given);
-    /* "n >= 0, found n = -1" says more than "A has 2 rows, but n = -1". */
+    /* "n >= 0, found n = -1" is clearer than "A has 2 rows, but n = -1". */
     enum esp_status status = problem_check_known(problem, scope_values, inference.error);
     if (status != ESP_OK)
         return status;
-    /* Contradictions first: "B has 4 rows" says more than a scalar that is missing because of it. */
+    /* Contradictions first: "B has 4 rows" is clearer than a scalar that is missing because of it. */
     good = good && check_dims(&inference) && check_known(&inference);
     return good ? ESP_OK : inference.error->status;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which numbers are worth a try: those that mostly do, and those at which a condition changes its mind.
- */
+ * Chooses numbers to try: common values, and values at which a condition changes its truth. */
 #include "core/problem/problem_trial.h"
 #include "core/problem/expr.h"
 #include "core/problem/problem_help.h"
@@ -17,7 +16,7 @@ static bool trial_is_chosen(const struct trial *trial, uint32_t index);
 static bool trial_is_random(const struct trial *trial, uint32_t index);
 static bool trial_choose(struct trial *trial, struct esp_error *why);
 
-#define MOST_STEPS  8  /* towards a place where both sides of a comparison are equal */
+#define MOST_STEPS  8  /* secant steps towards equality of both sides of a comparison */
 #define MOST_PLACES 12 /* of one scalar */
 #define LONGEST_RUN 16
 #define LARGEST     1e9
@@ -33,7 +32,7 @@ struct candidates {
     unsigned n;
 };
 
-/* What is there already is not tried again. */
+/* Adds a value unless it is in the list. */
 static void add(struct candidates *list, double value)
 {
     bool integer = list->type < TYPE_FLOAT;
@@ -48,7 +47,7 @@ static void add(struct candidates *list, double value)
 
 /* ---- places ---- */
 
-/* Looks for values of scalar `index` at which something becomes 0. */
+/* A search for values of scalar `index` at which a difference becomes 0. */
 struct search {
     const struct problem *problem;
     struct number scope[PROBLEM_MAX_ARGUMENTS];
@@ -63,7 +62,7 @@ static void add_place(struct search *search, double place)
         search->places[search->n++] = place;
 }
 
-/* left - right at x; NaN: it has no value there. */
+/* left - right at x; NaN: undefined there. */
 static double difference(struct search *search, const struct expr *left, const struct expr *right, double x)
 {
     const struct scope scope = {search->scope, search->problem->n_arguments};
@@ -78,7 +77,7 @@ static double difference(struct search *search, const struct expr *left, const s
     return a - b;
 }
 
-/* By secants: at once where the difference is linear. */
+/* By secants: one step if the difference is linear. */
 static void find_zero(struct search *search, const struct expr *left, const struct expr *right)
 {
     double x0 = 1, x1 = 2, f0 = difference(search, left, right, x0), f1 = difference(search, left, right, x1);
@@ -93,7 +92,7 @@ static void find_zero(struct search *search, const struct expr *left, const stru
         add_place(search, x1);
 }
 
-/* Every comparison, and every constant, of a condition. */
+/* Visits every comparison and every constant of a condition. */
 static void visit(struct search *search, const struct expr *expr)
 {
     bool compares =
@@ -106,8 +105,8 @@ static void visit(struct search *search, const struct expr *expr)
         visit(search, expr->operands[i]);
 }
 
-/* Of preconditions, those of others too when `all` is set; and of extents, which must not be below 0, and
- * sections, which lie within. */
+/* Finds places for preconditions on the scalar (`all`: also for those on other scalars), for extents,
+ * which must not be below 0, and for sections, which must lie within the array. */
 static void find_places(struct search *search, bool all)
 {
     const struct problem *problem = search->problem;
@@ -149,7 +148,7 @@ static void add_integers(struct candidates *list, const struct search *search, b
             add(list, floor(search->places[k]) + more);
 }
 
-/* At the places, between each two of them, and on both sides of all. */
+/* Adds the places, values between neighbouring places, and values outside of all. */
 static void add_reals(struct candidates *list, const struct search *search)
 {
     for (unsigned k = 0; k < search->n; k++) {
@@ -181,8 +180,8 @@ static void add_suggested(struct candidates *list, const struct trial *trial, ui
             add_letters(list, trial->problem->preconditions[i].condition);
 }
 
-/* Values for scalar `index`, in the order of preference, when those in trial->scope are known: at most
- * TRIAL_MOST_CANDIDATES. Returns how many. */
+/* Lists values for scalar `index`, in the order of preference, given the known ones in trial->scope: at
+ * most TRIAL_MOST_CANDIDATES. Returns how many. */
 static unsigned trial_candidates(const struct trial *trial, uint32_t index, struct number *values)
 {
     struct candidates list = {.type = trial->problem->arguments[index].type, .values = values};
@@ -200,9 +199,9 @@ static unsigned trial_candidates(const struct trial *trial, uint32_t index, stru
     return list.n;
 }
 
-/* A function for a callback, as expressions of its parameters that suit most routines: x^2 - 2 has a root
- * between the numbers that scalars get first, and an integral; sums of squares have a minimum; y' = 1 - y
- * stays where it is, has its root at 1, and -1 on the diagonal of its Jacobian. */
+/* Chooses a function for a callback, as expressions of its parameters that suit most routines. x^2 - 2 has
+ * a root between the first values of scalars, and an integral; sums of squares have a minimum; y' = 1 - y
+ * is stable, has its root at 1, and -1 on the diagonal of its Jacobian. */
 
 #define MOST_RESULTS 64
 #define MOST_SQUARES 4
@@ -212,7 +211,7 @@ static bool is_real(const struct argument *argument)
     return argument->type == TYPE_FLOAT || argument->type == TYPE_DOUBLE;
 }
 
-/* A size goes by the name that it has in the problem; else it is taken for the problem's first. */
+/* Returns the value of a size of the same name in the problem; otherwise that of the problem's first size. */
 static struct number parameter_value(const struct problem *problem, const struct number *scope,
                                      const char *name)
 {
@@ -226,7 +225,7 @@ static struct number parameter_value(const struct problem *problem, const struct
                : (struct number){.kind = NUMBER_INTEGER, .integer = 2};
 }
 
-/* Extents of the parameters: false when they cannot be told. */
+/* Computes extents of the parameters: false when they are unknown. */
 static bool measure(const struct problem *problem, const struct number *scope, const struct problem *callback,
                     struct shape *shapes)
 {
@@ -250,7 +249,7 @@ static bool measure(const struct problem *problem, const struct number *scope, c
     return true;
 }
 
-/* The parameter that results are made of: a vector, else the only or last scalar; NULL: there is no such. */
+/* Returns the parameter that results are made of: a vector, else the only or last scalar; NULL: none. */
 static const struct argument *find_variable(const struct problem *callback, const struct shape *shapes,
                                             unsigned n_dims, uint64_t least, unsigned *n)
 {
@@ -279,7 +278,7 @@ static void write_number(struct text *text, const struct problem *callback, cons
         text_put(text, "1");
 }
 
-/* Element k of a result. */
+/* Writes element k of a result. */
 static void write_element(struct text *text, const struct problem *callback, const struct shape *shapes,
                           uint32_t result, uint64_t k)
 {
@@ -290,7 +289,7 @@ static void write_element(struct text *text, const struct problem *callback, con
         return;
     }
     if (!is_real(&callback->arguments[result])) {
-        text_put(text, "1"); /* what real parameters come to need not be an integer */
+        text_put(text, "1"); /* the result need not be an integer */
         return;
     }
     const struct argument *vector =
@@ -324,15 +323,16 @@ bool trial_write_function(struct text *text, const struct problem *problem, cons
     return true;
 }
 
-/* A call that can be pasted: scalars that the preconditions allow, small well-conditioned matrices,
- * functions, texts, and files that the example makes itself. */
+/* Builds a call that can be pasted: scalars that satisfy the preconditions, small well-conditioned
+ * matrices, functions, texts, and files that the example creates itself. */
 
 static const char *const words[] = {"one", "two", "three", "four", "five", "six", "seven"};
 
 #define N_WORDS (sizeof words / sizeof *words)
 
-/* The element of a matrix in the example: diagonally dominant, positive definite where it is symmetric, and
- * zero where nothing is stored; of a compressed one the three diagonals in the middle are stored. */
+/* Returns the element of a matrix in the example: diagonally dominant, positive definite if it is
+ * symmetric, and zero where nothing is stored; a compressed matrix stores the three diagonals in the
+ * middle. */
 static int64_t trial_element(const struct trial *trial, uint32_t index, int64_t row, int64_t col)
 {
     const struct argument *argument = &trial->problem->arguments[index];
@@ -351,7 +351,7 @@ static int64_t trial_element(const struct trial *trial, uint32_t index, int64_t 
 
 /* ---- values ---- */
 
-/* As few digits as tell the number. */
+/* Writes the shortest decimal that reads back as the value. */
 static void write_real(struct text *text, double value)
 {
     char digits[40];
@@ -435,7 +435,7 @@ static bool is_file_input(const struct argument *argument)
     return argument->type == TYPE_FILE && argument_is_input(argument);
 }
 
-/* What makes the files, a line for each. */
+/* Writes the commands that create the files, one a line. */
 static void write_files(struct text *text, const struct trial *trial)
 {
     for (uint32_t i = 0; i < trial->problem->n_arguments; i++)
@@ -457,7 +457,7 @@ static void write_file_names(struct text *text, const struct trial *trial, uint3
 
 /* ---- the call ---- */
 
-/* False: it has no value that can be written. */
+/* False: the value cannot be written. */
 static bool write_value(struct text *text, const struct trial *trial, uint32_t index)
 {
     const struct argument *argument = &trial->problem->arguments[index];
@@ -484,7 +484,7 @@ static bool write_value(struct text *text, const struct trial *trial, uint32_t i
     return written;
 }
 
-/* Random arrays take their extents from the scalars: then those do not follow from arrays. */
+/* Whether an array is random: then its extents come from scalars, which must be given. */
 static bool has_random(const struct trial *trial)
 {
     for (uint32_t i = 0; i < trial->problem->n_arguments; i++)
@@ -535,8 +535,8 @@ size_t problem_trial(const struct problem *problem, const char *options, char *b
     return write_call(&text, &trial, options, why) ? text.length : 0;
 }
 
-/* The search for scalars that all preconditions allow: first among a few that mostly do, then among those
- * that the conditions themselves suggest. */
+/* Searches for scalars that satisfy all preconditions: first among common values, then among those that
+ * the conditions suggest. */
 
 #define MOST_TRIES 20000
 
@@ -565,7 +565,7 @@ static bool is_in_conditions(const struct problem *problem, uint32_t index)
     return false;
 }
 
-/* Whether the argument is a scalar that somebody has to choose in this round. */
+/* Whether this round must choose the argument's value. */
 static bool trial_is_chosen(const struct trial *trial, uint32_t index)
 {
     const struct argument *argument = &trial->problem->arguments[index];
@@ -574,7 +574,7 @@ static bool trial_is_chosen(const struct trial *trial, uint32_t index)
     return !argument->initial || (trial->effort->defaults && is_in_conditions(trial->problem, index));
 }
 
-/* Whether the array is too large to be typed out. */
+/* Whether the array is too large to be written in full. */
 static bool trial_is_random(const struct trial *trial, uint32_t index)
 {
     const struct argument *argument = &trial->problem->arguments[index];
@@ -598,14 +598,14 @@ static bool can_be_written(const struct trial *trial, uint32_t index)
     if (trial_is_random(trial, index))
         return argument->type != TYPE_CHAR && argument->type < TYPE_STRING && !is_compressed(argument) &&
                trial->shapes[index].count <= TRIAL_MOST_ELEMENTS;
-    /* The command works out the width of a band from the matrix, which must have room for it. */
+    /* The command computes the width of a band from the matrix, which must have room for it. */
     return argument->storage != STORAGE_BANDED ||
            (problem_layout(trial->problem, index, trial->scope, trial->shapes[index].dims, &layout, NULL) ==
                 ESP_OK &&
             layout.below <= most_diagonals(layout.rows) && layout.above <= most_diagonals(layout.cols));
 }
 
-/* Preconditions, defaults and shapes of the whole call. */
+/* Checks preconditions, defaults and shapes of the whole call. */
 static bool is_good(struct trial *trial)
 {
     const struct problem *problem = trial->problem;
@@ -649,7 +649,7 @@ static bool is_violated(struct trial *trial)
     return false;
 }
 
-/* The elements of compressed matrices, when their extents are known. */
+/* Counts the elements of compressed matrices when their extents are known. */
 static void count_elements(struct trial *trial)
 {
     const struct problem *problem = trial->problem;
@@ -683,7 +683,7 @@ static bool is_whole(struct trial *trial)
     return good;
 }
 
-/* Chooses argument `index` and those behind it; a precondition that is violated already ends a branch. */
+/* Chooses argument `index` and those after it; a violated precondition ends a branch early. */
 static bool choose(struct trial *trial, uint32_t index)
 {
     const struct problem *problem = trial->problem;
@@ -705,7 +705,8 @@ static bool choose(struct trial *trial, uint32_t index)
     return false;
 }
 
-/* What the command works out from a matrix: the width of its band, the arrays of its compression. */
+/* Finds the arguments that the command computes from a matrix: the width of its band, the arrays of its
+ * compression. */
 static void find_followers(struct trial *trial)
 {
     const struct problem *problem = trial->problem;
@@ -745,8 +746,8 @@ static void say_why(const struct trial *trial, struct esp_error *why)
         error_set(why, ESP_INVALID, "its arguments do not go together");
 }
 
-/* Finds scalars and shapes for which all preconditions hold. False: *why says which does not, or what is in
- * the way. */
+/* Finds scalars and shapes that satisfy all preconditions. False: *why has the violated one, or another
+ * reason. */
 static bool trial_choose(struct trial *trial, struct esp_error *why)
 {
     const struct problem *problem = trial->problem;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays of strings and of files as one value, as they travel: how many there are, the length of each, and
- * their bytes, each with a 0 behind it that its length does not count.
+ * Arrays of strings and of files as one value on the wire: their number, the length of each, and their
+ * bytes, each followed by a 0 that its length does not count.
  *
- *   uint64 count | uint64 length[count] | bytes 0 | bytes 0 | ...
- */
+ *   uint64 count | uint64 length[count] | bytes 0 | bytes 0 | ... */
 #ifndef CORE_TEXTS_H
 #define CORE_TEXTS_H
 
@@ -13,24 +12,24 @@
 #include <stdint.h>
 
 #define TEXTS_MOST       (1 << 20)  /* elements of one array */
-#define TEXTS_MOST_BYTES (64 << 20) /* of an array that a routine gives back */
+#define TEXTS_MOST_BYTES (64 << 20) /* of an array that a routine returns */
 
 struct text_item {
     const char *bytes; /* followed by a 0 */
     uint64_t length;
 };
 
-/* Makes the value of n items; *value is the caller's (free). ESP_LIMIT, ESP_SYSTEM (memory). */
+/* Packs n items; the caller frees *value. ESP_LIMIT, ESP_SYSTEM (memory). */
 enum esp_status texts_pack(const struct text_item *items, uint64_t n, void **value, uint64_t *bytes,
                            struct esp_error *error);
 
-/* Whether the value is one of n elements, and (`strings`) none of them has a byte 0 in it. ESP_INVALID says
- * what was expected and found; callers put the argument's name in front. */
+/* Checks that the value has n elements, and (`strings`) that none of them contains a byte 0. ESP_INVALID
+ * says what was expected and found; callers put the argument's name in front. */
 enum esp_status texts_check(const void *value, uint64_t bytes, uint64_t n, bool strings,
                             struct esp_error *error);
 
-/* Goes through a value that was checked: with index 0 and an item of zeros, then 1 and so on with what the
- * call before left. */
+/* Iterates over a checked value: call it with index 0 and a zeroed item, then with 1 and so on and the
+ * item of the call before. */
 void texts_next(const void *value, uint64_t index, struct text_item *item);
 
 #endif
