@@ -21,7 +21,8 @@ static bool is_end(const char *rest)
     return rest[strspn(rest, "\r\n")] == '\0';
 }
 
-/* What is behind the times: nothing, which ranks computed it, or what several sessions have in common. */
+/* Reads the rest of a line after the times: nothing, the ranks that computed the session, or what several
+ * sessions have in common. */
 static bool read_rest(const char *rest, struct accuracy_line *line)
 {
     struct accuracy_figures *f = &line->figures;

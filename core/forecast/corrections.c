@@ -12,7 +12,7 @@
 #define HEADING  "espalier-corrections 1\n"
 #define END_LINE 13 /* "end " with eight digits and a line end */
 
-/* Of all that the model says, but for its correction. False without memory. */
+/* Computes a checksum of everything in the model except its correction. False without memory. */
 static bool fingerprint(const struct cost_model *model, uint32_t *print)
 {
     struct cost_model copy = *model;

@@ -8,20 +8,21 @@
 
 static double cost_ranks_bound(const struct cost_set *set);
 
-/* Values beyond the measured ones cost this much more error for each doubling of a size. */
+/* Relative error added for each doubling of a size beyond the measured ones. */
 #define ERROR_PER_DOUBLING 0.10
 
-/* Other options than the measured ones: as far off as a forecast by work over speed. */
+/* Relative error when only other options were measured: as large as that of a forecast by work over speed. */
 #define ERROR_OTHER_OPTIONS 0.25
 
-/* A fit with coefficients of both signs may dip: no lower than this part of the least time measured. */
+/* A fit with coefficients of both signs may have a dip: a forecast is at least this fraction of the least
+ * measured time. */
 #define LEAST_PART 0.25
 
-/* Dense algebra grows with the cube of its sizes. What grows faster tells of caches that give out, which they
- * do once: beyond the measured sizes it does not lead alone. */
+/* Dense algebra grows with the cube of its sizes. Faster growth comes from exceeding a cache, which
+ * happens once, so beyond the measured sizes such a term is not extrapolated alone. */
 #define MOST_GROWTH 8
 
-/* Of a value, what a term must have of it to lead beyond the measured sizes. */
+/* Least share of a term in the value to count as leading beyond the measured sizes. */
 #define LEAST_SHARE 0.02
 
 static bool scalar_of(const struct cost_call *call, int32_t argument, double *value)
@@ -34,7 +35,7 @@ static bool scalar_of(const struct cost_call *call, int32_t argument, double *va
     return false;
 }
 
-/* The variables of the call, as the model has them. False when the call lacks one of them. */
+/* Gets the model's variables from the call. False when the call lacks one of them. */
 static bool cost_values(const struct cost_model *model, const struct cost_call *call, double *x)
 {
     for (uint32_t i = 0; i < model->n_variables; i++) {
@@ -72,12 +73,12 @@ double cost_shape(const struct cost_model *model, const double *x)
     return has_second(model) && x[1] > 0 ? x[0] / x[1] : 1;
 }
 
-/* What tells by which piece a call is forecast. */
+/* The values that select a piece of a curve. */
 struct aspect {
     double lesser, shape, bytes;
 };
 
-/* Its range and its shape are the call's own also where one of its sides is beyond what was measured. */
+/* Range and shape are those of the call even if one of its sides is beyond what was measured. */
 static struct aspect aspect_of(const struct cost_model *model, const double *x, const double *inside)
 {
     return (struct aspect){.lesser = has_second(model) ? fmin(x[0], x[1]) : x[0],
@@ -124,7 +125,8 @@ static bool curve_has_shapes(const struct cost_curve *curve)
 
 static bool curve_has_ranges(const struct cost_curve *curve)
 {
-    return curve->n_pieces > 0 && curve->pieces[0].lesser > 0; /* the first is of the first range */
+    return curve->n_pieces > 0 &&
+           curve->pieces[0].lesser > 0; /* the first piece belongs to the first range */
 }
 
 bool cost_has_shapes(const struct cost_model *model)
@@ -147,7 +149,8 @@ static double plain_value(const struct cost_model *model, const struct cost_piec
     return sum;
 }
 
-/* How often a term grows when all sizes are doubled: work and bytes as their names say. */
+/* Returns the factor by which a term grows when all sizes are doubled; work and bytes grow as their names
+ * say. */
 static double growth_of(const struct cost_model *model, const struct cost_term *term)
 {
     double growth = 1;
@@ -159,9 +162,9 @@ static double growth_of(const struct cost_model *model, const struct cost_term *
     return growth;
 }
 
-/* By how much the leading terms are greater at x than at the nearest measured sizes. Leading are those that
- * grow the fastest, all of them: where work and the cube of the lesser side share a time, either may be the
- * one that is beyond. Terms of no weight yet are noise, and negative ones would lead to nonsense. */
+/* Returns the ratio of the leading terms at x to those at the nearest measured sizes. The leading terms
+ * are all that grow the fastest: if work and the cube of the lesser side share the time, either may be
+ * beyond. Terms with a small share are noise, and negative ones would give meaningless ratios. */
 static double leading_ratio(const struct cost_model *model, const struct cost_piece *piece,
                             const double *inside, const double *x)
 {
@@ -217,7 +220,7 @@ double cost_curve_value(const struct cost_model *model, const struct cost_curve 
     return bounded(value, 1e300);
 }
 
-/* How many doublings the call is beyond what was measured, in the variable where that is most. */
+/* Returns by how many doublings the call exceeds what was measured, in the variable where that is most. */
 static double doublings_beyond(const struct cost_model *model, const double *x)
 {
     double most = 0;
@@ -291,7 +294,7 @@ static bool same_choices(const struct cost_model *a, const struct cost_model *b)
     return bytes == 0 || memcmp(a->choices, b->choices, bytes) == 0;
 }
 
-/* The place of the model in the order: behind those of its digest that are there. */
+/* Finds the position of a new model: after those with the same digest. */
 static struct cost_model *make_room(struct cost_set *set, const struct cost_model *model)
 {
     uint32_t at = 0;
@@ -318,7 +321,7 @@ void cost_set_bound(struct cost_set *set)
     set->fastest_s_per_flop = cost_ranks_bound(set);
     for (uint32_t i = 0; i < set->n; i++) {
         double floor = set->models[i].floor_s_per_flop * set->models[i].factor;
-        if (floor > 0) /* else its problem declares no work, and is bounded by 0 in any case */
+        if (floor > 0) /* otherwise its problem declares no work, and 0 is the bound */
             set->fastest_s_per_flop = fmin(set->fastest_s_per_flop, floor);
     }
 }
@@ -355,7 +358,7 @@ static bool holds_for(const struct cost_model *model, const struct cost_call *ca
     for (uint32_t i = 0; i < model->n_options; i++) {
         if (!scalar_of(call, model->options[i].argument, &values[i]))
             return false;
-        if (values[i] >= 'a' && values[i] <= 'z') /* flags are letters of either case */
+        if (values[i] >= 'a' && values[i] <= 'z') /* flags are letters in either case */
             values[i] -= 'a' - 'A';
     }
     for (uint32_t c = 0; c < model->n_choices; c++) {
@@ -471,7 +474,7 @@ struct cost_ranks *cost_ranks_find(const struct cost_set *set, uint64_t digest)
 
 struct process_grid cost_ranks_grid(const struct cost_ranks *ranks, double work_flop)
 {
-    uint32_t i = 0; /* points lie evenly by their logarithms */
+    uint32_t i = 0; /* points are spaced evenly in logarithms */
     while (i + 1 < ranks->n &&
            (double)ranks->work_flop[i] * (double)ranks->work_flop[i + 1] < work_flop * work_flop)
         i++;
@@ -484,11 +487,11 @@ double cost_ranks_s(const struct cost_set *set, uint64_t digest, double work_flo
     if (!of || of->n == 0 || !(work_flop > 0))
         return HUGE_VAL;
     if (work_flop <= (double)of->work_flop[0])
-        return (double)of->seconds[0]; /* of less work what it takes to wake ranks is all there is */
+        return (double)of->seconds[0]; /* for less work, the time is that of waking the ranks */
     return interpolate(of, work_flop);
 }
 
-/* The least seconds that a flop takes; HUGE_VAL: none. */
+/* Returns the least seconds that a flop takes; HUGE_VAL: not known. */
 static double cost_ranks_bound(const struct cost_set *set)
 {
     double least = HUGE_VAL;
@@ -498,9 +501,9 @@ static double cost_ranks_bound(const struct cost_set *set)
     return least;
 }
 
-/* On which grids the ranks of a server compute, as one value of an extension: little-endian, a version in
- * front; then of each problem its digest, whether no worker computes it, how many points there are, and the
- * grid of each. */
+/* The process grids on which the ranks of a server compute, as the value of an extension: little-endian,
+ * starting with a version; then for each problem its digest, whether only ranks compute it, the number of
+ * points, and the grid of each. */
 
 #define VERSION    1
 #define HEAD_BYTES 10 /* digest, only, n */

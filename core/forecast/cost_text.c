@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cost models as text files: a line a fact, numbers as printf %.17g has them, the last line the CRC32C of all
- * before it, so that a file that was cut or touched by something else is noticed.
- */
+ * Cost models as text files: one fact a line, numbers as printf %.17g writes them, and the CRC32C of
+ * everything before as the last line, so that a cut or altered file is detected. */
 #include "core/forecast/cost_files.h"
 #include "core/forecast/cost_model.h"
 #include "util/c_numbers.h"
@@ -23,7 +22,8 @@
 #define HEADING   "espalier-cost-model"
 #define MOST_FILE (4 << 20)
 
-/* A curve is off by that factor, and by so many bytes, nowhere near where a fit ends. */
+/* A curve that deviates by more than this factor, or by more than this many bytes, does not come from a
+ * fit. */
 #define MOST_OFF          20.0
 #define MOST_BYTES_OFF    1e9
 #define MOST_MEASUREMENTS 4096
@@ -185,7 +185,7 @@ static bool next_line(struct reader *reader)
     return true;
 }
 
-/* The line's first word is that one: goes behind it. */
+/* If the line's first word is this one, moves past it. */
 static bool is_word(struct reader *reader, const char *word)
 {
     size_t n = strlen(word);
@@ -214,7 +214,7 @@ static bool whole(struct reader *reader, int64_t least, int64_t most, int64_t *v
     return true;
 }
 
-/* The next word, up to a blank or the end. */
+/* Reads the next word, up to a blank or the end. */
 static bool word(struct reader *reader, char *text, size_t size)
 {
     while (*reader->at == ' ')
@@ -390,7 +390,7 @@ static enum esp_status read_fact(struct reader *reader, struct arena *arena, str
     return malformed(reader, "a fact about a model");
 }
 
-/* Cuts the last line off when it is the checksum of what is before it. */
+/* Removes the last line if it is the correct checksum of the text before it. */
 static bool check_end(char *text, size_t length)
 {
     char *end = length > 13 ? text + length - 13 : NULL;
@@ -404,7 +404,7 @@ static bool check_end(char *text, size_t length)
     return true;
 }
 
-/* No call can have taken less than the floor says. */
+/* Whether the measured time is above the model's lower bound. */
 static bool is_above_floor(const struct cost_model *model, const struct cost_measurement *m)
 {
     for (uint32_t v = 0; v < model->n_variables; v++)
@@ -413,8 +413,8 @@ static bool is_above_floor(const struct cost_model *model, const struct cost_mea
     return true;
 }
 
-/* Whether there are measurements, and what the curves and the floor say of them is anything like them, for at
- * least half of them: a model is not believed by numbers that can be read alone, as it chooses servers. */
+/* Whether there are measurements, and the curves and the lower bound roughly agree with at least half of
+ * them. Models choose servers, so readable numbers alone are not trusted. */
 static bool fits_its_measurements(const struct cost_model *model)
 {
     uint32_t good = 0;
@@ -480,7 +480,7 @@ enum esp_status cost_parse(const char *text, size_t length, const char *path, st
 {
     if (length > MOST_FILE)
         return error_set(error, ESP_INVALID, "%s: expected at most %d bytes", path, MOST_FILE);
-    char *copy = malloc(length + 1); /* parsing cuts lines */
+    char *copy = malloc(length + 1); /* parsing modifies the lines */
     if (!copy)
         return error_no_memory(error, "a cost model's text");
     memcpy(copy, text, length);
@@ -527,8 +527,8 @@ static struct cost_file *find(const struct cost_files *files, const char *name)
     return NULL;
 }
 
-/* The model of that file alone, into an empty set. `why`: ESP_INVALID and what else cost_load() says;
- * `error`: ESP_NO_MEMORY, which is nothing of the file's. */
+/* Reads the model of one file into an empty set. `why`: the errors of cost_load(); `error`: ESP_NO_MEMORY,
+ * which is not the file's fault. */
 static enum esp_status read_one(const char *path, struct cost_set *set, struct esp_error *why,
                                 struct esp_error *error)
 {
@@ -544,7 +544,7 @@ static enum esp_status read_one(const char *path, struct cost_set *set, struct e
     return status;
 }
 
-/* What the file says, or said before. ESP_NO_MEMORY; ESP_NOT_FOUND: it is left out. */
+/* Reads the file, or keeps the model read before. ESP_NO_MEMORY; ESP_NOT_FOUND: the file is skipped. */
 static enum esp_status read_or_keep(const struct cost_file *known, const char *path, struct cost_set *model,
                                     void (*wrong)(void *arg, const struct esp_error *error, bool stays),
                                     void *arg, struct esp_error *error)
@@ -619,7 +619,7 @@ void cost_files_clear(struct cost_files *files)
     *files = (struct cost_files){0};
 }
 
-/* ---- without a memory ---- */
+/* ---- reading without a cache ---- */
 
 enum esp_status cost_load_folder(const char *folder, void (*wrong)(void *arg, const struct esp_error *error),
                                  void *arg, struct cost_set *set, struct esp_error *error)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The models of a server as one value of an extension: little-endian, a version in front, what its ranks take
- * behind them where it has some. What comes from outside is checked number by number: an agent ranks by it.
- */
+ * A server's models as the value of an extension: little-endian, starting with a version; the times of its
+ * ranks, if any, come last. Every received number is checked, because agents rank servers by it. */
 #include "core/forecast/cost_model.h"
 
 #include <endian.h>
@@ -10,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION     3   /* earlier ones are sent where they do, and read: cost_version() */
-#define LESSER      255 /* COST_LESSER, as it travels */
+#define VERSION                                                                                              \
+    3 /* the newest version; models are sent in the lowest one that can represent them: cost_version() */
+#define LESSER      255 /* COST_LESSER on the wire */
 #define MOST_MODELS 4096
 
 struct writer {
@@ -111,7 +111,7 @@ static void put_ranks(struct writer *writer, const struct cost_set *set)
     }
 }
 
-/* What agents of earlier versions can read, where they can. */
+/* Returns the lowest version that can represent the set. */
 static uint8_t version_of(const struct cost_set *set)
 {
     uint8_t version = 1;
@@ -127,7 +127,7 @@ uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *
     uint16_t n = 0;
     *length = 0;
     size.n = 3;
-    put_ranks(&size, set); /* in any case: models beyond the cap are left out */
+    put_ranks(&size, set); /* in any case: models beyond the cap are skipped */
     while (n < set->n && n < MOST_MODELS) {
         size_t before = size.n;
         put_model(&size, &set->models[n]);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Predictions for many ranks from runs on few.
- */
+ * Predicts times on many ranks from runs on few. */
 #include "core/forecast/few_ranks.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* ---- work as memory ---- */
+/* ---- codes with work proportional to memory ---- */
 
-/* y = at + slope * x, of least squares. */
+/* y = at + slope * x, fitted by least squares. */
 struct line {
     double at, slope;
 };
@@ -32,7 +31,7 @@ static bool fit_line(const double *x, const double *y, size_t n, struct line *li
     return true;
 }
 
-/* The line of the overheads of the runs on so many ranks. */
+/* Fits a line to the overheads of the runs with that number of ranks. */
 static bool fit_overheads(const struct few_ranks_run *runs, size_t n, double ranks, struct line *line)
 {
     double work[FEW_RANKS_MOST_RUNS], overhead[FEW_RANKS_MOST_RUNS];
@@ -180,8 +179,8 @@ static void scale_normal(struct normal *normal)
     }
 }
 
-/* The least squares solution with the terms of that set; all others are 0. False: they depend on each other.
- */
+/* Computes the least squares solution with the terms of that set; the others are 0. False: the terms are
+ * linearly dependent. */
 static bool solve_subset(const struct normal *normal, unsigned set, double *t)
 {
     double l[DENSE_RANKS_TERMS][DENSE_RANKS_TERMS], y[DENSE_RANKS_TERMS];
@@ -189,7 +188,9 @@ static bool solve_subset(const struct normal *normal, unsigned set, double *t)
     for (int i = 0; i < DENSE_RANKS_TERMS; i++)
         if (set >> i & 1)
             of[k++] = i;
-    for (int i = 0; i < k; i++) { /* Cholesky */
+    for (int i = 0; i < k;
+         i++) { /* Chooses, of all sets of terms, the one with the least error and no negative coefficient.
+                   This is the result of non-negative least squares; there are only 31 sets. */
         for (int j = 0; j <= i; j++) {
             l[i][j] = normal->a[of[i]][of[j]];
             for (int q = 0; q < j; q++)
@@ -213,8 +214,7 @@ static bool solve_subset(const struct normal *normal, unsigned set, double *t)
     return true;
 }
 
-/* Of all sets of terms the one of least error without a negative coefficient: that is what non-negative least
- * squares finds, and there are 31 sets. */
+/* minus a constant that is the same for all sets */
 static bool solve_normal(const struct normal *normal, double *best)
 {
     double least = INFINITY, t[DENSE_RANKS_TERMS];

@@ -10,7 +10,7 @@ struct gauge {
     double last;
     int64_t time_s;
     unsigned per_value;
-    double sum; /* of what is not a value yet */
+    double sum; /* sum of the measurements that do not make a value yet */
     unsigned summed;
     double recent[OUTLOOK_RECENT]; /* a ring */
     uint64_t n;                    /* values ever */
@@ -66,7 +66,8 @@ bool gauge_outlook(const struct gauge *gauge, unsigned ahead, int64_t now_s, str
     outlook->now = gauge->last;
     outlook->forecast = prediction.value;
     outlook->error = prediction.error;
-    outlook->age_s = now_s > gauge->time_s ? (double)(now_s - gauge->time_s) : 0; /* a clock may jump */
+    outlook->age_s =
+        now_s > gauge->time_s ? (double)(now_s - gauge->time_s) : 0; /* the clock may have been set back */
     outlook->n = gauge->n < OUTLOOK_RECENT ? (unsigned)gauge->n : OUTLOOK_RECENT;
     for (unsigned i = 0; i < outlook->n; i++)
         outlook->recent[i] = gauge->recent[(gauge->n - outlook->n + i) % OUTLOOK_RECENT];

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many of the best are looked around, and get the other block sizes. */
+/* For the best AROUND grids, neighbours are tried; for the best REFINED, the other block sizes. */
 #define AROUND  3
 #define REFINED 8
 
-/* A grid that leaves more than this part of the ranks idle is no candidate for using all of them. */
+/* A grid that leaves more than 1/IDLE of the ranks idle is not considered as using all of them. */
 #define IDLE 8
 
 struct search {
@@ -25,7 +25,7 @@ struct search {
     void *arg;
     struct grid_weighed *items;
     size_t n, capacity;
-    bool full; /* there was no memory for one */
+    bool full; /* out of memory for a result */
 };
 
 static bool is_weighed(const struct search *search, struct parallel_grid grid, int64_t block)
@@ -51,7 +51,7 @@ static bool make_room(struct search *search)
     return true;
 }
 
-/* True when it is of use. */
+/* Evaluates a grid and block size; true when it is usable. */
 static bool try(struct search *search, struct parallel_grid grid, int64_t block)
 {
     const double seconds = search->weigh(search->arg, grid, block);
@@ -72,8 +72,8 @@ static bool is_possible(const struct search *search, int64_t p, int64_t q)
     return p >= 1 && q >= 1 && p <= search->ranks / q;
 }
 
-/* With the middle block size and the smallest: which shapes are good hangs on how large blocks are, most of
- * all for panels that a column of ranks factorises. */
+/* Tries the middle block size and the smallest, because the best shapes depend on the block size, most of
+ * all for panels that one column of ranks factorises. */
 static void weigh_shape(struct search *search, int64_t p, int64_t q)
 {
     const struct parallel_grid grid = {p, q};
@@ -86,7 +86,7 @@ static void weigh_shape(struct search *search, int64_t p, int64_t q)
         try(search, grid, search->blocks[i]);
 }
 
-/* With that block size. */
+/* Tries shapes near this one with that block size. */
 static void weigh_near(struct search *search, int64_t p, int64_t q, int64_t block)
 {
     const struct parallel_grid grid = {p, q};
@@ -134,7 +134,7 @@ static void weigh_sample(struct search *search)
     }
 }
 
-/* From three quarters to one and a half times as many rows and columns. */
+/* Tries from three quarters to one and a half times as many rows and columns. */
 static void weigh_around(struct search *search, const struct grid_weighed *best)
 {
     static const int64_t eighths[] = {6, 7, 8, 9, 10, 12};
@@ -198,7 +198,7 @@ enum esp_status grid_search(int64_t ranks, const int64_t *blocks, size_t n_block
 
 enum { CELL = 9, MOST_SHOWN = 64 };
 
-/* The forecasts come sorted: the first is the fastest. */
+/* Finds a grid; the forecasts are sorted, the fastest first. */
 static const struct parallel_forecast *find(const struct parallel_forecast *forecasts, size_t n, int64_t p,
                                             int64_t q)
 {
@@ -218,7 +218,7 @@ static int64_t most_ranks(const struct parallel_forecast *forecasts, size_t n)
     return most;
 }
 
-/* 2^k or 3 * 2^k */
+/* Whether i is 2^k or 3 * 2^k. */
 static bool is_round(int64_t i)
 {
     while (i % 2 == 0)
@@ -226,7 +226,7 @@ static bool is_round(int64_t i)
     return i == 1 || i == 3;
 }
 
-/* Which numbers of ranks get a row or column. */
+/* Chooses which numbers of ranks get a row or column. */
 static size_t choose(int64_t most, int64_t best, size_t room, int64_t *shown)
 {
     bool all = most <= (int64_t)room;
@@ -237,7 +237,8 @@ static size_t choose(int64_t most, int64_t best, size_t room, int64_t *shown)
     return n;
 }
 
-/* One unit for a whole table, in which the fastest has digits before or right behind the point. */
+/* Returns the factor from seconds to the table's unit, in which the fastest time has digits before or
+ * right after the point. */
 static double per_second(const struct parallel_forecast *fastest)
 {
     return fastest->seconds >= 0.1 || !isfinite(fastest->seconds) ? 1 : fastest->seconds >= 1e-4 ? 1e3 : 1e6;
@@ -249,7 +250,7 @@ const char *grid_table_unit(const struct parallel_forecast *forecasts, size_t n)
     return unit > 1e3 ? "microseconds" : unit > 1 ? "milliseconds" : "seconds";
 }
 
-/* With fewer digits where the cell has no room for four. */
+/* Writes fewer digits if the cell has no room for four. */
 static void write_time(char *cell, size_t size, double time, bool best)
 {
     if (snprintf(cell, size, "%.4g%s", time, best ? "*" : "") >= CELL)
@@ -275,7 +276,7 @@ static void put_block(struct text *text, const struct parallel_forecast *forecas
     text_printf(text, "%*s", CELL, cell);
 }
 
-/* Grids that are not there are to the right of all that are. */
+/* In a row, all existing grids are to the left of the missing ones. */
 static void put_grids(struct text *text, const struct parallel_forecast *forecasts, size_t n, size_t width,
                       void (*put)(struct text *, const struct parallel_forecast *, double, bool))
 {
@@ -294,7 +295,7 @@ static void put_grids(struct text *text, const struct parallel_forecast *forecas
         for (size_t j = 0; j < n_cols; j++) {
             const struct parallel_forecast *forecast = find(forecasts, n, rows[i], cols[j]);
             if (!forecast)
-                break; /* those to the right have more ranks */
+                break; /* grids further right have more ranks */
             put(text, forecast, per_second(forecasts), forecast == forecasts);
         }
         text_put(text, "\n");
@@ -325,13 +326,13 @@ void grid_table_text(const struct parallel_forecast *forecasts, size_t n, size_t
         text_put(text, "no grid has the memory\n");
 }
 
-/* 0 for the fastest, 1 for the slowest that fits, by their logarithms. */
+/* Returns 0 for the fastest, 1 for the slowest that fits in memory, on a logarithmic scale. */
 static double heat(double seconds, double fastest, double slowest)
 {
     return slowest > fastest && fastest > 0 ? log(seconds / fastest) / log(slowest / fastest) : 0;
 }
 
-/* Of a label that stays in a square of that side: letters are about 0.6 of it wide. */
+/* Returns the font size of a label that fits into a square of that side: letters are about 0.6 of it wide. */
 static double letter_size(const char *label, double side)
 {
     const double fits = 0.95 * side / (0.6 * (double)strlen(label));
@@ -376,7 +377,7 @@ void grid_table_svg(const struct parallel_forecast *forecasts, size_t n, double 
         svg_label(text, left + ((double)i - 0.5) * side, top - 8, 10, "middle", number);
         svg_label(text, left - 6, top + ((double)i - 0.5) * side, 10, "end", number);
     }
-    for (size_t i = n; i-- > 0;) /* the fastest last: its frame lies on top */
+    for (size_t i = n; i-- > 0;) /* the fastest last, so that its frame is on top */
         draw(&forecasts[i], i == 0, heat(forecasts[i].seconds, forecasts[0].seconds, slowest), side, left,
              top, text);
     svg_close(text);

@@ -19,7 +19,7 @@ struct link_graph_node {
     struct path host; /* to others of its host */
     struct edge *edges;
     UT_hash_handle hh;
-    /* Of the search under way. */
+    /* state of the present search */
     double seconds;
     bool settled;
     struct path path;
@@ -132,7 +132,7 @@ void link_graph_clear(struct link_graph *graph)
     *graph = (struct link_graph){0};
 }
 
-/* ---- the way ---- */
+/* ---- shortest path ---- */
 
 static struct link_graph_node *nearest(const struct link_graph *graph)
 {
@@ -143,8 +143,9 @@ static struct link_graph_node *nearest(const struct link_graph *graph)
     return best;
 }
 
-/* The time of a way never falls by another link, so the nearest node is settled. (That of two links is not
- * the sum of theirs: among ways of three links and more a slightly quicker one may be missed.) */
+/* A path never gets faster by another link, so the nearest node is final, as in Dijkstra's algorithm. (The
+ * time over two links is not the sum of both times, so among paths of three or more links a slightly
+ * faster one may be missed.) */
 static void look_from(const struct link_graph_node *node, uint64_t bytes)
 {
     for (const struct edge *edge = node->edges; edge; edge = edge->next) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measured links between nodes, and the way between two that nobody has measured: the shortest path over
- * links that were (FAST, section I.2.3 of the DIET paper: the least bandwidth, the sum of latencies). What
- * was measured in one direction only counts in the other one too. Pure data; one thread at a time.
- */
+ * Measured links between nodes, and the path between two nodes without a measured link: the shortest path
+ * over measured ones (FAST, section I.2.3 of the DIET paper: the least bandwidth, the sum of latencies). A
+ * link measured in one direction counts in both. Pure data; one thread at a time. */
 #ifndef CORE_LINK_GRAPH_H
 #define CORE_LINK_GRAPH_H
 
@@ -11,7 +10,7 @@
 #include "util/error.h"
 #include "util/hash.h"
 
-#define LINK_GRAPH_NODES 4096 /* more are not taken */
+#define LINK_GRAPH_NODES 4096 /* most nodes */
 #define LINK_GRAPH_LINKS 65536
 
 struct link_graph_node;
@@ -23,18 +22,18 @@ struct link_graph {
 };
 
 void link_graph_clear(struct link_graph *graph);
-/* The link from one to the other is this now, and the way back what the path says of it, or the same where
- * nobody has measured that; an unknown one is taken out, both ways. False: there is no room or memory. */
+/* Sets the link between two nodes. The way back has path's `back_bps`, or the same bandwidth if that was
+ * not measured. An unknown path removes the link in both directions. False: no room or no memory. */
 bool link_graph_set(struct link_graph *graph, const char *from, const char *to, const struct path *path);
-/* How data move between nodes of that node's host; unknown: not told. False: there is no room or memory. */
+/* Sets how data move between the nodes of that node's host; unknown: not reported. False: no room or no
+ * memory. */
 bool link_graph_set_host(struct link_graph *graph, const char *name, const struct path *path);
-/* The way between two nodes that are on one host: that of the slower word; unknown when either has not told.
- */
+/* Returns the path between two nodes on one host: the slower of their reports; unknown if either has none. */
 struct path link_graph_host(const struct link_graph *graph, const char *one, const char *other);
-/* The node is gone, with its links. */
+/* Removes a node with its links. */
 void link_graph_remove(struct link_graph *graph, const char *name);
-/* The quickest way for so many bytes; unknown when none is measured from end to end. From a node to itself:
- * nothing is in the way. */
+/* Returns the fastest path for that many bytes; unknown if no measured links connect the nodes. From a
+ * node to itself: a path without latency and limit. */
 struct path link_graph_path(const struct link_graph *graph, const char *from, const char *to, uint64_t bytes);
 
 #endif

@@ -30,7 +30,7 @@ const char *outlook_unit(const char *resource)
     return NULL;
 }
 
-/* ---- telling ---- */
+/* ---- writing ---- */
 
 bool outlook_page_begin(struct outlook_page *page, size_t first, struct arena *arena)
 {
@@ -42,7 +42,7 @@ bool outlook_page_begin(struct outlook_page *page, size_t first, struct arena *a
 
 bool outlook_is_single(const struct outlook *outlook)
 {
-    /* Of a machine it takes several to make a value that is shown. */
+    /* A shown value of a machine needs several measurements. */
     return outlook->n <= (outlook->step_s > 0 ? 0 : 1) && outlook->error == 0 &&
            outlook->forecast == outlook->now;
 }
@@ -52,7 +52,7 @@ static bool is_name(const char *name)
     return !name[strcspn(name, "\t\n\r")];
 }
 
-/* 0: there is no room. */
+/* Returns 0 when there is no room. */
 static size_t write_line(const struct outlook *outlook, char *line, size_t size)
 {
     const locale_t before = c_numbers_begin();

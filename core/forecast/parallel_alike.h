@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routines of ScaLAPACK that take what one with a model (core/forecast/parallel_model.h) takes, or a known
- * part of it: other types than double, products with a symmetric matrix, solvers that factorise.
- */
+ * Maps ScaLAPACK routines without their own model to a routine with one (core/forecast/parallel_model.h),
+ * whose time they take, or a known fraction of it: other types than double, products with a symmetric
+ * matrix, solvers that factorise. */
 #ifndef CORE_PARALLEL_ALIKE_H
 #define CORE_PARALLEL_ALIKE_H
 
@@ -10,21 +10,21 @@
 
 struct parallel_alike {
     const char *model; /* "pdgemm", ... */
-    double part;       /* of what that one computes, for the same type */
-    double type;       /* real work takes so many times that of doubles */
-    bool unequal;      /* it gives faster ranks more columns (solvers/unequal.h) */
+    double part;       /* fraction of the model routine's operations, for the same type */
+    double type;       /* factor from operations of this type to real double ones */
+    bool unequal;      /* faster ranks get more columns (solvers/unequal.h) */
 };
 
-/* "pdgemm", "pzposv_", "esp_pdgesv_unequal_"; the underscore of Fortran's symbols may be there. Of another
- * name false, with the type that its second letter tells, and pdgetrf as the model: what is not known counts
- * as an LU of the same work.
- */
+/* Accepts "pdgemm", "pzposv_", "esp_pdgesv_unequal_", with or without Fortran's final underscore. For an
+ * unknown name it returns false, with the type of the second letter and the model pdgetrf: an unknown
+ * routine counts as an LU with the same work. */
 bool parallel_alike(const char *name, struct parallel_alike *alike);
 
-/* Whether the model counts right-hand sides, as struct parallel_problem's k: pdgetrs, pdposv, pdgels. */
+/* Whether the model has a number of right-hand sides (struct parallel_problem's k): pdgetrs, pdposv,
+ * pdgels. */
 bool parallel_alike_has_rhs(const struct parallel_alike *alike);
 
-/* Their names, less "p" and the type: "gemm, symm, ... or gels". */
+/* Lists the names without "p" and the type: "gemm, symm, ... or gels". */
 const char *parallel_alike_names(char *text, unsigned size);
 
 #endif

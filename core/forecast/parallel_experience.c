@@ -4,43 +4,44 @@
 #include <math.h>
 #include <string.h>
 
-/* The distance (of logarithms of seconds) at which a sample counts half: a factor of 3. */
+/* The distance (of logarithms of seconds) at which a sample's weight is one half: a factor of 3. */
 #define WIDTH 1.1
-/* A slope is believed as far as the sizes are spread by more than this. */
+/* Ridge term: a slope counts in full only if the sizes are spread by more than this. */
 #define RIDGE 0.05
-/* All samples of the same grid with other blocks together, and those of other grids, count as so many. */
+/* Total weight of all samples of the same grid with other blocks, and of other grids. */
 #define OTHER_BLOCKS 0.3
 #define OTHER_GRIDS  0.05
-/* Where nothing is known of a grid and block, one call on others moves it not at all, this many and one more
- * by a half (of the logarithm). */
+/* Without a sample for a grid and block, one call on other grids changes nothing, and n calls change the
+ * logarithm by (n - 1) / (n - 1 + OTHER_CALLS). */
 #define OTHER_CALLS 2.0
 #define MOST_CHANGE 1.3862943611198906 /* ln 4 */
-/* What takes longer than was expected by more than that waits for a second call; and what is known to be
- * dearer than that fades. */
+/* A call that takes longer than expected by more than this factor waits for a confirming call; an entry
+ * whose factor is above this fades. */
 #define SURPRISE 0.4054651081081644 /* ln 1.5 */
-/* For each call that is known there, so many of the routine elsewhere, twice as many after each fading but at
- * most 2^6 times. */
+/* An entry fades after this many calls of the routine elsewhere for each call recorded there; doubled
+ * after each fading, at most MOST_DOUBLED times. */
 #define FADE_CALLS   10
 #define MOST_DOUBLED 6
-/* A sample with so many later ones counts half: the machine is as it was lately. */
+/* A sample with this many later ones has half the weight, because recent samples describe the machine
+ * best. */
 #define AGING 16.0
-/* Samples this near to each other are of one size, of which so many are enough. */
+/* Samples closer than NEAR count as one size; ENOUGH of one size are kept. */
 #define NEAR   0.2
 #define ENOUGH 3
-/* Samples this many times as far from the line as they are on average count half. */
+/* A sample this many times as far from the line as the average has half the weight. */
 #define STRANGE 2.0
-/* A line is fitted, samples are compared with it, and it is fitted once more. */
+/* A line is fitted, samples are weighted by their distance from it, and it is fitted again. */
 #define PASSES 3
 
-/* Weighted sums of samples, whose sizes count from that of the call. */
+/* Weighted sums of samples; sizes are relative to that of the call. */
 struct sums {
     double w, x, y, xx, xy;
-    double off; /* from the line that was fitted before */
+    double off; /* weighted distances from the line fitted before */
 };
 
-/* What was fitted before, at x = 0, so that strange samples count less. */
+/* The line fitted before, at x = 0; used to give outliers less weight. */
 struct line {
-    double value, slope, deviation; /* mean, of samples from it; 0: nothing was fitted */
+    double value, slope, deviation; /* mean distance of samples from it; 0: no line yet */
 };
 
 static double weight(const struct line *line, double x, double y)
@@ -77,7 +78,7 @@ static void add_sums(struct sums *to, const struct sums *more, double most)
     to->off += part * more->off;
 }
 
-/* At the size of the call. */
+/* Fits the line at the size of the call. */
 static void fit(const struct sums *sums, struct line *line)
 {
     const double x = sums->x / sums->w, y = sums->y / sums->w;
@@ -90,7 +91,7 @@ static double between(double least, double x, double most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* That of the known sizes which is nearest. */
+/* Returns the nearest known size. */
 static double known_size(const struct parallel_experience *experience, const char *routine, double size)
 {
     double least = INFINITY, most = -INFINITY;
@@ -108,7 +109,7 @@ static bool is_grid(const struct experience_grid *of, struct parallel_grid grid)
     return of->grid.p == grid.p && of->grid.q == grid.q;
 }
 
-/* *part: how far it is believed. */
+/* *part: how much the entry is trusted. */
 static struct sums add_all(const struct parallel_experience *experience, const char *routine,
                            struct parallel_grid grid, int64_t block, double size, const struct line *line,
                            double *part)
@@ -200,7 +201,7 @@ static void forget(struct experience_grid *of, uint32_t index)
     memmove(of->samples + index, of->samples + index + 1, (of->n - index) * sizeof *of->samples);
 }
 
-/* The oldest one where they lie closest together. */
+/* Returns the oldest sample where they are most dense. */
 static uint32_t most_crowded(const struct experience_grid *of)
 {
     uint32_t most = 0, found = 0;
@@ -215,7 +216,7 @@ static uint32_t most_crowded(const struct experience_grid *of)
     return found;
 }
 
-/* The middle one of those of about that size. */
+/* Returns the median of the samples of about that size. */
 static float middle(const struct experience_grid *of, double size)
 {
     float near[EXPERIENCE_SAMPLES];
@@ -237,7 +238,7 @@ void experience_settle(struct experience_grid *of)
         of->samples[i].level = middle(of, (double)of->samples[i].size);
 }
 
-/* Many calls of one size do not displace what is known of others. */
+/* Keeps a sample; many calls of one size must not displace samples of other sizes. */
 static void keep(struct experience_grid *of, double size, double ratio)
 {
     uint32_t oldest;
@@ -262,7 +263,8 @@ static double expected_at(const struct parallel_experience *experience, const st
     return log(experience_factor(experience, of->routine, of->grid, of->block, exp(size)));
 }
 
-/* One call alone may have been held up. Two in a row are believed, as far as both say it. */
+/* One slow call may have been held up by something else. Two in a row count, by the lesser of their
+ * deviations. */
 static void doubt(const struct parallel_experience *experience, struct experience_grid *of, double size,
                   double expected, double more)
 {
@@ -299,7 +301,7 @@ double experience_learn(struct parallel_experience *experience, const char *rout
     return experience_factor(experience, routine, grid, block, model_s) / exp(expected);
 }
 
-/* What it was is not forgotten: one call that says it again is enough. */
+/* The faded value is kept, so that one call that confirms it restores it. */
 static bool fade(struct experience_grid *of)
 {
     const bool is_first = !of->doubted || of->fadings == 0;

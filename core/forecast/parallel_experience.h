@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What calls of parallel routines took, against what the models said: for each routine, grid and block size
- * the latest few, spread over the sizes of calls. A forecast is corrected by what is known near its size on
- * its own grid, by a line that is fitted there (locally weighted regression; Cleveland, 1979), and where
- * nothing is known there, in part by what the routine takes on others.
+ * Records the times of parallel calls relative to their models: for each routine, grid and block size the
+ * latest few calls, spread over the sizes. A forecast is corrected by the samples near its size on its own
+ * grid, with a locally fitted line (locally weighted regression; Cleveland, 1979). Without samples there,
+ * it is corrected in part by the routine's samples on other grids.
  *
- * A call that took much longer than was expected may have been held up: it counts when the next one there
- * says the same. What speaks against a grid keeps calls from it, which could tell that it is so no more: it
- * fades while calls are made elsewhere.
+ * A call that took much longer than expected may have been held up: it counts only when the next call on
+ * that grid confirms it. A bad record keeps calls away from a grid, so it could never be disproved.
+ * Therefore it fades while calls are made elsewhere.
  *
- * Plain values; no function has another effect than on its arguments.
- */
+ * Plain values; functions only change their arguments. */
 #ifndef CORE_PARALLEL_EXPERIENCE_H
 #define CORE_PARALLEL_EXPERIENCE_H
 
@@ -19,14 +18,14 @@
 #define EXPERIENCE_MOST_GRIDS 256
 #define EXPERIENCE_SAMPLES    24
 #define EXPERIENCE_NAME       64
-/* Calls that take less tell nothing of longer ones. */
+/* Shorter calls say nothing about longer ones. */
 #define EXPERIENCE_LEAST_S  3e-4
 #define EXPERIENCE_MOST_LOG 4.0 /* of a correction: a factor of 55 */
 
-/* Natural logarithms: of the seconds that the model said, and of what the call took over them. */
+/* Natural logarithms: of the model's seconds, and of the ratio of the call's time to it. */
 struct experience_sample {
     float size, ratio;
-    float level; /* the median of the ratios of its size: it is what counts */
+    float level; /* the median of the ratios of its size, which is used for forecasts */
 };
 
 /* A routine on one grid with one block size. */
@@ -37,9 +36,9 @@ struct experience_grid {
     uint32_t n;
     struct experience_sample samples[EXPERIENCE_SAMPLES]; /* the oldest first */
     bool doubted;
-    struct experience_sample doubt; /* the last call took so long, or what has faded was so */
-    uint32_t passed;                /* calls of the routine that came since one was made here */
-    uint32_t fadings;               /* in a row */
+    struct experience_sample doubt; /* a slow call waiting for confirmation, or the faded value */
+    uint32_t passed;                /* calls of the routine elsewhere since the last one here */
+    uint32_t fadings;               /* fadings in a row */
 };
 
 struct parallel_experience {
@@ -47,38 +46,38 @@ struct parallel_experience {
     struct experience_grid grids[EXPERIENCE_MOST_GRIDS];
 };
 
-/* What to multiply the model's seconds by: 1 as long as nothing is known of the routine. Beyond the sizes
- * that are known the nearest of these counts. Where nothing is known of that grid and block, but of n calls
- * on others, that counts by (n - 1) / (n + 1) of the logarithm: one call moves nothing but its own. */
+/* Returns the factor for the model's seconds: 1 if nothing is known about the routine. Beyond the known
+ * sizes, the nearest one counts. Without samples for that grid and block, n calls on others count by (n -
+ * 1) / (n + 1) of the logarithm, so one call affects only its own grid. */
 double experience_factor(const struct parallel_experience *experience, const char *routine,
                          struct parallel_grid grid, int64_t block, double model_s);
 
-/* A call took `taken_s` where the model said `model_s`. Calls below EXPERIENCE_LEAST_S, and numbers that
- * cannot be, are not heeded. What is more than 1.5 times what was expected waits for the next call on that
- * grid and block: where that is so too, both count as the lesser of them, and as 4 times at most; where it is
- * not, the first was an accident. What is quicker counts at once, as a quarter at least. Of more than
- * EXPERIENCE_MOST_GRIDS that of which least is known is forgotten. Returns by what the factor of such a call
- * has been multiplied; 1 where it does not count (yet). */
+/* Notes that a call took `taken_s` where the model said `model_s`. Calls shorter than EXPERIENCE_LEAST_S,
+ * and impossible numbers, are ignored. A time above 1.5 times the expected one waits for the next call on
+ * that grid and block: if that one is slow too, both count with the lesser of the ratios, at most 4;
+ * otherwise the first is dropped. A faster call counts at once, with a ratio of at least 1/4. Beyond
+ * EXPERIENCE_MOST_GRIDS, the grid with the fewest samples is dropped. Returns the change of the factor for
+ * such a call; 1 when the call does not count (yet). */
 double experience_learn(struct parallel_experience *experience, const char *routine,
                         struct parallel_grid grid, int64_t block, double model_s, double taken_s);
 
-/* A call of the routine has come, and will be made somewhere. Where 10 such calls for each that is known of a
- * grid and block went elsewhere, what is known to take more than 1.5 times the model's time there is halved,
- * in the logarithm, so that it is tried again some time; after twice as many once more, and so on. A call
- * that is as slow as before restores it at once. Returns whether anything has changed. */
+/* Notes that a call of the routine was placed somewhere. If 10 calls for each sample of a grid and block
+ * went elsewhere, and its factor is above 1.5, the factor is halved in the logarithm, so that the grid is
+ * tried again; after twice as many calls once more, and so on. A call that is as slow as before restores
+ * it at once. Returns whether anything changed. */
 bool experience_pass(struct parallel_experience *experience, const char *routine);
 
-/* After its samples have been put there one by one: their levels. */
+/* Computes the levels after samples were added one by one. */
 void experience_settle(struct experience_grid *of);
 
-/* Whether no call counts yet. */
+/* Whether there are no samples. */
 bool experience_is_empty(const struct parallel_experience *experience);
 
-/* How many calls of about that size are known there. */
+/* Returns the number of samples of about that size for that grid and block. */
 uint32_t experience_count(const struct parallel_experience *experience, const char *routine,
                           struct parallel_grid grid, int64_t block, double model_s);
 
-/* Takes over what `other` knows of grids of which it knows more. Returns of how many. */
+/* Takes over entries of `other` with more samples. Returns how many. */
 uint32_t experience_adopt(struct parallel_experience *experience, const struct parallel_experience *other);
 
 #endif

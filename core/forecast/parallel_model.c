@@ -86,7 +86,7 @@ struct parallel_machine parallel_machine_for(const struct parallel_machine *mach
     return own;
 }
 
-/* Whether something was measured of that kernel. */
+/* Whether the kernel was measured. */
 static bool parallel_kernel_is_known(const struct parallel_machine *machine, enum parallel_kernel kernel)
 {
     bool known = false;
@@ -112,7 +112,7 @@ static double pipeline_volume(double p)
     return p > 2 ? 2 : p - 1;
 }
 
-/* Scatter by halves, then everybody passes everything on: van de Geijn's broadcast. */
+/* Scatter by halves, then an allgather round the ring: van de Geijn's broadcast. */
 static double split_latency(double p)
 {
     return p > 2 ? tree_terms(p) + p - 1 : p - 1;
@@ -148,7 +148,7 @@ static bool has_own_figures(const struct parallel_machine *machine)
     return machine->broadcast_latency_s > 0 || machine->broadcast_element_s > 0;
 }
 
-/* Its two parts: to begin it, and for each element. */
+/* Returns the start-up time of a broadcast; parallel_broadcast_element_s() the time for each element. */
 static double parallel_broadcast_begin_s(const struct parallel_machine *machine, double ranks)
 {
     return machine->broadcast->latency_terms(ranks) *
@@ -167,8 +167,8 @@ double parallel_broadcast_s(const struct parallel_machine *machine, double ranks
            elements * parallel_broadcast_element_s(machine, ranks);
 }
 
-/* Rows (columns) of n that the rank with the most of them has, in blocks of `block` dealt to so many ranks:
- * the R ceil(n / (P R)) of the papers, where the last block is not whole less by what it lacks. */
+/* Returns the rows (columns) of n that the rank with the most has, in blocks of `block` dealt to that many
+ * ranks: the R ceil(n / (P R)) of the papers, reduced if the last block is not whole. */
 static double parallel_share(double n, double block, double ranks)
 {
     const double rounds = n > 0 ? floor(n / (block * ranks)) : 0;
@@ -177,7 +177,8 @@ static double parallel_share(double n, double block, double ranks)
 
 /* ---- pdgemm ---- */
 
-/* PBLAS multiplies at once where all of A's columns and all of B's rows lie in one rank's row and column. */
+/* PBLAS multiplies in one step if all of A's columns and all of B's rows lie in one row and column of
+ * ranks. */
 static double panel_of(const struct parallel_machine *machine, struct parallel_grid grid, double block,
                        double depth)
 {
@@ -185,9 +186,9 @@ static double panel_of(const struct parallel_machine *machine, struct parallel_g
     return !(machine->panel > 0) ? block : at_once ? fmax(depth, 1) : machine->panel;
 }
 
-/* Every step broadcasts a panel of A along the rows of the grid (a rank's share is M / p rows of it) and one
- * of B along its columns, and multiplies: equation 4.3, where tau_p^q = volume_terms(q) tau / p, with R
- * ceil(M / (P R)) for M / p, as all wait for who has the most. */
+/* Every step broadcasts a panel of A along the rows of the grid (a rank has M / p rows of it) and one of B
+ * along its columns, and multiplies: equation 4.3, where tau_p^q = volume_terms(q) tau / p, with R ceil(M
+ * / (P R)) for M / p, because all ranks wait for the one with the most. */
 double parallel_gemm_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                        int64_t m, int64_t n, int64_t k)
 {
@@ -227,7 +228,7 @@ static bool is_named(const char *rest, const char *name)
     return strncmp(rest, name, length) == 0 && (!rest[length] || strcmp(rest + length, "_") == 0);
 }
 
-/* "esp_pdgesv_unequal_": its part "pdgesv". False: no such name. */
+/* Extracts "pdgesv" from "esp_pdgesv_unequal_". False: another form of name. */
 static bool strip_unequal(const char *name, char *bare, size_t size)
 {
     static const char before[] = "esp_", behind[] = "_unequal";
@@ -276,8 +277,8 @@ const char *parallel_alike_names(char *text, unsigned size)
     return text;
 }
 
-/* pdtrsm: one call of pbdtrsm for each block of right-hand sides, which follows the diagonal of the triangle
- * round the grid. */
+/* pdtrsm: one call of pbdtrsm for each block of right-hand sides, which follows the diagonal of the
+ * triangle round the grid. */
 
 int parallel_trsm_case(char uplo, char side, char trans)
 {
@@ -286,29 +287,30 @@ int parallel_trsm_case(char uplo, char side, char trans)
     bool plain = trans == 'N' || trans == 'n', transposed = trans == 'T' || trans == 't';
     if (!(upper || lower) || !(left || right) || !(plain || transposed))
         return 0;
-    /* Figure 4.3: ULN and URT are case 1, ULT and URN case 2; with L for U, 3 and 4. */
+    /* Figure 4.3: ULN and URT are case 1, ULT and URN case 2; with L instead of U, 3 and 4. */
     int odd = left == plain ? 1 : 2;
     return upper ? odd : odd + 2;
 }
 
 /* One pbdtrsm on p x q ranks that runs along the rows. `ready` has a clock per row of ranks and one per
- * column: a rank is free when its row and its column are. That the later of two partners makes the other wait
- * is the paper's correction (C_b for the broadcast, C_u for the send). */
+ * column: a rank is free when its row and its column are. The later of two partners makes the other wait:
+ * this is the paper's correction (C_b for the broadcast, C_u for the send). */
 struct pipeline {
     const struct parallel_machine *machine;
     int64_t p, q;
     double block;
-    double *row_free; /* until when the rows are busy with the second half of their update */
-    double *col_free; /* and the columns with their update */
+    double *row_free; /* when the rows have finished the second half of their update */
+    double *col_free; /* when the columns have finished their update */
 };
 
-/* Columns of unsolved blocks that a rank updates after i blocks are solved: R ceil((N - iR) / (qR)). */
+/* Returns the columns of unsolved blocks that a rank updates after i blocks are solved: R ceil((N - iR) /
+ * (qR)). */
 static double unsolved(const struct pipeline *pipeline, double n, double i)
 {
     return parallel_share(n - i * pipeline->block, pipeline->block, (double)pipeline->q);
 }
 
-/* Equation 4.5, between the rank that solved and its neighbour; on one column a copy. */
+/* Equation 4.5, between the rank that solved and its neighbour; with one column of ranks, a copy. */
 static double pass_on(const struct pipeline *pipeline)
 {
     double elements = pipeline->block * pipeline->block;
@@ -316,8 +318,8 @@ static double pass_on(const struct pipeline *pipeline)
                            : parallel_kernel_s(pipeline->machine, PARALLEL_COPY, elements, 0, 0);
 }
 
-/* The update of what the next p - 1 rows of ranks need first, sent down and added there (equation 4.7); the
- * rest is updated while those work. Returns when the next row may go on. */
+/* Updates what the next p - 1 rows of ranks need first, which is sent down and added there (equation 4.7);
+ * the rest is updated while those rows work. Returns when the next row may start. */
 static double update(struct pipeline *pipeline, int64_t row, double now, double cols)
 {
     const struct parallel_machine *machine = pipeline->machine;
@@ -348,7 +350,7 @@ static double follow_diagonal(struct pipeline *pipeline, int64_t n)
             break;
         now = fmax(now, pipeline->col_free[next]) + pass_on(pipeline);
         now = update(pipeline, row, now, cols);
-        pipeline->col_free[col] = now; /* the one that solved updates meanwhile */
+        pipeline->col_free[col] = now; /* the rank that solved updates meanwhile */
     }
     return now;
 }
@@ -373,11 +375,10 @@ double parallel_trsm_s(const struct parallel_machine *machine, struct parallel_g
     return seconds;
 }
 
-/* pdgetrf after B.4.1 of "Optimization of the ScaLAPACK LU Factorization", the block size at which it is
- * fastest, and pdpotrf and pdgeqrf composed in the same way; and solvers, which are one of these and what
- * their right-hand sides take. */
+/* pdgetrf after B.4.1 of "Optimization of the ScaLAPACK LU Factorization", and its fastest block size;
+ * pdpotrf and pdgeqrf composed in the same way; and solvers: a factorization plus the right-hand sides. */
 
-/* A broadcast among so many ranks: to begin it, and for each element. */
+/* A broadcast among that many ranks: start-up time, and time for each element. */
 struct spread {
     double begin_s, element_s;
 };
@@ -397,7 +398,7 @@ static double spread_s(const struct spread *spread, double elements)
 struct factor {
     const struct parallel_machine *machine;
     double p, q, n, block, panels;
-    double lacking;         /* of the last block, where it is not whole */
+    double lacking;         /* elements missing in an incomplete last block */
     struct spread down, on; /* along the p ranks of a column, and the q of a row: the same for all panels */
 };
 
@@ -421,7 +422,7 @@ static double send(const struct factor *factor, double elements)
     return factor->machine->latency_s + elements * factor->machine->element_s;
 }
 
-/* Rows (columns) that a rank has of the last i blocks. */
+/* Returns the rows (columns) that a rank has of the last i blocks. */
 static double share(const struct factor *factor, double i, double ranks)
 {
     return parallel_share(i * factor->block - factor->lacking, factor->block, ranks);
@@ -434,8 +435,8 @@ static double kernel(const struct factor *factor, enum parallel_kernel which, do
 
 /* ---- LU ---- */
 
-/* What the ranks of a column say to each other for each column of a panel: DGAMX2D, the pivot's row, and the
- * one for which it is swapped. */
+/* Messages within a column of ranks for each column of a panel: DGAMX2D, the pivot's row, and the row
+ * swapped with it. */
 static double column_s(const struct factor *factor)
 {
     const double doublings = ceil(log2(factor->p));
@@ -446,7 +447,7 @@ static double column_s(const struct factor *factor)
     return doublings * send(factor, 1) + spread_s(&factor->down, factor->block) + send(factor, factor->block);
 }
 
-/* B.4.1.2: PDGETF2 of the panel that has i blocks of rows left; as a whole where that was measured. */
+/* B.4.1.2: PDGETF2 of the panel with i blocks of rows left; measured as a whole if possible. */
 static double panel_s(const struct factor *factor, double i)
 {
     double rows = share(factor, i, factor->p), block = factor->block, seconds = 0;
@@ -454,14 +455,14 @@ static double panel_s(const struct factor *factor, double i)
         return kernel(factor, PARALLEL_GETF2, rows, block, 0) + block * column_s(factor);
     double each = kernel(factor, PARALLEL_AMAX, rows, 0, 0) + kernel(factor, PARALLEL_SCAL, rows, 0, 0) +
                   2 * kernel(factor, PARALLEL_COPY, block, 0, 0) + column_s(factor);
-    /* Updates of 1, 2, ..., block - 1 columns: half of block is their mean, and GER linear in them. */
+    /* Updates of 1, 2, ..., block - 1 columns: their mean is block / 2, because GER is linear in them. */
     if (block > 1)
         seconds += (block - 1) * kernel(factor, PARALLEL_GER, rows, block / 2, 0);
     return seconds + block * each;
 }
 
-/* PDLASWP: a pivot's row lies in the same rank with probability 1 / p. The paper writes the rows' length with
- * P_r; it is the part of a row that one of the P_c columns of ranks has. */
+/* PDLASWP: a pivot's row lies in the same rank with probability 1 / p. The paper writes the rows' length
+ * with P_r; it is the part of a row that one of the P_c columns of ranks has. */
 static double swaps_s(const struct factor *factor)
 {
     double length = share(factor, factor->panels, factor->q), local = factor->n / factor->p;
@@ -469,7 +470,7 @@ static double swaps_s(const struct factor *factor)
     return local * kernel(factor, PARALLEL_SWAP, length, 0, 0) + (factor->n - local) * far;
 }
 
-/* B.4.1.3: what PDGETRF does besides when i blocks of rows and columns remain behind the panel. */
+/* B.4.1.3: the remaining time of PDGETRF when i blocks of rows and columns remain after the panel. */
 static double update_s(const struct factor *factor, double i)
 {
     double rows = share(factor, i, factor->p), cols = share(factor, i, factor->q), block = factor->block;
@@ -565,7 +566,8 @@ static void add_updates(struct laurent *sum, const struct parallel_machine *mach
     add(sum, gemm[7], m, -1, 0, 0);
 }
 
-/* The coefficients are read one by one here. */
+/* Converts the machine for a grid whose ranks share processors: the derivative reads the coefficients one
+ * by one. */
 static struct parallel_machine taking_turns(const struct parallel_machine *machine)
 {
     struct parallel_machine own = *machine;
@@ -602,7 +604,7 @@ double parallel_getrf_block(const struct parallel_machine *machine, struct paral
 
 /* ---- Cholesky ---- */
 
-/* PDPOTRF, lower: a block of the diagonal, the panel below it, and the lower half of what remains. */
+/* PDPOTRF, lower: a block of the diagonal, the panel below it, and the lower half of the remainder. */
 double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                         int64_t n)
 {
@@ -621,7 +623,8 @@ double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_
 
 /* ---- QR ---- */
 
-/* PDGEQR2: a column's norm over the ranks of a column, its scaling, and the reflection of the others. */
+/* PDGEQR2: a column's norm over the ranks of a column, its scaling, and the reflection of the other
+ * columns. */
 static double reflectors_s(const struct factor *factor, double rows)
 {
     double reduce = factor->p > 1 ? 2 * ceil(log2(factor->p)) : 0, seconds = 0;
@@ -632,8 +635,8 @@ static double reflectors_s(const struct factor *factor, double rows)
     return seconds;
 }
 
-/* PDGEQRF: reflectors of a panel, V and T to all columns of ranks, then C -= V T' (V' C). Of the n columns
- * those behind the first `least` have none of their own: PDORMQR does the same with right-hand sides. */
+/* PDGEQRF: reflectors of a panel, V and T to all columns of ranks, then C -= V T' (V' C). Columns after
+ * the first `least` have no reflectors of their own: PDORMQR does the same with right-hand sides. */
 static double reflect_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                         int64_t m, int64_t n, int64_t least)
 {
@@ -664,8 +667,9 @@ double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_
 
 /* ---- solvers ---- */
 
-/* The two triangles of an LU or a Cholesky of n x n, against so many right-hand sides: pdgetrs, pdpotrs.
- * Forwards and backwards: one triangle from the left as it is, the other transposed or the upper one. */
+/* Solves with the two triangles of an LU or a Cholesky of n x n and nrhs right-hand sides: pdgetrs,
+ * pdpotrs. Forwards and backwards: one triangle from the left as it is, the other transposed or the upper
+ * one. */
 static double parallel_solves_s(const struct parallel_machine *machine, struct parallel_grid grid,
                                 int64_t block, int64_t n, int64_t nrhs)
 {
@@ -673,15 +677,15 @@ static double parallel_solves_s(const struct parallel_machine *machine, struct p
            parallel_trsm_s(machine, grid, block, 3, n, nrhs);
 }
 
-/* Cholesky and its solves. */
+/* Cholesky and its triangular solves. */
 static double parallel_posv_s(const struct parallel_machine *machine, struct parallel_grid grid,
                               int64_t block, int64_t n, int64_t nrhs)
 {
     return parallel_potrf_s(machine, grid, block, n) + parallel_solves_s(machine, grid, block, n, nrhs);
 }
 
-/* Least squares with m x n: QR (LQ where it is wide), which right-hand sides go through, too, and the solve.
- * A wide matrix is factorised as its transpose would be, and solved in the other order. */
+/* Least squares with m x n: QR (LQ for a wide matrix), applied to the right-hand sides too, and the solve.
+ * A wide matrix is factorised like its transpose, and solved in the other order. */
 static double parallel_gels_s(const struct parallel_machine *machine, struct parallel_grid grid,
                               int64_t block, int64_t m, int64_t n, int64_t nrhs)
 {
@@ -690,9 +694,9 @@ static double parallel_gels_s(const struct parallel_machine *machine, struct par
            parallel_trsm_s(machine, grid, block, 1, least, nrhs);
 }
 
-/* Number of ranks, shape of the grid, block size and place by the models. */
+/* Chooses number of ranks, shape of the grid, block size and place by the models. */
 
-/* A row per routine: its time, and the matrices that a rank holds a part of. */
+/* One row per routine: its time, and the matrices that are distributed. */
 struct routine {
     const char *name;
     double (*seconds)(const struct parallel_machine *, const struct parallel_problem *, struct parallel_grid,
@@ -818,7 +822,7 @@ static enum esp_status find_routine(const struct parallel_problem *problem, cons
     return ESP_OK;
 }
 
-/* What rank 0, which has the most of every matrix, holds. */
+/* Returns the elements that rank 0 holds, which has the most of every matrix. */
 static double held_elements(const struct routine *routine, const struct parallel_problem *problem,
                             struct parallel_grid grid, int64_t block)
 {
@@ -911,7 +915,7 @@ enum esp_status parallel_grids(const struct parallel_machine *machine, const str
     return ESP_OK;
 }
 
-/* The best plan of a redistribution, and what the model says of it (redistribution_summary.seconds).
+/* Returns the best plan of a redistribution, and its time (redistribution_summary.seconds).
  * ---- places ---- */
 static enum esp_status parallel_redistribution(const struct parallel_machine *machine,
                                                const struct redistribution *what,

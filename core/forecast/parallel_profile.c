@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where kernels were not measured: those of level 1 and 2 are that much slower than products, as they wait
- * for memory, which ranks share. */
+/* Defaults for kernels that were not measured: level 1 and 2 are this much slower than products, because
+ * they wait for memory, which ranks share. */
 #define SLOWNESS 6
 #define KERNEL_S 1e-6
 
@@ -103,7 +103,8 @@ void parallel_profile_measured(struct parallel_profile *profile, const struct pa
     join(&known->byte_s, fresh->byte_s);
     join(&known->fill_byte_s, fresh->fill_byte_s);
     join(&known->column_s, fresh->column_s);
-    known->gain = fresh->gain > 0 ? fresh->gain : known->gain; /* speeds change with the owners' other work */
+    known->gain =
+        fresh->gain > 0 ? fresh->gain : known->gain; /* speeds change with other work on the hosts */
     known->panel = fresh->panel > 0 ? fresh->panel : known->panel;
     if (fresh->processors > 0) {
         known->processors = fresh->processors;
@@ -111,11 +112,11 @@ void parallel_profile_measured(struct parallel_profile *profile, const struct pa
     }
 }
 
-/* ---- from others ---- */
+/* ---- merging profiles ---- */
 
 static bool is_about(double a, double b)
 {
-    return fabs(a - b) <= 1e-6 * fabs(b); /* a text has nine digits */
+    return fabs(a - b) <= 1e-6 * fabs(b); /* the text has nine digits */
 }
 
 static bool is_alike(const struct parallel_speed *a, const struct parallel_speed *b)
@@ -151,16 +152,16 @@ uint32_t parallel_profile_adopt(struct parallel_profile *profile, const struct p
     return other->experience.n;
 }
 
-/* What is known of ranks, as a text. */
+/* Profiles of ranks as a text. */
 
 #define HEADING "espalier-ranks 3\n"
 
-/* Those of earlier versions are read too. What calls took was held against other models then: it is left out.
- */
+/* Files of earlier versions are read too, except for the times of calls, which were relative to other
+ * models. */
 #define BEFORE    "espalier-ranks "
 #define END_BYTES 13 /* "end " with eight digits and a line end */
 
-/* Lines of one number. */
+/* Keywords of lines with one number. */
 static const struct figure {
     const char *name;
     size_t offset;

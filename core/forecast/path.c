@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* After the last of the bytes, which went at once. A sender opens its window by what was acknowledged, as far
- * as what was on the way had filled half of it. */
+/* Returns the window after the last of the bytes, sent at once. The window grows by acknowledged bytes
+ * only as far as the bytes on their way had filled half of it. */
 static double opened(double window, double bytes)
 {
     return fmax(window, fmin(window + bytes, 2 * fmin(window, bytes)));
@@ -25,7 +25,7 @@ double path_grown_s(double latency_s, double inverse_bandwidth, double *window, 
     const double round_trip_s = 2 * latency_s;
     double seconds = latency_s;
     *window = fmax(*window, PATH_FIRST_WINDOW);
-    /* Each round doubles what has been sent: 40 of them are beyond all that memories hold. */
+    /* Each round doubles the bytes sent: 40 rounds exceed any memory. */
     for (int round = 0;
          inverse_bandwidth > 0 && round < 40 && bytes > *window && *window * inverse_bandwidth < round_trip_s;
          round++) {
@@ -43,14 +43,15 @@ double path_time_s(double latency_s, double inverse_bandwidth, double bytes)
     return path_grown_s(latency_s, inverse_bandwidth, &window, bytes);
 }
 
-/* A transfer of which the rate is looked for. */
+/* A transfer whose rate is computed. */
 struct sought {
     double (*time)(const struct sought *sought, double inverse_bandwidth);
     double latency_s, bytes, window;
     double back, window_back; /* of a call, the bytes of its answer */
 };
 
-/* The seconds per byte that make it so long: all else only adds to bytes times that. */
+/* Finds the seconds per byte for which the transfer takes that long: everything else only adds to bytes
+ * times that. */
 static double solve(const struct sought *sought, double seconds)
 {
     const double bytes = sought->bytes + sought->back;
@@ -94,11 +95,11 @@ double path_exchange_inverse(double latency_s, struct path_exchange exchange, do
 
 struct stream {
     double round_trip_s, inverse_bandwidth;
-    double share;  /* of the rate that it has at least, as others are under way */
-    double window; /* that its connection has grown to */
+    double share;  /* the least share of the rate, because other streams are active */
+    double window; /* the present window of its connection */
 };
 
-/* While one stream waits for an answer the other has the whole rate. */
+/* While one stream waits for an answer, the other has the whole rate. */
 static double one_chunk_s(struct stream *stream, double bytes)
 {
     const double least_s = bytes * stream->inverse_bandwidth / stream->share;
@@ -113,7 +114,7 @@ static double one_chunk_s(struct stream *stream, double bytes)
     return fmax(seconds + bytes * stream->inverse_bandwidth, least_s);
 }
 
-/* Bounds what chunks may take that never become alike. */
+/* Most chunks that are computed one by one, if their times never become equal. */
 #define MOST_CHUNKS 64
 
 double path_chunks_grown_s(double latency_s, double inverse_bandwidth, double *window, double bytes)
@@ -123,7 +124,8 @@ double path_chunks_grown_s(double latency_s, double inverse_bandwidth, double *w
                             fmax(*window, PATH_FIRST_WINDOW)};
     double left = bytes / streams, seconds = 0, last_s = 0;
     uint64_t length = 0;
-    bool is_grown = false; /* beyond what the last chunk needed: those of its length take as long */
+    bool is_grown = false; /* when the window no longer limits a chunk, all later chunks of its length take
+                              equally long */
     if (!(inverse_bandwidth > 0))
         return 2 * latency_s;
     for (int i = 0; left > 0; i++) {
@@ -203,13 +205,13 @@ double path_datum_seconds(const struct path *path, uint64_t bytes)
         taken = (struct path){true, PATH_LINK_LATENCY_S, PATH_LINK_BPS, 0};
     else if (taken.bandwidth_bps <= 0 && taken.latency_s > 0)
         taken.bandwidth_bps = PATH_LINK_BPS;
-    /* However fast the link, a datum is asked for, moved and let go of. */
+    /* However fast the link, a datum must be requested, moved and released. */
     if ((taken.bandwidth_bps > 0 || taken.latency_s > 0) && taken.latency_s < PATH_LINK_LATENCY_S)
         taken.latency_s = PATH_LINK_LATENCY_S;
     return path_seconds(&taken, bytes);
 }
 
-/* A bandwidth of 0 is one that nobody has measured: the other one decides. */
+/* A bandwidth of 0 was not measured: the other one counts. */
 static double lesser_bandwidth(double a, double b)
 {
     if (a <= 0)

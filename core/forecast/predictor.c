@@ -7,17 +7,17 @@
 
 #define HISTORY 51
 #define AHEAD   10 /* the longest horizon */
-/* Errors of long ago fade, so that a series that has changed its nature is told by another member: half is
- * forgotten after some 350 measurements. */
+/* Decay of errors, so that after a series has changed its nature another member can take over: half is
+ * forgotten after about 350 measurements. */
 #define FADING 0.998
-/* Share of a window that a trimmed one leaves out at each end. */
+/* Fraction of a window that a trimmed predictor leaves out at each end. */
 #define TRIMMED 0.3
 
 const unsigned predictor_horizons[PREDICTOR_HORIZONS] = {1, 2, 5, AHEAD};
 
 enum kind { LAST, RUNNING_MEAN, SMOOTHED, MEAN, MEDIAN, TRIMMED_MEDIAN, ADAPTIVE_MEDIAN };
 
-/* A row a member: the registry. */
+/* The registry of predictors, one row a member. */
 static const struct member {
     const char *name;
     enum kind kind;
@@ -54,7 +54,7 @@ struct predictor {
     unsigned n_history;
     uint64_t n;
     double mean;
-    double values[MEMBERS]; /* the forecasts that hold now */
+    double values[MEMBERS]; /* the present forecasts */
     unsigned windows[MEMBERS];
     double past[AHEAD][MEMBERS]; /* forecasts made 1, 2, ... measurements ago, the newest first */
     unsigned n_past;
@@ -84,7 +84,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The newest `window` values, ascending; returns how many there are. */
+/* Sorts the newest `window` values in ascending order; returns how many there are. */
 static unsigned sorted_window(const struct predictor *p, unsigned window, double *sorted)
 {
     unsigned n = window < p->n_history ? window : p->n_history;
@@ -108,7 +108,7 @@ static double median_over(const struct predictor *p, unsigned window)
     return n % 2 ? sorted[n / 2] : sorted[n / 2 - 1] / 2 + sorted[n / 2] / 2;
 }
 
-/* The mean of what is left when both ends are cut off. */
+/* Returns the mean after cutting off both ends. */
 static double trimmed_over(const struct predictor *p, unsigned window)
 {
     double sorted[HISTORY];
@@ -116,7 +116,7 @@ static double trimmed_over(const struct predictor *p, unsigned window)
     return mean_of(sorted + cut, n - 2 * cut);
 }
 
-/* The window grows or shrinks by one towards what would have told this value better. */
+/* Changes the window by one towards the size that would have predicted this value better. */
 static void adapt(struct predictor *p, size_t i, double value)
 {
     unsigned window = p->windows[i], best = window;
@@ -186,7 +186,7 @@ static void push(struct predictor *p, double value)
 
 bool predictor_add(struct predictor *p, double value)
 {
-    if (!isfinite(value) || fabs(value) > 1e150) /* whose square is none */
+    if (!isfinite(value) || fabs(value) > 1e150) /* whose square overflows */
         return false;
     settle_scores(p, value);
     for (size_t i = 0; p->n_history > 0 && i < MEMBERS; i++)
@@ -228,7 +228,7 @@ bool predictor_forecast(const struct predictor *p, unsigned ahead, struct predic
         return false;
     while (horizon + 1 < PREDICTOR_HORIZONS && predictor_horizons[horizon] < ahead)
         horizon++;
-    while (horizon > 0 && !(p->scores[horizon][0].weight > 0)) /* too young to know */
+    while (horizon > 0 && !(p->scores[horizon][0].weight > 0)) /* too few measurements for this horizon */
         horizon--;
     size_t absolute = best_member(p, horizon, false), square = best_member(p, horizon, true);
     *prediction = (struct prediction){

@@ -11,7 +11,7 @@
 #define WORDS_EACH 4
 #define BYTES_EACH (WORDS_EACH * 8)
 
-/* Where the digest is, or belongs. */
+/* Returns the position of the digest, or where to insert it. */
 static uint32_t place_of(const struct problem_speeds *speeds, uint64_t digest)
 {
     uint32_t low = 0, high = speeds->n;

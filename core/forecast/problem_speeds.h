@@ -22,11 +22,12 @@
 struct problem_speed {
     uint64_t digest; /* of the problem's signature */
     double flops;    /* > 0 and finite */
-    double base_s;   /* that a call takes whatever its declared work; >= 0 and finite */
-    double waits;    /* share of its time in which it waits by itself, from 0 to 1: others do not slow that */
+    double base_s;   /* time that a call takes independent of its declared work; >= 0 and finite */
+    double
+        waits; /* fraction of its time, from 0 to 1, that it waits; other processes do not slow this part */
 };
 
-/* In the order of their digests. All-zero: none are known. */
+/* In the order of their digests. All-zero is empty. */
 struct problem_speeds {
     struct problem_speed *items;
     uint32_t n;
@@ -34,24 +35,23 @@ struct problem_speeds {
 
 /* The problem's entry; NULL when the problem was not called (`speeds` may be NULL). */
 const struct problem_speed *problem_speed_find(const struct problem_speeds *speeds, uint64_t digest);
-/* Adds the entry, or puts it in place of the one with its digest. False: without memory, or there are
+/* Adds the entry, or replaces the one with its digest. False: without memory, or there are
  * CAP_PROBLEM_SPEEDS others. */
 bool problem_speeds_set(struct problem_speeds *speeds, const struct problem_speed *item);
-/* Seconds of a call of that work. */
+/* Returns the seconds of a call with that work. */
 double problem_speed_s(const struct problem_speed *speed, double work_flop);
-/* How many times as long such a call takes where others leave `available` (0 to 1) of a processor. */
+/* Returns the factor by which a call takes longer when other processes leave `available` (0 to 1) of a
+ * processor. */
 double problem_slowdown(double waits, double available);
-/* The greatest share of waiting among them. */
+/* Returns the largest fraction of waiting among the problems. */
 double problem_speed_waits(const struct problem_speeds *speeds);
-/* The greatest of the speeds and of `otherwise`. No call takes less than its work over this speed. */
+/* Returns the largest of the speeds and of `otherwise`. No call takes less than its work over this speed. */
 double problem_speed_most(const struct problem_speeds *speeds, double otherwise);
 
-/* Appends the extension; false without memory. None is nothing to do. */
+/* Appends the extension, unless `speeds` is empty; false without memory. */
 bool problem_speeds_add(struct extensions *extensions, const struct problem_speeds *speeds,
                         struct arena *arena);
-/* Reads such an extension; what is nonsense in it is left out. The items are for free(); false without
- * memory.
- */
+/* Reads such an extension; skips implausible entries. The caller frees the items; false without memory. */
 bool problem_speeds_read(const struct extension *extension, struct problem_speeds *speeds);
 
 #endif

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST        1024 /* waiting times that are kept */
-#define ALIKE_MIN   8    /* fewer of the same class say less than all jobs of the queue */
+#define MOST        1024 /* most waiting times in the history */
+#define ALIKE_MIN   8    /* with fewer similar jobs, all jobs of the queue are used */
 #define QUANTILE    0.95
 #define CONFIDENCE  0.95
-#define BOUND_NEEDS 59 /* the fewest waiting times for which that bound exists */
-#define RARE_RUN    3 /* so many in a row beyond the bound: a chance of 0.05^3, unless the queue has changed */
+#define BOUND_NEEDS 59 /* fewest waiting times for which the bound exists */
+#define RARE_RUN    3  /* this many in a row beyond the bound: chance 0.05^3 without a change */
 #define LINE        96
 
 struct wait {
@@ -21,9 +21,9 @@ struct wait {
 struct queue_wait {
     struct wait waits[MOST]; /* a ring */
     size_t first, n;
-    double error_sum; /* of forecasts so far, decaying */
+    double error_sum; /* sum of the errors of earlier forecasts, decaying */
     double error_weight;
-    uint32_t run; /* of latest waiting times beyond the bound */
+    uint32_t run; /* number of latest waiting times beyond the bound, in a row */
 };
 
 enum esp_status queue_wait_create(struct queue_wait **history, struct esp_error *error)
@@ -42,7 +42,7 @@ static const struct wait *at(const struct queue_wait *history, size_t i)
     return &history->waits[(history->first + i) % MOST];
 }
 
-/* ---- what is alike ---- */
+/* ---- similar jobs ---- */
 
 static int power_of_two(double value)
 {
@@ -165,7 +165,7 @@ void queue_wait_combine(struct queue_forecast *forecast, double expected_s, doub
         return;
     forecast->wait_s =
         (own_weight * forecast->wait_s + other_weight * expected_s) / (own_weight + other_weight);
-    /* Not less than the better of both alone: they look at the same queue. */
+    /* Not less than the better of both alone, because they forecast the same queue. */
     forecast->error_s = fmin(own, other);
     forecast->bound_s = fmax(forecast->bound_s, forecast->wait_s);
 }
@@ -181,7 +181,7 @@ static void cut(struct queue_wait *history, size_t kept)
     history->error_sum = history->error_weight = 0;
 }
 
-/* How well the history forecast the waiting time that is now known, and whether the queue has changed. */
+/* Compares the known waiting time with its forecast, and checks whether the queue has changed. */
 static void learn(struct queue_wait *history, const struct queue_request *request, double wait_s)
 {
     struct queue_forecast forecast;

@@ -43,7 +43,7 @@ static int by_rate(const void *a, const void *b)
     return (x->rate_bps > y->rate_bps) - (x->rate_bps < y->rate_bps);
 }
 
-/* Of two the quicker one: what else happens makes them longer. */
+/* Of two times the shorter one counts, because other activity only makes transfers longer. */
 bool size_rates_class(const struct size_rates *rates, unsigned i, struct size_rate *rate)
 {
     const struct size_class *size = &rates->classes[i];

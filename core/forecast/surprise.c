@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* One that takes longer than that surprises. */
+/* Whether a transfer counts; one that takes longer than `most_s` is a surprise. */
 static bool counts(struct surprise *surprise, double most_s, double seconds, int64_t now_ns)
 {
     if (seconds <= most_s) {

@@ -85,14 +85,14 @@ static bool add_opening(struct extensions *extensions, const struct told_link *l
            (value && extension_add(extensions, EXTENSION_CLIENT_OPENING, value, (uint32_t)(1 + n), arena));
 }
 
-/* Of the links that are told from the i-th place on; place 0 is that of all others. */
+/* Returns the opening of the link with number i; 0 is that of all other links. */
 static uint8_t opening_at(const struct extensions *extensions, uint32_t i)
 {
     const struct extension *extension = extension_find(extensions, EXTENSION_CLIENT_OPENING);
     return extension && i < extension->length ? extension->value[i] : 0;
 }
 
-/* More than connections of any kind take is nonsense. */
+/* More round trips than any connection takes. */
 #define MOST_TRIPS 8
 
 unsigned told_trips(uint8_t opening, bool has_others)
@@ -156,7 +156,7 @@ bool told_own_add(struct extensions *extensions, const struct told_link *links, 
            told_links_add(extensions, EXTENSION_CLIENT_LINKS_LEAST, least, n_least, arena);
 }
 
-/* A rate is not known, but something else is. */
+/* The rate is not known, but another value of the link is. */
 static bool is_without_rate(const struct told_link *link)
 {
     const struct path *path = &link->path;
@@ -164,7 +164,7 @@ static bool is_without_rate(const struct told_link *link)
            (path->latency_s > 0 || link->least_bps > 0);
 }
 
-/* The rate that the list of that tag has for the link that was read last; 0: it has none. */
+/* Returns the rate in the list with that tag for the link that was read last; 0: none. */
 static double beside(const struct extensions *extensions, uint32_t tag, struct told_beside *list,
                      const char *peer)
 {
@@ -207,7 +207,7 @@ struct path told_shortest(const struct path *access, const struct path *agents)
 {
     if (!access->known)
         return *agents;
-    /* All servers are behind it, also those of which the agents know no way. */
+    /* All servers are reached through it, including those to which agents know no path. */
     return agents->known ? path_join(*access, *agents) : *access;
 }
 

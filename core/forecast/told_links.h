@@ -1,77 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What somebody knows of links of its own from transfers that it made, told as an extension: of a client's
- * request, its links to servers, which count for what it sends and gets in place of the way through the
- * agents, which is another one; of a server's record, its links from those whose data it fetched, and the one
- * to itself: how fast its host moves data between daemons.
- */
+ * Reports of a node's own links, measured by its transfers, as extensions. In a client's request: its
+ * links to servers, which replace the path through the agents for its arguments and results. In a server's
+ * record: its links from servers whose data it fetched, and the link to itself, i.e. how fast its host
+ * moves data between daemons. */
 #ifndef CORE_TOLD_LINKS_H
 #define CORE_TOLD_LINKS_H
 
 #include "core/forecast/path.h"
 #include "core/message/message.h"
 
-/* Tags: for each peer its address (a client's) or name (a server's) with a NUL, then latency in seconds and
- * bytes per second, as doubles of 8 bytes, little-endian. Of a client's link the rate may be 0: it knows only
- * how far that is. */
+/* Tags: for each peer its address (a client's link) or name (a server's) with a NUL, then latency in
+ * seconds and bytes per second, as doubles of 8 bytes, little-endian. In a client's link the rate may be
+ * 0: only the latency is known. */
 #define EXTENSION_CLIENT_LINKS  33
 #define EXTENSION_FETCHED_LINKS 34
-/* Of a server's record in a tree, in place of those: the rate within its host alone, as a double. */
+/* Tag in a server's record in a tree, instead of those: the rate within its host, as a double. */
 #define EXTENSION_HOST_RATE 131
-/* And how long a message takes there, in seconds, as a double; above 0, left out by servers that have not
- * measured it. */
+/* Tag in a server's record: the latency of a message within its host, in seconds, as a double; above 0,
+ * missing if not measured. */
 #define EXTENSION_HOST_LATENCY 146
-#define CAP_TOLD_LINKS         64 /* in one message; more are left out */
-/* Of those of a client's links whose way back has a rate of its own: the same with that, in their order. */
+#define CAP_TOLD_LINKS         64 /* in one message; further ones are left out */
+/* Tag in a client's request: those of its links whose way back has a rate of its own, with that rate, in
+ * the same order. */
 #define EXTENSION_CLIENT_LINKS_BACK 36
-/* Of those of a client's links of which only short transfers have told: the same with the rate that these
- * had, in their order. That is the least that it may be, and for the request the link has no rate of its own.
- */
+/* Tag in a client's request: those of its links that only had short transfers, with the rate of these, in
+ * the same order. It is a lower bound; the link has no rate of its own. */
 #define EXTENSION_CLIENT_LINKS_LEAST 118
 
-/* Of a client's request: its way to the agent that it asks, as two such doubles; a rate of 0 is not known.
- * What is not known of its way to a server is the shortest path over what was measured: this way, and on
- * through the agents. */
+/* Tag in a client's request: its path to the agent that it asks, as latency and rate; a rate of 0 is not
+ * known. If the path to a server was not measured, it is the shortest path over measured links: this path,
+ * then those of the agents. */
 #define EXTENSION_CLIENT_ACCESS 35
 
-/* Of a client's request: what a call begins with there, a byte for all servers of whose links it does not
- * tell, then one for each of those links, in their order: round trips for a connection (a client that has one
- * needs none), and TOLD_GREETS, one more for a greeting where others could take the call as well. */
+/* Tag in a client's request: how calls start, a byte for all servers whose links are not listed, then one
+ * for each listed link, in order: the round trips for a connection (0 if the client has one), and
+ * TOLD_GREETS, one more for a greeting if other servers could take the call. */
 #define EXTENSION_CLIENT_OPENING 130
 #define TOLD_GREETS              0x80
 
-/* Of those links, in their order: how far the windows of a connection there have grown, as two integers of 4
- * bytes, there and back, little-endian; 0: it is new. Without it all are. */
+/* Tag in a client's request: the windows of its connections over the listed links, in order, as two
+ * integers of 4 bytes, to the server and back, little-endian; 0: new. Without the tag all are new. */
 #define EXTENSION_CLIENT_WINDOWS 132
 
 struct told_link {
     const char *peer;
     struct path path;
-    double least_bps; /* of a client's link without a rate: at least this; 0: nothing is known of it */
+    double least_bps; /* of a client's link without a rate: a lower bound; 0: nothing is known about it */
     uint8_t opening;  /* of a client's link, */
-    double window, window_back; /* and the bytes that its windows have grown to */
+    double window, window_back; /* its windows, in bytes */
 };
 
-/* Appends the extension; false without memory. None is nothing to do. */
+/* Appends the extension, unless n is 0; false without memory. */
 bool told_links_add(struct extensions *extensions, uint32_t tag, const struct told_link *links, size_t n,
                     struct arena *arena);
-/* The link to that peer; false when it is not told, or is nonsense. */
+/* Finds the link to that peer; false when it is missing or implausible. */
 bool told_links_find(const struct extensions *extensions, uint32_t tag, const char *peer, struct path *path);
-/* The link behind *link; from an all-zero one, the first. One that is nonsense is not known. False behind the
- * last, or behind what is whole. */
+/* Reads the next link; start with a zeroed *link. An implausible link is reported as unknown. False after
+ * the last link, or when the rest is malformed. */
 bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link);
 
-/* Appends a client's links, with their ways back and least rates, and how calls begin over them, and over
- * all others. False without memory. */
+/* Appends a client's links, with the rates of their ways back, lower bounds, and how calls start over them
+ * and over all other links. False without memory. */
 bool told_own_add(struct extensions *extensions, const struct told_link *links, size_t n, uint8_t others,
                   struct arena *arena);
-/* Round trips that a call begins with, by what is told of that; of those over links that are not told. */
+/* Returns the round trips before a call for this opening. */
 unsigned told_trips(uint8_t opening, bool has_others);
 unsigned told_other_trips(const struct extensions *extensions, bool has_others);
-/* How a call begins over such a link. */
+/* Returns how a call starts over such a link. */
 struct path_opening told_opening(const struct told_link *link, bool has_others);
-/* A client's links with their ways back and least rates, one after the other, from an all-zero reader on;
- * those that are nonsense are left out. A rate of 0 is not known. False behind the last. */
+/* Reads a client's links with their ways back and lower bounds, one after the other, starting with a
+ * zeroed reader; implausible ones are skipped. A rate of 0 is not known. False after the last. */
 struct told_beside { /* of a list with some of the links */
     struct told_link link;
     bool is_read;
@@ -82,20 +81,20 @@ struct told_reader {
     unsigned n;
 };
 bool told_own_next(const struct extensions *extensions, struct told_reader *reader, struct told_link *link);
-/* A client's link to the server at that address, as the client told it. */
+/* Finds a client's link to the server at that address, as the client reported it. */
 bool told_own(const struct extensions *extensions, const char *address, struct told_link *link);
-/* The shortest path over what was measured: the client's way to the agent, and on through the agents. */
+/* Returns the shortest measured path: the client's path to the agent, then that of the agents. */
 struct path told_shortest(const struct path *access, const struct path *agents);
-/* What such a link makes of the shortest path over what was measured: it counts in its place, or, where it
- * has no rate, says how long that is, and the least that its rate may be. */
+/* Combines such a link with the shortest measured path: the link replaces the path, or, if the link has no
+ * rate, sets the path's latency and the least rate. */
 struct path told_over(const struct told_link *own, struct path shortest);
 /* Appends the client's way to the agent; false without memory. */
 bool told_access_add(struct extensions *extensions, const struct path *access, struct arena *arena);
-/* Unknown when it is not told, or is nonsense. */
+/* Returns the client's path to the agent; unknown when it is missing or implausible. */
 struct path told_access(const struct extensions *extensions);
-/* The way from the client to the server at that address, where `agents` is the one from the agent: its own
- * link where it told that, else over the agent; and how a call begins there, where others could take it,
- * or not. */
+/* Returns the path from the client to the server at that address: its own link if listed, else the path
+ * over the agent, which is joined with `agents`, the agent's path to the server. Also sets how a call
+ * starts there; `has_others`: other servers could take the call. */
 struct path told_way(const struct extensions *extensions, const char *address, struct path agents,
                      bool has_others, struct path_opening *opening);
 

@@ -6,12 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Of an Ethernet. */
+/* Segment size of an Ethernet. */
 #define SEGMENT 1448.0
-/* To which small messages, each of which is acknowledged by itself, open what is kept (BBR: 2.89 times the
- * four segments that its rate counts for at least, and three for the host on either side). */
+/* Window to which small messages, each acknowledged by itself, open a kept window (BBR: 2.89 times the
+ * four segments that its rate counts at least, and three for the host on either side). */
 #define OPENED_BY_FEW (18 * SEGMENT)
-/* Linux: a timeout is the round trip, and this where it does not vary. */
+/* Linux: the least retransmission timeout beyond the round trip, when that does not vary. */
 #define LEAST_TIMEOUT_S 0.2
 
 struct window_habit window_habit(const char *congestion_control, const char *slow_start_after_idle)

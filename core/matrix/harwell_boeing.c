@@ -30,7 +30,7 @@ static bool take_char(struct span *span, const char *set, char *found)
     return true;
 }
 
-/* The rest of a format, and the column where the next field begins. */
+/* The unread part of a format, and the column where the next field begins. */
 struct format_parser {
     struct span text;
     struct fortran_format *format;
@@ -41,7 +41,7 @@ struct format_parser {
 
 #define MOST_GROUPS 3 /* within each other */
 
-/* w[.d[Ee]], `repeat` times */
+/* Parses w[.d[Ee]], `repeat` times. */
 static bool parse_fields(struct format_parser *parser, char kind, unsigned repeat)
 {
     struct fortran_format *format = parser->format;
@@ -50,7 +50,7 @@ static bool parse_fields(struct format_parser *parser, char kind, unsigned repea
     char c;
     const bool is_integer = kind == 'i' || kind == 'I';
     if (!is_integer && (kind == 'e' || kind == 'E'))
-        take_char(&parser->text, "nNsS", &c); /* ES and EN are read as E is */
+        take_char(&parser->text, "nNsS", &c); /* ES and EN are read like E */
     if ((parser->has_kind && is_integer != format->is_integer) || !take_digits(&parser->text, &field.width) ||
         (take_char(&parser->text, ".", &c) && !take_digits(&parser->text, &field.decimals)) ||
         (take_char(&parser->text, "eE", &c) && !take_digits(&parser->text, &ignored)))
@@ -76,7 +76,7 @@ static bool parse_group(struct format_parser *parser, unsigned repeat)
     const struct span text = parser->text;
     if (parser->depth == MOST_GROUPS || repeat < 1)
         return false;
-    if (parser->depth == 1) { /* Fortran goes back to the last group that is in no other one */
+    if (parser->depth == 1) { /* Fortran continues with the last group that is not nested */
         format->again = format->n_fields;
         format->again_column = parser->column;
     }
@@ -89,7 +89,8 @@ static bool parse_group(struct format_parser *parser, unsigned repeat)
     return true;
 }
 
-/* kP, nX, [r]Iw and so on, [r](...), with or without commas between them, up to the closing parenthesis */
+/* Parses kP, nX, [r]Iw and so on, [r](...), with or without commas between them, up to the closing
+ * parenthesis. */
 static bool parse_list(struct format_parser *parser)
 {
     char c;
@@ -126,7 +127,7 @@ static bool parse_format_text(struct span text, struct fortran_format *format)
            format->n_fields > format->again;
 }
 
-/* How many lines `count` numbers take. */
+/* Returns the number of lines of `count` numbers. */
 static int64_t fortran_format_lines(const struct fortran_format *format, int64_t count)
 {
     const int64_t first = format->n_fields, more = first - format->again;
@@ -158,8 +159,8 @@ static void field_new_record(struct field_reader *reader)
     reader->begun = false;
 }
 
-/* Whether the text ends within the field, not even with a line end: what is missing may be digits, and a
- * shorter number would be believed. A line that ends early was written without its blanks. */
+/* Whether the text ends within the field without a line end: the missing part may be digits, so the number
+ * cannot be trusted. A line that ends early was written without its trailing blanks. */
 static bool is_cut(const struct field_reader *reader, unsigned column, unsigned width)
 {
     const struct lines *lines = reader->lines;
@@ -200,7 +201,8 @@ static enum esp_status next_field(struct field_reader *reader, const struct fort
     return ESP_OK;
 }
 
-/* The next number. A blank field is an error: Fortran would read 0, but nobody writes 0 that way. */
+/* Reads the next number. A blank field is an error: Fortran would read 0, but no program writes 0 as
+ * blanks. */
 static enum esp_status field_integer(struct field_reader *reader, int64_t *value, struct esp_error *error)
 {
     struct span field;
@@ -212,8 +214,8 @@ static enum esp_status field_integer(struct field_reader *reader, int64_t *value
     return status;
 }
 
-/* Fortran ignores blanks inside a number, may leave the letter out before the exponent's sign, puts the point
- * where the format says when there is none, and applies P only when there is no exponent. */
+/* Reads a real as Fortran does: blanks inside are ignored, the exponent's letter may be missing before its
+ * sign, the format gives the place of a missing point, and P applies only without an exponent. */
 static enum esp_status field_real(struct field_reader *reader, double *value, struct esp_error *error)
 {
     struct span field;
@@ -251,9 +253,9 @@ static enum esp_status field_real(struct field_reader *reader, double *value, st
 }
 
 /* The Harwell-Boeing format: Duff, Grimes, Lewis, Users' Guide for the Harwell-Boeing Sparse Matrix
- * Collection (1992); and Rutherford-Boeing: the same, The Rutherford-Boeing Sparse Matrix Collection (1997),
- * whose header has neither a count nor a format of right-hand sides, and which knows integers. Numbers stand
- * in columns that a Fortran format of the header describes. */
+ * Collection (1992); and Rutherford-Boeing, The Rutherford-Boeing Sparse Matrix Collection (1997), which
+ * differs: its header has neither a count nor a format of right-hand sides, and it has integers. Numbers
+ * stand in columns that a Fortran format of the header describes. */
 
 struct header {
     int64_t pointer_lines, index_lines, value_lines, rhs_lines;
@@ -270,7 +272,7 @@ static bool is_matrix_type(struct span type)
            memchr("SUHZRsuhzr", type.text[1], 10) && memchr("AEae", type.text[2], 4);
 }
 
-/* The second and the third line, when the third has a type. */
+/* Finds the second and the third line, if the third has a type. */
 static bool probe_header(const char *text, size_t length, struct span *counts, struct span *type)
 {
     struct lines lines = {.name = "", .at = text, .end = text + length};
@@ -320,7 +322,7 @@ static enum esp_status header_line(struct lines *lines, struct span *line, const
     return lines_error(lines, error, "expected %s, found the end of the file", what);
 }
 
-/* A count in 14 columns; blank is 0 where `optional`. */
+/* Reads a count in 14 columns; blank is 0 if `optional`. */
 static enum esp_status header_count(const struct lines *lines, struct span line, size_t from,
                                     const char *what, bool optional, int64_t *count, struct esp_error *error)
 {
@@ -423,7 +425,7 @@ static enum esp_status parse_header(struct lines *lines, struct header *header, 
     struct span rhs_format = span_columns(line, 52, 20);
     if ((status = header_line(lines, &line, "the kind of the right-hand sides", error)) != ESP_OK)
         return status;
-    /* The matrix is read whatever is wrong with them. */
+    /* The matrix is read even if the right-hand sides are malformed. */
     span_copy(header->rhs_type, sizeof header->rhs_type, span_columns(line, 0, 3));
     if ((header->rhs_type[0] & ~0x20) != 'F')
         lines_error(lines, &header->rhs_fault, "right-hand sides of type \"%s\": expected full vectors (F..)",
@@ -435,7 +437,7 @@ static enum esp_status parse_header(struct lines *lines, struct header *header, 
     return ESP_OK;
 }
 
-/* A header that lies about its lines would have us read numbers of the wrong part. */
+/* Checks the header's line counts: wrong ones would make the reader take numbers from the wrong part. */
 static enum esp_status check_lines(const struct lines *lines, const char *what, int64_t announced,
                                    int64_t count, const struct fortran_format *format,
                                    struct esp_error *error)
@@ -502,7 +504,7 @@ static enum esp_status read_pointers(struct lines *lines, const struct header *h
     return ESP_OK;
 }
 
-/* Reads the row indices into `rows`, and checks them at once: the line is still known. */
+/* Reads the row indices into `rows`, and checks each immediately, while its line is known. */
 static enum esp_status read_rows(struct lines *lines, const struct header *header, int64_t *rows,
                                  struct esp_error *error)
 {
@@ -566,7 +568,7 @@ static bool has_guesses(const struct header *header)
     return (header->rhs_type[1] & ~0x20) == 'G';
 }
 
-/* What the block of vectors has: 0 is that of the right-hand sides. */
+/* Returns the name of a block of vectors: 0 is that of the right-hand sides. */
 static const char *block_name(const struct header *header, int64_t block)
 {
     if (block == 0)
@@ -574,9 +576,9 @@ static const char *block_name(const struct header *header, int64_t block)
     return block == 1 && has_guesses(header) ? "values of starting guesses" : "values of solutions";
 }
 
-/* Right-hand sides, and behind them starting guesses (G) and solutions (X), which are only passed over. Each
- * of these blocks begins a new line; in some files each vector does, in others no block. Which of these
- * layouts it is tells the number of lines. *has_rhs: all right-hand sides are read, also when it fails. */
+/* Reads the right-hand sides; starting guesses (G) and solutions (X) after them are skipped. Each of these
+ * blocks starts a new line; in some files each vector does, in others no block. The number of lines shows
+ * which. *has_rhs: all right-hand sides were read, even when it fails. */
 static enum esp_status read_rhs(struct lines *lines, const struct header *header, struct matrix_file *file,
                                 bool *has_rhs, struct esp_error *error)
 {
@@ -616,7 +618,7 @@ static enum esp_status read_rhs(struct lines *lines, const struct header *header
     return status;
 }
 
-/* Damaged guesses and solutions leave the right-hand sides before them as they are. */
+/* If guesses or solutions are damaged, the right-hand sides before them are still used. */
 static void take_rhs(struct lines *lines, struct header *header, struct matrix_file *file)
 {
     struct esp_error *fault = &header->rhs_fault;
@@ -683,14 +685,14 @@ enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *fi
     return status;
 }
 
-/* Writing Harwell-Boeing and Rutherford-Boeing files: what is in them and who made them,
- * core/matrix/harwell_boeing.c. */
+/* Writes Harwell-Boeing and Rutherford-Boeing files. core/matrix/harwell_boeing.c cites the formats. */
 
-#define REALS_PER_LINE 3             /* of 25 characters: 17 significant digits and an exponent of three */
-#define REAL_FORMAT    "(3E25.16E3)" /* without 1P, which SciPy cannot read and a written point overrides */
-#define REAL_WIDTH     25
+#define REALS_PER_LINE 3 /* of 25 characters: 17 significant digits and an exponent of three */
+#define REAL_FORMAT                                                                                          \
+    "(3E25.16E3)" /* without 1P, which SciPy cannot read; a written point overrides it anyway */
+#define REAL_WIDTH 25
 
-/* Integers in columns as wide as the largest needs. */
+/* Integers in columns as wide as the largest of them. */
 struct integer_column {
     int width, per_line;
     char format[17];
@@ -800,7 +802,7 @@ static char symmetry_letter(const struct matrix_file *file)
     return file->matrix.rows != file->matrix.cols ? 'R' : letters[file->symmetry];
 }
 
-/* How the numbers stand and how many lines they take. */
+/* The layout of the numbers, and how many lines they take. */
 struct plan {
     int64_t entries, pointer_lines, index_lines, value_lines, rhs_lines;
     struct integer_column pointers, indices, integers;
@@ -884,7 +886,7 @@ static enum esp_status write_file(FILE *stream, const struct matrix_file *file, 
 enum esp_status harwell_boeing_write(FILE *stream, const struct matrix_file *file, struct esp_error *error)
 {
     struct matrix_file shown = *file;
-    if (shown.field == FIELD_INTEGER) /* it knows no integers */
+    if (shown.field == FIELD_INTEGER) /* the format has no integers */
         shown.field = FIELD_REAL;
     return write_file(stream, &shown, false, error);
 }

@@ -14,11 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A text file's numbers take more room than a double; beyond this a text is the wrong form. */
+/* Largest text file. A number takes more room as text than as a double; for more data, text is the wrong
+ * form. */
 #define MAX_FILE_BYTES (UINT64_C(64) << 30)
-#define TEXT_PER_BYTE  4   /* characters of a number and its place, over its bytes in memory */
-#define TEXT_OF_ENTRY  256 /* characters of an entry and of comments at it; most take fewer than 60 */
-#define BLOCK          ((size_t)1 << 16) /* the beginning of a file, by which more of it is read or not */
+#define TEXT_PER_BYTE  4   /* characters of a number and its position, per byte in memory */
+#define TEXT_OF_ENTRY  256 /* most characters of an entry and its comments; usually fewer than 60 */
+#define BLOCK          ((size_t)1 << 16) /* the beginning of a file, which decides whether more is read */
 
 /* a + b * c, or false */
 static bool add_product(uint64_t *a, uint64_t b, uint64_t c)
@@ -59,7 +60,7 @@ static enum esp_status check_sparse(int64_t rows, int64_t cols, int64_t entries,
                      (long long)rows, (long long)cols, (long long)entries, bytes_text(limit, size));
 }
 
-/* Whether a matrix with so many entries (< 0: a dense one) takes at most `max_bytes` (0: the default). */
+/* Checks that a matrix with that many entries (< 0: dense) takes at most `max_bytes` (0: the default). */
 static enum esp_status check_size(int64_t rows, int64_t cols, int64_t entries, bool is_complex,
                                   uint64_t max_bytes, struct esp_error *error)
 {
@@ -145,7 +146,7 @@ size_t matrix_bytes(const struct matrix *matrix)
     return (size_t)matrix_stored(matrix) * (matrix->is_complex ? 16 : 8);
 }
 
-/* The place of an element among the stored values, or -1: a zero of a sparse matrix. */
+/* Returns the index of an element among the stored values, or -1: a zero of a sparse matrix. */
 static int64_t find_stored(const struct matrix *matrix, int64_t row, int64_t col)
 {
     if (!matrix->starts)
@@ -224,7 +225,7 @@ enum esp_status matrix_transpose_sparse(const struct matrix *matrix, struct matr
         return status;
     size_t size = matrix->is_complex ? 16 : 8;
     int64_t *starts = transpose->starts;
-    /* First starts[i + 1] is where the next entry of row i goes; in the end it is where the row ends. */
+    /* First starts[i + 1] is where the next entry of row i goes; in the end it is the end of row i. */
     for (int64_t k = 0; k < entries; k++)
         if (matrix->indices[k] + 2 <= matrix->rows)
             starts[matrix->indices[k] + 2]++;
@@ -267,7 +268,7 @@ struct matrix_file matrix_as_file(const struct matrix *matrix)
                                 .matrix = *matrix};
 }
 
-/* Contents that are no matrix files, or that hold matrices in a way that is not read. */
+/* Contents that are no matrix files, or that store matrices in an unsupported way. */
 static const struct {
     const char *start, *name;
 } others[] = {
@@ -305,7 +306,8 @@ static enum esp_status not_a_matrix(struct lines *lines, struct esp_error *error
     return lines_expected(lines, error, first, "a matrix file (%s)", list);
 }
 
-/* Spreadsheets begin what they write in UTF-8 with a mark of three bytes, and may write 16 bits a letter. */
+/* Skips the byte order mark: spreadsheets start UTF-8 text with a mark of three bytes, and may write
+ * UTF-16. */
 static enum esp_status pass_byte_order_mark(const char **text, size_t *length, const char *name,
                                             struct esp_error *error)
 {
@@ -319,7 +321,7 @@ static enum esp_status pass_byte_order_mark(const char **text, size_t *length, c
     return ESP_OK;
 }
 
-/* The error of a reader, with the format that the content was taken for. */
+/* Adds to a reader's error the format that the content was taken for. */
 static enum esp_status tell_format(enum esp_status status, const struct matrix_format *format,
                                    struct esp_error *error)
 {
@@ -329,7 +331,8 @@ static enum esp_status tell_format(enum esp_status status, const struct matrix_f
     return status;
 }
 
-/* Formats that begin with words of their own: the first line that does not fit them. False: it is none. */
+/* For a format that starts with fixed words: reports the first line that does not fit them. False: the
+ * format has none. */
 static bool lacks_beginning(struct lines *lines, const struct matrix_format *claimed, struct esp_error *error)
 {
     struct span line = {lines->at, 0};
@@ -372,7 +375,7 @@ static enum esp_status parse_plain(const char *text, size_t length, const char *
     for (const struct matrix_format *format = matrix_formats; format->name; format++) {
         if (!format->probe(text, length))
             continue;
-        /* A table has no words of its own by which it could be told from another format that lost them. */
+        /* A table has no fixed words that distinguish it from a damaged file of another format. */
         const struct matrix_format *claimed = matrix_format_of_path(name);
         bool is_table = format->parse == matrix_csv_parse;
         if (is_table && lacks_beginning(&lines, claimed == format ? NULL : claimed, error))
@@ -383,21 +386,21 @@ static enum esp_status parse_plain(const char *text, size_t length, const char *
     return length && lacks_beginning(&lines, NULL, error) ? ESP_SYNTAX : not_a_matrix(&lines, error);
 }
 
-/* The bytes that a matrix may take at most. */
+/* Returns the most bytes of the matrix in memory. */
 static uint64_t most_bytes(const struct matrix_reading *reading)
 {
     return reading && reading->max_bytes ? reading->max_bytes : MATRIX_DEFAULT_MAX_BYTES;
 }
 
-/* The bytes of text that a matrix of that size may take. A pipe may have no end. */
+/* Returns the most bytes of text of a matrix of that size. A pipe may have no end. */
 static uint64_t most_text(const struct matrix_reading *reading)
 {
     uint64_t most = most_bytes(reading);
     return most < MAX_FILE_BYTES / TEXT_PER_BYTE ? most * TEXT_PER_BYTE + BLOCK : MAX_FILE_BYTES;
 }
 
-/* Looks at the first bytes of a content before the rest is read. Lowers `most`, the bytes that the content
- * may have, to what the sizes can take that it announces. ESP_LIMIT when the matrix would be too large. */
+/* Examines the first bytes of a content before the rest is read. Lowers `most`, the largest size of the
+ * content, to what the announced sizes can need. ESP_LIMIT when the matrix would be too large. */
 static enum esp_status check_beginning(const char *start, size_t length, const char *name,
                                        const struct matrix_reading *reading, uint64_t *most,
                                        struct esp_error *error)
@@ -409,7 +412,7 @@ static enum esp_status check_beginning(const char *start, size_t length, const c
     const char *newline = format->announce ? memrchr(start, '\n', length) : NULL;
     struct lines lines = {.name = name, .begin = start, .at = start, .end = newline ? newline + 1 : start};
     if (!newline || format->announce(&lines, &file, NULL) != ESP_OK)
-        return ESP_OK; /* the reader tells what is wrong with it */
+        return ESP_OK; /* the reader reports the error */
     const struct matrix *matrix = &file.matrix;
     const uint64_t limit = most_bytes(reading);
     enum esp_status status = check_size(matrix->rows, matrix->cols, file.is_sparse ? file.entries : -1,
@@ -423,7 +426,7 @@ static enum esp_status check_beginning(const char *start, size_t length, const c
     return ESP_OK;
 }
 
-/* A table announces no sizes: by its rows so far it shows that it is too large. */
+/* Watches a table, which announces no sizes: the rows read so far may already be too large. */
 struct growth {
     int64_t cols, rows; /* rows: lines with contents that are no comments */
     bool within_line, is_too_large;
@@ -469,8 +472,7 @@ static enum esp_status expand_table(const char *content, size_t *length, const c
                      name, (long long)growth.rows - 2, (long long)cols, bytes_text(limit, size));
 }
 
-/* Expands a compressed file, but no further than the sizes at its beginning, or those of a table, can need.
- */
+/* Expands a compressed file, up to what the announced sizes, or those of a table, can need. */
 static enum esp_status expand(const char *content, size_t *length, const char *name,
                               const struct matrix_reading *reading, struct scratch *expanded,
                               struct esp_error *error)
@@ -510,13 +512,14 @@ enum esp_status matrix_parse(const char *text, size_t length, const char *name,
     return status;
 }
 
-/* Whether what begins so may be a matrix: text, or a format that is not. */
+/* Whether the beginning may be that of a matrix file: text, or a binary format. */
 static bool may_be_one(const char *start, size_t length)
 {
     return !memchr(start, 0, length) || gzip_probe(start, length) || matrix_npy_probe(start, length);
 }
 
-/* What cannot be a matrix is read to the end of its first block only: a device may have no end. */
+/* A content that cannot be a matrix is read only to the end of its first block, because a device may have
+ * no end. */
 static enum esp_status read_all(int fd, const char *path, const struct matrix_reading *reading,
                                 struct scratch *text, size_t *used, struct esp_error *error)
 {
@@ -549,7 +552,7 @@ static enum esp_status read_all(int fd, const char *path, const struct matrix_re
     return error_no_memory(error, path);
 }
 
-/* Large files are looked at where they lie; others, and what comes from a pipe, are read. */
+/* Large files are mapped; others, and pipes, are read. */
 static enum esp_status take_content(int fd, const char *path, const struct matrix_reading *reading,
                                     struct scratch *text, size_t *length, struct esp_error *error)
 {

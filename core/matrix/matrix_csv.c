@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of numbers, one row a line. Elements stand between semicolons, tabs, commas or blanks: the first of
- * these that makes numbers of the whole first row. Where semicolons or tabs separate, a number may have a
- * decimal comma, as German spreadsheets write it. Complex elements are written 1+2i. Comments are lines that
- * begin with
- * '#' and a blank. The first line may be a heading: names that differ and of which none can be a missing
- * value. Every other line must consist of numbers.
+ * Tables of numbers, one row a line. Elements are separated by semicolons, tabs, commas or blanks: the
+ * first of these that splits the whole first row into numbers. If semicolons or tabs separate, a number
+ * may have a decimal comma, as German spreadsheets write it. Complex elements are written 1+2i. Comments
+ * are lines that begin with '#' and a blank. The first line may be a heading: different names, none of
+ * which can be a missing value. Every other line must consist of numbers.
  *
- * Nothing tells how many rows there are: a file that was cut between two rows passes for a whole one.
- */
+ * A table does not say how many rows it has, so a file that was cut between two rows is not recognised as
+ * cut. */
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
@@ -21,7 +20,7 @@
 
 #define PROBED_BYTES 65536
 
-/* How a table is written. */
+/* The form of a table. */
 struct table {
     char separator; /* ' ': any blanks */
     bool has_heading;
@@ -32,17 +31,18 @@ struct table {
 struct survey {
     int64_t rows;
     bool is_complex;
-    uint64_t point_line, comma_line; /* the first line with a decimal point, with a decimal comma; 0: none */
+    uint64_t point_line,
+        comma_line; /* the first line with a decimal point, and with a decimal comma; 0: none */
 };
 
-/* Spreadsheets and programs write these where a value is missing or is no number. */
+/* Spreadsheets and programs write these for a value that is missing or not a number. */
 static const char *const missing_values[] = {
     "na",   "n/a",   "nan", "null", "nil",  "none",   "missing", "void", "empty", "error",    "undefined",
     "true", "false", "yes", "no",   "wahr", "falsch", "vrai",    "faux", "inf",   "infinity",
 };
 
-/* Cuts the next element off the line: false behind the last. A separator within quotes is none. Between
- * blanks there may be several. */
+/* Removes the next element from the line: false at the end. A separator within quotes does not count.
+ * Several blanks count as one. */
 static bool next_element(struct span *line, char separator, struct span *element)
 {
     if (separator == ' ') {
@@ -79,7 +79,7 @@ static bool may_have_commas(char separator)
     return separator == ';' || separator == '\t';
 }
 
-/* The element with points for decimal commas, terminated. False when it cannot be a number. */
+/* Copies the element with points for decimal commas, terminated. False when it cannot be a number. */
 static bool copy_number(struct span element, char separator, char text[MATRIX_MAX_NUMBER + 1],
                         bool *has_comma)
 {
@@ -139,7 +139,7 @@ static struct row_shape measure(struct span line, char separator)
     return shape;
 }
 
-/* Whether the text stands for a missing value, or for one that is no number, such as Microsoft's nan(ind) and
+/* Whether the text stands for a missing value or for not-a-number, such as Microsoft's nan(ind) and
  * LibreOffice's Err:502. */
 static bool is_missing(struct span text)
 {
@@ -149,7 +149,7 @@ static bool is_missing(struct span text)
     return text.length > 4 && (strncasecmp(text.text, "nan(", 4) == 0 || strncmp(text.text, "Err:", 4) == 0);
 }
 
-/* Whether the element can be the name of a column: a row of missing values must not pass for a heading. */
+/* Whether the element can be the name of a column: a row of missing values must not count as a heading. */
 static bool is_name(struct span element)
 {
     element = span_trim(unwrap(element));
@@ -166,7 +166,7 @@ static int compare_names(const void *left, const void *right)
     return order ? order : a->length < b->length ? -1 : a->length > b->length;
 }
 
-/* Whether the line of `n` elements consists of names that differ. */
+/* Whether the line of `n` elements consists of different names. */
 static bool is_heading(struct span line, char separator, int64_t n)
 {
     struct span *names = malloc((size_t)n * sizeof *names);
@@ -182,7 +182,7 @@ static bool is_heading(struct span line, char separator, int64_t n)
     return good && found > 0;
 }
 
-/* The separator that makes numbers of the whole line; else the one that the line has. */
+/* Returns the separator that splits the whole line into numbers; else the one found in the line. */
 static char separator_of(struct span line)
 {
     static const char separators[] = ";\t, ";
@@ -221,11 +221,12 @@ static bool next_row(struct lines *lines, struct span *line)
     return false;
 }
 
-/* The name of a single column has no separator, but may have blanks in it. */
+/* The name of a single column has no separator, but may contain blanks. */
 static void take_one_column(struct table *table, struct span first, struct span second)
 {
     struct row_shape shape = measure(second, ' ');
-    bool is_number = shape.numbers == 1 || memchr(second.text, ',', second.length); /* told when it is read */
+    bool is_number =
+        shape.numbers == 1 || memchr(second.text, ',', second.length); /* reported when the table is read */
     bool named = shape.elements == 1 && is_number && is_name(first);
     for (struct span word; named && (word = span_word(&first)).length;)
         named = !is_missing(word);
@@ -233,7 +234,7 @@ static void take_one_column(struct table *table, struct span first, struct span 
         *table = (struct table){',', true, 1};
 }
 
-/* Looks at the first lines. False when there is no number in them. */
+/* Examines the first lines. False when they contain no number. */
 static bool find_table(struct lines *lines, struct table *table)
 {
     struct span first, second;
@@ -258,7 +259,7 @@ bool matrix_csv_probe(const char *text, size_t length)
 {
     struct lines lines = {
         .name = "", .at = text, .end = text + (length < PROBED_BYTES ? length : PROBED_BYTES)};
-    /* A first row that is longer than what is looked at has no end here: its last element may be cut. */
+    /* If the first row is longer than the examined part, its last element may be cut. */
     if (length > PROBED_BYTES && !memchr(text, '\n', PROBED_BYTES))
         lines.end = text + length;
     struct table table;
@@ -376,8 +377,8 @@ static bool is_index(double value, double most)
     return value >= 1 && value <= most && value == (double)(int64_t)value;
 }
 
-/* Whether the rows can as well be sizes and entries of a Matrix Market file without its first line: such a
- * table is refused, as a matrix of three columns is rarely meant. */
+/* Whether the rows may be sizes and entries of a Matrix Market file without its first line: such a table
+ * is refused, because a matrix of three columns is rarely meant. */
 static bool is_coordinates(const struct matrix *matrix, char separator)
 {
     const double *rows = matrix->values, *cols = rows + matrix->rows, *entries = cols + matrix->rows;

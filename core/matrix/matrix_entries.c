@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the entries in the order of a file to a matrix.
- */
+ * Builds a matrix from the entries of a file, in any order. */
 #include "config.h"
 
 #include "core/matrix/matrix_text.h"
@@ -16,7 +15,7 @@ struct entry_place {
     uint64_t line;
 };
 
-/* Columns take memory though nothing is in them: a line of text must not ask for gigabytes. */
+/* Even empty columns take memory: a line of text must not cause gigabytes to be allocated. */
 #define MOST_EMPTY_COLUMNS (1 << 24)
 
 static size_t parts_of(const struct entry_sink *sink)
@@ -39,7 +38,7 @@ enum esp_status entry_sink_init(struct entry_sink *sink, const struct lines *lin
         status =
             matrix_init(&file->matrix, rows, cols, file->field == FIELD_COMPLEX, lines->max_bytes, error);
     } else {
-        /* Only a check of the announced sizes, before memory is taken for them. */
+        /* Only checks the announced sizes before memory is allocated for them. */
         struct matrix none = {0};
         status = matrix_init_sparse(&none, rows, cols, 0, false, lines->max_bytes, error);
         matrix_clear(&none);
@@ -74,7 +73,7 @@ static enum esp_status check_index(const struct lines *lines, const char *what, 
                        (long long)extent, strcmp(what, "row") ? "column" : "row");
 }
 
-/* What a symmetry demands of the elements on the diagonal. */
+/* Checks an element on the diagonal against the symmetry. */
 static enum esp_status check_diagonal(const struct entry_sink *sink, int64_t row, const double value[2],
                                       struct esp_error *error)
 {
@@ -97,7 +96,7 @@ static void store(double *values, size_t parts, int64_t at, double re, double im
         values[2 * (size_t)at + 1] = im;
 }
 
-/* The value at the mirrored place. */
+/* Stores the value at the mirrored place. */
 static void store_mirrored(const struct entry_sink *sink, double *values, int64_t at, double re, double im)
 {
     enum matrix_symmetry symmetry = sink->file->symmetry;
@@ -139,7 +138,7 @@ static bool is_mirrored(const struct entry_sink *sink, const struct entry_place 
     return sink->file->symmetry != SYMMETRY_GENERAL && place->row != place->col;
 }
 
-/* What goes to one column, before it is sorted: the entry's number, ~number for its mirror image. */
+/* An entry of one column before sorting: the entry's number, ~number for its mirror image. */
 struct pending {
     int64_t row, entry;
 };
@@ -159,7 +158,7 @@ static const struct entry_place *place_of(const struct entry_sink *sink, const s
     return &sink->places[pending->entry < 0 ? ~pending->entry : pending->entry];
 }
 
-/* Of two entries at one place the later one; of all such the first in the file. */
+/* Finds the repeated entry that comes first in the file. */
 static void find_repeated(const struct entry_sink *sink, const struct pending *pending, int64_t n,
                           const struct entry_place **repeated)
 {
@@ -184,7 +183,7 @@ static enum esp_status tell_repeated(const struct entry_sink *sink, const struct
                        sink->file->symmetry == SYMMETRY_GENERAL ? "" : " (each pair is written once)");
 }
 
-/* starts[j] becomes where column j begins, *total how many entries there are with the mirrored ones. */
+/* Sets starts[j] to the beginning of column j, *total to the number of entries including mirrored ones. */
 static void count_columns(const struct entry_sink *sink, int64_t *starts)
 {
     for (int64_t k = 0; k < sink->n; k++) {
@@ -206,8 +205,8 @@ static void deal_out(const struct entry_sink *sink, int64_t *next, struct pendin
     }
 }
 
-/* Puts a column behind the `n` entries that the matrix has. Entries at one place are added up; in a pattern
- * they are one entry. Returns how many entries the matrix has then. */
+/* Appends a column to the `n` entries of the matrix. Entries at one place are added up; in a pattern they
+ * are one entry. Returns the new number of entries. */
 static int64_t take_column(struct entry_sink *sink, const struct pending *pending, int64_t from, int64_t to,
                            int64_t n)
 {

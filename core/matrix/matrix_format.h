@@ -17,22 +17,23 @@ struct matrix_format {
     const char *word;    /* for --format, and an ending of file names */
     const char *endings; /* others, separated by blanks */
     enum { LAYOUT_EITHER, LAYOUT_DENSE, LAYOUT_SPARSE } layout; /* what such a file can hold */
-    /* Whether the content looks like it. Rows are asked in their order; looks at no more than the beginning.
-     */
+    /* Whether the content looks like this format. Called in the order of the rows; reads only the
+     * beginning. */
     bool (*probe)(const char *content, size_t length);
-    /* Reads the content, at whose start `lines` stands, into *file (all zero, but for the format). What it
-     * has put there when it fails is freed by the caller. */
+    /* Reads the content, which `lines` is at the start of, into *file (all zero, except for the format).
+     * When it fails, the caller frees what it stored there. */
     enum esp_status (*parse)(struct lines *lines, struct matrix_file *file, struct esp_error *error);
-    /* Writes; `file->matrix` is dense when `layout` or file->is_sparse say so. Errors of the stream are the
-     * caller's to find; ESP_INVALID: the format cannot hold it, then nothing was written. The locale is C. */
+    /* Writes; `file->matrix` is dense if `layout` or file->is_sparse require it. The caller checks the
+     * stream for errors; ESP_INVALID: the format cannot represent the matrix, and nothing was written. The
+     * locale is C. */
     enum esp_status (*write)(FILE *stream, const struct matrix_file *file, struct esp_error *error);
-    bool has_arrays; /* of more than two dimensions, too */
-    /* The extents, from the beginning of a file that may go on behind `lines`: file->matrix gets rows, cols
-     * and is_complex, and no values. NULL: they are not known before the end. */
+    bool has_arrays; /* also arrays of more than two dimensions */
+    /* Reads the extents from the beginning of a file that may continue after `lines`: sets rows, cols and
+     * is_complex of file->matrix, and no values. NULL: they are not known before the end. */
     enum esp_status (*announce)(struct lines *lines, struct matrix_file *file, struct esp_error *error);
 };
 
-/* The rows, ending with one without a name. */
+/* The rows of the table, ending with one without a name. */
 extern const struct matrix_format matrix_formats[];
 
 /* For writers: the stored values of column j are those from column_begin() to column_begin() of j + 1. */
@@ -47,14 +48,14 @@ static inline int64_t entry_row(const struct matrix *matrix, int64_t col, int64_
 /* Whether a sparse file lists this entry: not the upper triangle of a symmetric matrix, no zeros of a dense
  * one. */
 bool entry_is_listed(const struct matrix_file *file, int64_t row, int64_t col, int64_t entry);
-/* A new file in the same folder; *temporary is its name, to be freed. -1: errno. */
+/* Creates a new file in the same folder; *temporary is its name, to be freed. -1: errno. */
 int matrix_open_beside(const char *path, char **temporary);
-/* The same without a name, where the folder can have such: it goes with the process. *temporary is NULL then.
- */
+/* Creates a file without a name (O_TMPFILE), if the folder supports that: it vanishes with the process.
+ * *temporary is NULL then. */
 int matrix_open_nameless(const char *path, char **temporary);
-/* Gives that one a name beside the path, as matrix_open_beside() does. False: errno. */
+/* Gives such a file a name beside the path, like matrix_open_beside(). False: errno. */
 bool matrix_name_beside(int fd, const char *path, char **temporary);
-/* How many it lists. */
+/* Counts the entries that a sparse file lists. */
 int64_t entries_listed(const struct matrix_file *file);
 
 /* Matrix Market: core/matrix/matrix_market.c */
@@ -67,7 +68,7 @@ enum esp_status matrix_market_write(FILE *stream, const struct matrix_file *file
 /* Harwell-Boeing and its successor Rutherford-Boeing: core/matrix/harwell_boeing.c */
 bool harwell_boeing_probe(const char *text, size_t length);
 bool rutherford_boeing_probe(const char *text, size_t length);
-/* Whether the content has formats where such a file has them, but no type. */
+/* Whether the content has Fortran formats at the right place, but no type. */
 bool harwell_boeing_is_near(const char *text, size_t length);
 enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
 enum esp_status harwell_boeing_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
@@ -94,10 +95,9 @@ enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, s
 
 /* Compressed files: core/matrix/matrix_gzip.c */
 bool gzip_probe(const char *content, size_t length);
-/* The first bytes of the content, at most `size` of them; returns how many. Damage is told by gzip_expand().
- */
+/* Copies the first bytes of the content, at most `size`; returns how many. gzip_expand() reports damage. */
 size_t gzip_begin(const char *content, size_t length, char *start, size_t size);
-/* Sees each piece of the content as it comes; false: ESP_LIMIT. */
+/* Called with each piece of the expanded content; false ends the expansion with ESP_LIMIT. */
 struct gzip_watch {
     bool (*fits)(void *arg, const char *piece, size_t length);
     void *arg;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The formats: the order is the order in which a content is asked whether it is one.
- */
+ * The table of formats, in the order in which their probes are called. */
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
@@ -20,7 +19,7 @@ const struct matrix_format matrix_formats[] = {
      harwell_boeing_probe, harwell_boeing_parse, harwell_boeing_write, false, NULL},
     {"Octave text", "octave", "", LAYOUT_EITHER, matrix_octave_probe, matrix_octave_parse,
      matrix_octave_write, false, NULL},
-    /* Last: what has numbers in its first lines may be another format. */
+    /* Last, because a content with numbers in its first lines may be another format. */
     {"CSV", "csv", "tsv txt dat", LAYOUT_DENSE, matrix_csv_probe, matrix_csv_parse, matrix_csv_write, false,
      NULL},
     {0},
@@ -70,7 +69,7 @@ const struct matrix_format *matrix_format_find(const char *word)
     return find(word, strlen(word));
 }
 
-/* What stands behind the last dot of a file's name, without .gz behind it; NULL: there is no dot. */
+/* Returns the part after the last dot of a file's name, without a final .gz; NULL: there is no dot. */
 static const char *ending_of(const char *path, size_t *length)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

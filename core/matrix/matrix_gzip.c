@@ -29,7 +29,7 @@ static enum esp_status tell(const z_stream *stream, const char *name, int code, 
                      stream->total_in, stream->msg ? stream->msg : "gzip");
 }
 
-/* Inflates one member after the other: gzip files may be joined. */
+/* Inflates one member after the other, because gzip files may be concatenated. */
 static int inflate_all(z_stream *stream, struct scratch *text, size_t *used, uint64_t limit,
                        const struct gzip_watch *watch, const char *input, size_t length)
 {
@@ -106,7 +106,7 @@ static ssize_t write_compressed(void *cookie, const char *buffer, size_t size)
     gzerror(cookie, &code);
     if (code != Z_ERRNO)
         errno = EIO;
-    return 0; /* an error, for a stream */
+    return 0; /* means an error in a stream */
 }
 
 static int close_compressed(void *cookie)

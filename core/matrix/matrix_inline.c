@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrices as people type them: [1, 2; 3, 4], with semicolons or ends of lines between the rows.
- */
+ * Matrices as users type them: [1, 2; 3, 4], with semicolons or line ends between the rows. */
 #include "config.h"
 
 #include "core/matrix/matrix_text.h"
@@ -9,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where an element's real part ends and a signed imaginary part begins ("1e-3-2i": at the last sign that
- * is no exponent's); the length when there is only one part. */
+/* Returns where an element's real part ends and a signed imaginary part begins ("1e-3-2i": at the last
+ * sign that is no exponent's); the length when there is only one part. */
 static size_t split_parts(struct span word)
 {
     for (size_t i = word.length; i-- > 1;)
@@ -61,11 +60,11 @@ bool matrix_parse_number(const char *text, double *re, double *im)
     return true;
 }
 
-/* What the first reading learns: the shape; the second stores. */
+/* The first pass finds the shape; the second one stores the values. */
 struct inline_reading {
     int64_t rows, cols;
     bool is_complex;
-    struct matrix *matrix; /* NULL in the first reading */
+    struct matrix *matrix; /* NULL in the first pass */
 };
 
 static enum esp_status read_element(struct inline_reading *reading, struct span word, int64_t row,
@@ -127,7 +126,7 @@ static enum esp_status read_row(struct inline_reading *reading, struct span text
 static enum esp_status read_rows(struct inline_reading *reading, struct span body, struct esp_error *error)
 {
     int64_t row = 0;
-    bool is_new_line = true; /* what ended the text before was an end of line */
+    bool is_new_line = true; /* the text before ended with a line end */
     body = span_trim(body);
     while (body.length) {
         size_t length = 0;
@@ -135,7 +134,7 @@ static enum esp_status read_rows(struct inline_reading *reading, struct span bod
             length++;
         const char *stop = length < body.length ? body.text + length : NULL;
         struct span line = span_trim((struct span){body.text, length});
-        /* An end of line beside a semicolon is no row of its own. */
+        /* A line end beside a semicolon does not make another row. */
         bool is_row = line.length || (stop && *stop == ';' && (!is_new_line || row == 0));
         enum esp_status status = is_row ? read_row(reading, line, row++, error) : ESP_OK;
         if (status != ESP_OK)

@@ -126,7 +126,7 @@ static enum esp_status parse_size(struct lines *lines, struct matrix_file *file,
         if (__builtin_mul_overflow(rows, cols, &entries))
             return lines_error(lines, error, "%lld x %lld elements are too many", (long long)rows,
                                (long long)cols);
-        /* rows * cols did not overflow, so neither does what a triangle holds */
+        /* rows * cols did not overflow, so the size of a triangle does not either */
         if (file->symmetry == SYMMETRY_SKEW)
             entries = (entries - rows) / 2;
         else if (file->symmetry != SYMMETRY_GENERAL)
@@ -210,8 +210,8 @@ static enum esp_status take_index(const struct lines *lines, struct span *line, 
     return span_integer(word, index) ? ESP_OK : lines_expected(lines, error, word, "a %s index", what);
 }
 
-/* The place of the next element of an array: column after column, only the lower triangle of a
- * symmetric one, without the diagonal of a skew-symmetric one. */
+/* Moves to the next element of an array: column after column, only the lower triangle of a symmetric one,
+ * without the diagonal of a skew-symmetric one. */
 static void next_place(const struct matrix_file *file, int64_t *row, int64_t *col)
 {
     if (++*row <= file->matrix.rows)
@@ -322,7 +322,7 @@ static void write_array(FILE *stream, const struct matrix_file *file)
 enum esp_status matrix_market_write(FILE *stream, const struct matrix_file *file, struct esp_error *error)
 {
     (void)error;
-    /* A pattern without coordinates is its ones. */
+    /* A pattern in array form is written as ones. */
     struct matrix_file shown = *file;
     if (!file->is_sparse && file->field == FIELD_PATTERN)
         shown.field = FIELD_INTEGER;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be said about matrices, dense and sparse ones alike.
- */
+ * Properties of matrices, dense and sparse. */
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
@@ -44,8 +43,8 @@ bool matrix_is_finite(const struct matrix *matrix, int64_t *row, int64_t *col)
     return true;
 }
 
-/* In units of epsilon and of the largest of three elements: what the order of summation does to products of
- * hundreds of rows (A^T A, Q D Q^T), with some to spare. */
+/* In units of epsilon and of the largest of three elements: rounding differences by the order of summation
+ * in products with hundreds of rows (A^T A, Q D Q^T), with a margin. */
 #define SYMMETRIC_ROUNDING 64
 
 double matrix_asymmetry_bound(const struct matrix *matrix, double epsilon, int64_t row, int64_t col)
@@ -68,7 +67,8 @@ bool matrix_is_symmetric(const struct matrix *matrix, double epsilon, int64_t *r
         for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
             int64_t i = entry_row(matrix, j, k);
             if (i < j && !matrix_is_sparse(matrix))
-                continue; /* seen from the other side; a sparse matrix may have it on this side alone */
+                continue; /* already compared from the other side; a sparse matrix may store it on this side
+                             only */
             double re, im, here_re, here_im;
             stored_value(matrix, k, &here_re, &here_im);
             matrix_element(matrix, j, i, &re, &im);
@@ -101,7 +101,7 @@ int64_t matrix_nonzeros(const struct matrix *matrix)
     return count;
 }
 
-/* A maximum that a NaN survives. */
+/* Returns the maximum; NaN if either is NaN. */
 static double larger(double a, double b)
 {
     return isnan(a) || a > b ? a : b;
@@ -159,7 +159,7 @@ static long double long_norm(const long double *column, int64_t rows, bool is_co
     return norm;
 }
 
-/* The largest sum of a row; matrix_norm_inf() may overflow. */
+/* Computes the largest row sum in long double, because matrix_norm_inf() may overflow. */
 static bool long_norm_inf(const struct matrix *matrix, long double *norm)
 {
     long double *sums = calloc((size_t)matrix->rows + 1, sizeof *sums);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header of NumPy's array files, format versions 1 to 3 (NumPy Enhancement Proposal 1): a magic, and a
- * literal of a Python dictionary.
- */
+ * Reads the header of NumPy's array files, format versions 1 to 3 (NumPy Enhancement Proposal 1): a magic,
+ * and a literal of a Python dictionary. */
 #include "core/matrix/matrix_npy.h"
 #include "config.h"
 #include "core/matrix/matrix_view.h"
@@ -17,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_HEADER 65536 /* bytes; real ones have some hundred */
+#define MAX_HEADER 65536 /* bytes; real ones have a few hundred */
 
 /* The header being read. */
 struct cursor {
@@ -268,7 +267,7 @@ enum esp_status matrix_npy_announce(struct lines *lines, struct matrix_file *fil
     return npy_parse_head(lines, &npy, file, &data, error);
 }
 
-/* The elements of NumPy's array files, as they lie in memory. */
+/* Reads the elements of NumPy's array files from memory. */
 
 static void load_raw(const char *raw, unsigned size, bool swapped, unsigned char *part)
 {
@@ -276,7 +275,7 @@ static void load_raw(const char *raw, unsigned size, bool swapped, unsigned char
         part[i] = (unsigned char)raw[swapped ? size - 1 - i : i];
 }
 
-/* One number that is no integer. */
+/* Loads a number that is not an integer. */
 static double load_real(const struct npy *npy, const char *raw)
 {
     unsigned size = npy->kind == 'c' ? npy->size / 2 : npy->size;
@@ -289,7 +288,7 @@ static double load_real(const struct npy *npy, const char *raw)
     return size == 4 ? (double)part.f : part.d;
 }
 
-/* An integer; false when 63 bits do not hold it. */
+/* Loads an integer; false when it exceeds 63 bits. */
 static bool load_integer(const struct npy *npy, const char *raw, int64_t *integer)
 {
     unsigned size = npy->size;
@@ -335,8 +334,8 @@ int64_t npy_place(const struct npy *npy, int64_t rows, int64_t cols, int64_t row
         return col * rows + row;
     if (npy->n_dims <= 2)
         return row * cols + col;
-    /* The column counts through the other dimensions, the second one fastest; the file has the last fastest.
-     */
+    /* Columns count through the other dimensions with the second one fastest; the file has the last one
+     * fastest. */
     int64_t place = 0, step = 1, at[MATRIX_MAX_DIMS] = {row};
     for (unsigned d = 1; d < npy->n_dims; d++) {
         at[d] = col % npy->dims[d];
@@ -393,7 +392,7 @@ enum esp_status matrix_npy_parse(struct lines *lines, struct matrix_file *file, 
     return load_elements(lines, &npy, data, &file->matrix, error);
 }
 
-/* Writing NumPy's array files: version 1.0, this machine's byte order, columns one after the other. */
+/* Writes NumPy's array files: version 1.0, this machine's byte order, columns one after the other. */
 
 /* (2, 3, 4) */
 static void write_shape(const struct matrix_file *file, char *shape, size_t size)
@@ -449,7 +448,7 @@ static void write_number(FILE *stream, const struct matrix *matrix, int64_t inde
         fwrite(is_short ? (const void *)&narrow : &value, is_short ? 4 : 8, 1, stream);
 }
 
-/* An element of the type that the header names comes back as it is. */
+/* Checks that each element can be represented in the header's type. */
 static enum esp_status check_numbers(const struct matrix_file *file, bool integers, bool is_short,
                                      struct esp_error *error)
 {
@@ -479,11 +478,11 @@ enum esp_status matrix_npy_write(FILE *stream, const struct matrix_file *file, s
     return ESP_OK;
 }
 
-/* ---- elements that come later ---- */
+/* ---- files whose elements are filled in later ---- */
 
 struct matrix_place {
     int fd;
-    char *path, *temporary; /* temporary NULL: it has no name yet */
+    char *path, *temporary; /* temporary NULL: the file has no name yet */
     uint8_t *mapped;
     size_t bytes;
 };
@@ -507,7 +506,8 @@ static enum esp_status write_head(int fd, const struct matrix_file *about, size_
     return ESP_OK;
 }
 
-/* All of the file has its place on the disk before it is mapped: else a full disk kills the process. */
+/* The disk space of the whole file is reserved before it is mapped; otherwise a full disk kills the
+ * process with SIGBUS. */
 static enum esp_status map_elements(struct matrix_place *place, size_t head, uint64_t bytes, void **elements,
                                     struct esp_error *error)
 {

@@ -33,7 +33,7 @@ static bool take_keyword(struct span line, const char *keyword, struct span *val
     return true;
 }
 
-/* Finds the keyword among the next comments; `lines` then stands behind it. */
+/* Finds the keyword among the next comments; `lines` is after it then. */
 static bool find_keyword(struct lines *lines, const char *keyword, struct span *value)
 {
     struct lines ahead = *lines;
@@ -174,7 +174,7 @@ static enum esp_status end_of_line(const struct lines *lines, struct span line, 
     return word.length ? lines_expected(lines, error, word, "the end of the line") : ESP_OK;
 }
 
-/* `n` lines of `per_line` elements; element k of line i goes to the place start + i * step + k * stride. */
+/* `n` lines of `per_line` elements; element k of line i is stored at start + i * step + k * stride. */
 struct walk {
     int64_t n, per_line, step, stride;
 };
@@ -364,7 +364,7 @@ static void write_entries(FILE *stream, const struct matrix_file *file)
         }
 }
 
-/* Integers go as an array of int64, which has an element on each line. */
+/* Writes integers as an array of int64, which has one element a line. */
 static void write_integers(FILE *stream, const struct matrix_file *file)
 {
     const struct matrix *matrix = &file->matrix;

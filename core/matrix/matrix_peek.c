@@ -33,7 +33,7 @@ bool matrix_peek(const char *path, struct matrix_file *file)
     for (const struct matrix_format *format = matrix_formats; n > 0 && format->name; format++) {
         if (!format->probe(start, (size_t)n))
             continue;
-        while (n == MOST_BYTES - 1 && start[n - 1] != '\n') /* the rest of a line that was cut */
+        while (n == MOST_BYTES - 1 && start[n - 1] != '\n') /* the rest of a cut line */
             n--;
         struct lines lines = {.name = path, .begin = start, .at = start, .end = start + n};
         file->format = format;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing matrix files: whole or not at all.
- */
+ * Writes matrix files completely or not at all. */
 #include "config.h"
 
 #include "core/matrix/matrix_format.h"
@@ -37,7 +36,7 @@ int64_t entries_listed(const struct matrix_file *file)
     return n;
 }
 
-/* How a file is to be written. */
+/* The options for writing a file. */
 struct order {
     const char *path;
     const struct matrix_file *file;
@@ -45,7 +44,7 @@ struct order {
     bool compressed;
 };
 
-/* Writes to the open descriptor, which it closes; -1: it could not be opened (errno). */
+/* Writes to the descriptor and closes it; -1: it could not be opened (errno). */
 static enum esp_status write_to(int fd, const struct order *order, struct esp_error *error)
 {
     FILE *stream = fd < 0 ? NULL : order->compressed ? gzip_stream(fd) : fdopen(fd, "w");
@@ -68,8 +67,8 @@ static enum esp_status write_to(int fd, const struct order *order, struct esp_er
     return error_errno(error, "cannot write %s", order->path);
 }
 
-/* The first name beside the path that nobody has: of a new file, or of one without a name (`nameless`: where
- * the process sees it; NULL). -1: errno. */
+/* Takes the first free name beside the path for a new file, or for an unnamed one (`nameless`: its path in
+ * /proc; or NULL). -1: errno. */
 static int take_name(const char *path, const char *nameless, char **temporary)
 {
     size_t size = strlen(path) + 32;
@@ -91,7 +90,7 @@ int matrix_open_beside(const char *path, char **temporary)
     return take_name(path, NULL, temporary);
 }
 
-/* Without O_TMPFILE's privilege a file gets its name by where the process sees it open. */
+/* Returns the path in /proc of an open file: linking a descriptor itself needs a privilege. */
 static const char *seen_at(int fd, char *name, size_t size)
 {
     snprintf(name, size, "/proc/self/fd/%d", fd);
@@ -119,7 +118,7 @@ bool matrix_name_beside(int fd, const char *path, char **temporary)
     if (take_name(path, seen_at(fd, name, sizeof name), temporary) >= 0)
         return true;
     const int reason = errno;
-    free(*temporary); /* it is nobody's, or somebody else's */
+    free(*temporary); /* the file belongs to another process, or to none */
     *temporary = NULL;
     errno = reason;
     return false;
@@ -131,7 +130,7 @@ static enum esp_status save(const struct order *order, struct esp_error *error)
     struct stat there;
     if (strcmp(path, "-") == 0)
         return write_to(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), order, error);
-    /* A rename would put a file in the place of a device, or of a link such as /dev/stdout. */
+    /* A rename would replace a device, or a link such as /dev/stdout, by a file. */
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return write_to(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), order, error);
     char *temporary = NULL;

@@ -186,7 +186,7 @@ static bool special_real(struct span span, double *value)
     return true;
 }
 
-/* The digits and the point of a number, up to its exponent. Returns their length, 0 when malformed. */
+/* Returns the length of a number's digits and point, before its exponent; 0 when malformed. */
 static size_t mantissa_length(struct span span)
 {
     size_t i = 0, digits = 0, points = 0;
@@ -203,8 +203,8 @@ static size_t mantissa_length(struct span span)
     return digits && points <= 1 ? i : 0;
 }
 
-/* The C locale, which glibc neither allocates nor frees: threads that come here first at the same time store
- * the same. */
+/* Returns the C locale, which glibc neither allocates nor frees: threads that run this at the same time
+ * store the same value. */
 static locale_t c_locale(void)
 {
     static _Atomic(locale_t) known;
@@ -216,7 +216,7 @@ static locale_t c_locale(void)
     return locale;
 }
 
-/* The exponent as an integer, cut far beyond what any double needs. */
+/* Parses the exponent as an integer, cut far beyond the range of doubles. */
 static bool span_exponent(struct span tail, int *exponent)
 {
     int64_t value;

@@ -32,7 +32,7 @@ void matrix_view_close(struct matrix_view *view)
     free(view);
 }
 
-/* NULL: it cannot be mapped, or there is no memory. */
+/* Maps the file. NULL: it cannot be mapped, or there is no memory. */
 static struct matrix_view *map(const char *path)
 {
     struct stat about;
@@ -92,8 +92,8 @@ const void *matrix_view_elements(const struct matrix_view *view, char kind, unsi
     return is_of(view, kind, size) && in_order && (uintptr_t)view->data % size == 0 ? view->data : NULL;
 }
 
-/* Calls `take` for the elements from number `first` on, those of one row of the matrix behind each other, as
- * that is how a file by rows is read best. */
+/* Calls `take` for the elements from number `first` on, row by row of the matrix, because a file by rows
+ * is read best in that order. */
 static enum esp_status each(const struct matrix_view *view, uint64_t first, uint64_t n,
                             enum esp_status (*take)(void *arg, const char *raw, uint64_t to), void *arg)
 {

@@ -9,7 +9,7 @@
 #include "util/text.h"
 
 #define TRIAL_MOST_CANDIDATES 96
-#define TRIAL_MOST_TYPED      100 /* most elements of an array that is written in full; larger ones are random */
+#define TRIAL_MOST_TYPED      100     /* most elements of an array written in full; larger ones are random */
 #define TRIAL_MOST_ELEMENTS   1000000 /* most elements of a random array in an example */
 
 /* How hard one round of the search tries. */
