@@ -467,6 +467,10 @@ struct esp_call_options {
      * eventfd(2). The library writes the number 1 there when the session has ended, so that a program can
      * poll(2) for the end beside other descriptors. It must stay open until then. 0: none. */
     int ended_fd;
+    /* For esp_call_async(): if not 0, the calling thread itself takes the session to a server, and to its end
+     * if the server computes it within some tens of milliseconds. A small call then needs no change of
+     * threads. Abstract problems always run in a thread of the library. */
+    int here;
 };
 
 enum esp_session_side { ESP_SESSION_INPUTS = 1, ESP_SESSION_OUTPUTS = 2 };

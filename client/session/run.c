@@ -153,6 +153,12 @@ static void session_run(void *arg)
     session->ended(session, session->arg);
 }
 
+void session_start_here(struct session *session)
+{
+    session->job = (struct thread_job){.run = session_run, .arg = session};
+    session_run(session);
+}
+
 enum esp_status session_start(struct session *session, struct esp_error *error)
 {
     session->job = (struct thread_job){.run = session_run, .arg = session};
@@ -205,6 +211,7 @@ enum esp_status start_session(struct library *library, struct handle *handle, st
         return status;
     if (options) {
         (*session)->ended_fd = options->ended_fd;
+        (*session)->here = options->here;
         (*session)->following.sent = options->sent;
         (*session)->following.arg = options->arg;
     }

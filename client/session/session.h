@@ -192,6 +192,7 @@ struct session {
     struct job_record *record;             /* owned, of an attached session: where the job is now */
     const struct session_job_ops *job_ops; /* of a job */
 
+    bool here;    /* of an asynchronous session: the thread that starts it runs it as far as it can */
     int ended_fd; /* of an asynchronous session: the caller's, written to when it has ended; 0: none */
     struct thread_job job;
     void (*ended)(struct session *session, void *arg);
@@ -263,6 +264,9 @@ enum session_step session_advance(struct session *session);
 enum esp_status session_call(struct session *session);
 /* Hands an asynchronous session to the pool. ESP_SYSTEM: no thread can be made; `ended` is not called. */
 enum esp_status session_start(struct session *session, struct esp_error *error);
+/* Runs an asynchronous session, which has no work of its own, in this thread until it has ended, or waits for
+ * its server: then the pool goes on with it. The session may be gone when this returns. */
+void session_start_here(struct session *session);
 /* Ends it as soon as possible and stops the computation. Any thread; the session must not be destroyed
  * meanwhile. */
 void session_cancel(struct session *session);

@@ -172,6 +172,7 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
                             grpc_sessionid_t *id, struct esp_error *error)
 {
     enum esp_status status = ESP_NO_MEMORY;
+    bool is_here = false;
     struct ticket *ticket = calloc(1, sizeof *ticket);
     if (ticket) {
         *ticket = (struct ticket){.handle = handle,
@@ -184,7 +185,8 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
         if (insert(table, ticket)) {
             /* With the lock held: the session cannot be reported as ended before *id is set. */
             *id = ticket->id;
-            status = session_start(session, error);
+            is_here = session->here && !session->work;
+            status = is_here ? ESP_OK : session_start(session, error);
             if (status != ESP_OK) {
                 DL_DELETE(table->running, ticket);
                 HASH_DEL(table->tickets, ticket);
@@ -193,6 +195,8 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
         }
         pthread_mutex_unlock(&table->lock);
     }
+    if (is_here && status == ESP_OK)
+        session_start_here(session); /* without the lock, which its end takes */
     if (status == ESP_NO_MEMORY)
         error_no_memory(error, "a session");
     if (status != ESP_OK) {

@@ -137,6 +137,7 @@ static void the_end_of_a_session_is_written_to_a_descriptor(void **state)
     uint64_t ended;
     assert_true(options.ended_fd > 0);
     for (int i = 0; i < 20; i++) {
+        options.here = i % 2;
         assert_int_equal(esp_call_async(&add, arguments, 3, &options, &id), ESP_OK);
         assert_int_equal(read(options.ended_fd, &ended, sizeof ended), sizeof ended);
         assert_int_equal(ended, 1);
@@ -199,6 +200,21 @@ static void vectors_start_sessions_too(void **state)
     const struct esp_call_options soon = {.deadline_s = 0.1};
     struct esp_argument arguments[2] = {{.data = &(int){3600000}}, {.data = &waited}};
     assert_int_equal(esp_call(&sleep, arguments, 2, &soon, NULL), ESP_TIMEOUT);
+}
+
+static void a_long_session_that_begins_here_goes_on_elsewhere(void **state)
+{
+    (void)state;
+    grpc_function_handle_t sleep = make_handle("sleep");
+    int waited;
+    struct esp_argument arguments[2] = {{.data = &(int){3600000}}, {.data = &waited}};
+    const struct esp_call_options options = {.here = 1};
+    grpc_sessionid_t id;
+    assert_int_equal(esp_call_async(&sleep, arguments, 2, &options, &id), ESP_OK);
+    assert_int_equal(grpc_probe(id), GRPC_NOT_COMPLETED);
+    assert_int_equal(grpc_cancel(id), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait(id), GRPC_SESSION_FAILED);
+    assert_int_equal(esp_last_error()->status, ESP_CANCELLED);
 }
 
 static void constraints_that_cannot_be_are_named(void **state)
@@ -350,6 +366,7 @@ int main(void)
         in_library(the_end_of_a_session_is_written_to_a_descriptor),
         in_library(wrong_shapes_and_types_are_named),
         in_library(vectors_start_sessions_too),
+        in_library(a_long_session_that_begins_here_goes_on_elsewhere),
         in_library(constraints_that_cannot_be_are_named),
         in_library(a_description_tells_all_that_callers_pass),
         in_library(the_list_of_problems_is_complete),

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import threading
+import time
 
 from . import _connection, _inputs
 from ._library import CCallOptions, CSessionInfo, InvalidError, NotFoundError, check, last_error, lib, text_of
@@ -10,6 +11,7 @@ from ._problem import Problem, problem
 
 VOID = -1           # GRPC_SESSIONID_VOID
 NOT_COMPLETED = 12  # GRPC_NOT_COMPLETED
+SHORT_S = 0.02      # a call that takes so long is not noticed by who presses Ctrl-C
 
 #: Options of every call, as signatures show them.
 OPTIONS = (("want", None), ("keep", None), ("overwrite", False), ("out", None), ("deadline", None), ("server", None),
@@ -126,7 +128,13 @@ class Follower:
 
 def prepare(which, args, kwargs):
     """An argument vector and options for a call."""
-    options = split(which, kwargs)
+    options = split(which, kwargs) if kwargs else None
+    if not options:
+        prepared = which.prepare(args, kwargs)
+        prepared.options = CCallOptions()
+        if prepared.given:
+            _inputs.apply(prepared)
+        return prepared
     prepared = which.prepare(args, kwargs, options.pop("overwrite", False), options.pop("want", None),
                              options.pop("out", None), options.pop("keep", None))
     prepared.options = _call_options(options, prepared)
@@ -162,6 +170,9 @@ def _run(prepared):
         return
     descriptor = _descriptor()
     prepared.options.ended_fd = descriptor.write_end
+    # A call that was short before is made by this thread, which takes a signal when it has ended or waits.
+    prepared.options.here = which.is_short
+    began = time.monotonic()
     session = ctypes.c_int(VOID)
     token = object()
     alive[token] = prepared
@@ -175,6 +186,7 @@ def _run(prepared):
         told = session_data(session.value) if prepared.left else None
         if lib.grpc_wait(session.value) != 0:
             raise last_error()
+        which.is_short = time.monotonic() - began < SHORT_S
     except BaseException:
         if session.value != VOID and not ended:
             _abandon(session.value)

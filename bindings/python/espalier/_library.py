@@ -186,7 +186,7 @@ class CCallOptions(ctypes.Structure):
     """struct esp_call_options"""
     _fields_ = [("deadline_s", c_double), ("follow", c_int), ("output", c_void_p), ("progress", c_void_p),
                 ("arg", c_void_p), ("sent", c_void_p), ("server", c_char_p), ("properties", POINTER(c_char_p)),
-                ("n_properties", c_size_t), ("finish_s", c_double), ("memory_bytes", c_uint64), ("ended_fd", c_int)]
+                ("n_properties", c_size_t), ("finish_s", c_double), ("memory_bytes", c_uint64), ("ended_fd", c_int), ("here", c_int)]
 
 
 class CCandidate(ctypes.Structure):

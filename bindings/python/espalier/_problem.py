@@ -28,6 +28,7 @@ DTYPES = {
 TYPES = {dtype: type_ for type_, dtype in DTYPES.items() if type_ != LONG}
 _FORMATS = {SHORT: "h", INT: "i", LONG: "q", INT64: "q", FLOAT: "f", DOUBLE: "d", COMPLEX: "2f",
             DOUBLE_COMPLEX: "2d"}
+_pack = struct.pack_into
 _NAMES = {CHAR: "char", SHORT: "short", INT: "int", LONG: "long", INT64: "int64", FLOAT: "float", DOUBLE: "double",
           COMPLEX: "complex", DOUBLE_COMPLEX: "double complex", STRING: "string", FILE: "file", STATE: "state",
           CALLBACK: "callback"}
@@ -45,7 +46,7 @@ class Formal:
     """One argument of a problem as its description has it."""
     __slots__ = ("index", "name", "python_name", "text", "mode", "type", "type_name", "dtype", "dims", "n_dims",
                  "row_major", "initial", "storage", "callback", "count", "section", "follows", "is_input",
-                 "is_output", "is_scalar", "format", "companions", "base")
+                 "is_output", "is_scalar", "is_number", "format", "companions", "base")
 
     def __init__(self, index, described):
         self.index = index
@@ -69,6 +70,7 @@ class Formal:
         self.is_output = self.mode != IN
         self.is_scalar = self.n_dims == 0
         self.format = _FORMATS.get(self.type)
+        self.is_number = self.is_scalar and self.type in (SHORT, INT, LONG, INT64, FLOAT, DOUBLE)
         compressed = re.fullmatch(r"cs[cr]\((\w+), *(\w+)(?:, *(\d+))?\)", self.storage)
         self.companions = compressed.groups()[:2] if compressed else None
         self.base = int(compressed.group(3) or 0) if compressed else 0
@@ -285,6 +287,7 @@ class Problem:
         self.output_companions = {name for formal in self.outputs if formal.companions for name in formal.companions
                                   if self.by_name[name].mode == OUT}
         self.make_room = ctypes.c_ubyte * (_ROOM * max(1, len(self.formals)))
+        self.formals = tuple(self.formals)
         self._vector_type = CArgument * len(self.formals)
         vector = self._vector_type()
         for formal, argument in zip(self.formals, vector):
@@ -292,6 +295,13 @@ class Problem:
         self._template = bytes(vector)
         self._results = {}
         self._handles = {}
+        self._usual = tuple(formal for formal in self.outputs if formal.name not in self.output_companions)
+        self._needs_extents = any(formal.n_dims for formal in self.formals) or any(
+            formal.type >= STRING for formal in self.outputs)
+        self._files_out = [formal for formal in self.outputs if not formal.is_input and formal.type == FILE]
+        self._gives_numbers = all(formal.is_number and formal.mode == OUT for formal in self.outputs)
+        self._counted = any(formal.count for formal in self.outputs)
+        self.is_short = False  # the last call that was waited for
 
     def __del__(self):
         if getattr(self, "described", None) is not None:
@@ -372,21 +382,21 @@ class Problem:
         """An argument vector for a call, with memory for its results."""
         prepared = Prepared(self)
         values = self.bind(args, kwargs)
-        if any(hasattr(value, "tocsc") for value in values.values()):
+        if self._needs_extents and any(hasattr(value, "tocsc") for value in values.values()):
             values = self._compressed(values)
-        over = self._names("overwrite", overwrite)
-        wanted = self._wanted(want)
-        kept = self._names("keep", keep or False)
-        chosen = {formal.index for formal in wanted} - set(kept)
+        over = self._names("overwrite", overwrite) if overwrite else ()
+        wanted = self._wanted(want) if want is not None else self._usual
+        kept = self._names("keep", keep) if keep else ()
         for formal in self.inputs:
             if formal.index in values:
                 # The library writes to an inout array only where its result is wanted in memory.
-                copy = formal.mode == INOUT and formal.index in chosen and formal.index not in over
+                copy = (formal.mode == INOUT and formal.index not in over and formal in wanted
+                        and formal.index not in kept)
                 self._give(prepared, formal, values[formal.index], formal.index in over, copy)
-        for formal in self.outputs:
-            if not formal.is_input and formal.type == FILE and formal.index in values:
+        for formal in self._files_out:
+            if formal.index in values:
                 self._give(prepared, formal, values[formal.index], False, False)
-        if lib.esp_arguments_complete(self.described, prepared.vector, len(self.formals)) != 0:
+        if self._needs_extents and lib.esp_arguments_complete(self.described, prepared.vector, len(self.formals)) != 0:
             raise last_error()
         stored = self._stored(prepared) if self.has_storage else None
         self._make_room(prepared, wanted, out or {}, kept, values, stored)
@@ -423,12 +433,20 @@ class Problem:
 
     def _wanted(self, want):
         if want is None:
-            return tuple(formal for formal in self.outputs if formal.name not in self.output_companions)
+            return self._usual
         names = self._names("want", want)
         return tuple(formal for formal in self.outputs if formal.index in names)
 
     def _give(self, prepared, formal, value, overwrite, copy):
         argument = prepared.vector[formal.index]
+        if formal.is_number:
+            at = _ROOM * formal.index
+            argument.data = prepared.base + at
+            try:
+                _pack(formal.format, prepared.room, at, value)
+            except (struct.error, TypeError, OverflowError):
+                _store_scalar(self.name, formal, value, prepared.room, at)
+            return
         if formal.type == CALLBACK:
             from ._callback import function
             made = function(self.name, formal, value)
@@ -526,6 +544,10 @@ class Problem:
 
     def _make_room(self, prepared, wanted, out, keep, values, stored):
         prepared.wanted = wanted
+        if self._gives_numbers and wanted is self._usual:
+            for formal in wanted:
+                prepared.vector[formal.index].data = prepared.base + _ROOM * formal.index
+            return
         chosen = {formal.index for formal in wanted}
         for formal in wanted:  # a sparse result is made of its arrays
             chosen.update(self.by_name[name].index for name in formal.companions or ())
@@ -596,7 +618,7 @@ class Problem:
 
     def collect(self, prepared):
         """What the call has brought, for its caller."""
-        if any(formal.count for formal in prepared.wanted):
+        if self._counted and any(formal.count for formal in prepared.wanted):
             if lib.esp_arguments_cut(self.described, prepared.vector, len(self.formals)) != 0:
                 raise last_error()
         values = [self._result(prepared, formal) for formal in prepared.wanted]
