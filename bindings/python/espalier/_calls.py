@@ -11,7 +11,8 @@ from ._problem import Problem, problem
 
 VOID = -1           # GRPC_SESSIONID_VOID
 NOT_COMPLETED = 12  # GRPC_NOT_COMPLETED
-SHORT_S = 0.02      # a call that takes so long is not noticed by who presses Ctrl-C
+SHORT_S = 0.02      # who presses Ctrl-C does not notice that a call takes so long
+SMALL = 1 << 20     # bytes that are sent in such a time
 
 #: Options of every call, as signatures show them.
 OPTIONS = (("want", None), ("keep", None), ("overwrite", False), ("out", None), ("deadline", None), ("server", None),
@@ -170,8 +171,8 @@ def _run(prepared):
         return
     descriptor = _descriptor()
     prepared.options.ended_fd = descriptor.write_end
-    # A call that was short before is made by this thread, which takes a signal when it has ended or waits.
-    prepared.options.here = which.is_short
+    # A call that was short before is made by this thread, which takes a signal when the call has ended or waits.
+    prepared.options.here = which.is_short and sum(a.nbytes for a in prepared.arrays.values()) < SMALL
     began = time.monotonic()
     session = ctypes.c_int(VOID)
     token = object()
