@@ -111,6 +111,21 @@ LIBPORTER = sed/libporter.a -ldl
 # The server daemon as a state machine, without processes and network.
 noinst_LIBRARIES += sed/libserver.a
 sed_libserver_a_SOURCES = \
+	sed/data/chores.c \
+	sed/data/data.c \
+	sed/data/data.h \
+	sed/data/data_internal.h \
+	sed/data/errands.c \
+	sed/data/errands.h \
+	sed/data/holders.c \
+	sed/data/layings.c \
+	sed/data/layings.h \
+	sed/data/moves.c \
+	sed/data/porters.c \
+	sed/data/pull.c \
+	sed/data/pull_fetch.c \
+	sed/data/rescue.c \
+	sed/data/tickets.c \
 	sed/server/checkpoint_mirror.c \
 	sed/server/checkpoint_mirror.h \
 	sed/server/server_checkpoint.c \
@@ -120,10 +135,6 @@ sed_libserver_a_SOURCES = \
 	sed/server/accuracy.h \
 	sed/server/call_plan.c \
 	sed/server/call_plan.h \
-	sed/server/errands.c \
-	sed/server/errands.h \
-	sed/server/layings.c \
-	sed/server/layings.h \
 	sed/server/machine_memory.c \
 	sed/server/machine_memory.h \
 	sed/server/memory_share.c \
@@ -143,21 +154,9 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_clients.c \
 	sed/server/server_administer.c \
 	sed/server/server_figures.c \
-	sed/server/server_holders.c \
-	sed/server/server_holders.h \
 	sed/server/server_idle.c \
 	sed/server/server_leave.c \
-	sed/server/server_consumed.c \
-	sed/server/server_copies.c \
 	sed/server/server_cut.c \
-	sed/server/server_data.c \
-	sed/server/server_data.h \
-	sed/server/server_data_internal.h \
-	sed/server/server_aside.c \
-	sed/server/server_drop.c \
-	sed/server/server_moves.c \
-	sed/server/server_tickets.c \
-	sed/server/server_untaken.c \
 	sed/server/server_follow.c \
 	sed/server/server_jobs.c \
 	sed/server/server_kept.c \
@@ -169,17 +168,7 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_operands.h \
 	sed/server/server_operands_room.c \
 	sed/server/server_ranks.c \
-	sed/server/server_loans.c \
-	sed/server/server_porters.c \
 	sed/server/server_problems.c \
-	sed/server/server_pull.c \
-	sed/server/server_replicas.c \
-	sed/server/server_rescue.c \
-	sed/server/server_returned.c \
-	sed/server/server_pull.h \
-	sed/server/server_pull_ask.c \
-	sed/server/server_pull_fetch.c \
-	sed/server/server_pull_move.c \
 	sed/server/server_results.c \
 	sed/server/server_run.c \
 	sed/server/server_state.h \

@@ -4,7 +4,7 @@
 #include "sed/server/accuracy.h"
 #include "sed/corrections_file.h"
 #include "sed/directory_watch.h"
-#include "sed/server/errands.h"
+#include "sed/data/errands.h"
 #include "sed/calibrate/idle_calibration.h"
 #include "sed/server/machine_memory.h"
 #include "sed/pool/processes.h"

@@ -124,12 +124,18 @@ static void on_greet(struct server *server, struct call *call, const struct gree
     call_reply(call, reply);
 }
 
+static void set_endpoint(struct server *server, struct endpoint *endpoint)
+{
+    server->endpoint = endpoint;
+    server_data_start(server->data, endpoint);
+}
+
 static void on_call(void *self, struct call *call, const struct message *request)
 {
     struct server *server = self;
-    if (!server->endpoint) /* one may come before server_start() has told */
-        server->endpoint = call->endpoint;
-    if (server_data_on_call(server, call, request))
+    if (!server->endpoint) /* a call may come before server_start() */
+        set_endpoint(server, call->endpoint);
+    if (server_data_on_call(server->data, call, request))
         return;
     switch (request->kind) {
     case MESSAGE_CALL:
@@ -172,7 +178,7 @@ static void on_call(void *self, struct call *call, const struct message *request
 static void on_abandoned(void *self, struct call *call)
 {
     struct server *server = self;
-    if (!duty_abandon(&server->duty, call) && !server_data_abandoned(server, call))
+    if (!duty_abandon(&server->duty, call) && !server_data_abandoned(server->data, call))
         server_abandoned(server, call);
 }
 
@@ -189,7 +195,7 @@ static int64_t on_due(void *self)
     int64_t due = earlier(timers_next_ns(&server->timers), membership_due(server->membership));
     due = earlier(due, duty_due(&server->duty));
     due = earlier(due, earlier(server->clients_due_ns, server->orphans_due_ns));
-    due = earlier(due, server->data.due_ns);
+    due = earlier(due, server_data_due(server->data));
     if (server->retry_ns)
         due = earlier(due, server->retry_ns);
     if (server->measurement.due_ns)
@@ -211,7 +217,7 @@ static void on_tick(void *self)
     server_give_up_orphans(server);
     if (server->retry_ns && now_ns >= server->retry_ns)
         server->retry_ns = 0;
-    server_data_tick(server, now_ns);
+    server_data_tick(server->data, now_ns);
     server_dispatch(server);
     server_measure_step(server);
     duty_tick(&server->duty); /* may change the tie */
@@ -286,6 +292,112 @@ void server_membership(const struct server *server, struct membership_options *o
     *ops = &membership_ops;
 }
 
+/* ---- what the data ask of the server ---- */
+
+#define NEWS_MS 50 /* changes are gathered for so long */
+
+static void data_news(void *self)
+{
+    struct server *server = self;
+    membership_touch(server->membership, NEWS_MS);
+}
+
+static const char *data_parent(const void *self)
+{
+    const struct server *server = self;
+    return membership_parent_address(server->membership);
+}
+
+static bool data_has_parents(const void *self)
+{
+    return server_has_parents(self);
+}
+
+static enum esp_status data_takes(const void *self, struct esp_error *error)
+{
+    return server_takes_sessions(self, error);
+}
+
+static bool data_is_back_soon(const void *self)
+{
+    const struct server *server = self;
+    return duty_is_back_soon(&server->duty);
+}
+
+static bool data_permits(const void *self, const struct envelope *envelope)
+{
+    const struct server *server = self;
+    return duty_permits(&server->duty, envelope, "damaged", NULL) == ESP_OK;
+}
+
+static bool data_is_idle(const void *self)
+{
+    const struct server *server = self;
+    return server->running == 0;
+}
+
+static void data_room(void *self)
+{
+    server_operands_retry(self);
+}
+
+static void data_traffic(void *self, bool begins)
+{
+    if (begins)
+        server_traffic_begins(self);
+    else
+        server_traffic_ends(self);
+}
+
+static double data_fetch_begins(void *self, const char *peer)
+{
+    return server_fetch_begins(self, peer);
+}
+
+static double data_fetch_ends(void *self, const char *peer, double begun_ns)
+{
+    return server_fetch_ends(self, peer, begun_ns);
+}
+
+static const struct server_data_ops data_ops = {.news = data_news,
+                                                .parent = data_parent,
+                                                .has_parents = data_has_parents,
+                                                .takes = data_takes,
+                                                .is_back_soon = data_is_back_soon,
+                                                .permits = data_permits,
+                                                .is_idle = data_is_idle,
+                                                .room = data_room,
+                                                .traffic = data_traffic,
+                                                .fetch_begins = data_fetch_begins,
+                                                .fetch_ends = data_fetch_ends};
+
+static enum esp_status make_data(struct server *server, struct esp_error *error)
+{
+    const struct server_options *from = &server->options;
+    const struct server_data_options options = {.name = server->name,
+                                                .clock = server->clock,
+                                                .segments = server->segments,
+                                                .timers = &server->timers,
+                                                .seed = from->seed,
+                                                .store_memory = from->store_memory,
+                                                .store_disk = from->store_disk,
+                                                .files = from->files,
+                                                .data_lease_ns = from->data_lease_ns,
+                                                .replica_rest_ns = from->replica_rest_ns,
+                                                .replicas = from->replicas,
+                                                .replica_asks = from->replica_asks,
+                                                .replica_bytes = from->replica_bytes,
+                                                .errands = from->errands,
+                                                .data_servers = from->data_servers,
+                                                .fetched = from->fetched,
+                                                .fetched_arg = from->fetched_arg,
+                                                .porters = from->porters,
+                                                .lenders = from->lenders,
+                                                .porters_arg = from->porters_arg,
+                                                .porters_seal = from->porters_seal};
+    return server_data_create(&options, &data_ops, server, &server->data, error);
+}
+
 static enum esp_status make_parts(struct server *server, struct esp_error *error)
 {
     const struct server_options *options = &server->options;
@@ -300,7 +412,7 @@ static enum esp_status make_parts(struct server *server, struct esp_error *error
     if (status == ESP_OK)
         status = server_duty_create(server, error);
     if (status == ESP_OK)
-        status = server_data_create(server, error);
+        status = make_data(server, error);
     else if (options->files)
         options->files->ops->destroy(options->files);
     return status;
@@ -335,7 +447,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
     double flops = server->options.speed_flops;
     if (flops <= 0)
         flops = speed_of_plain_loop(PLAIN_LOOP_S) * server_cpu_quota(server); /* until dgemm has told */
-    server->endpoint = endpoint;
+    set_endpoint(server, endpoint);
     endpoint_enter(endpoint);
     server_checkpoints_open(server);
     server->idle_since_ns = server_now(server);
@@ -399,8 +511,8 @@ void server_count(struct server *server, struct server_counts *counts)
     for (session = server->sessions.by_id; session; session = session->hh.next)
         count_session(session, counts);
     segments_count(server->segments, &counts->segments);
-    if (server->data.store)
-        store_count(server->data.store, &counts->store);
+    if (server_data_store(server->data))
+        store_count(server_data_store(server->data), &counts->store);
     endpoint_leave(server->endpoint);
 }
 
@@ -464,7 +576,7 @@ void server_destroy(struct server *server)
     server_memory_release(server);
     server_links_release(server);
     free_waiters(server);
-    server_data_release(server);
+    server_data_destroy(server->data);
     duty_release(&server->duty);
     membership_destroy(server->membership);
     segments_destroy(server->segments);

@@ -154,7 +154,7 @@ static void use_if_original(void *arg, const struct datum_id *id, uint64_t bytes
     const struct store_asker all = {.trusted = true};
     struct store_entry entry;
     (void)bytes;
-    if (store_look(originals->server->data.store, &all, id, &entry, NULL) == ESP_OK &&
+    if (store_look(server_data_store(originals->server->data), &all, id, &entry, NULL) == ESP_OK &&
         datum_is_durable(entry.mode, entry.flags))
         originals->use(originals->arg, id);
 }
@@ -163,8 +163,8 @@ static void each_original(const struct server *server, void (*use)(void *arg, co
                           void *arg)
 {
     struct originals originals = {server, use, arg};
-    if (server->data.store)
-        store_each(server->data.store, use_if_original, &originals);
+    if (server_data_store(server->data))
+        store_each(server_data_store(server->data), use_if_original, &originals);
 }
 
 static void list_original(void *arg, const struct datum_id *id)
@@ -363,7 +363,7 @@ void server_on_order(struct server *server, const struct envelope *envelope, con
         membership_parent_incarnation(server->membership) == envelope->from_incarnation &&
         strcmp(order->node, server->name) == 0) {
         if (strcmp(order->verb, ORDER_GIVEN_UP) == 0)
-            data_on_given_up(server, order);
+            server_data_on_given_up(server->data, order);
         else
             duty_order(&server->duty, membership_parent_address(server->membership), envelope, order);
     }

@@ -391,7 +391,7 @@ void server_on_await(struct server *server, struct call *call, const struct mess
     struct message *reply = message_create(MESSAGE_AWAIT_REPLY);
     if (client) {
         server_client_heard(server, client);
-        server_data_client_seen(server, client->key);
+        server_data_client_seen(server->data, client->key);
         if (await->n_sessions > 0)
             end_await(client);
         server_acknowledge(server, client, await->oldest_unacknowledged);

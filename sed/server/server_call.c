@@ -39,7 +39,7 @@ struct session *server_find_session(struct server *server, const struct session_
     }
     session->heard_ns = server_now(server);
     server_client_heard(server, session->client);
-    server_data_client_seen(server, session->client->key);
+    server_data_client_seen(server->data, session->client->key);
     return session;
 }
 
@@ -387,7 +387,7 @@ void server_on_call(struct server *server, struct call *call, const struct messa
         return;
     }
     server_promise_kept(server, asked);
-    server_data_client_seen(server, client->key);
+    server_data_client_seen(server->data, client->key);
     server->brought = asked->patience_ms > 0 ? &asked->session : NULL;
     enum esp_status status = check_identity(server, asked, client, &error);
     if (status == ESP_OK) {

@@ -6,7 +6,7 @@
  */
 #include "sed/crd/checkpoint.h"
 #include "sed/server/checkpoint_mirror.h"
-#include "sed/server/errands.h"
+#include "sed/data/errands.h"
 #include "sed/server/server_state.h"
 #include "sed/pool/signature.h"
 
@@ -195,7 +195,7 @@ static void mirror_run(void *arg)
 
 static bool mirror_begin(struct mirror *mirror)
 {
-    struct errands *errands = mirror->server->data.errands;
+    struct errands *errands = mirror->server->options.errands;
     mirror->job = (struct thread_job){.run = mirror_run, .arg = mirror};
     mirror->busy = errands && !mirror->server->leaving && errands->submit(errands, &mirror->job);
     return mirror->busy;

@@ -80,7 +80,7 @@ void server_on_chunk(void *self, const struct message *header, bool write, struc
     const struct chunk *chunk = &header->chunk;
     struct esp_error error;
     if (chunk->flags & CHUNK_DATUM) {
-        server_data_on_chunk(server, header, write, area);
+        server_data_on_chunk(server->data, header, write, area);
         return;
     }
     struct session *session = server_find_session(server, &chunk->session, &error);
@@ -120,7 +120,7 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
     struct session *session = area->hold;
     const struct chunk *chunk = &header->chunk;
     if (chunk->flags & CHUNK_DATUM) {
-        server_data_on_chunk_done(server, write, area, complete);
+        server_data_on_chunk_done(server->data, write, area, complete);
         return;
     }
     session->moving--;

@@ -137,13 +137,12 @@ static void look_run(void *arg)
 
 static bool hand_out(struct server *server, struct looking *looking)
 {
-    struct errands *errands = server->data.errands;
-    if (!errands || server->data.leaving || bytes_of(looking) <= AT_ONCE_BYTES)
+    if (bytes_of(looking) <= AT_ONCE_BYTES)
         return false;
     looking->job = (struct thread_job){.run = look_run, .arg = looking};
     server_operands_hold(looking->session);
     looking->session->moving++;
-    if (errands->submit(errands, &looking->job))
+    if (server_data_submit(server->data, &looking->job))
         return true;
     looking->session->moving--;
     server_operands_unhold(server, looking->session);

@@ -88,14 +88,13 @@ static void run(void *arg)
 
 static bool hand_out(struct server *server, const struct cutting *what)
 {
-    struct errands *errands = server->data.errands;
-    struct cutting *cutting = errands && !server->data.leaving ? malloc(sizeof *cutting) : NULL;
+    struct cutting *cutting = malloc(sizeof *cutting);
     if (!cutting)
         return false;
     *cutting = *what;
     cutting->job = (struct thread_job){.run = run, .arg = cutting};
     what->operand->state = OPERAND_CUTTING;
-    if (errands->submit(errands, &cutting->job))
+    if (server_data_submit(server->data, &cutting->job))
         return true;
     what->operand->state = OPERAND_HERE;
     free(cutting);

@@ -108,36 +108,6 @@ static void pooled(const struct server *server, struct metrics *metrics)
                     "Times that one was taken from the pool instead.");
 }
 
-static void stored(const struct server *server, struct metrics *metrics)
-{
-    struct store_counts counts;
-    struct replication_counts replicas = {0};
-    if (!server->data.store)
-        return;
-    store_count(server->data.store, &counts);
-    if (server->data.replication)
-        replication_count(server->data.replication, &replicas);
-    metrics_gauge(metrics, "espalier_server_data", counts.data, "Data that live here, replicas included.");
-    metrics_gauge(metrics, "espalier_server_data_memory_bytes", (double)counts.memory_bytes,
-                  "Memory that data use, unfinished ones included.");
-    metrics_gauge(metrics, "espalier_server_data_pinned_bytes", (double)counts.pinned_bytes,
-                  "What of it sessions and transfers use.");
-    metrics_gauge(metrics, "espalier_server_data_disk_bytes", (double)counts.disk_bytes,
-                  "Disk that files of data use.");
-    metrics_gauge(metrics, "espalier_server_replicas", replicas.copies,
-                  "Copies of data of this server that other servers may keep.");
-    metrics_gauge(metrics, "espalier_server_replica_bytes", (double)replicas.copied_bytes, "Bytes of them.");
-    metrics_counter(metrics, "espalier_server_data_dropped_total", (double)counts.dropped,
-                    "Volatile data and replicas that were dropped.");
-    metrics_counter(metrics, "espalier_server_data_damaged_total", (double)counts.damaged,
-                    "Files of data that were damaged, and set aside.");
-    metrics_gauge(metrics, "espalier_server_data_aside", counts.aside,
-                  "Damaged files that were set aside, and are there still.");
-    metrics_gauge(metrics, "espalier_server_data_aside_bytes", (double)counts.aside_bytes, "Bytes of them.");
-    metrics_counter(metrics, "espalier_server_data_rescued_total", (double)server->data.rescued,
-                    "Damaged originals whose place a copy on another server has taken.");
-}
-
 void server_metrics(void *self, struct metrics *metrics)
 {
     struct server *server = self;
@@ -145,7 +115,7 @@ void server_metrics(void *self, struct metrics *metrics)
     endpoint_enter(server->endpoint);
     now(server, metrics);
     pooled(server, metrics);
-    stored(server, metrics);
+    server_data_metrics(server->data, metrics);
     metrics_counter(metrics, "espalier_server_sessions_done_total", (double)server->completed,
                     "Sessions that ended well.");
     metrics_statuses(metrics, "espalier_server_sessions_failed_total", &totals->failures,

@@ -104,7 +104,6 @@ void server_leave(struct server *server)
     membership_tell_due(server->membership); /* that it may be back: it may have been drained just now */
     membership_leave(server->membership, "it is shutting down");
     cut_short_all(server);
-    server->data.leaving = true;
-    server_pull_stop(server);
+    server_data_stop(server->data);
     endpoint_leave(server->endpoint);
 }

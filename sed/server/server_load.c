@@ -323,14 +323,13 @@ void server_fill_report(void *self, bool complete, struct message *message)
         return;
     message->report.records = record;
     message->report.n_records = 1;
-    if (server->data.location && !location_tell(server->data.location, complete, message))
-        log_error("out of memory for telling the parent of data");
+    server_data_report(server->data, complete, message);
 }
 
 bool server_more_to_report(void *self)
 {
     const struct server *server = self;
-    return server->data.location && location_has_changes(server->data.location);
+    return server_data_has_news(server->data);
 }
 
 void server_on_tree(struct server *server, struct call *call, const struct tree *tree)
@@ -392,27 +391,6 @@ static bool estimate(const struct server *server, const struct request *request,
     return whole;
 }
 
-/* Which of the request's data are here, as core/choice/aggregate.h has it, and, where there are certificates,
- * whom this server lets have them. */
-static void tell_data(const struct server *server, const struct request *request, bool certified,
-                      struct message *answer)
-{
-    struct response *response = &answer->answer.response;
-    if (!server->data.store || !request_has_data(request))
-        return;
-    response->data = arena_alloc(&answer->arena, request->n_arguments * sizeof *response->data);
-    for (uint32_t i = 0; response->data && i < request->n_arguments; i++) {
-        struct datum_id id;
-        const struct argument_attribute *argument = &request->arguments[i];
-        if (datum_id_parse(argument->datum, &id, NULL) != ESP_OK || !store_has(server->data.store, id.key))
-            continue;
-        response->data[response->n_data++] =
-            (struct data_location){argument->index, server->name, {.known = true}};
-        if (certified) /* best effort: without memory nothing is known */
-            data_tell_fetchers(server, argument->index, &id, response, &answer->arena);
-    }
-}
-
 void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask)
 {
     const char *parent = membership_parent_name(server->membership);
@@ -429,7 +407,7 @@ void server_on_ask(struct server *server, const struct envelope *envelope, const
         message.answer.response.servers = &own;
         message.answer.response.n_servers = message.answer.response.capable = 1;
     }
-    tell_data(server, &ask->request, envelope->identity && *envelope->identity, &message);
+    server_data_answer(server->data, &ask->request, envelope->identity && *envelope->identity, &message);
     endpoint_post(server->endpoint, membership_parent_address(server->membership),
                   membership_parent_incarnation(server->membership), &message, NULL);
     arena_clear(&message.arena);

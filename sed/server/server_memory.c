@@ -29,8 +29,8 @@ static uint64_t pool_bytes(const struct server *server)
 {
     struct store_counts counts = {0};
     const uint64_t all = segments_resident(server->segments);
-    if (server->data.store)
-        store_count(server->data.store, &counts);
+    if (server_data_store(server->data))
+        store_count(server_data_store(server->data), &counts);
     return all > counts.memory_bytes ? all - counts.memory_bytes : 0;
 }
 

@@ -52,7 +52,7 @@ enum esp_status server_operands_create(struct server *server, struct session *se
 {
     enum esp_status status = ESP_OK;
     const struct problem *problem = plan->problem;
-    if (!server->data.store)
+    if (!server_data_store(server->data))
         return error_set(error, ESP_REFUSED, "%s: server %s keeps no data (store_memory = 0 in its file)",
                          problem->name, server->name);
     struct operands *operands =
@@ -116,13 +116,13 @@ static void let_go(struct server *server, struct operand *operand, bool used)
     if (operand->state != OPERAND_HERE)
         return;
     if (operand->kept) {
-        store_put_filled(server->data.store, operand->id.key, false, NULL);
-        store_abort(server->data.store, &operand->of->asker.is, operand->id.key, NULL);
+        store_put_filled(server_data_store(server->data), operand->id.key, false, NULL);
+        store_abort(server_data_store(server->data), &operand->of->asker.is, operand->id.key, NULL);
     } else {
-        bool was_here = store_has(server->data.store, operand->id.key);
-        store_release(server->data.store, operand->pin, used);
-        if (was_here && !store_has(server->data.store, operand->id.key))
-            server_data_consumed(server, &operand->id);
+        bool was_here = store_has(server_data_store(server->data), operand->id.key);
+        store_release(server_data_store(server->data), operand->pin, used);
+        if (was_here && !store_has(server_data_store(server->data), operand->id.key))
+            server_data_consumed(server->data, &operand->id);
         operand->pin = NULL;
         close(operand->file.fd);
     }
@@ -135,7 +135,7 @@ void server_operands_release(struct server *server, struct session *session, boo
     for (uint32_t i = 0; operands && i < operands->n; i++) {
         struct operand *operand = &operands->items[i];
         if (operand->state == OPERAND_FETCHING) {
-            server_pull_leave(&operand->waiter);
+            server_data_pull_leave(&operand->waiter);
             operand->state = OPERAND_AWAY;
         }
         let_go(server, operand, session->started_ns != 0);
@@ -144,7 +144,7 @@ void server_operands_release(struct server *server, struct session *session, boo
             argument->data = NULL;
         argument->file = argument->source = NULL;
         if (operand->kept && operand->state == OPERAND_STORED && !whole)
-            store_delete(server->data.store, &operands->asker.is, &operand->id, NULL);
+            store_delete(server_data_store(server->data), &operands->asker.is, &operand->id, NULL);
     }
     if (operands)
         operands->blocked = false;
@@ -169,7 +169,7 @@ static void fail(struct operands *operands, const struct operand *operand, const
     struct esp_error error;
     error_set(&error, why->status, "%s: %s: %s%s", problem->name, problem->arguments[operand->index].name,
               why->text,
-              store_has_lost(operands->server->data.store, operand->id.key)
+              store_has_lost(server_data_store(operands->server->data), operand->id.key)
                   ? "; the copy here was damaged, and is set aside: no sound one is left that can be reached"
                   : "");
     if (!session_has_ended(session))
@@ -246,7 +246,7 @@ static struct job_key key_of(struct datum_key key)
 /* Ranks that keep pieces of the datum that it was laid from have its value. */
 static void tell_value(struct operand *operand)
 {
-    const struct laying *laying = layings_find(&operand->of->server->data.layings, operand->id.key);
+    const struct laying *laying = server_data_laying(operand->of->server->data, operand->id.key);
     operand->file.key = key_of(laying ? laying->value : operand->id.key);
     operand->file.laid = laying != NULL;
     if (laying)
@@ -269,7 +269,7 @@ static enum esp_status take_input(struct operand *operand, struct esp_error *err
     else
         operand->file.fd = -1;
     if (status != ESP_OK) {
-        store_release(operand->of->server->data.store, operand->pin, false);
+        store_release(server_data_store(operand->of->server->data), operand->pin, false);
         operand->pin = NULL;
         operand->state = OPERAND_AWAY;
         return status;
@@ -292,14 +292,15 @@ static enum esp_status take_input(struct operand *operand, struct esp_error *err
 /* The file here was damaged, and is set aside: others may have a sound copy. */
 static bool may_be_elsewhere(struct operand *operand, enum esp_status status)
 {
-    return status == ESP_NOT_FOUND && store_has_lost(operand->of->server->data.store, operand->id.key) &&
+    return status == ESP_NOT_FOUND &&
+           store_has_lost(server_data_store(operand->of->server->data), operand->id.key) &&
            operand->n_damaged++ < MOST_DAMAGED;
 }
 
 static void was_read(struct chore *chore, enum esp_status status, const struct esp_error *error)
 {
     struct operand *operand = chore->arg;
-    struct server *server = chore->server;
+    struct server *server = operand->of->server;
     struct session *session = operand->of->session;
     struct esp_error why = *error;
     if (status == ESP_OK)
@@ -322,28 +323,28 @@ static void step_back(struct server *server, struct operands *operands)
 {
     for (uint32_t i = 0; i < operands->n; i++)
         let_go(server, &operands->items[i], false);
-    operands->blocked = server->data.blocked = true;
-    server->data.due_ns = 0; /* the tick tells when to try again */
+    operands->blocked = true;
+    server_data_block(server->data);
 }
 
 static enum esp_status open_input(struct server *server, struct operand *operand, struct esp_error *error)
 {
     struct store_work *work = NULL;
-    enum esp_status status =
-        store_open(server->data.store, &operand->of->asker.is, &operand->id, &operand->pin, &work, error);
+    enum esp_status status = store_open(server_data_store(server->data), &operand->of->asker.is, &operand->id,
+                                        &operand->pin, &work, error);
     if (status != ESP_OK || !work)
         return status == ESP_OK ? take_input(operand, error) : status;
     struct chore *chore = calloc(1, sizeof *chore);
     if (!chore) { /* as slow as it is: the work has to be done */
         store_work_do(work);
-        status = store_work_end(server->data.store, work, error);
+        status = store_work_end(server_data_store(server->data), work, error);
         return status == ESP_OK ? take_input(operand, error) : status;
     }
     chore->arg = operand;
     chore->then = was_read;
     operand->state = OPERAND_READING;
     operand->of->session->moving++;
-    server_data_chore(server, chore, work);
+    server_data_chore(server->data, chore, work);
     return ESP_OK;
 }
 
@@ -360,16 +361,17 @@ static bool may_step_back(struct server *server, struct operands *operands, enum
 static void arrived(struct pull_waiter *waiter, enum esp_status status, const struct esp_error *error)
 {
     struct operand *operand = (struct operand *)((char *)waiter - offsetof(struct operand, waiter));
+    struct server *server = operand->of->server;
     struct esp_error why = *error;
     operand->state = OPERAND_AWAY;
     operand->asked = waiter->asked;
     operand->stays = waiter->stays;
-    if (may_step_back(waiter->server, operand->of, status, &why))
+    if (may_step_back(server, operand->of, status, &why))
         return;
     if (status != ESP_OK)
         fail(operand->of, operand, &why);
     else
-        server_proceed(waiter->server, operand->of->session);
+        server_proceed(server, operand->of->session);
 }
 
 static enum esp_status fetch_input(struct server *server, struct operand *operand, struct esp_error *error)
@@ -386,7 +388,8 @@ static enum esp_status fetch_input(struct server *server, struct operand *operan
                                    .stays = operand->stays,
                                    .patience_ns = left_ns > 0 ? left_ns : 0,
                                    .room_ns = ROOM_NS};
-    enum esp_status status = server_pull(server, &operand->of->asker, &wish, &operand->waiter, error);
+    enum esp_status status =
+        server_data_pull(server->data, &operand->of->asker, &wish, &operand->waiter, error);
     if (status == ESP_OK)
         operand->state = OPERAND_FETCHING;
     return status;
@@ -407,11 +410,13 @@ static enum esp_status begin_result(struct server *server, struct operand *opera
     /* What a job leaves behind outlives its client. */
     if (session->client && !session->job_counted)
         memcpy(asker.client, session->client->key, sizeof asker.client);
-    enum esp_status status = store_begin(server->data.store, &asker, &fresh, &operand->id, error);
+    enum esp_status status =
+        store_begin(server_data_store(server->data), &asker, &fresh, &operand->id, error);
     if (status == ESP_OK) {
-        status = store_put_memory(server->data.store, &operand->of->asker.is, operand->id.key, memory, error);
+        status = store_put_memory(server_data_store(server->data), &operand->of->asker.is, operand->id.key,
+                                  memory, error);
         if (status != ESP_OK)
-            store_abort(server->data.store, &operand->of->asker.is, operand->id.key, NULL);
+            store_abort(server_data_store(server->data), &operand->of->asker.is, operand->id.key, NULL);
     }
     return status;
 }
@@ -465,7 +470,7 @@ static enum esp_status step(struct server *server, struct operand *operand, stru
         return operand->state = OPERAND_LATE, ESP_OK;
     if (operand->kept)
         return make_room(server, operand, error);
-    if (!store_has(server->data.store, operand->id.key))
+    if (!store_has(server_data_store(server->data), operand->id.key))
         return fetch_input(server, operand, error);
     enum esp_status status = open_input(server, operand, error);
     return may_be_elsewhere(operand, status) ? fetch_input(server, operand, error) : status;
@@ -517,14 +522,14 @@ static void was_stored(struct chore *chore, enum esp_status status, const struct
 {
     struct operand *operand = chore->arg;
     struct operands *operands = operand->of;
-    struct server *server = chore->server;
+    struct server *server = operand->of->server;
     struct session *session = operands->session;
     struct esp_error why = *error;
     operand->state = status == ESP_OK ? OPERAND_STORED : OPERAND_AWAY;
     if (status != ESP_OK)
-        store_abort(server->data.store, &operands->asker.is, operand->id.key, NULL);
+        store_abort(server_data_store(server->data), &operands->asker.is, operand->id.key, NULL);
     else if (session_has_ended(session)) /* another result could not be stored */
-        store_delete(server->data.store, &operands->asker.is, &operand->id, NULL);
+        store_delete(server_data_store(server->data), &operands->asker.is, &operand->id, NULL);
     if (status != ESP_OK && session->stopping == ESP_OK)
         fail(operands, operand, &why);
     else if (!is_storing(operands) && !session_has_ended(session))
@@ -568,7 +573,7 @@ bool operands_add_edges(const struct session *session, struct extensions *extens
 static enum esp_status store_result(struct server *server, struct operand *operand, struct esp_error *error)
 {
     struct store_work *work = NULL;
-    struct store *store = server->data.store;
+    struct store *store = server_data_store(server->data);
     struct datum_shape shape = operand->shape;
     copy_edges(operand);
     enum esp_status status = store_put_filled(store, operand->id.key, true, error);
@@ -595,7 +600,7 @@ static enum esp_status store_result(struct server *server, struct operand *opera
     chore->then = was_stored;
     operand->state = OPERAND_STORING;
     operand->of->session->moving++;
-    server_data_chore(server, chore, work);
+    server_data_chore(server->data, chore, work);
     return ESP_OK;
 }
 
@@ -633,7 +638,7 @@ enum esp_status operands_tell_unreadable(const struct session *session, struct e
     for (uint32_t i = 0; operands && i < operands->n; i++) {
         const struct operand *operand = &operands->items[i];
         node = operands->server->name;
-        if (operand->pin && store_doubt(operands->server->data.store, operand->pin))
+        if (operand->pin && store_doubt(server_data_store(operands->server->data), operand->pin))
             datum_id_short(&operand->id, text);
     }
     log_error("%s: the file of datum %s could not be read", name, text);

@@ -8,7 +8,7 @@
 #ifndef SED_SERVER_OPERANDS_H
 #define SED_SERVER_OPERANDS_H
 
-#include "sed/server/server_data.h"
+#include "sed/data/data.h"
 #include "core/data/datum_section.h"
 #include "sed/server/session.h"
 

@@ -28,9 +28,10 @@ static bool counts(const struct operands *operands, const struct operand *operan
 static bool is_streamed(const struct server *server, const struct operand *operand)
 {
     const uint64_t bytes = bytes_of(operand);
-    return operand->kept ? store_is_streamed(server->data.store, bytes, operand->mode, operand->flags,
-                                             operand->straight)
-                         : store_is_streamed(server->data.store, bytes, DATUM_VOLATILE, DATUM_REPLICA, false);
+    return operand->kept ? store_is_streamed(server_data_store(server->data), bytes, operand->mode,
+                                             operand->flags, operand->straight)
+                         : store_is_streamed(server_data_store(server->data), bytes, DATUM_VOLATILE,
+                                             DATUM_REPLICA, false);
 }
 
 /* The first durable results go straight to their files, until the rest has room. */
@@ -39,7 +40,8 @@ static void relieve(const struct server *server, struct operands *operands, uint
     for (uint32_t i = 0; i<operands->n && * taken> limit; i++) {
         struct operand *operand = &operands->items[i];
         if (!operand->kept || operand->late || is_streamed(server, operand) ||
-            !store_is_streamed(server->data.store, bytes_of(operand), operand->mode, operand->flags, true))
+            !store_is_streamed(server_data_store(server->data), bytes_of(operand), operand->mode,
+                               operand->flags, true))
             continue;
         operand->straight = true;
         *taken -= store_memory_of(bytes_of(operand));
@@ -65,7 +67,7 @@ enum esp_status server_operands_check_room(const struct server *server, struct o
     char limit[BYTES_TEXT], data[BYTES_TEXT], results[BYTES_TEXT];
     struct store_counts store;
     uint64_t taken = 0, data_bytes = 0, result_bytes = 0;
-    store_count(server->data.store, &store);
+    store_count(server_data_store(server->data), &store);
     for (uint32_t i = 0; i < operands->n; i++) {
         const struct operand *operand = &operands->items[i];
         uint64_t bytes = bytes_of(operand);

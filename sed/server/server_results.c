@@ -124,8 +124,8 @@ uint64_t server_results_room(const struct server *server)
     if (!folder_of(server, path) || (mkdir(path, 0700) != 0 && errno != EEXIST) ||
         access(path, W_OK | X_OK) != 0 || statvfs(path, &disk) != 0)
         return 0;
-    if (server->data.store)
-        store_count(server->data.store, &counts);
+    if (server_data_store(server->data))
+        store_count(server_data_store(server->data), &counts);
     const uint64_t most = server->options.store_disk,
                    left = counts.disk_bytes < most ? most - counts.disk_bytes : 0,
                    open = (uint64_t)disk.f_bavail * disk.f_frsize,

@@ -13,7 +13,7 @@
 #include "sed/server/admission.h"
 #include "sed/server/queue.h"
 #include "sed/server/server.h"
-#include "sed/server/server_data.h"
+#include "sed/data/data.h"
 #include "sed/server/session.h"
 #include "sed/server/speed.h"
 #include "util/log.h"
@@ -184,7 +184,7 @@ struct server {
     size_t ranks_left;         /* so many from there on have not been asked about since the last news */
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
 
-    struct server_data data;
+    struct server_data *data;
 
     struct speed speed;
     struct measurement measurement;

@@ -10,7 +10,7 @@
 #include "core/forecast/problem_speeds.h"
 #include "core/message/open_sessions.h"
 #include "core/inproc/inproc.h"
-#include "sed/server/errands.h"
+#include "sed/data/errands.h"
 #include "sed/server/server.h"
 
 #define RIG_MOST_JOBS  4096

@@ -5,7 +5,7 @@
  */
 #include "tests/inproc/server_rig.h"
 
-#include "sed/server/server_pull.h"
+#include "sed/data/data_internal.h"
 #include "services/data/transfer.h"
 
 #include <limits.h>

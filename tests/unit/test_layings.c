@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/redistribution/pieces.h"
-#include "sed/server/layings.h"
+#include "sed/data/layings.h"
 
 static struct layings layings;
 

@@ -5,8 +5,7 @@
 #include "tests/unit/unit.h"
 
 #include "sed/porter/porter_order.h"
-#include "sed/server/server_data_internal.h"
-#include "sed/server/server_pull.h"
+#include "sed/data/data_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/errands.h"
+#include "sed/data/errands.h"
 
 #include <stdlib.h>
 

@@ -1,21 +1,21 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Matrices in pieces on their way to another server where they lie otherwise: porters of the one lend them
- * (server_loans.c), those of the other fetch (sed/porter/porter.h).
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/data/data_internal.h"
+
+#include "core/redistribution/pieces.h"
 #include "sed/porter/porter_far.h"
 #include "sed/porter/porter_order.h"
 #include "sed/porter/porter_stream.h"
-#include "sed/server/server_data_internal.h"
-#include "sed/server/server_pull.h"
-
-#include "core/redistribution/pieces.h"
 #include "util/config.h"
 
 #include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * Matrices in pieces on their way to another server where they lie otherwise: porters of the one lend them
+ * (server_loans.c), those of the other fetch (sed/porter/porter.h).
+ */
 
 #define ALIVE_NS (20 * NS_PER_S) /* a ticket of which nothing is heard for long ends */
 #define LATE_MS  3000 /* for ranks on other hosts, when all else has come; and less than clients wait */
@@ -158,7 +158,7 @@ static enum esp_status make_order(const struct pull *pull, const char *address,
     uint16_t port; /* of the holder: its porters have others */
     *order = (struct porter_order){.ticket = opened->ticket, .key = pull->id.key};
     snprintf(order->source, sizeof order->source, "%s", opened->datum.server ? opened->datum.server : "");
-    enum esp_status status = server_data_shape(&opened->datum, &shape, error);
+    enum esp_status status = data_shape(&opened->datum, &shape, error);
     if (status == ESP_OK)
         status = pull_lie(&shape, &order->from, error);
     if (status == ESP_OK)
@@ -170,11 +170,11 @@ static enum esp_status make_order(const struct pull *pull, const char *address,
         status = error_set(error, ESP_REFUSED, "it does not lend pieces: it is of an earlier version");
     const uint32_t lenders = order->sealed ? EXTENSION_LENDERS_SEALED : EXTENSION_LENDERS;
     lenders_read(extension_find(&opened->extensions, lenders), order->sealed != 0, &order->lenders);
-    if (status == ESP_OK && pull->server->options.porters_seal && !order->sealed)
+    if (status == ESP_OK && pull->data->options.porters_seal && !order->sealed)
         status = error_set(error, ESP_REFUSED,
                            "it lends pieces in the open, and server %s, which has certificates, fetches them "
                            "over encrypted connections only",
-                           pull->server->name);
+                           pull->data->options.name);
     if (status == ESP_OK)
         status = config_read_address(address, NULL, order->host, sizeof order->host, &port, error);
     return status;
@@ -203,7 +203,7 @@ static bool is_stopped(void *arg)
     if (now - carrying->said_ns > ALIVE_NS) {
         struct message header = transfer_header(false, pull->id.key, carrying->ticket, 0, 1);
         uint64_t got = 0;
-        transport_get(pull->server->endpoint->transport, carrying->address, &header, &byte, &got, PULL_ASK_MS,
+        transport_get(pull->data->endpoint->transport, carrying->address, &header, &byte, &got, PULL_ASK_MS,
                       0, NULL);
         carrying->said_ns = clock_now_ns(&clock_system);
     }
@@ -216,23 +216,22 @@ static void tell_early(void *arg, const struct esp_error *error)
     const struct carrying *carrying = arg;
     struct pull *pull = carrying->pull;
     struct esp_error named = *error;
-    error_prefix(&named, "server %s", pull->server->name);
+    error_prefix(&named, "server %s", pull->data->options.name);
     log_warning("%s", named.text);
-    endpoint_enter(pull->server->endpoint);
+    endpoint_enter(pull->data->endpoint);
     atomic_store(&pull->stop, true);
     pull_tell(pull, named.status, &named);
-    endpoint_leave(pull->server->endpoint);
+    endpoint_leave(pull->data->endpoint);
 }
 
 static enum esp_status take_memory(struct pull *pull, struct porter_order *order, int *fd,
                                    struct esp_error *error)
 {
     struct store_memory memory;
-    struct server *server = pull->server;
-    endpoint_enter(server->endpoint);
-    enum esp_status status =
-        store_put_memory(server->data.store, &pull->asker.is, pull->as.key, &memory, error);
-    endpoint_leave(server->endpoint);
+    struct server_data *data = pull->data;
+    endpoint_enter(data->endpoint);
+    enum esp_status status = store_put_memory(data->store, &pull->asker.is, pull->as.key, &memory, error);
+    endpoint_leave(data->endpoint);
     if (status != ESP_OK)
         return status;
     order->offset = memory.offset;
@@ -243,25 +242,25 @@ static enum esp_status take_memory(struct pull *pull, struct porter_order *order
 
 static void give_memory_back(struct pull *pull, bool whole)
 {
-    struct server *server = pull->server;
-    endpoint_enter(server->endpoint);
-    store_put_filled(server->data.store, pull->as.key, whole, NULL);
-    endpoint_leave(server->endpoint);
+    struct server_data *data = pull->data;
+    endpoint_enter(data->endpoint);
+    store_put_filled(data->store, pull->as.key, whole, NULL);
+    endpoint_leave(data->endpoint);
 }
 
 /* Ranks on other hosts fetch beside: the next call need not send them their pieces. What is to lie otherwise
  * where it is they move among themselves in that call. */
 static struct porter_far *begin_far(struct pull *pull, const char *address, const struct porter_order *order)
 {
-    struct server *server = pull->server;
-    const struct server_options *options = &server->options;
+    struct server_data *data = pull->data;
+    const struct server_data_options *options = &data->options;
     struct porter_lenders ranks;
     if (!options->lenders || pull->layout.rows == 0 || strcmp(address, pull->here) == 0)
         return NULL;
-    endpoint_enter(server->endpoint);
-    const struct laying *laying = layings_find(&server->data.layings, pull->id.key);
+    endpoint_enter(data->endpoint);
+    const struct laying *laying = layings_find(&data->layings, pull->id.key);
     const struct datum_key value = laying ? laying->value : pull->id.key;
-    endpoint_leave(server->endpoint);
+    endpoint_leave(data->endpoint);
     options->lenders(options->porters_arg, value, PORTER_ORDERS, &ranks);
     return porter_far_begin(&ranks, order);
 }
@@ -285,23 +284,23 @@ static enum esp_status fetch_all(struct pull *pull, const struct porter_list *po
 static enum esp_status carry(struct pull *pull, struct porter_order *order, const struct porter_watch *watch,
                              struct esp_error *error)
 {
-    const struct server_options *options = &pull->server->options;
+    const struct server_data_options *options = &pull->data->options;
     struct porter_list *porters = calloc(1, sizeof *porters);
     bool let_go = true;
     int fd = -1;
     if (!porters)
         return error_no_memory(error, "fetching a datum");
     options->porters(options->porters_arg, porters);
-    enum esp_status status =
-        porters->n > 0
-            ? take_memory(pull, order, &fd, error)
-            : error_set(error, ESP_BUSY, "the porters of server %s are being started", pull->server->name);
+    enum esp_status status = porters->n > 0
+                                 ? take_memory(pull, order, &fd, error)
+                                 : error_set(error, ESP_BUSY, "the porters of server %s are being started",
+                                             pull->data->options.name);
     if (status == ESP_OK) {
         log_debug("%u porters fetch pieces of a datum from %u at %s%s, and %u on other hosts", porters->n,
                   order->n_ports, order->host, order->sealed ? ", encrypted" : "", order->lenders.n);
         status = fetch_all(pull, porters, order, fd, watch, &let_go, error);
         if (status != ESP_OK)
-            error_prefix(error, "server %s", pull->server->name);
+            error_prefix(error, "server %s", pull->data->options.name);
         pull->stuck = !let_go;
         if (let_go)
             give_memory_back(pull, status == ESP_OK);
@@ -324,11 +323,11 @@ enum esp_status pull_carry(struct pull *pull, const char *address, const struct 
                                        .arg = &carrying,
                                        .silent = tell_early,
                                        .patience_ms = patience_ms};
-    if (!pull->server->options.porters)
+    if (!pull->data->options.porters)
         return error_set(
             error, ESP_REFUSED,
             "server %s carries no pieces from other servers: it keeps no data in memory (store_memory)",
-            pull->server->name);
+            pull->data->options.name);
     if (opened->datum.bytes == 0)
         return ESP_OK;
     enum esp_status status = make_order(pull, address, opened, &order, error);

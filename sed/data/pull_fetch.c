@@ -1,16 +1,17 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Fetching a datum. A thread asks one holder after the other, moves the bytes straight into the memory of the
- * store, and tells those who wait. Nothing is visible before all of it is here.
- */
-#include "sed/server/server_pull.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/data/data_internal.h"
 
-#include "sed/server/server_data_internal.h"
 #include "util/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/*
+ * Fetching a datum. A thread asks one holder after the other, moves the bytes straight into the memory of the
+ * store, and tells those who wait. Nothing is visible before all of it is here.
+ */
 
 #define REOPEN_MOST 4 /* times that one source is asked again in the middle of a transfer */
 
@@ -45,7 +46,7 @@ static struct store_new describe(const struct pull *pull, const struct datum_inf
 static enum esp_status reserve(struct pull *pull, const struct store_new *fresh, struct esp_error *error)
 {
     struct datum_id made;
-    struct store *store = pull->server->data.store;
+    struct store *store = pull->data->store;
     pull->promotes = pull->kind == PULL_MOVED && store_has(store, pull->as.key);
     if (pull->promotes)
         return ESP_OK;
@@ -60,12 +61,12 @@ static enum esp_status reserve(struct pull *pull, const struct store_new *fresh,
 static enum esp_status wait_for_room(struct pull *pull, const struct store_new *fresh,
                                      struct esp_error *error)
 {
-    struct server *server = pull->server;
+    struct server_data *data = pull->data;
     const int64_t since_ns = clock_now_ns(&clock_system);
     for (;;) {
-        endpoint_enter(server->endpoint);
+        endpoint_enter(data->endpoint);
         enum esp_status status = reserve(pull, fresh, error);
-        endpoint_leave(server->endpoint);
+        endpoint_leave(data->endpoint);
         const int64_t waited_ns = clock_now_ns(&clock_system) - since_ns;
         if (status != ESP_BUSY || atomic_load(&pull->stop) || waited_ns > atomic_load(&pull->room_ns))
             return status;
@@ -77,7 +78,7 @@ static enum esp_status wait_for_room(struct pull *pull, const struct store_new *
 static enum esp_status begin(struct pull *pull, const struct datum_info *record, struct esp_error *error)
 {
     struct store_new fresh = describe(pull, record);
-    enum esp_status status = server_data_shape(record, &fresh.shape, error);
+    enum esp_status status = data_shape(record, &fresh.shape, error);
     if (status == ESP_OK)
         status = check_owner(pull, record, error);
     if (status == ESP_OK)
@@ -98,10 +99,10 @@ static enum esp_status area(void *arg, uint64_t offset, uint64_t bytes, struct s
                             struct esp_error *error)
 {
     struct pull *pull = arg;
-    endpoint_enter(pull->server->endpoint);
+    endpoint_enter(pull->data->endpoint);
     enum esp_status status =
-        store_area(pull->server->data.store, &pull->asker.is, pull->as.key, offset, bytes, piece, error);
-    endpoint_leave(pull->server->endpoint);
+        store_area(pull->data->store, &pull->asker.is, pull->as.key, offset, bytes, piece, error);
+    endpoint_leave(pull->data->endpoint);
     return status;
 }
 
@@ -109,9 +110,9 @@ static enum esp_status area_done(void *arg, struct store_piece *piece, bool whol
 {
     struct pull *pull = arg;
     enum esp_status status = whole ? store_piece_write(piece, error) : ESP_OK;
-    endpoint_enter(pull->server->endpoint);
-    store_area_done(pull->server->data.store, pull->as.key, piece, whole && status == ESP_OK, NULL);
-    endpoint_leave(pull->server->endpoint);
+    endpoint_enter(pull->data->endpoint);
+    store_area_done(pull->data->store, pull->as.key, piece, whole && status == ESP_OK, NULL);
+    endpoint_leave(pull->data->endpoint);
     return status;
 }
 
@@ -136,8 +137,8 @@ static bool is_late(void *arg)
 static enum esp_status move(struct pull *pull, const char *address, uint64_t ticket, uint64_t bytes,
                             struct esp_error *error)
 {
-    const struct errands *errands = pull->server->data.errands;
-    const struct transfer_options options = {.transport = pull->server->endpoint->transport,
+    const struct errands *errands = pull->data->errands;
+    const struct transfer_options options = {.transport = pull->data->endpoint->transport,
                                              .address = address,
                                              .key = pull->id.key,
                                              .ticket = ticket,
@@ -160,13 +161,13 @@ static enum esp_status move(struct pull *pull, const char *address, uint64_t tic
 static enum esp_status move_timed(struct pull *pull, const char *address, const struct open_reply *opened,
                                   struct esp_error *error)
 {
-    const struct server_options *told = &pull->server->options;
+    const struct server_data_options *told = &pull->data->options;
     const bool whole = pull->done.n == 0 && opened->datum.server && *opened->datum.server;
     if (!whole || !told->fetched)
         return move(pull, address, opened->ticket, opened->datum.bytes, error);
-    const double begun_ns = server_fetch_begins(pull->server, opened->datum.server);
+    const double begun_ns = pull->data->ops->fetch_begins(pull->data->server, opened->datum.server);
     enum esp_status status = move(pull, address, opened->ticket, opened->datum.bytes, error);
-    const double seconds = server_fetch_ends(pull->server, opened->datum.server, begun_ns);
+    const double seconds = pull->data->ops->fetch_ends(pull->data->server, opened->datum.server, begun_ns);
     if (status == ESP_OK && seconds > 0)
         told->fetched(told->fetched_arg, opened->datum.server, opened->datum.bytes, seconds);
     return status;
@@ -182,12 +183,12 @@ static bool may_stay(const struct open_reply *opened)
 /* Servers that may have a strict one are told when it has been used here. */
 static void note_source(struct pull *pull, const char *address, const struct datum_info *record)
 {
-    struct server *server = pull->server;
+    struct server_data *data = pull->data;
     if (!(record->flags & DATUM_STRICT) || !record->server)
         return;
-    endpoint_enter(server->endpoint);
-    server_copies_note(server, pull->id.key, record->server, address);
-    endpoint_leave(server->endpoint);
+    endpoint_enter(data->endpoint);
+    copies_note_source(data, pull->id.key, record->server, address);
+    endpoint_leave(data->endpoint);
 }
 
 /* All that the holder has of it. */
@@ -198,9 +199,9 @@ static enum esp_status bring(struct pull *pull, const char *address, const struc
     if (status != ESP_OK || pull->promotes)
         return status;
     note_source(pull, address, &opened->datum);
-    server_traffic_begins(pull->server);
+    pull->data->ops->traffic(pull->data->server, true);
     status = pull->laid ? pull_carry(pull, address, opened, error) : move_timed(pull, address, opened, error);
-    server_traffic_ends(pull->server);
+    pull->data->ops->traffic(pull->data->server, false);
     return status;
 }
 
@@ -350,27 +351,27 @@ static enum esp_status fetch(struct pull *pull, struct esp_error *error)
 
 static enum esp_status commit(struct pull *pull, struct esp_error *error)
 {
-    struct server *server = pull->server;
+    struct server_data *data = pull->data;
     struct store_work *work = NULL;
-    endpoint_enter(server->endpoint);
-    enum esp_status status = pull->laid ? untaken_made(server, pull->as.key, error) : ESP_OK;
+    endpoint_enter(data->endpoint);
+    enum esp_status status = pull->laid ? untaken_made(data, pull->as.key, error) : ESP_OK;
     if (status == ESP_OK)
-        status = store_commit(server->data.store, &pull->asker.is, pull->as.key, &work, error);
-    endpoint_leave(server->endpoint);
+        status = store_commit(data->store, &pull->asker.is, pull->as.key, &work, error);
+    endpoint_leave(data->endpoint);
     if (!work)
         return status;
     store_work_do(work);
-    endpoint_enter(server->endpoint);
-    status = store_work_end(server->data.store, work, error);
-    endpoint_leave(server->endpoint);
+    endpoint_enter(data->endpoint);
+    status = store_work_end(data->store, work, error);
+    endpoint_leave(data->endpoint);
     return status;
 }
 
 static bool is_still_here(struct pull *pull)
 {
-    endpoint_enter(pull->server->endpoint);
-    bool here = store_has(pull->server->data.store, pull->as.key);
-    endpoint_leave(pull->server->endpoint);
+    endpoint_enter(pull->data->endpoint);
+    bool here = store_has(pull->data->store, pull->as.key);
+    endpoint_leave(pull->data->endpoint);
     return here;
 }
 
@@ -406,33 +407,183 @@ static enum esp_status get(struct pull *pull, struct esp_error *error)
 void pull_run(void *arg)
 {
     struct pull *pull = arg;
-    struct server *server = pull->server;
+    struct server_data *data = pull->data;
     struct esp_error error = {0};
     char text[DATUM_TEXT], bytes[BYTES_TEXT];
     bool is_here;
     pull_note_life(pull);
-    endpoint_enter(server->endpoint);
+    endpoint_enter(data->endpoint);
     enum esp_status status = pull_find_original(pull, &is_here, &error);
-    endpoint_leave(server->endpoint);
+    endpoint_leave(data->endpoint);
     if (status == ESP_OK)
         status = is_here ? pull_settle(pull, &error) : get(pull, &error);
-    endpoint_enter(server->endpoint);
+    endpoint_enter(data->endpoint);
     if (status != ESP_OK && pull->forbidden)
         status = error_set(&error, ESP_NOT_FOUND, "datum %s was deleted while it was fetched",
                            datum_id_short(&pull->id, text));
     if (status != ESP_OK && pull->begun)
-        store_abort(server->data.store, &pull->asker.is, pull->as.key, NULL);
+        store_abort(data->store, &pull->asker.is, pull->as.key, NULL);
     if (status == ESP_OK && (pull->stays || pull->asked_for))
-        store_stay(server->data.store, pull->as.key);
+        store_stay(data->store, pull->as.key);
     if (status == ESP_OK && pull->laid && !is_here)
-        layings_note(&server->data.layings, pull->as.key, pull->id.key, &pull->lies);
+        layings_note(&data->layings, pull->as.key, pull->id.key, &pull->lies);
     if (status == ESP_OK && !is_here)
         log_notice("%s: fetched, %s", datum_id_short(&pull->as, text), bytes_text(pull->bytes, bytes));
     else if (status != ESP_OK)
         log_warning("%s: cannot be fetched: %s", datum_id_short(&pull->id, text), error.text);
-    HASH_DEL(server->data.pulls, pull);
+    HASH_DEL(data->pulls, pull);
     pull_tell(pull, status, &error);
     ranges_clear(&pull->done);
     free(pull);
-    endpoint_leave(server->endpoint);
+    endpoint_leave(data->endpoint);
+}
+
+/*
+ * Who has a datum that is to come here, and asking them.
+ */
+
+static struct transport *transport_of(const struct pull *pull)
+{
+    return pull->data->endpoint->transport;
+}
+
+void pull_nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PULL_BUSY_MS * NS_PER_MS}, NULL);
+}
+
+static int64_t at_most(int64_t ns, int64_t most_ms)
+{
+    const int64_t ms = ns / NS_PER_MS;
+    return ms > most_ms ? most_ms : ms < PULL_LEAST_MS ? PULL_LEAST_MS : ms;
+}
+
+/* Half of what there is, so that there is time for another one. */
+int64_t pull_ask_ms(const struct pull *pull)
+{
+    return at_most(atomic_load(&pull->patience_ns) / 2, PULL_ASK_MS);
+}
+
+int64_t pull_chunk_ms(const struct pull *pull)
+{
+    return at_most(atomic_load(&pull->patience_ns), PULL_CHUNK_MS);
+}
+
+int64_t pull_silence_ms(const struct pull *pull)
+{
+    const int64_t answers_ms = PULL_SILENCE_ANSWERS * pull->answer_ms;
+    const int64_t left_ns =
+        atomic_load(&pull->since_ns) + atomic_load(&pull->patience_ns) - clock_now_ns(&clock_system);
+    return at_most(left_ns, pull->silence_ms > answers_ms ? pull->silence_ms : answers_ms);
+}
+
+void pull_note_life(struct pull *pull)
+{
+    atomic_store(&pull->since_ns, clock_now_ns(&clock_system));
+}
+
+bool pull_is_over(const struct pull *pull)
+{
+    return atomic_load(&pull->stop) ||
+           clock_now_ns(&clock_system) - atomic_load(&pull->since_ns) > atomic_load(&pull->patience_ns);
+}
+
+/* Who asks, and for what. */
+static struct extensions introduce(const struct pull *pull, struct extension extensions[2], char *who)
+{
+    const char *name = pull->data->options.name;
+    uint32_t length = (uint32_t)strlen(name), n = 0;
+    if (pull->laid) {
+        const uint32_t sealed = pull->data->options.porters_seal; /* it wants a key */
+        extensions[n++] = (struct extension){EXTENSION_PORTERS, (const uint8_t *)"s", sealed};
+        return (struct extensions){extensions, n};
+    }
+    memcpy(who, name, length + 1);
+    memcpy(who + length + 1, pull->here, strlen(pull->here) + 1);
+    extensions[n++] = (struct extension){EXTENSION_COPIES, (const uint8_t *)who,
+                                         length + 1 + (uint32_t)strlen(pull->here) + 1};
+    if (pull->kind == PULL_MOVED)
+        extensions[n++] = (struct extension){EXTENSION_MOVES, (const uint8_t *)name, length};
+    else if (!pull->begun && !pull->counted && pull->kind == PULL_REPLICA) /* once for each that wants it */
+        extensions[n++] = (struct extension){EXTENSION_FETCHER, (const uint8_t *)name, length};
+    return (struct extensions){extensions, n};
+}
+
+enum esp_status pull_open(struct pull *pull, const char *address, struct message *reply,
+                          struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    char who[CAP_NAME + CAP_ADDRESS + 2];
+    struct extension extensions[2];
+    struct message request = {.kind = MESSAGE_OPEN};
+    request.open.datum = datum_id_text(&pull->id, text);
+    request.open.extensions = introduce(pull, extensions, who);
+    for (;;) {
+        const int64_t begun_ns = clock_now_ns(&clock_system), ask_ms = pull_ask_ms(pull);
+        /* Porters take their time; and where a move ends nobody else can be asked. */
+        const bool minds_silence = !pull->laid && pull->silence_ms > 0;
+        const int64_t most_ms = minds_silence ? pull_silence_ms(pull) : ask_ms;
+        enum esp_status status = transport_call(transport_of(pull), address, &request, most_ms, reply, error);
+        const int64_t took_ms = (clock_now_ns(&clock_system) - begun_ns) / NS_PER_MS;
+        if (status == ESP_OK && took_ms > pull->answer_ms)
+            pull->answer_ms = took_ms;
+        if (status != ESP_BUSY || pull_is_over(pull))
+            return status;
+        message_clear(reply);
+        pull_nap();
+    }
+}
+
+void pull_close(struct pull *pull, const char *address, uint64_t ticket)
+{
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_FINISH}, reply;
+    request.finish = (struct finish){.datum = datum_id_text(&pull->id, text), .ticket = ticket};
+    transport_call(transport_of(pull), address, &request, pull_ask_ms(pull), &reply, NULL);
+    message_clear(&reply);
+}
+
+bool pull_add_address(struct pull *pull, const char *address)
+{
+    for (uint32_t i = 0; i < pull->n_addresses; i++)
+        if (!strcmp(pull->addresses[i], address))
+            return false;
+    if (!pull->laid && strcmp(address, pull->here) == 0) /* who wants it need not ask himself */
+        return false;
+    if (pull->n_addresses == CAP_SOURCES || !address[0] || strlen(address) > CAP_ADDRESS)
+        return false;
+    snprintf(pull->addresses[pull->n_addresses++], CAP_ADDRESS + 1, "%s", address);
+    return true;
+}
+
+bool pull_add_named(struct pull *pull)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < pull->known.n; i++)
+        if (!pull->known.items[i].is_agent)
+            found |= pull_add_address(pull, pull->known.items[i].address);
+    return found;
+}
+
+bool pull_look_up(struct pull *pull)
+{
+    bool found = pull_add_named(pull);
+    while (!found && pull->n_asked < pull->known.n && !atomic_load(&pull->stop)) {
+        const struct holder *next = &pull->known.items[pull->n_asked++];
+        struct message reply = {0};
+        if (!next->is_agent) /* is asked for the datum itself */
+            continue;
+        holders_ask_at(&pull->known, next->address, pull_ask_ms(pull), &reply, NULL);
+        message_clear(&reply);
+        found = pull_add_named(pull);
+    }
+    return found;
+}
+
+void pull_look_behind(struct pull *pull, const char *address)
+{
+    struct message reply = {0};
+    holders_ask_at(&pull->known, address, pull_ask_ms(pull), &reply, NULL);
+    message_clear(&reply);
+    pull_add_named(pull);
 }

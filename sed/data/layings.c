@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/layings.h"
+#include "sed/data/layings.h"
 
 static uint32_t place_of(const struct layings *layings, struct datum_key as)
 {
