@@ -156,7 +156,6 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_figures.c \
 	sed/server/server_idle.c \
 	sed/server/server_leave.c \
-	sed/server/server_cut.c \
 	sed/server/server_follow.c \
 	sed/server/server_jobs.c \
 	sed/server/server_kept.c \
@@ -166,11 +165,11 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_models.c \
 	sed/server/server_operands.c \
 	sed/server/server_operands.h \
-	sed/server/server_operands_room.c \
 	sed/server/server_ranks.c \
 	sed/server/server_problems.c \
 	sed/server/server_results.c \
 	sed/server/server_run.c \
+	sed/server/server_sessions.c \
 	sed/server/server_state.h \
 	sed/server/server_terms.c \
 	sed/server/session.c \

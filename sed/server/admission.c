@@ -123,3 +123,10 @@ uint32_t admission_ahead(const struct admission *admission, const struct admissi
         ahead++;
     return ahead;
 }
+
+void admission_admit(struct admission *admission)
+{
+    struct admission_entry *entry;
+    while ((entry = admission_next(admission)))
+        admission->admitted(admission->arg, entry);
+}

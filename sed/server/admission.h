@@ -42,6 +42,8 @@ struct admission {
     uint64_t turn;        /* of the last one that had been the first in line and was admitted */
     struct admission_entry *line;
     uint32_t waiting;
+    void (*admitted)(void *arg, struct admission_entry *entry); /* for admission_admit() */
+    void *arg;
 };
 
 enum admission_answer { ADMISSION_GRANTED, ADMISSION_WAITS, ADMISSION_NEVER };
@@ -62,6 +64,10 @@ void admission_release(struct admission *admission, uint64_t bytes);
 /* The next one in line whose turn it is, out of the line and with its memory reserved; NULL: none. To be
  * asked until NULL after every release and leave. */
 struct admission_entry *admission_next(struct admission *admission);
+
+/* Calls admission->admitted() for each entry in line whose turn it is. To be called after every release and
+ * leave, unless admission_next() is. */
+void admission_admit(struct admission *admission);
 
 /* It no longer wants to wait. One that is not in line is left alone. */
 void admission_leave(struct admission *admission, struct admission_entry *entry);

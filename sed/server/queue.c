@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/queue.h"
 
+#include "core/message/message.h"
+
 #include <stddef.h>
+#include <stdlib.h>
 #include <utlist.h>
 
 void queue_push(struct queue *queue, struct queue_owner *owner, struct queue_entry *entry)
@@ -67,4 +70,42 @@ uint32_t queue_ahead(const struct queue *queue, const struct queue_entry *entry)
         ahead += owner->length < turns ? owner->length : turns;
     }
     return ahead;
+}
+
+bool slots_init(struct slots *slots, uint32_t n)
+{
+    slots->all = calloc(n, sizeof *slots->all);
+    slots->n = n;
+    return slots->all;
+}
+
+void slots_clear(struct slots *slots)
+{
+    free(slots->all);
+    slots->all = NULL;
+}
+
+struct slot *slots_take(struct slots *slots, uint64_t *job_id)
+{
+    for (uint32_t i = 0; slots->running < slots->n && i < slots->n; i++) {
+        struct slot *slot = &slots->all[i];
+        if (slot->job_id != 0)
+            continue;
+        *job_id = slot->job_id = ++slots->last_job * CAP_SLOTS + i;
+        slots->running++;
+        return slot;
+    }
+    return NULL;
+}
+
+void slots_free(struct slots *slots, struct slot *slot)
+{
+    *slot = (struct slot){0};
+    slots->running--;
+}
+
+struct slot *slots_find(const struct slots *slots, uint64_t job_id)
+{
+    struct slot *slot = &slots->all[job_id % CAP_SLOTS % slots->n];
+    return job_id != 0 && slot->job_id == job_id ? slot : NULL;
 }

@@ -31,6 +31,8 @@ struct queue_owner {
 struct queue {
     struct queue_owner *turn; /* whose turn it is, then the others in order */
     uint32_t length;
+    void (*start)(void *arg); /* starts the sessions that can start (queue_start()) */
+    void *arg;
 };
 
 void queue_push(struct queue *queue, struct queue_owner *owner, struct queue_entry *entry);
@@ -43,9 +45,41 @@ void queue_remove(struct queue *queue, struct queue_entry *entry);
 /* How many would run before it if no more came. O(clients + its client's entries). */
 uint32_t queue_ahead(const struct queue *queue, const struct queue_entry *entry);
 
+/* Has start() called: a session was queued, or a slot may be free. */
+static inline void queue_start(struct queue *queue)
+{
+    queue->start(queue->arg);
+}
+
 static inline bool queue_entry_is_queued(const struct queue_entry *entry)
 {
     return entry->owner != 0;
 }
+
+/* ---- the slots that sessions run in ---- */
+
+struct session;
+
+struct slot {
+    struct session *session; /* NULL: free, or the measurement's */
+    uint64_t job_id;         /* 0: free */
+};
+
+struct slots {
+    struct slot *all;
+    uint32_t n;
+    uint32_t running;  /* slots in use, the measurement's included */
+    uint64_t last_job; /* counts jobs: a job's number modulo CAP_SLOTS is its slot's */
+    int64_t retry_ns;  /* no worker was ready: when to try again; 0: now */
+};
+
+/* At most CAP_SLOTS. False without memory. */
+bool slots_init(struct slots *slots, uint32_t n);
+void slots_clear(struct slots *slots);
+/* Takes a free slot for a job; NULL when there is none. */
+struct slot *slots_take(struct slots *slots, uint64_t *job_id);
+void slots_free(struct slots *slots, struct slot *slot);
+/* The slot in which that job runs; NULL: it has ended. */
+struct slot *slots_find(const struct slots *slots, uint64_t job_id);
 
 #endif

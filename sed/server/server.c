@@ -14,30 +14,6 @@
 #define PLAIN_LOOP_S     0.010
 #define MOST_LOGGED      65536 /* bytes of one session's output */
 
-/* ---- the tie to the parent ---- */
-
-static void post_to(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
-{
-    struct server *server = self;
-    struct esp_error error;
-    if (endpoint_post(server->endpoint, address, to_incarnation, message, &error) != ESP_OK)
-        log_warning("a %s to %s: %s", message_name(message->kind), address, error.text);
-}
-
-static void membership_changed(void *self, bool joined, const char *parent, const char *why)
-{
-    (void)self;
-    if (joined)
-        log_notice("joined %s", parent);
-    else
-        log_warning("not below %s: %s", parent, why);
-}
-
-static const struct membership_ops membership_ops = {.post = post_to,
-                                                     .report = server_fill_report,
-                                                     .more = server_more_to_report,
-                                                     .changed = membership_changed};
-
 /* ---- messages ---- */
 
 static void from_parent(struct server *server, const struct envelope *envelope, const struct message *message)
@@ -75,7 +51,7 @@ static void refuse_child(struct server *server, const struct envelope *envelope,
                                           .minor = message_minor(hello->minor),
                                           .role = ROLE_SERVER,
                                           .extensions = {(struct extension *)ticket, ticket ? 1 : 0}}};
-    post_to(server, hello->address, envelope->from_incarnation, &welcome);
+    server_post(server, hello->address, envelope->from_incarnation, &welcome);
 }
 
 static void on_post(void *self, const struct envelope *envelope, const struct message *message)
@@ -194,10 +170,10 @@ static int64_t on_due(void *self)
     struct server *server = self;
     int64_t due = earlier(timers_next_ns(&server->timers), membership_due(server->membership));
     due = earlier(due, duty_due(&server->duty));
-    due = earlier(due, earlier(server->clients_due_ns, server->orphans_due_ns));
+    due = earlier(due, earlier(server->sessions.clients_due_ns, server->sessions.orphans_due_ns));
     due = earlier(due, server_data_due(server->data));
-    if (server->retry_ns)
-        due = earlier(due, server->retry_ns);
+    if (server->slots.retry_ns)
+        due = earlier(due, server->slots.retry_ns);
     if (server->measurement.due_ns)
         due = earlier(due, server->measurement.due_ns);
     return due;
@@ -208,15 +184,15 @@ static void on_tick(void *self)
     struct server *server = self;
     int64_t now_ns = server_now(server);
     timers_run(&server->timers, now_ns);
-    if (now_ns >= server->clients_due_ns) {
+    if (now_ns >= server->sessions.clients_due_ns) {
         int64_t due = clients_expire(&server->sessions, now_ns, server->options.result_lease_ns);
         /* A look now and then suffices; new clients need no earlier one. */
         int64_t lease = now_ns + server->options.result_lease_ns;
-        server->clients_due_ns = due > now_ns && due < lease ? due : lease;
+        server->sessions.clients_due_ns = due > now_ns && due < lease ? due : lease;
     }
     server_give_up_orphans(server);
-    if (server->retry_ns && now_ns >= server->retry_ns)
-        server->retry_ns = 0;
+    if (server->slots.retry_ns && now_ns >= server->slots.retry_ns)
+        server->slots.retry_ns = 0;
     server_data_tick(server->data, now_ns);
     server_dispatch(server);
     server_measure_step(server);
@@ -240,6 +216,10 @@ const struct endpoint_ops server_ops = {
 
 /* ---- life ---- */
 
+static const struct session_observer *const observers[] = {
+    &figures_observer, &checkpoint_observer, &operands_observer, &lend_observer, &trace_observer,
+    &await_observer,   &results_observer,    &kept_observer,     &call_observer, NULL};
+
 static enum esp_status set_options(struct server *server, const struct server_options *options,
                                    struct esp_error *error)
 {
@@ -256,7 +236,7 @@ static enum esp_status set_options(struct server *server, const struct server_op
         server->options.job_lease_ns = JOB_LEASE_NS;
     if (server->options.orphan_lease_ns == 0)
         server->options.orphan_lease_ns = ORPHAN_LEASE_NS;
-    server->orphans_due_ns = CLOCK_NEVER;
+    server->sessions.orphans_due_ns = CLOCK_NEVER;
     server->incarnation = options->incarnation;
     server->clock = options->clock;
     server->totals.ratio.kind = HISTOGRAM_RATIO;
@@ -265,12 +245,17 @@ static enum esp_status set_options(struct server *server, const struct server_op
     server->workers->lost = server_kept_lost;
     server->workers->asked = server_job_asked;
     server->workers->arg = server;
-    server->clients_due_ns = server_now(server) + options->result_lease_ns;
+    server->sessions.clients_due_ns = server_now(server) + options->result_lease_ns;
     admission_init(&server->admission, options->memory_bytes);
+    server->admission.admitted = server_admitted;
+    server->admission.arg = server;
+    server->queue.start = server_dispatch;
+    server->queue.arg = server;
+    server->observers = observers;
     server->told_memory = options->memory_bytes;
     server->name = strdup(options->name);
-    server->slots = calloc(options->slots, sizeof *server->slots);
-    return server->name && server->slots ? ESP_OK : error_no_memory(error, "a server");
+    return server->name && slots_init(&server->slots, options->slots) ? ESP_OK
+                                                                      : error_no_memory(error, "a server");
 }
 
 bool server_has_parents(const struct server *server)
@@ -278,18 +263,6 @@ bool server_has_parents(const struct server *server)
     size_t n;
     membership_parents(server->membership, &n);
     return n > 0;
-}
-
-void server_membership(const struct server *server, struct membership_options *options,
-                       const struct membership_ops **ops)
-{
-    *options = (struct membership_options){.parents = server->options.parents,
-                                           .n_parents = server->options.n_parents,
-                                           .role = ROLE_SERVER,
-                                           .name = server->name,
-                                           .seed = server->options.seed,
-                                           .clock = server->options.clock};
-    *ops = &membership_ops;
 }
 
 /* ---- what the data ask of the server ---- */
@@ -333,7 +306,7 @@ static bool data_permits(const void *self, const struct envelope *envelope)
 static bool data_is_idle(const void *self)
 {
     const struct server *server = self;
-    return server->running == 0;
+    return server->slots.running == 0;
 }
 
 static void data_room(void *self)
@@ -429,7 +402,7 @@ enum esp_status server_create(const struct server_options *options, struct serve
         return error_no_memory(error, "a server");
     }
     server->shelf = shelf;
-    server->failed_lines = (struct log_quota){.most = SESSION_LINES, .what = "sessions that failed"};
+    server->sessions.failed_lines = (struct log_quota){.most = SESSION_LINES, .what = "sessions that failed"};
     enum esp_status status = set_options(server, options, error);
     if (status == ESP_OK)
         status = make_parts(server, error);
@@ -472,8 +445,8 @@ void server_log_output(struct server *server, uint64_t job_id, const char *line)
 {
     char text[SESSION_TEXT];
     endpoint_enter(server->endpoint);
-    const struct slot *slot = &server->slots[job_id % CAP_SLOTS % server->options.slots];
-    struct session *session = job_id != 0 && slot->job_id == job_id ? slot->session : NULL;
+    const struct slot *slot = slots_find(&server->slots, job_id);
+    struct session *session = slot ? slot->session : NULL;
     if (session)
         server_printed(server, session, line);
     uint64_t before = session && session->printed ? session->printed->total : 0;
@@ -495,16 +468,16 @@ void server_count(struct server *server, struct server_counts *counts)
 {
     endpoint_enter(server->endpoint);
     *counts = (struct server_counts){
-        .waiting = server->waiting,
-        .receiving = server->receiving,
+        .waiting = server->sessions.waiting,
+        .receiving = server->sessions.receiving,
         .queued = server->queue.length,
-        .running = server->running,
+        .running = server->slots.running,
         .clients = server->sessions.n_clients,
         .placements = server->n_promises,
         .memory_used = server->admission.used,
         .memory_total = server->admission.total,
-        .completed = server->completed,
-        .failed = server->failed,
+        .completed = server->totals.done,
+        .failed = server->totals.failed,
         .speed_flops = server->speed.measured,
     };
     const struct session *session;
@@ -531,7 +504,7 @@ static void free_session(struct server *server, struct session *session)
 static void free_forgotten(struct server *server)
 {
     struct session *session, *next;
-    DL_FOREACH_SAFE2(server->active, session, next, next_active)
+    DL_FOREACH_SAFE2(server->sessions.active, session, next, next_active)
     {
         if (session->client)
             continue;
@@ -581,7 +554,7 @@ void server_destroy(struct server *server)
     membership_destroy(server->membership);
     segments_destroy(server->segments);
     shelf_release(server->shelf);
-    free(server->slots);
+    slots_clear(&server->slots);
     free(server->uncallable);
     free(server->name);
     free(server);

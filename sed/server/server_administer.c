@@ -13,21 +13,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- orders ---- */
-
 static const char *own_address(void *self)
 {
     const struct server *server = self;
     return endpoint_address(server->endpoint);
 }
 
-static void post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
+void server_post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
 {
     const struct server *server = self;
     struct esp_error error;
     if (endpoint_post(server->endpoint, address, to_incarnation, message, &error) != ESP_OK)
         log_warning("a %s to %s: %s", message_name(message->kind), address, error.text);
 }
+
+/* ---- the tie to the parent ---- */
+
+static void membership_changed(void *self, bool joined, const char *parent, const char *why)
+{
+    (void)self;
+    if (joined)
+        log_notice("joined %s", parent);
+    else
+        log_warning("not below %s: %s", parent, why);
+}
+
+static const struct membership_ops membership_ops = {.post = server_post,
+                                                     .report = server_fill_report,
+                                                     .more = server_more_to_report,
+                                                     .changed = membership_changed};
+
+void server_membership(const struct server *server, struct membership_options *options,
+                       const struct membership_ops **ops)
+{
+    *options = (struct membership_options){.parents = server->options.parents,
+                                           .n_parents = server->options.n_parents,
+                                           .role = ROLE_SERVER,
+                                           .name = server->name,
+                                           .seed = server->options.seed,
+                                           .clock = server->options.clock};
+    *ops = &membership_ops;
+}
+
+/* ---- orders ---- */
 
 static void drain(void *self, bool draining)
 {
@@ -297,7 +325,7 @@ static const char *ask(void *self, const char *verb, const char *const *words, s
 }
 
 static const struct duty_ops duty_ops = {.own_address = own_address,
-                                         .post = post,
+                                         .post = server_post,
                                          .drain = drain,
                                          .moved = moved,
                                          .told = told,
@@ -415,7 +443,7 @@ static const char *failure_words(const struct session *session)
     return strstr(session->error.text, OOM_TEXT) ? "out of memory" : esp_status_string(session->error.status);
 }
 
-void server_trace_end(struct server *server, const struct session *session)
+static void on_ended(struct server *server, struct session *session)
 {
     char text[TRACE_DETAIL];
     const int64_t ended_ns = session->ended_ns;
@@ -433,6 +461,8 @@ void server_trace_end(struct server *server, const struct session *session)
                    session->started_ns ? session->started_ns : ended_ns, ended_ns,
                    with_ranks(session, failure_words(session), text));
 }
+
+const struct session_observer trace_observer = {.ended = on_ended};
 
 void server_trace_told(struct server *server, struct session *session)
 {

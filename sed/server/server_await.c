@@ -140,6 +140,11 @@ static struct message *call_answer(struct server *server, struct session *sessio
     return NULL;
 }
 
+static struct message *answer_waiter(const struct waiter *waiter)
+{
+    return call_answer(waiter->server, waiter->session);
+}
+
 /* ---- waiters ---- */
 
 static struct waiter *waiter_take(struct server *server)
@@ -169,7 +174,7 @@ static void waiter_give(struct server *server, struct waiter *waiter)
 }
 
 struct waiter *server_take_waiter(struct server *server, struct session *session, struct call *call,
-                                  int64_t until_ns)
+                                  int64_t until_ns, struct message *(*answer)(const struct waiter *waiter))
 {
     struct waiter *waiter = waiter_take(server);
     if (!waiter)
@@ -177,6 +182,7 @@ struct waiter *server_take_waiter(struct server *server, struct session *session
     waiter->call = call;
     waiter->session = session;
     waiter->until_ns = until_ns;
+    waiter->answer = answer;
     DL_APPEND(session->waiters, waiter);
     call_set_data(call, waiter);
     return waiter;
@@ -273,6 +279,7 @@ void server_wait_for(struct server *server, struct session *session, struct call
     }
     waiter->call = call;
     waiter->session = session;
+    waiter->answer = answer_waiter;
     DL_APPEND(session->waiters, waiter);
     call_set_data(call, waiter);
     if (session->state == SESSION_RUNNING) {
@@ -281,18 +288,18 @@ void server_wait_for(struct server *server, struct session *session, struct call
     }
 }
 
-void server_session_changed(struct server *server, struct session *session)
+static void on_changed(struct server *server, struct session *session)
 {
+    (void)server;
     while (session->waiters && server_has_news(session)) {
-        struct message *reply = session->waiters->follows ? server_follow_answer(server, session->waiters)
-                                                          : call_answer(server, session);
+        struct message *reply = session->waiters->answer(session->waiters);
         call_reply(server_dissolve_waiter(session->waiters), reply);
     }
     if (session->client && session->client->await && session->awaited && server_has_news(session))
         answer_await(session->client->await, session);
 }
 
-void server_dismiss_waiters(struct server *server, struct session *session)
+static void on_forgotten(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
     (void)server;
@@ -306,6 +313,8 @@ void server_dismiss_waiters(struct server *server, struct session *session)
                                    "session %s was acknowledged or dropped while it was waited for", text));
     }
 }
+
+const struct session_observer await_observer = {.changed = on_changed, .forgotten = on_forgotten};
 
 void server_abandoned(struct server *server, struct call *call)
 {

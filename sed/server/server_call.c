@@ -22,63 +22,6 @@ static void refuse(struct server *server, struct call *call, const struct sessio
 
 /* ---- identity ---- */
 
-struct session *server_find_session(struct server *server, const struct session_id *id,
-                                    struct esp_error *error)
-{
-    struct session *session = session_find(&server->sessions, id);
-    char text[SESSION_TEXT];
-    if (!session) {
-        error_set(error, ESP_NOT_FOUND, "server %s has no session %s", server->name,
-                  session_id_text(id, text));
-        return NULL;
-    }
-    if (session->id.secret != id->secret) {
-        error_set(error, ESP_REFUSED, "session %s: the secret is not the one it was opened with",
-                  session_id_text(id, text));
-        return NULL;
-    }
-    session->heard_ns = server_now(server);
-    server_client_heard(server, session->client);
-    server_data_client_seen(server->data, session->client->key);
-    return session;
-}
-
-void server_acknowledge(struct server *server, struct client *client, uint64_t floor)
-{
-    if (floor <= client->floor)
-        return;
-    struct session *session, *next;
-    client->floor = floor;
-    DL_FOREACH_SAFE(client->sessions, session, next)
-    {
-        if (session->id.sequence < floor)
-            server_forget_session(server, session);
-    }
-}
-
-/* Those that have ended at the client's, though an older one is still open. Messages overtake each other:
- * only what is later and says more is taken. */
-static void settle(struct server *server, struct client *client, const struct extensions *extensions)
-{
-    struct open_sessions open;
-    if (!open_get(extensions, &open))
-        return;
-    if (!client->open)
-        client->open = calloc(1, sizeof *client->open);
-    if (!client->open || open.version <= client->open->version || open.ceiling < client->open->ceiling) {
-        open_clear(&open);
-        return;
-    }
-    open_clear(client->open);
-    *client->open = open;
-    struct session *session, *next;
-    DL_FOREACH_SAFE(client->sessions, session, next)
-    {
-        if (open_excludes(&open, session->id.sequence))
-            server_forget_session(server, session);
-    }
-}
-
 static enum esp_status check_identity(struct server *server, const struct call_request *call,
                                       struct client *client, struct esp_error *error)
 {
@@ -149,7 +92,8 @@ static enum esp_status check_limits(struct server *server, const struct call_req
     if (server->sessions.n_sessions >= SERVER_MOST_SESSIONS)
         return error_set(error, ESP_LIMIT, "server %s has %u sessions; at most %u", server->name,
                          server->sessions.n_sessions, SERVER_MOST_SESSIONS);
-    bool must_wait = server->running + server->queue.length >= options->slots || server->admission.waiting;
+    bool must_wait =
+        server->slots.running + server->queue.length >= options->slots || server->admission.waiting;
     if (must_wait && !has_place(server, call, client))
         return error_set(
             error, ESP_LIMIT,
@@ -184,10 +128,11 @@ static enum esp_status check_memory(struct server *server, const struct call_pla
             bytes_text(server->options.memory_bytes, limit));
     if (plan->reserve_bytes > server->admission.total)
         return held_by_others(server, plan, plan->reserve_bytes, error);
-    if (plan->segment_bytes > 0 && server->stashed_bytes + plan->inline_bytes > SERVER_MOST_STASHED)
-        return error_set(
-            error, ESP_LIMIT, "values of sessions that wait for memory take %s on server %s; at most %s",
-            bytes_text(server->stashed_bytes, size), server->name, bytes_text(SERVER_MOST_STASHED, limit));
+    if (plan->segment_bytes > 0 && server->sessions.stashed_bytes + plan->inline_bytes > SERVER_MOST_STASHED)
+        return error_set(error, ESP_LIMIT,
+                         "values of sessions that wait for memory take %s on server %s; at most %s",
+                         bytes_text(server->sessions.stashed_bytes, size), server->name,
+                         bytes_text(SERVER_MOST_STASHED, limit));
     return ESP_OK;
 }
 
@@ -207,7 +152,7 @@ static void admitted(struct server *server, struct session *session)
     if (session->segment_bytes > 0) {
         struct segment *segment;
         if (session->stash)
-            server->stashed_bytes -= session->stash_bytes;
+            server->sessions.stashed_bytes -= session->stash_bytes;
         if (segments_take(server->segments, session->segment_bytes, session->client->key, &segment, &error) !=
             ESP_OK) {
             fail(server, session, &error);
@@ -216,24 +161,21 @@ static void admitted(struct server *server, struct session *session)
         session_attach_segment(session, segment);
     }
     session->state = SESSION_RECEIVING;
-    server->receiving++;
+    server->sessions.receiving++;
     if (session->bulk) {
         server_set_timer(server, session);
         server_operands_step(server, session); /* while the client sends the others */
-        server_session_changed(server, session);
+        server_tell_changed(server, session);
     } else {
         server_make_ready(server, session, NULL);
     }
 }
 
-void server_admit(struct server *server)
+void server_admitted(void *arg, struct admission_entry *entry)
 {
-    struct admission_entry *entry;
-    while ((entry = admission_next(&server->admission))) {
-        struct session *session = (struct session *)((char *)entry - offsetof(struct session, memory));
-        server->waiting--;
-        admitted(server, session);
-    }
+    struct server *server = arg;
+    server->sessions.waiting--;
+    admitted(server, (struct session *)((char *)entry - offsetof(struct session, memory)));
 }
 
 static void log_accepted(const struct server *server, const struct session *session)
@@ -336,10 +278,11 @@ static enum esp_status open_session(struct server *server, struct client *client
     session->bulk |= extension_find(&call->extensions, EXTENSION_LENDS) != NULL;
     server_checkpoint_begin(server, session, call);
     trace_note_again(&server->duty.trace, &session->id, &call->extensions, session->arrived_ns);
+    session->attended = call->patience_ms > 0;
     session->state = SESSION_WAITING;
-    DL_APPEND2(server->active, session, prev_active, next_active);
+    DL_APPEND2(server->sessions.active, session, prev_active, next_active);
     server_work_comes(server);
-    server->stashed_bytes += session->stash_bytes;
+    server->sessions.stashed_bytes += session->stash_bytes;
     session->call_bytes = plan.reserve_bytes;
     session->memory.bytes =
         with_routine(server, plan.reserve_bytes, beside_call(&plan, &choice, cost.memory_bytes));
@@ -355,7 +298,7 @@ static enum esp_status open_session(struct server *server, struct client *client
                           session->memory.bytes) == ADMISSION_GRANTED) {
         admitted(server, session);
     } else {
-        server->waiting++;
+        server->sessions.waiting++;
         server_set_timer(server, session);
     }
     return ESP_OK;
@@ -388,11 +331,10 @@ void server_on_call(struct server *server, struct call *call, const struct messa
     }
     server_promise_kept(server, asked);
     server_data_client_seen(server->data, client->key);
-    server->brought = asked->patience_ms > 0 ? &asked->session : NULL;
     enum esp_status status = check_identity(server, asked, client, &error);
     if (status == ESP_OK) {
         server_acknowledge(server, client, asked->oldest_unacknowledged);
-        settle(server, client, &asked->extensions);
+        server_acknowledge_open(server, client, &asked->extensions);
         /* Said again: it stands as it stands. */
         if (session_find(&server->sessions, &asked->session)) {
             session = server_find_session(server, &asked->session, &error);
@@ -401,7 +343,8 @@ void server_on_call(struct server *server, struct call *call, const struct messa
             status = begin(server, call, asked, client, &session, &error);
         }
     }
-    server->brought = NULL;
+    if (session)
+        session->attended = false;
     if (status == ESP_OK)
         server_wait_for(server, session, call, asked->patience_ms);
     else
@@ -440,7 +383,7 @@ enum esp_status server_make_ready(struct server *server, struct session *session
         return ESP_OK; /* the session's outcome tells */
     }
     session_trim_texts(session);
-    server->receiving--;
+    server->sessions.receiving--;
     session->state = SESSION_QUEUED;
     session->ready_ns = server_now(server);
     if (server_checkpoint_fetch(server, session)) {
@@ -448,7 +391,7 @@ enum esp_status server_make_ready(struct server *server, struct session *session
         return ESP_OK;
     }
     queue_push(&server->queue, &session_share_of(session)->run, &session->queued);
-    server_dispatch(server);
+    queue_start(&server->queue);
     if (session->state == SESSION_QUEUED)
         server_set_timer(server, session);
     return ESP_OK;
@@ -463,10 +406,11 @@ void server_on_run(struct server *server, struct call *call, const struct messag
     if (status == ESP_OK && session->state == SESSION_WAITING)
         status = error_set(&error, ESP_INVALID, "%s: run came before the server had memory for the arguments",
                            session->problem->name);
-    server->brought = run->patience_ms > 0 ? &run->session : NULL;
-    if (status == ESP_OK && session->state == SESSION_RECEIVING)
+    if (status == ESP_OK && session->state == SESSION_RECEIVING) {
+        session->attended = run->patience_ms > 0;
         status = server_make_ready(server, session, &error);
-    server->brought = NULL;
+        session->attended = false;
+    }
     if (status == ESP_OK)
         server_wait_for(server, session, call, run->patience_ms);
     else
@@ -487,3 +431,15 @@ void server_on_cancel(struct server *server, struct call *call, const struct mes
         server_kept_give_up(server, session);
     call_reply(call, message_create(MESSAGE_DONE_REPLY));
 }
+
+/* ---- what the session has been waiting for is there ---- */
+
+static void on_proceeds(struct server *server, struct session *session)
+{
+    if (!session_has_ended(session) && session->state == SESSION_RECEIVING && session->run_asked)
+        server_make_ready(server, session, NULL);
+    else if (session->state == SESSION_RECEIVING)
+        server_operands_step(server, session);
+}
+
+const struct session_observer call_observer = {.proceeds = on_proceeds};

@@ -49,7 +49,7 @@ struct mirror {
 static bool is_in_use(const struct server *server, const char *path)
 {
     const struct session *session;
-    DL_FOREACH2(server->active, session, next_active)
+    DL_FOREACH2(server->sessions.active, session, next_active)
     {
         if (session->mirror && !strncmp(path, session->mirror->path, strlen(session->mirror->path)))
             return true; /* itself, or what is becoming it */
@@ -236,7 +236,7 @@ static void give_back(struct mirror *mirror)
     if (bytes == 0)
         return;
     admission_release(&mirror->server->admission, bytes);
-    server_admit(mirror->server);
+    admission_admit(&mirror->server->admission);
 }
 
 static void mirror_done(struct mirror *mirror)
@@ -252,7 +252,7 @@ static void mirror_done(struct mirror *mirror)
     }
     if (fetched && session->state == SESSION_QUEUED) {
         queue_push(&server->queue, &session_share_of(session)->run, &session->queued);
-        server_dispatch(server);
+        queue_start(&server->queue);
     }
 }
 
@@ -286,7 +286,7 @@ static void look_at_states(struct timer *timer, int64_t now_ns, void *context)
     struct server *server = context;
     struct session *session;
     bool any = false;
-    DL_FOREACH2(server->active, session, next_active)
+    DL_FOREACH2(server->sessions.active, session, next_active)
     {
         struct mirror *mirror = session->mirror;
         if (!mirror || mirror->n_others == 0)
@@ -391,8 +391,10 @@ bool server_checkpoint_resumes(const struct session *session)
            checkpoint_number(session->mirror->path, NULL) > session->job.checkpoint_number;
 }
 
-void server_checkpoint_ended(struct session *session)
+/* The state goes, unless the server stops and may be asked to go on. */
+static void on_ended(struct server *server, struct session *session)
 {
+    (void)server;
     char temporary[SIGNATURE_MAX_PATH + 8];
     struct mirror *mirror = session->mirror;
     if (!mirror)
@@ -414,3 +416,5 @@ void server_checkpoint_forget(struct session *session)
         mirror_release(session->mirror);
     session->mirror = NULL;
 }
+
+const struct session_observer checkpoint_observer = {.ended = on_ended};

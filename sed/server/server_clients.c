@@ -11,12 +11,13 @@
  */
 #include "sed/server/server_state.h"
 
+#include <stdlib.h>
 #include <utlist.h>
 
 static void look_by(struct server *server, int64_t due_ns)
 {
-    if (due_ns < server->orphans_due_ns)
-        server->orphans_due_ns = due_ns;
+    if (due_ns < server->sessions.orphans_due_ns)
+        server->sessions.orphans_due_ns = due_ns;
 }
 
 void server_client_lost(struct server *server, struct client *client)
@@ -143,9 +144,9 @@ static void give_up(struct server *server, struct client *client)
 void server_give_up_orphans(struct server *server)
 {
     int64_t now_ns = server_now(server);
-    if (now_ns < server->orphans_due_ns)
+    if (now_ns < server->sessions.orphans_due_ns)
         return;
-    server->orphans_due_ns = CLOCK_NEVER;
+    server->sessions.orphans_due_ns = CLOCK_NEVER;
     for (struct client *client = server->sessions.clients; client; client = client->hh.next) {
         if (client->lost_ns == 0)
             continue;
@@ -162,5 +163,64 @@ void server_give_up_orphans(struct server *server)
             client->lost_ns = 0;
             give_up(server, client);
         }
+    }
+}
+
+/* ---- identity, and what a client has acknowledged ---- */
+
+struct session *server_find_session(struct server *server, const struct session_id *id,
+                                    struct esp_error *error)
+{
+    struct session *session = session_find(&server->sessions, id);
+    char text[SESSION_TEXT];
+    if (!session) {
+        error_set(error, ESP_NOT_FOUND, "server %s has no session %s", server->name,
+                  session_id_text(id, text));
+        return NULL;
+    }
+    if (session->id.secret != id->secret) {
+        error_set(error, ESP_REFUSED, "session %s: the secret is not the one it was opened with",
+                  session_id_text(id, text));
+        return NULL;
+    }
+    session->heard_ns = server_now(server);
+    server_client_heard(server, session->client);
+    server_data_client_seen(server->data, session->client->key);
+    return session;
+}
+
+void server_acknowledge(struct server *server, struct client *client, uint64_t floor)
+{
+    if (floor <= client->floor)
+        return;
+    struct session *session, *next;
+    client->floor = floor;
+    DL_FOREACH_SAFE(client->sessions, session, next)
+    {
+        if (session->id.sequence < floor)
+            server_forget_session(server, session);
+    }
+}
+
+/* Messages overtake each other: only what is later and says more is taken. */
+void server_acknowledge_open(struct server *server, struct client *client,
+                             const struct extensions *extensions)
+{
+    struct open_sessions open;
+    if (!open_get(extensions, &open))
+        return;
+    if (!client->open)
+        client->open = calloc(1, sizeof *client->open);
+    if (!client->open || open.version <= client->open->version || open.ceiling < client->open->ceiling) {
+        open_clear(&open);
+        return;
+    }
+    open_clear(client->open);
+    *client->open = open;
+    struct session *session, *next;
+    DL_FOREACH_SAFE(client->sessions, session, next)
+    {
+        if (open_excludes(&open, session->id.sequence))
+            server_forget_session(server, session);
     }
 }

@@ -6,13 +6,15 @@
 
 #include <stdio.h>
 
-void server_count_end(struct server *server, const struct session *session)
+static void on_ended(struct server *server, struct session *session)
 {
     struct server_totals *totals = &server->totals;
     if (session->state != SESSION_DONE) {
+        totals->failed++;
         status_count(&totals->failures, session->error.status);
         return;
     }
+    totals->done++;
     histogram_add(&totals->queued_s, server_seconds(session->ready_ns, session->started_ns));
     histogram_add(&totals->computed_s, session->compute_s);
     histogram_add(&totals->took_s, server_seconds(session->arrived_ns, session->ended_ns));
@@ -28,6 +30,8 @@ void server_count_end(struct server *server, const struct session *session)
     }
 }
 
+const struct session_observer figures_observer = {.ended = on_ended};
+
 bool server_health(void *self, char *text, size_t size)
 {
     struct server *server = self;
@@ -40,7 +44,7 @@ bool server_health(void *self, char *text, size_t size)
     else if (parent && !solves)
         snprintf(text, size, "server below \"%s\" has no problem to solve yet", parent);
     else if (parent)
-        snprintf(text, size, "server below \"%s\", %u of %u slots in use", parent, server->running,
+        snprintf(text, size, "server below \"%s\", %u of %u slots in use", parent, server->slots.running,
                  server->options.slots);
     else
         snprintf(text, size, "no parent of this server is reached");
@@ -68,10 +72,10 @@ static void now(const struct server *server, struct metrics *metrics)
         metrics, "espalier_server_sessions", METRIC_GAUGE,
         "Sessions that have not ended, by what they do: wait for memory, receive arguments, wait in "
         "the queue, run.");
-    metrics_sample(metrics, server->waiting, "state", "waiting", (const char *)NULL);
-    metrics_sample(metrics, server->receiving, "state", "receiving", (const char *)NULL);
+    metrics_sample(metrics, server->sessions.waiting, "state", "waiting", (const char *)NULL);
+    metrics_sample(metrics, server->sessions.receiving, "state", "receiving", (const char *)NULL);
     metrics_sample(metrics, server->queue.length, "state", "queued", (const char *)NULL);
-    metrics_sample(metrics, server->running, "state", "running", (const char *)NULL);
+    metrics_sample(metrics, server->slots.running, "state", "running", (const char *)NULL);
     metrics_gauge(metrics, "espalier_server_slots", server->options.slots, "Calls at a time.");
     metrics_gauge(metrics, "espalier_server_draining", server->draining, "1 while it takes no new sessions.");
     metrics_gauge(metrics, "espalier_server_joined", membership_joined(server->membership),
@@ -116,7 +120,7 @@ void server_metrics(void *self, struct metrics *metrics)
     now(server, metrics);
     pooled(server, metrics);
     server_data_metrics(server->data, metrics);
-    metrics_counter(metrics, "espalier_server_sessions_done_total", (double)server->completed,
+    metrics_counter(metrics, "espalier_server_sessions_done_total", (double)totals->done,
                     "Sessions that ended well.");
     metrics_statuses(metrics, "espalier_server_sessions_failed_total", &totals->failures,
                      "Sessions that ended otherwise, by why.");

@@ -60,8 +60,9 @@ static void add_question(struct server *server, const struct waiter *waiter, str
     server_client_lost(server, waiter->session->client);
 }
 
-struct message *server_follow_answer(struct server *server, const struct waiter *waiter)
+static struct message *follow_answer(const struct waiter *waiter)
 {
+    struct server *server = waiter->server;
     struct session *session = waiter->session;
     struct message *message = message_create(MESSAGE_FOLLOW_REPLY);
     struct follow_reply *reply = message ? &message->follow_reply : NULL;
@@ -95,7 +96,7 @@ static bool has_more(const struct server *server, const struct waiter *waiter)
 
 static void answer(struct waiter *waiter)
 {
-    struct message *reply = server_follow_answer(waiter->server, waiter);
+    struct message *reply = follow_answer(waiter);
     call_reply(server_dissolve_waiter(waiter), reply);
 }
 
@@ -142,8 +143,8 @@ void server_job_asked(void *arg, uint64_t job_id)
 {
     struct server *server = arg;
     endpoint_enter(server->endpoint);
-    struct slot *slot = &server->slots[job_id % CAP_SLOTS % server->options.slots];
-    struct session *session = slot->job_id == job_id ? slot->session : NULL;
+    const struct slot *slot = slots_find(&server->slots, job_id);
+    struct session *session = slot ? slot->session : NULL;
     struct waiter *waiter, *next;
     if (session) {
         if (!session->waiters) /* nor is anybody seen to be there */
@@ -166,10 +167,12 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
         call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
         return;
     }
-    if (extension_find(&follow->extensions, EXTENSION_KEEP) &&
-        server_keep_job(server, session, &error) != ESP_OK) {
-        call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
-        return;
+    if (extension_find(&follow->extensions, EXTENSION_KEEP)) {
+        if (server_keep_job(server, session, &error) != ESP_OK) {
+            call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
+            return;
+        }
+        server_set_timer(server, session); /* a job that is kept has another lease */
     }
     if (extension_find(&follow->extensions, EXTENSION_GIVEN_UP)) {
         server_give_up_session(server, session);
@@ -189,9 +192,10 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
                          .answering = answering};
     struct waiter *waiter = NULL;
     if (patience_ms > 0 && !has_more(server, &now))
-        waiter = server_take_waiter(server, session, call, now_ns + (int64_t)patience_ms * NS_PER_MS);
+        waiter = server_take_waiter(server, session, call, now_ns + (int64_t)patience_ms * NS_PER_MS,
+                                    follow_answer);
     if (!waiter) {
-        call_reply(call, server_follow_answer(server, &now));
+        call_reply(call, follow_answer(&now));
         return;
     }
     waiter->follows = true;
@@ -210,10 +214,10 @@ void server_printed(struct server *server, struct session *session, const char *
 {
     uint32_t before = session->printed ? session->printed->size : 0;
     /* A session that has its ring already goes on in it, whatever the others take. */
-    if (before == 0 && server->printed_bytes > MOST_PRINTED)
+    if (before == 0 && server->sessions.printed_bytes > MOST_PRINTED)
         return;
     printed_add(&session->printed, line, (uint32_t)strlen(line));
-    server->printed_bytes += (session->printed ? session->printed->size : 0) - before;
+    server->sessions.printed_bytes += (session->printed ? session->printed->size : 0) - before;
     struct waiter *waiter, *next;
     DL_FOREACH_SAFE(session->waiters, waiter, next)
     {

@@ -14,7 +14,7 @@ void server_work_comes(struct server *server)
 
 static bool has_work(const struct server *server)
 {
-    return server->active || server->n_promises > 0 || server->draining || server->leaving;
+    return server->sessions.active || server->n_promises > 0 || server->draining || server->leaving;
 }
 
 static bool others_work(const struct server *server)
@@ -26,7 +26,8 @@ static bool others_work(const struct server *server)
 /* It has had no work for so long. */
 static bool has_rested(const struct server *server, int64_t for_ns)
 {
-    return !has_work(server) && server->running == 0 && server_now(server) - server->idle_since_ns >= for_ns;
+    return !has_work(server) && server->slots.running == 0 &&
+           server_now(server) - server->idle_since_ns >= for_ns;
 }
 
 bool server_is_idle(struct server *server, int64_t for_ns)

@@ -63,7 +63,6 @@ enum esp_status server_keep_job(struct server *server, struct session *session, 
         return status;
     server_job_begins(server, session);
     session->detached = true;
-    server_set_timer(server, session);
     return ESP_OK;
 }
 

@@ -152,7 +152,7 @@ static void end_kept(struct server *server, struct kept *kept, const char *why)
     server->n_kept--;
     admission_release(&server->admission, kept->bytes);
     free_kept(kept);
-    server_admit(server);
+    admission_admit(&server->admission);
 }
 
 static void lease_over(struct timer *timer, int64_t now_ns, void *context)
@@ -184,7 +184,7 @@ void server_kept_lost(void *arg, uint64_t job_id)
         if (kept->job_id == job_id && !kept->busy)
             end_kept(server, kept, "its worker has died");
     }
-    server_dispatch(server);
+    queue_start(&server->queue);
     endpoint_leave(server->endpoint);
 }
 
@@ -203,9 +203,10 @@ void server_kept_give_up(struct server *server, const struct session *session)
     }
 }
 
-void server_kept_uncollected(struct server *server, const struct session *session)
+/* Nobody will use the state that the session has opened, as nobody has its result. */
+static void on_result_goes(struct server *server, struct session *session)
 {
-    if (session->detached && !session->collected)
+    if (session->state == SESSION_DONE && session->detached && !session->collected)
         server_kept_give_up(server, session);
 }
 
@@ -269,8 +270,9 @@ enum esp_status server_kept_take(struct server *server, struct session *session,
     return ESP_OK;
 }
 
-void server_kept_step_aside(struct session *session)
+static void on_unqueued(struct server *server, struct session *session)
 {
+    (void)server;
     struct kept *kept = session->aside;
     if (!kept)
         return;
@@ -370,3 +372,5 @@ enum esp_status server_kept_after(struct server *server, struct session *session
         return tell_identity(server, session, (uint32_t)index, end->keeps_state ? id : NULL, error);
     return ESP_OK;
 }
+
+const struct session_observer kept_observer = {.unqueued = on_unqueued, .result_goes = on_result_goes};

@@ -22,7 +22,7 @@ static bool is_handed_back(const struct session *session)
 static struct session *next_in(const struct server *server, enum session_state state)
 {
     struct session *session;
-    DL_FOREACH2(server->active, session, next_active)
+    DL_FOREACH2(server->sessions.active, session, next_active)
     {
         if (session->state == state && is_handed_back(session))
             return session;
@@ -69,7 +69,7 @@ void server_drain(struct server *server, bool restarts)
 static struct session *next_idle(const struct server *server)
 {
     struct session *session;
-    DL_FOREACH2(server->active, session, next_active)
+    DL_FOREACH2(server->sessions.active, session, next_active)
     {
         if (session->state != SESSION_RUNNING)
             return session;
@@ -89,7 +89,7 @@ static void cut_short_all(struct server *server)
         session->cut_short = true;
         server_stop_session(server, session, ESP_MAYBE);
     }
-    DL_FOREACH_SAFE2(server->active, session, next, next_active)
+    DL_FOREACH_SAFE2(server->sessions.active, session, next, next_active)
     {
         session->cut_short = session->stopping == ESP_OK;
         server_stop_session(server, session, ESP_MAYBE);

@@ -127,7 +127,8 @@ struct message *server_on_lend(void *self, const struct message *header, int *fi
     return taken(chunk->length);
 }
 
-void server_lends_release(struct server *server, struct session *session)
+/* Lets go of what was lent to the session. */
+static void on_ended(struct server *server, struct session *session)
 {
     for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
         struct job_argument *job = &session->job.arguments[i];
@@ -147,3 +148,5 @@ void server_lends_release(struct server *server, struct session *session)
         server->n_lent--;
     }
 }
+
+const struct session_observer lend_observer = {.ended = on_ended};

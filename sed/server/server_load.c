@@ -7,20 +7,11 @@
 #include <string.h>
 #include <utlist.h>
 
-/* A report of a small change waits for others; one that moves forecasts by a millisecond does not. */
-#define LEISURE_MS 100
-#define SOON_MS    5
-#define SOON_S     0.001
 /* A computation that takes longer than forecast is expected to go on for as long as it has taken, and so are
  * those of its problem that wait: where no work is declared, that is the only forecast there is. Agents hear
  * of it each time that it proves wrong again, first after this. */
 #define OVERDUE_NS (20 * NS_PER_MS)
 #define TOLD_AGAIN 4 /* agents hear of it again after this part of the time that it has taken */
-
-void server_load_changed(struct server *server, double seconds)
-{
-    membership_touch(server->membership, seconds >= SOON_S ? SOON_MS : LEISURE_MS);
-}
 
 /* ---- promises ---- */
 
@@ -172,7 +163,7 @@ static double expected_s(const struct server *server, const struct session *sess
 {
     double expected = counted_now_s(server, session);
     for (uint32_t i = 0; i < server->options.slots; i++) {
-        const struct session *other = server->slots[i].session;
+        const struct session *other = server->slots.all[i].session;
         if (!other || other->problem != session->problem || other->forecast_s < session->forecast_s)
             continue;
         double taken_s = server_seconds(other->started_ns, now_ns);
@@ -189,7 +180,7 @@ static void overdue(struct timer *timer, int64_t now_ns, void *context)
     bool news = false;
     (void)timer;
     for (uint32_t i = 0; i < server->options.slots; i++) {
-        const struct session *session = server->slots[i].session;
+        const struct session *session = server->slots.all[i].session;
         if (!session)
             continue;
         int64_t taken_ns = now_ns - session->started_ns, due_ns = OVERDUE_NS;
@@ -205,7 +196,7 @@ static void overdue(struct timer *timer, int64_t now_ns, void *context)
             next_ns = session->started_ns + due_ns;
     }
     if (news)
-        server_load_changed(server, SOON_S);
+        server_load_changed(server, SERVER_SOON_S);
     if (next_ns != CLOCK_NEVER)
         timers_set(&server->timers, &server->overdue, next_ns, NULL);
 }
@@ -227,15 +218,15 @@ static enum esp_status compute_load(const struct server *server, struct load *lo
     if (!free_in_s)
         return ESP_NO_MEMORY;
     for (uint32_t i = 0; i < server->options.slots; i++)
-        if (server->slots[i].session)
-            free_in_s[i] = remaining_s(server->slots[i].session, now_ns);
+        if (server->slots.all[i].session)
+            free_in_s[i] = remaining_s(server->slots.all[i].session, now_ns);
     enum esp_status status = load_set(load, free_in_s, server->options.slots, now_ns);
     free(free_in_s);
     if (status != ESP_OK)
         return status;
     const struct session *session;
     const struct promise *promise;
-    DL_FOREACH2(server->active, session, next_active)
+    DL_FOREACH2(server->sessions.active, session, next_active)
     {
         if (session->state != SESSION_RUNNING)
             load_place(load, expected_s(server, session, now_ns), now_ns);
@@ -272,12 +263,12 @@ static bool fill_free_in(const struct server *server, struct arena *arena, struc
 
 static uint32_t computing(const struct server *server)
 {
-    return server->running - (server->measurement.running ? 1 : 0);
+    return server->slots.running - (server->measurement.running ? 1 : 0);
 }
 
 static uint32_t in_line(const struct server *server)
 {
-    return server->queue.length + server->waiting + server->receiving;
+    return server->queue.length + server->sessions.waiting + server->sessions.receiving;
 }
 
 static struct node_record *make_record(const struct server *server, struct arena *arena)
@@ -302,8 +293,8 @@ static struct node_record *make_record(const struct server *server, struct arena
         .running = computing(server),
         .memory_total = server->admission.total,
         .memory_free = server_memory_free(server),
-        .completed = server->completed,
-        .failed = server->failed,
+        .completed = server->totals.done,
+        .failed = server->totals.failed,
         .marks = arena_memdup(arena, server->marks, server->n_marks * sizeof *server->marks),
         .n_marks = server->n_marks,
     };

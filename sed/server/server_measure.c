@@ -155,14 +155,14 @@ void server_measure_step(struct server *server)
     struct measurement *measurement = &server->measurement;
     if (!measurement->wanted && measurement->due_ns && server_now(server) >= measurement->due_ns) {
         measurement->due_ns = 0;
-        if (server->running > 0 || server->beside)
+        if (server->slots.running > 0 || server->beside)
             measurement->due_ns = server_now(server) + BUSY_NS;
         else
             measurement->wanted = prepare(server);
     }
-    if (!measurement->wanted || measurement->running || server->queue.length > 0 || server->retry_ns)
+    if (!measurement->wanted || measurement->running || server->queue.length > 0 || server->slots.retry_ns)
         return;
-    struct slot *slot = server_take_slot(server, &measurement->job.id);
+    struct slot *slot = slots_take(&server->slots, &measurement->job.id);
     if (!slot)
         return;
     struct esp_error error;
@@ -172,9 +172,9 @@ void server_measure_step(struct server *server)
         measurement->running = true;
         return;
     }
-    server_free_slot(server, slot);
+    slots_free(&server->slots, slot);
     if (status == ESP_LIMIT) {
-        server->retry_ns = server_now(server) + 5 * NS_PER_MS;
+        server->slots.retry_ns = server_now(server) + 5 * NS_PER_MS;
         return;
     }
     log_warning("the speed is not measured with dgemm: %s", error.text);
@@ -207,14 +207,6 @@ static double window_flops(struct server *server)
         return flop / measurement->seconds;
     double quota = server_cpu_quota(server);
     return flop / measurement->cpu_s * quota * left_by_others(server, quota);
-}
-
-double server_cpu_quota(const struct server *server)
-{
-    if (server->options.senses)
-        return 1;
-    double quota = server->options.cpu_quota ? server->options.cpu_quota() : 1;
-    return quota > 0 && quota < 1 ? quota : 1;
 }
 
 static void measure_again(struct server *server)

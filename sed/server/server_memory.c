@@ -63,7 +63,7 @@ static void set_total(struct server *server, uint64_t bytes)
     log_change(server, before, now);
     admission_resize(&server->admission, now);
     if (now > before)
-        server_admit(server);
+        admission_admit(&server->admission);
     const uint64_t told = server->told_memory, change = now > told ? now - told : told - now;
     if (change <= promised / WORTH_TELLING && (now < promised || told == promised))
         return;

@@ -24,6 +24,23 @@
 #define FAR_OFF         2
 #define TELL_FAR_OFF_NS (50 * NS_PER_MS)
 
+struct computer server_computer(const struct server *server)
+{
+    return (struct computer){.speed_flops = server->speed.measured,
+                             .speeds = &server->speed.called,
+                             .models = &server->models,
+                             .available = server->weather.forecast,
+                             .available_error = server->weather.error};
+}
+
+double server_cpu_quota(const struct server *server)
+{
+    if (server->options.senses)
+        return 1;
+    double quota = server->options.cpu_quota ? server->options.cpu_quota() : 1;
+    return quota > 0 && quota < 1 ? quota : 1;
+}
+
 static uint32_t known_scalars(const struct problem *problem, const struct number *scope,
                               struct scalar_value *scalars)
 {

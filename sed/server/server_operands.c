@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/server_operands.h"
 
+#include "core/redistribution/pieces.h"
 #include "sed/server/server_state.h"
+#include "util/bytes.h"
+#include "util/careful.h"
 #include "util/log.h"
 
 #include <endian.h>
@@ -16,6 +19,220 @@
 #define ROOM_NS (1 * NS_PER_S)
 /* Copies of one datum here that are found damaged, one after the other, until the call fails. */
 #define MOST_DAMAGED 3
+
+/* ---- room in the store ---- */
+
+/* Of a section, the datum is at least as large as that; how large is known while it is pinned. */
+static uint64_t bytes_of(const struct operand *operand)
+{
+    return operand->pin ? store_pin_shape(operand->pin)->bytes : operand->shape.bytes;
+}
+
+/* A datum that goes in more than once is there once: it counts with its largest part. */
+static bool counts(const struct operands *operands, const struct operand *operand)
+{
+    for (const struct operand *other = operands->items; other < operands->items + operands->n; other++) {
+        if (other == operand || other->kept || !datum_key_equal(other->id.key, operand->id.key))
+            continue;
+        if (bytes_of(other) > bytes_of(operand) || (bytes_of(other) == bytes_of(operand) && other < operand))
+            return false;
+    }
+    return true;
+}
+
+/* It lives on the disk, and takes no memory: a result, or (as far as is known here) what goes in. */
+static bool is_streamed(const struct server *server, const struct operand *operand)
+{
+    const uint64_t bytes = bytes_of(operand);
+    return operand->kept ? store_is_streamed(server_data_store(server->data), bytes, operand->mode,
+                                             operand->flags, operand->straight)
+                         : store_is_streamed(server_data_store(server->data), bytes, DATUM_VOLATILE,
+                                             DATUM_REPLICA, false);
+}
+
+/* The first durable results go straight to their files, until the rest has room. */
+static void relieve(const struct server *server, struct operands *operands, uint64_t limit, uint64_t *taken)
+{
+    for (uint32_t i = 0; i<operands->n && * taken> limit; i++) {
+        struct operand *operand = &operands->items[i];
+        if (!operand->kept || operand->late || is_streamed(server, operand) ||
+            !store_is_streamed(server_data_store(server->data), bytes_of(operand), operand->mode,
+                               operand->flags, true))
+            continue;
+        operand->straight = true;
+        *taken -= store_memory_of(bytes_of(operand));
+    }
+}
+
+static enum esp_status tell_too_large(const struct server *server, const struct operand *operand,
+                                      uint64_t limit_bytes, struct esp_error *error)
+{
+    char limit[BYTES_TEXT], size[BYTES_TEXT];
+    const struct problem *problem = operand->of->session->problem;
+    return error_set(error, ESP_NO_MEMORY,
+                     "%s: a datum of %s can never fit the memory for data on server %s, which is limited to "
+                     "%s (store_memory)%s",
+                     problem->arguments[operand->index].name, bytes_text(bytes_of(operand), size),
+                     server->name, bytes_text(limit_bytes, limit),
+                     operand->kept ? "; let it come back, or stay for good (persistent)" : "");
+}
+
+static enum esp_status check_room(const struct server *server, struct operands *operands,
+                                  struct esp_error *error)
+{
+    char limit[BYTES_TEXT], data[BYTES_TEXT], results[BYTES_TEXT];
+    struct store_counts store;
+    uint64_t taken = 0, data_bytes = 0, result_bytes = 0;
+    store_count(server_data_store(server->data), &store);
+    for (uint32_t i = 0; i < operands->n; i++) {
+        const struct operand *operand = &operands->items[i];
+        uint64_t bytes = bytes_of(operand);
+        if (operand->late || (!operand->kept && !counts(operands, operand)) || is_streamed(server, operand))
+            continue;
+        if (store_memory_of(bytes) > store.memory_limit || bytes > store.memory_limit)
+            return tell_too_large(server, operand, store.memory_limit, error);
+        taken += store_memory_of(bytes); /* of a few arguments, each below the limit */
+        *(operand->kept ? &result_bytes : &data_bytes) += bytes;
+    }
+    relieve(server, operands, store.memory_limit, &taken);
+    if (taken <= store.memory_limit)
+        return ESP_OK;
+    return error_set(error, ESP_NO_MEMORY,
+                     "the memory for data on server %s, %s (store_memory), can never hold at once what the "
+                     "call needs: data of %s that go in, and results of %s that are to stay; let results "
+                     "come back, or stay for good (persistent), or use a server with more",
+                     server->name, bytes_text(store.memory_limit, limit), bytes_text(data_bytes, data),
+                     bytes_text(result_bytes, results));
+}
+
+/* ---- sections: a part of a datum is copied to the place of the argument ---- */
+
+enum esp_status operands_tell_unreadable(const struct session *session, struct esp_error *error)
+{
+    char text[DATUM_TEXT] = "that it takes";
+    struct operands *operands = session->operands;
+    const char *name = session->problem->name, *node = "";
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        const struct operand *operand = &operands->items[i];
+        node = operands->server->name;
+        if (operand->pin && store_doubt(server_data_store(operands->server->data), operand->pin))
+            datum_id_short(&operand->id, text);
+    }
+    log_error("%s: the file of datum %s could not be read", name, text);
+    return error_set(
+        error, ESP_SYSTEM,
+        "%s: the file of datum %s on server %.80s could not be read: its disk failed, or the file "
+        "was cut off. It is looked at again, and set aside if it is damaged; call again with a "
+        "copy from elsewhere, or put it again",
+        name, text, node);
+}
+
+#define AT_ONCE_BYTES ((uint64_t)1 << 20) /* shorter than handing it to another thread */
+
+struct cutting {
+    struct thread_job job;
+    struct operand *operand;
+    struct section cut;
+    bool in_pieces;
+    struct block_cyclic_matrix layout; /* of the pieces */
+    const void *from;                  /* pinned */
+    void *to; /* in the session's segment, which stays while the session is `moving` */
+    void (*done)(struct operand *operand, bool whole);
+};
+
+/* Of an argument of which only a section travels, the datum is the whole array. */
+static enum esp_status section_of_argument(const struct operand *operand, struct section *cut,
+                                           struct esp_error *error)
+{
+    const struct session *session = operand->of->session;
+    const struct datum_shape *whole = store_pin_shape(operand->pin);
+    const char *name = session->problem->arguments[operand->index].name;
+    enum esp_status status = datum_shape_fits(&operand->shape, whole, name, error);
+    return status == ESP_OK ? problem_section(session->problem, operand->index, session->job.scope,
+                                              operand->shape.dims, cut, error)
+                            : status;
+}
+
+static enum esp_status make_section(const struct operand *operand, struct section *cut,
+                                    struct esp_error *error)
+{
+    struct datum_shape part;
+    const struct session *session = operand->of->session;
+    const char *name = session->problem->arguments[operand->index].name;
+    if (session->problem->arguments[operand->index].is_section)
+        return section_of_argument(operand, cut, error);
+    enum esp_status status =
+        datum_section_take(&operand->section, store_pin_shape(operand->pin), &part, cut, error);
+    if (status != ESP_OK)
+        return error_prefix(error, "%s", name);
+    datum_shape_squeeze(&part.n_dims, part.dims, operand->shape.n_dims);
+    status = datum_shape_fits(&operand->shape, &part, name, error);
+    if (status == ESP_OK && part.bytes != session->job.arguments[operand->index].bytes)
+        return error_set(error, ESP_INTERNAL, "%s: a section has %llu bytes, its place %llu", name,
+                         (unsigned long long)part.bytes,
+                         (unsigned long long)session->job.arguments[operand->index].bytes);
+    return status;
+}
+
+static struct pieces_range range_of(const struct section *cut, uint32_t d)
+{
+    return d < cut->n_dims ? (struct pieces_range){cut->start[d], cut->skip[d], cut->count[d]}
+                           : (struct pieces_range){0, 1, 1};
+}
+
+static void gather(void *arg)
+{
+    const struct cutting *cutting = arg;
+    const struct section *cut = &cutting->cut;
+    if (cutting->in_pieces)
+        pieces_gather(&cutting->layout, cutting->from, range_of(cut, 0), range_of(cut, 1), cutting->to,
+                      cut->element);
+    else
+        section_gather(cut, cutting->from, cutting->to);
+}
+
+static void cutting_run(void *arg)
+{
+    struct cutting *cutting = arg;
+    struct server *server = cutting->operand->of->server;
+    const bool whole = careful_read(gather, cutting);
+    endpoint_enter(server->endpoint);
+    cutting->done(cutting->operand, whole);
+    endpoint_leave(server->endpoint);
+    free(cutting);
+}
+
+static bool hand_out(struct server *server, const struct cutting *what)
+{
+    struct cutting *cutting = malloc(sizeof *cutting);
+    if (!cutting)
+        return false;
+    *cutting = *what;
+    cutting->job = (struct thread_job){.run = cutting_run, .arg = cutting};
+    what->operand->state = OPERAND_CUTTING;
+    if (server_data_submit(server->data, &cutting->job))
+        return true;
+    what->operand->state = OPERAND_HERE;
+    free(cutting);
+    return false;
+}
+
+static enum esp_status cut_operand(struct server *server, struct operand *operand,
+                                   void (*done)(struct operand *operand, bool whole), struct esp_error *error)
+{
+    struct cutting cutting = {.operand = operand,
+                              .from = store_pin_memory(operand->pin)->data,
+                              .to = session_argument_data(operand->of->session, operand->index),
+                              .done = done};
+    cutting.in_pieces = datum_shape_layout(store_pin_shape(operand->pin), &cutting.layout);
+    enum esp_status status = make_section(operand, &cutting.cut, error);
+    uint64_t bytes = operand->of->session->job.arguments[operand->index].bytes;
+    if (status != ESP_OK || bytes == 0 || (bytes > AT_ONCE_BYTES && hand_out(server, &cutting)))
+        return status;
+    return careful_read(gather, &cutting) /* small, or nobody else can */
+               ? ESP_OK
+               : operands_tell_unreadable(operand->of->session, error);
+}
 
 /* ---- what the call says ---- */
 
@@ -87,7 +304,7 @@ enum esp_status server_operands_create(struct server *server, struct session *se
         result->tail = planned->tail;
         result->as_it_lies = planned->keep_flags & DATUM_AS_IT_LIES;
     }
-    if (status == ESP_OK && server_operands_check_room(server, operands, error) != ESP_OK)
+    if (status == ESP_OK && check_room(server, operands, error) != ESP_OK)
         status = error_prefix(error, "%s", problem->name);
     if (status != ESP_OK)
         server_operands_free(session);
@@ -176,14 +393,6 @@ static void fail(struct operands *operands, const struct operand *operand, const
         server_end_session(operands->server, session, SESSION_FAILED, &error);
 }
 
-void server_proceed(struct server *server, struct session *session)
-{
-    if (!session_has_ended(session) && session->state == SESSION_RECEIVING && session->run_asked)
-        server_make_ready(server, session, NULL);
-    else if (session->state == SESSION_RECEIVING)
-        server_operands_step(server, session);
-}
-
 void server_operands_hold(struct session *session)
 {
     struct operands *operands = session->operands;
@@ -229,7 +438,7 @@ static enum esp_status take_section(struct operand *operand, struct esp_error *e
     operand->file.fd = -1;
     operand->state = OPERAND_HERE;
     operand->of->session->moving++;
-    enum esp_status status = server_operand_cut(server, operand, was_cut, error);
+    enum esp_status status = cut_operand(server, operand, was_cut, error);
     if (status == ESP_OK && operand->state == OPERAND_CUTTING)
         return ESP_OK;
     operand->of->session->moving--;
@@ -352,7 +561,7 @@ static enum esp_status open_input(struct server *server, struct operand *operand
 static bool may_step_back(struct server *server, struct operands *operands, enum esp_status status,
                           struct esp_error *error)
 {
-    if (status != ESP_BUSY || server_operands_check_room(server, operands, error) != ESP_OK)
+    if (status != ESP_BUSY || check_room(server, operands, error) != ESP_OK)
         return false;
     step_back(server, operands);
     return true;
@@ -501,7 +710,7 @@ bool server_operands_step(struct server *server, struct session *session)
 void server_operands_retry(struct server *server)
 {
     struct session *session, *next;
-    DL_FOREACH_SAFE2(server->active, session, next, next_active)
+    DL_FOREACH_SAFE2(server->sessions.active, session, next, next_active)
     {
         if (session->operands && session->operands->blocked)
             server_proceed(server, session);
@@ -630,26 +839,6 @@ bool server_operands_store(struct server *server, struct session *session, struc
     return operands && error->status == ESP_OK && is_storing(operands);
 }
 
-enum esp_status operands_tell_unreadable(const struct session *session, struct esp_error *error)
-{
-    char text[DATUM_TEXT] = "that it takes";
-    struct operands *operands = session->operands;
-    const char *name = session->problem->name, *node = "";
-    for (uint32_t i = 0; operands && i < operands->n; i++) {
-        const struct operand *operand = &operands->items[i];
-        node = operands->server->name;
-        if (operand->pin && store_doubt(server_data_store(operands->server->data), operand->pin))
-            datum_id_short(&operand->id, text);
-    }
-    log_error("%s: the file of datum %s could not be read", name, text);
-    return error_set(
-        error, ESP_SYSTEM,
-        "%s: the file of datum %s on server %.80s could not be read: its disk failed, or the file "
-        "was cut off. It is looked at again, and set aside if it is damaged; call again with a "
-        "copy from elsewhere, or put it again",
-        name, text, node);
-}
-
 const void *operands_source(const struct session *session, uint32_t index)
 {
     const struct operands *operands = session->operands;
@@ -661,12 +850,15 @@ const void *operands_source(const struct session *session, uint32_t index)
     return NULL;
 }
 
-const struct datum_id *operands_result(const struct session *session, uint32_t index)
+static void on_ended(struct server *server, struct session *session)
 {
-    const struct operands *operands = session->operands;
-    for (uint32_t i = 0; operands && i < operands->n; i++)
-        if (operands->items[i].kept && operands->items[i].index == index &&
-            operands->items[i].state != OPERAND_LATE)
-            return &operands->items[i].id;
-    return NULL;
+    server_operands_release(server, session, session->state == SESSION_DONE);
 }
+
+static void on_released(struct server *server, struct session *session)
+{
+    (void)server;
+    server_operands_free(session);
+}
+
+const struct session_observer operands_observer = {.ended = on_ended, .released = on_released};

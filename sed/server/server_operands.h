@@ -63,11 +63,6 @@ struct operands {
 enum esp_status server_operands_create(struct server *server, struct session *session,
                                        const struct call_plan *plan, const struct call *call,
                                        struct esp_error *error);
-/* Whether the store could hold all of them at the same time, if nobody else used it (server_operands_room.c);
- * durable results for which there would be no memory go straight to their files. ESP_NO_MEMORY: never. Of
- * data that are not pinned the size is taken that the arguments have. */
-enum esp_status server_operands_check_room(const struct server *server, struct operands *operands,
-                                           struct esp_error *error);
 /* Goes on with getting all of them. A failure ends the session. Whether all are here. */
 bool server_operands_step(struct server *server, struct session *session);
 /* Who computes the call, and on which grid, is known: results that are to stay as they lie get their layout.
@@ -77,35 +72,33 @@ void server_operands_lay(struct session *session);
  * not, and come as other results do. True: they are on their way to the disk, and the session ends later.
  * *error: one could not be stored. */
 bool server_operands_store(struct server *server, struct session *session, struct esp_error *error);
-/* The last of them is on the disk: the session ends (server_run.c). */
-void server_results_stored(struct server *server, struct session *session);
-/* The session has ended: lets go of all. `whole`: its results stay; else they are deleted. */
-void server_operands_release(struct server *server, struct session *session, bool whole);
 /* Adds EXTENSION_EDGES of its results to the report of a session that is done. False without memory. */
 bool operands_add_edges(const struct session *session, struct extensions *extensions, struct arena *arena);
+/* Lets go of all. `whole`: the results that are stored stay; else they are deleted. */
+void server_operands_release(struct server *server, struct session *session, bool whole);
 void server_operands_free(struct session *session);
 /* Sessions that the store had no room for. */
 void server_operands_retry(struct server *server);
-/* Copies the section of a pinned input to its place in the segment (server_cut.c): at once when it is small,
- * else by a thread, and `done` is told under the lock, and whether it could be read. ESP_INVALID: it is not
- * the section of such a datum; ESP_SYSTEM: operands_tell_unreadable(). */
-enum esp_status server_operand_cut(struct server *server, struct operand *operand,
-                                   void (*done)(struct operand *operand, bool whole),
-                                   struct esp_error *error);
 /* All are here, and a thread looks at their contents: they stay also when the session ends meanwhile. */
 void server_operands_hold(struct session *session);
 void server_operands_unhold(struct server *server, struct session *session);
 /* A thread that worked for the session (`moving`) is done; the session may have ended meanwhile. */
 void server_leave_session(struct server *server, struct session *session);
-/* It goes on with what it has been waiting for. */
-void server_proceed(struct server *server, struct session *session);
 /* Where the values of an input lie that the worker is to copy before it writes over them; NULL: there is no
  * such one. */
 const void *operands_source(const struct session *session, uint32_t index);
 /* What a session's data are could not be read (careful_read()): their files are looked at again. ESP_SYSTEM.
  */
 enum esp_status operands_tell_unreadable(const struct session *session, struct esp_error *error);
-/* The identity of the datum that the output has become; NULL: it is none. */
-const struct datum_id *operands_result(const struct session *session, uint32_t index);
+/* The datum that the output has become; NULL: none. */
+static inline const struct datum_id *operands_result(const struct session *session, uint32_t index)
+{
+    const struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++)
+        if (operands->items[i].kept && operands->items[i].index == index &&
+            operands->items[i].state != OPERAND_LATE)
+            return &operands->items[i].id;
+    return NULL;
+}
 
 #endif

@@ -412,7 +412,7 @@ static void fill(const struct reader *reader, struct session *session)
     fill_values(reader, session);
     if (reader->head->printed > 0)
         printed_add(&session->printed, reader->printed, reader->head->printed);
-    server->printed_bytes += session->printed ? session->printed->size : 0;
+    server->sessions.printed_bytes += session->printed ? session->printed->size : 0;
     session->shelf = server->shelf;
     server->shelf->users++;
     session->state = (enum session_state)ending.state;
@@ -534,7 +534,7 @@ void server_restore_results(struct server *server)
         log_notice("results of %u jobs are here again from %s", reader.n, path);
 }
 
-void server_remove_result(struct server *server, struct session *session)
+static void on_result_goes(struct server *server, struct session *session)
 {
     char folder[PATH_MAX], path[PATH_MAX + NAME_BYTES], name[NAME_BYTES];
     if (!session->stored || !folder_of(server, folder))
@@ -543,3 +543,5 @@ void server_remove_result(struct server *server, struct session *session)
     snprintf(path, sizeof path, "%s/%s", folder, file_name(&session->id, name));
     unlink(path);
 }
+
+const struct session_observer results_observer = {.result_goes = on_result_goes};

@@ -43,8 +43,9 @@ struct shelf {
 struct waiter {
     struct server *server;
     struct call *call;
-    struct session *session; /* call, run */
-    struct client *client;   /* await */
+    struct session *session;                                /* call, run */
+    struct client *client;                                  /* await */
+    struct message *(*answer)(const struct waiter *waiter); /* call, run, follow: how the session stands */
     struct timer patience;
     bool brief;   /* over before the transport looks whether the asker is there */
     bool follows; /* the call is a follow */
@@ -57,11 +58,6 @@ struct waiter {
     _Atomic int64_t until_ns;
     struct waiter *prev, *next; /* of the session, or the free list */
     struct waiter *next_made;
-};
-
-struct slot {
-    struct session *session; /* NULL: free, or the measurement's */
-    uint64_t job_id;         /* 0: free */
 };
 
 /* A session that an agent promised to this server and that has not called yet. */
@@ -116,9 +112,32 @@ struct server_totals {
     struct histogram queued_s, computed_s, took_s; /* of sessions that were done: queue, routine, all of it */
     struct histogram ratio;                        /* time computed by time forecast */
     struct status_counts failures, refusals;       /* sessions that ended; calls that were not let in */
+    uint64_t done, failed;                         /* sessions */
     uint64_t bytes_in, bytes_out;                  /* of arguments and results */
     uint64_t extra_runs; /* begun here, and called elsewhere by clients to whom this server was silent */
 };
+
+/* A part of the server that is told of the lives of sessions. A slot that is NULL is skipped. The table is
+ * server.c's; slots are called in its order, with the lock. */
+struct session_observer {
+    /* The session has come to receiving, is queued again, or has ended: whoever waits for that is told. */
+    void (*changed)(struct server *server, struct session *session);
+    /* A datum, or a thread, that the session waited for is there. */
+    void (*proceeds)(struct server *server, struct session *session);
+    /* The session ends while it is queued. */
+    void (*unqueued)(struct server *server, struct session *session);
+    /* The session has ended; `state` and `error` say how. */
+    void (*ended)(struct server *server, struct session *session);
+    /* Nobody will come for the result (any more). */
+    void (*result_goes)(struct server *server, struct session *session);
+    /* The client wants nothing more of the session. */
+    void (*forgotten)(struct server *server, struct session *session);
+    /* Nobody uses the session's memory any more: it is freed next. */
+    void (*released)(struct server *server, struct session *session);
+};
+
+extern const struct session_observer call_observer, await_observer, kept_observer, figures_observer,
+    checkpoint_observer, operands_observer, lend_observer, trace_observer, results_observer;
 
 struct server {
     char *name;
@@ -131,29 +150,20 @@ struct server {
     struct shelf *shelf;
 
     struct sessions sessions;
-    const struct session_id *brought; /* by the operation under way, whose thread will wait for it; or NULL */
-    struct session *active;           /* that have not ended */
+    const struct session_observer *const *observers; /* the last one is NULL */
     struct queue queue;
     struct admission admission;
     struct segments *segments;
-    uint64_t stashed_bytes;
-    uint64_t printed_bytes; /* of rings with what sessions have printed */
-    uint32_t receiving, waiting;
     uint32_t n_lent;     /* arguments and results in memory of clients, now; */
     uint64_t lent_bytes; /* of all there were */
     uint32_t n_jobs;
     uint64_t job_bytes; /* memory that jobs have reserved, results that wait included */
 
-    struct slot *slots;
-    uint32_t running; /* slots in use, the measurement's included */
-    uint64_t last_job;
-    int64_t retry_ns; /* no worker was ready: try again */
+    struct slots slots;
 
     struct waiter *free_waiters;
     struct waiter *waiters; /* all that were made */
     struct timers timers;
-    int64_t clients_due_ns, orphans_due_ns;
-
     struct timer overdue; /* when a running session will have taken longer than agents were told */
     struct kept *kept;
     uint32_t n_kept, n_epitaphs;
@@ -188,7 +198,6 @@ struct server {
 
     struct speed speed;
     struct measurement measurement;
-    uint64_t completed, failed;
     struct server_totals totals;
     struct history {
         double sum;
@@ -220,7 +229,6 @@ struct server {
     bool ending;      /* it is to shut down, and nobody has said that it is not to come back */
     bool leaving;     /* it shuts down: sessions that it stops are not over */
     struct duty duty; /* on orders of administrators */
-    struct log_quota failed_lines; /* about sessions that failed */
     bool draining;
 };
 
@@ -234,26 +242,32 @@ static inline double server_seconds(int64_t from_ns, int64_t to_ns)
     return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
+/* A report of a small change waits for others; one that moves forecasts by a millisecond does not. */
+#define SERVER_LEISURE_MS 100
+#define SERVER_SOON_MS    5
+#define SERVER_SOON_S     0.001
+
+/* The load changed by about so many seconds of computation: the parent hears of it, soon or at leisure. */
+static inline void server_load_changed(struct server *server, double seconds)
+{
+    membership_touch(server->membership, seconds >= SERVER_SOON_S ? SERVER_SOON_MS : SERVER_LEISURE_MS);
+}
+
 /* ---- server_call.c ---- */
 void server_on_call(struct server *server, struct call *call, const struct message *request);
 void server_on_run(struct server *server, struct call *call, const struct message *request);
 void server_on_cancel(struct server *server, struct call *call, const struct message *request);
-/* The session with that id, if the secret is right; else NULL and why. */
-struct session *server_find_session(struct server *server, const struct session_id *id,
-                                    struct esp_error *error);
-/* Forgets what the client has acknowledged. */
-void server_acknowledge(struct server *server, struct client *client, uint64_t floor);
-/* Memory was given back: lets in who waits for it. */
-void server_admit(struct server *server);
+/* admission.admitted: the session's memory is reserved. */
+void server_admitted(void *server, struct admission_entry *entry);
 /* Chunks have stopped moving, or `run` came: queues the session when all is there. */
 enum esp_status server_make_ready(struct server *server, struct session *session, struct esp_error *error);
 
 /* ---- server_administer.c ---- */
 enum esp_status server_duty_create(struct server *server, struct esp_error *error);
+/* Sends a message; a failure goes to the log. */
+void server_post(void *server, const char *address, uint64_t to_incarnation, const struct message *message);
 void server_on_administer(struct server *server, struct call *call, const struct message *request);
 void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order);
-/* A session has ended: where its time went is remembered. */
-void server_trace_end(struct server *server, const struct session *session);
 /* The log has what ends with this process, which stops without having been asked. */
 void server_tell_losses(const struct server *server);
 /* Its client is told how it ended; what was said before is not noted. */
@@ -267,10 +281,6 @@ bool server_has_parents(const struct server *server);
 void server_membership(const struct server *server, struct membership_options *options,
                        const struct membership_ops **ops);
 
-/* ---- server_figures.c ---- */
-/* A session has ended. */
-void server_count_end(struct server *server, const struct session *session);
-
 /* ---- server_contents.c ---- */
 /* A piece of the argument has arrived. */
 void server_look_at_piece(struct session *session, uint32_t index, const void *data, uint64_t bytes);
@@ -282,51 +292,62 @@ enum esp_status server_check_contents(struct server *server, struct session *ses
 bool server_looks_at(const struct problem *problem, uint32_t index);
 
 /* ---- server_run.c ---- */
-/* Starts what can start. */
-void server_dispatch(struct server *server);
-/* The session ends (it is not running any more): outcome, log, memory, who waits. */
-void server_end_session(struct server *server, struct session *session, enum session_state state,
-                        const struct esp_error *error);
-/* Makes it end, at once or when its worker is dead: with ESP_CANCELLED, ESP_TIMEOUT or ESP_UNREACHABLE (its
- * client is gone). */
-void server_stop_session(struct server *server, struct session *session, enum esp_status why);
-/* Nobody came for its result: only its end is remembered. */
-void server_drop_result(struct server *server, struct session *session);
-/* The client wants nothing more of it. */
-void server_forget_session(struct server *server, struct session *session);
-/* Nothing moves in its memory any more: gives back what is not needed. */
-void server_settle_memory(struct server *server, struct session *session);
-/* A forgotten session whose memory nobody uses any more. */
-void server_release_session(struct server *server, struct session *session);
+/* queue.start: starts what can start. */
+void server_dispatch(void *server);
 /* The workers' report. Takes the lock. */
 void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end);
-/* Sets the session's timer to what is next. */
+
+/* ---- server_sessions.c ---- */
+/* Tells observers that the session has come to receiving, or is queued again. */
+void server_tell_changed(struct server *server, struct session *session);
+/* What the session has been waiting for is there: it goes on. */
+void server_proceed(struct server *server, struct session *session);
+/* The session ends (it is not running any more): outcome, log, memory, observers. */
+void server_end_session(struct server *server, struct session *session, enum session_state state,
+                        const struct esp_error *error);
+/* Ends a session that does not run, for the reason `why`: ESP_CANCELLED, ESP_TIMEOUT or ESP_UNREACHABLE (its
+ * client is gone). */
+void server_end_stopped(struct server *server, struct session *session, enum esp_status why);
+/* Makes the session end, at once or when its worker is dead, for the same reasons. */
+void server_stop_session(struct server *server, struct session *session, enum esp_status why);
+/* The results of the session that are data are on the disk: it ends. */
+void server_results_stored(struct server *server, struct session *session);
+/* Nobody came for the result: only the end of the session is remembered. */
+void server_drop_result(struct server *server, struct session *session);
+/* The client wants nothing more of the session. */
+void server_forget_session(struct server *server, struct session *session);
+/* Nothing moves in the session's memory any more: gives back what is not needed. */
+void server_settle_memory(struct server *server, struct session *session);
+/* Frees a forgotten session whose memory nobody uses any more. */
+void server_release_session(struct server *server, struct session *session);
+/* Sets the session's timer to what is next: its deadline or a lease. */
 void server_set_timer(struct server *server, struct session *session);
-/* Takes a free slot for a job; NULL when there is none. */
-struct slot *server_take_slot(struct server *server, uint64_t *job_id);
-void server_free_slot(struct server *server, struct slot *slot);
 
 /* ---- server_await.c ---- */
 /* The call waits for news of the session, at most so long; answers at once when there are some. */
 void server_wait_for(struct server *server, struct session *session, struct call *call, uint64_t patience_ms);
 void server_on_await(struct server *server, struct call *call, const struct message *request);
-/* The session came to receiving, or ended: tells who waits. */
-void server_session_changed(struct server *server, struct session *session);
-/* Those who wait for it are told that there is no such session (any more). */
-void server_dismiss_waiters(struct server *server, struct session *session);
 void server_abandoned(struct server *server, struct call *call);
 
 /* Answers with how the session stands; false without memory. */
 bool server_fill_session(struct server *server, struct session *session, struct arena *arena,
                          struct session_report *report);
 bool server_has_news(const struct session *session);
-/* A waiter for that session, not in any list yet; NULL without memory. */
+/* A new waiter for that session; `answer` makes its reply. NULL without memory. */
 struct waiter *server_take_waiter(struct server *server, struct session *session, struct call *call,
-                                  int64_t until_ns);
+                                  int64_t until_ns, struct message *(*answer)(const struct waiter *waiter));
 /* Out of where it waits; its call is the caller's to answer. */
 struct call *server_dissolve_waiter(struct waiter *waiter);
 
 /* ---- server_clients.c ---- */
+/* The session with that id, if the secret is right; else NULL and why. */
+struct session *server_find_session(struct server *server, const struct session_id *id,
+                                    struct esp_error *error);
+/* Forgets what the client has acknowledged. */
+void server_acknowledge(struct server *server, struct client *client, uint64_t floor);
+/* Forgets the sessions that the client says have ended there, though an older one is still open. */
+void server_acknowledge_open(struct server *server, struct client *client,
+                             const struct extensions *extensions);
 /* A client whose lease is over may have said so while the server itself was stopped: this long later it is
  * over. */
 #define SECOND_LOOK_NS NS_PER_S
@@ -352,7 +373,8 @@ enum esp_status server_check_job(const struct server *server, const char *proble
 void server_job_begins(struct server *server, struct session *session);
 void server_job_ends(struct server *server, struct session *session);
 void server_job_resized(struct server *server, const struct session *session, uint64_t before, uint64_t now);
-/* Its client has noted where it is: it goes on without. ESP_LIMIT: there are too many. */
+/* The client has noted where the session is: the session goes on without the client. The caller sets its
+ * timer anew. ESP_LIMIT: there are too many jobs. */
 enum esp_status server_keep_job(struct server *server, struct session *session, struct esp_error *error);
 /* Whether its client has still to say that it is to be kept. No connection need be open meanwhile, so that a
  * client that dies then is noticed by its silence only. */
@@ -372,15 +394,11 @@ uint64_t server_results_room(const struct server *server);
 bool server_result_fits(const struct session *session, uint64_t *room);
 /* Once, before the endpoint is open: what was saved is here again. What cannot be is told in the log. */
 void server_restore_results(struct server *server);
-/* The session is forgotten, or its result dropped: so is its file, if it has one. */
-void server_remove_result(struct server *server, struct session *session);
 
 /* ---- server_follow.c ---- */
 void server_on_follow(struct server *server, struct call *call, const struct message *request);
 /* The workers' report that a routine asks something of its client. Takes the lock. */
 void server_job_asked(void *arg, uint64_t job_id);
-/* What a waiter that follows is told now. */
-struct message *server_follow_answer(struct server *server, const struct waiter *waiter);
 /* Its session has printed a line (with its '\n'), or a piece of one. */
 void server_printed(struct server *server, struct session *session, const char *line);
 
@@ -399,8 +417,6 @@ void server_checkpoint_forget(struct session *session);
 void server_checkpoint_prepare(struct server *server, struct session *session);
 /* Its worker has crashed: whether it is to be called again, as it has saved a state in this attempt. */
 bool server_checkpoint_resumes(const struct session *session);
-/* It has ended: the state goes, unless the server stops and may be asked to go on. */
-void server_checkpoint_ended(struct session *session);
 
 /* ---- server_kept.c: states ---- */
 /* Before a session is opened: whether the state that it works on is here. */
@@ -411,8 +427,6 @@ enum esp_status server_kept_take(struct server *server, struct session *session,
                                  struct esp_error *error);
 /* It could not be started after all. */
 void server_kept_not_started(struct server *server, struct session *session);
-/* It waits for its state no longer. */
-void server_kept_step_aside(struct session *session);
 /* Its job has ended: makes the state known, or lets others have it, or ends it. An error is the session's. */
 enum esp_status server_kept_after(struct server *server, struct session *session, const struct job_end *end,
                                   struct esp_error *error);
@@ -422,8 +436,6 @@ void server_kept_lost(void *arg, uint64_t job_id);
 /* Its client has called it elsewhere. */
 void server_give_up_session(struct server *server, struct session *session);
 void server_kept_give_up(struct server *server, const struct session *session);
-/* The same of a job that ends, or whose result goes, without anybody having come for it. */
-void server_kept_uncollected(struct server *server, const struct session *session);
 void server_kept_release(struct server *server);
 
 /* ---- server_chunk.c ---- */
@@ -434,8 +446,6 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
 /* ---- server_lend.c ---- */
 /* endpoint_ops.lend: an argument or a result lies in the client's memory. */
 struct message *server_on_lend(void *self, const struct message *header, int *file, uint64_t offset);
-/* The session has ended: lets go of what was lent to it. */
-void server_lends_release(struct server *server, struct session *session);
 
 /* ---- server_load.c ---- */
 /* A call came: its promise is fulfilled. */
@@ -447,8 +457,6 @@ void server_on_tree(struct server *server, struct call *call, const struct tree 
 void server_fill_report(void *self, bool complete, struct message *message);
 /* Whether a report did not hold all. */
 bool server_more_to_report(void *self);
-/* The load changed by about so many seconds of computation: tells the parent, soon or at leisure. */
-void server_load_changed(struct server *server, double seconds);
 /* A session has started: agents are to hear of it when it takes longer than forecast. */
 void server_load_started(struct server *server);
 
@@ -493,6 +501,10 @@ bool server_choose(const struct server *server, const struct problem *problem, c
 bool server_ranks_changed(void *server, bool news);
 
 /* ---- server_models.c ---- */
+/* The server as forecasts see it. */
+struct computer server_computer(const struct server *server);
+/* The share of a processor that control groups leave a slot that has one thread, at most 1. */
+double server_cpu_quota(const struct server *server);
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */
 void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,
                  double work_flop, uint64_t bytes, struct request_cost *cost);
@@ -512,8 +524,6 @@ void server_models_release(struct server *server);
 
 /* ---- server_terms.c ---- */
 
-/* As it computes, for forecasts. */
-struct computer server_computer(const struct server *server);
 void server_weather_release(struct server *server);
 /* Calls that are forecast to take so long, and those of unknown problems, are timed by the processor's clock.
  */
@@ -559,8 +569,6 @@ void server_measure_begin(struct server *server);
 /* Goes on with it when a slot is free and nobody waits for one. */
 void server_measure_step(struct server *server);
 void server_measure_ended(struct server *server, const struct job_end *end);
-/* The share of a processor that control groups leave a slot that has one thread, at most 1. */
-double server_cpu_quota(const struct server *server);
 void server_measure_release(struct server *server);
 
 #endif

@@ -28,7 +28,7 @@ static uint64_t incoming_bytes(const struct server *server)
 {
     const struct session *session;
     uint64_t bytes = 0;
-    DL_FOREACH2(server->active, session, next_active)
+    DL_FOREACH2(server->sessions.active, session, next_active)
     if (session->state == SESSION_WAITING || session->state == SESSION_RECEIVING)
         bytes += bytes_to_come(session);
     return bytes;
@@ -137,15 +137,6 @@ bool server_accepts(const struct server *server, const struct request *request,
 /* Readings ahead that forecasts are made for, and readings behind one value of the history. */
 #define AHEAD 5
 #define STEP  5
-
-struct computer server_computer(const struct server *server)
-{
-    return (struct computer){.speed_flops = server->speed.measured,
-                             .speeds = &server->speed.called,
-                             .models = &server->models,
-                             .available = server->weather.forecast,
-                             .available_error = server->weather.error};
-}
 
 void server_weather_release(struct server *server)
 {

@@ -20,6 +20,7 @@
 #include "util/segment.h"
 #include "sed/pool/workers.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/timer.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -116,6 +117,7 @@ struct session {
     bool told;                /* its client has heard how it ended */
     bool stored;              /* its result has a file (server_results.c) that goes with it */
     bool given_up;            /* its client has called it elsewhere */
+    bool attended;            /* the thread of the operation under way will wait for it (job.attended) */
     bool begun;               /* its routine has been started, at least once */
     bool cut_short;           /* ended as the server shuts down: that is no end of it */
     bool dropped;             /* its result waited too long: only its end is remembered */
@@ -162,6 +164,13 @@ struct sessions {
     uint32_t n_sessions, n_clients, n_resting;
     struct session *free;
     uint32_t n_free;
+    struct session *active;        /* that have not ended */
+    uint32_t receiving, waiting;   /* of them: for arguments, for memory */
+    uint64_t stashed_bytes;        /* inline values of sessions that wait for memory */
+    uint64_t printed_bytes;        /* of rings with what sessions have printed */
+    int64_t clients_due_ns;        /* when to look for clients of which nothing was heard for long, */
+    int64_t orphans_due_ns;        /* and for clients that are gone */
+    struct log_quota failed_lines; /* about sessions that failed */
 };
 
 /* Frees all. Nothing of them may be in use. */
