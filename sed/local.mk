@@ -161,7 +161,6 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_kept.c \
 	sed/server/server_load.c \
 	sed/server/server_measure.c \
-	sed/server/server_memory.c \
 	sed/server/server_models.c \
 	sed/server/server_operands.c \
 	sed/server/server_operands.h \
@@ -169,6 +168,7 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_problems.c \
 	sed/server/server_results.c \
 	sed/server/server_run.c \
+	sed/server/server_sense.c \
 	sed/server/server_sessions.c \
 	sed/server/server_state.h \
 	sed/server/server_terms.c \

@@ -95,7 +95,7 @@ static void on_greet(struct server *server, struct call *call, const struct gree
         reply->greet_reply.minor = minor > CONTRACT_MINOR ? CONTRACT_MINOR : minor;
         reply->greet_reply.name = server->name;
         reply->greet_reply.role = ROLE_SERVER;
-        reply->greet_reply.incarnation = server->incarnation;
+        reply->greet_reply.incarnation = server->options.incarnation;
     }
     call_reply(call, reply);
 }
@@ -174,8 +174,7 @@ static int64_t on_due(void *self)
     due = earlier(due, server_data_due(server->data));
     if (server->slots.retry_ns)
         due = earlier(due, server->slots.retry_ns);
-    if (server->measurement.due_ns)
-        due = earlier(due, server->measurement.due_ns);
+    due = earlier(due, server_measure_due(server));
     return due;
 }
 
@@ -216,9 +215,17 @@ const struct endpoint_ops server_ops = {
 
 /* ---- life ---- */
 
-static const struct session_observer *const observers[] = {
-    &figures_observer, &checkpoint_observer, &operands_observer, &lend_observer, &trace_observer,
-    &await_observer,   &results_observer,    &kept_observer,     &call_observer, NULL};
+static const struct session_observer *const observers[] = {&figures_observer,
+                                                           &idle_observer,
+                                                           &checkpoint_observer,
+                                                           &operands_observer,
+                                                           &lend_observer,
+                                                           &trace_observer,
+                                                           &await_observer,
+                                                           &results_observer,
+                                                           &kept_observer,
+                                                           &call_observer,
+                                                           NULL};
 
 static enum esp_status set_options(struct server *server, const struct server_options *options,
                                    struct esp_error *error)
@@ -237,8 +244,6 @@ static enum esp_status set_options(struct server *server, const struct server_op
     if (server->options.orphan_lease_ns == 0)
         server->options.orphan_lease_ns = ORPHAN_LEASE_NS;
     server->sessions.orphans_due_ns = CLOCK_NEVER;
-    server->incarnation = options->incarnation;
-    server->clock = options->clock;
     server->totals.ratio.kind = HISTOGRAM_RATIO;
     server->workers = options->workers;
     server->workers->ended = server_job_ended;
@@ -252,7 +257,6 @@ static enum esp_status set_options(struct server *server, const struct server_op
     server->queue.start = server_dispatch;
     server->queue.arg = server;
     server->observers = observers;
-    server->told_memory = options->memory_bytes;
     server->name = strdup(options->name);
     return server->name && slots_init(&server->slots, options->slots) ? ESP_OK
                                                                       : error_no_memory(error, "a server");
@@ -348,7 +352,7 @@ static enum esp_status make_data(struct server *server, struct esp_error *error)
 {
     const struct server_options *from = &server->options;
     const struct server_data_options options = {.name = server->name,
-                                                .clock = server->clock,
+                                                .clock = server->options.clock,
                                                 .segments = server->segments,
                                                 .timers = &server->timers,
                                                 .seed = from->seed,
@@ -371,6 +375,30 @@ static enum esp_status make_data(struct server *server, struct esp_error *error)
     return server_data_create(&options, &data_ops, server, &server->data, error);
 }
 
+/* What only its own file knows. */
+static const struct part {
+    bool (*create)(struct server *server); /* false without memory */
+    void (*destroy)(struct server *server);
+} parts[] = {{server_promises_create, server_promises_destroy},
+             {server_kept_create, server_kept_destroy},
+             {server_measure_create, server_measure_destroy},
+             {server_models_create, server_models_destroy},
+             {server_ranks_create, server_ranks_destroy},
+             {server_sensed_create, server_sensed_destroy},
+             {server_links_create, server_links_destroy},
+             {server_checkpoints_create, server_checkpoints_destroy},
+             {server_idle_create, server_idle_destroy},
+             {server_problems_create, server_problems_destroy},
+             {server_waiters_create, server_waiters_destroy}};
+
+static enum esp_status make_small_parts(struct server *server, struct esp_error *error)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!parts[i].create(server))
+            return error_no_memory(error, "a server");
+    return ESP_OK;
+}
+
 static enum esp_status make_parts(struct server *server, struct esp_error *error)
 {
     const struct server_options *options = &server->options;
@@ -379,7 +407,9 @@ static enum esp_status make_parts(struct server *server, struct esp_error *error
     struct membership_options membership;
     const struct membership_ops *ops;
     server_membership(server, &membership, &ops);
-    enum esp_status status = segments_create(&segments, &server->segments, error);
+    enum esp_status status = make_small_parts(server, error);
+    if (status == ESP_OK)
+        status = segments_create(&segments, &server->segments, error);
     if (status == ESP_OK)
         status = membership_create(&membership, ops, server, &server->membership, error);
     if (status == ESP_OK)
@@ -423,7 +453,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
     set_endpoint(server, endpoint);
     endpoint_enter(endpoint);
     server_checkpoints_open(server);
-    server->idle_since_ns = server_now(server);
+    server_idle_begin(server);
     server_speed_measured(server, flops);
     membership_start(server->membership, endpoint_address(endpoint));
     atomic_store(&server->workers->changed, server_ranks_changed);
@@ -473,7 +503,7 @@ void server_count(struct server *server, struct server_counts *counts)
         .queued = server->queue.length,
         .running = server->slots.running,
         .clients = server->sessions.n_clients,
-        .placements = server->n_promises,
+        .placements = server_promises_count(server),
         .memory_used = server->admission.used,
         .memory_total = server->admission.total,
         .completed = server->totals.done,
@@ -523,16 +553,6 @@ static void free_sessions(struct server *server)
     sessions_clear(&server->sessions);
 }
 
-/* Those too whose call nobody has answered: its transport is gone. */
-static void free_waiters(struct server *server)
-{
-    while (server->waiters) {
-        struct waiter *waiter = server->waiters;
-        server->waiters = waiter->next_made;
-        free(waiter);
-    }
-}
-
 void server_destroy(struct server *server)
 {
     if (!server)
@@ -540,22 +560,14 @@ void server_destroy(struct server *server)
     timers_clear(&server->timers); /* they lie in what is freed now */
     free_forgotten(server);
     free_sessions(server);
-    server_drop_promises(server);
-    server_kept_release(server);
-    if (server->segments)
-        server_measure_release(server);
-    server_models_release(server);
-    server_weather_release(server);
-    server_memory_release(server);
-    server_links_release(server);
-    free_waiters(server);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        parts[i].destroy(server);
     server_data_destroy(server->data);
     duty_release(&server->duty);
     membership_destroy(server->membership);
     segments_destroy(server->segments);
     shelf_release(server->shelf);
     slots_clear(&server->slots);
-    free(server->uncallable);
     free(server->name);
     free(server);
 }

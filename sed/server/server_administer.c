@@ -2,7 +2,6 @@
  *
  * What administrators want of a server, and what it remembers of the sessions it had.
  */
-#include "sed/server/accuracy.h"
 #include "sed/server/server_state.h"
 #include "sed/pool/oom.h"
 #include "core/problem/problem_help.h"
@@ -60,7 +59,7 @@ void server_membership(const struct server *server, struct membership_options *o
 static void drain(void *self, bool draining)
 {
     struct server *server = self;
-    server->draining = draining;
+    server->stage.draining = draining;
     membership_touch(server->membership, 0);
 }
 
@@ -264,7 +263,7 @@ static enum esp_status check_originals(const struct server *server, const char *
 static void list_results(struct doomed *listed, const struct server *server, enum duty_end end)
 {
     const bool stays = end == DUTY_END_PROCESS;
-    uint64_t room = stays && server->n_jobs > 0 ? server_results_room(server) : 0;
+    uint64_t room = stays && server->sessions.n_jobs > 0 ? server_results_room(server) : 0;
     char text[SESSION_TEXT], problem[CAP_NAME + 4];
     list_open(listed);
     for (const struct session *session = server->sessions.by_id; session; session = session->hh.next)
@@ -321,7 +320,7 @@ static const char *ask(void *self, const char *verb, const char *const *words, s
         return originals_tell(server, arena);
     if (strcmp(verb, "accuracy") != 0)
         return NULL;
-    return server->accuracy ? accuracy_tell(server->accuracy, arena) : "";
+    return server_tell_accuracy(server, arena);
 }
 
 static const struct duty_ops duty_ops = {.own_address = own_address,
@@ -348,7 +347,7 @@ enum esp_status server_duty_create(struct server *server, struct esp_error *erro
     };
     server_membership(server, &options.membership, &options.membership_ops);
     enum esp_status status = duty_init(&server->duty, &options, &duty_ops, error);
-    server->draining = server->duty.place.draining;
+    server->stage.draining = server->duty.place.draining;
     return status;
 }
 
@@ -364,7 +363,7 @@ void server_reloaded(struct server *server, enum esp_status status, const struct
 {
     endpoint_enter(server->endpoint);
     duty_reloaded(&server->duty, status, error, pending, remark);
-    server->disabled_told = false; /* where the files could not be read, it is undone */
+    server_tell_disabled_again(server); /* where the files could not be read, it is undone */
     membership_touch(server->membership, 0);
     endpoint_leave(server->endpoint);
 }

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <utlist.h>
 
+struct waiters {
+    struct waiter *free;
+    struct waiter *all; /* that were made */
+};
+
 /* Inline results of one answer: well below the largest message. */
 #define MOST_INLINE (4u << 20)
 /* A client's poll is answered at least so often, whatever it asks for. */
@@ -149,13 +154,13 @@ static struct message *answer_waiter(const struct waiter *waiter)
 
 static struct waiter *waiter_take(struct server *server)
 {
-    struct waiter *waiter = server->free_waiters;
+    struct waiter *waiter = server->waiters->free;
     if (waiter)
-        DL_DELETE(server->free_waiters, waiter);
+        DL_DELETE(server->waiters->free, waiter);
     else if ((waiter = calloc(1, sizeof *waiter))) {
         waiter->server = server;
-        waiter->next_made = server->waiters;
-        server->waiters = waiter;
+        waiter->next_made = server->waiters->all;
+        server->waiters->all = waiter;
     }
     return waiter;
 }
@@ -170,7 +175,7 @@ static void waiter_give(struct server *server, struct waiter *waiter)
     waiter->follows = waiter->collects = false;
     waiter->answering = 0;
     /* Behind the others: a thread that is about to look at it once more finds nothing to wait for. */
-    DL_APPEND(server->free_waiters, waiter);
+    DL_APPEND(server->waiters->free, waiter);
 }
 
 struct waiter *server_take_waiter(struct server *server, struct session *session, struct call *call,
@@ -414,4 +419,20 @@ void server_on_await(struct server *server, struct call *call, const struct mess
         begin_await(server, client, call, await->patience_ms, reply);
     else
         call_reply(call, reply);
+}
+
+bool server_waiters_create(struct server *server)
+{
+    return (server->waiters = calloc(1, sizeof *server->waiters));
+}
+
+/* Those too whose call nobody has answered: its transport is gone. */
+void server_waiters_destroy(struct server *server)
+{
+    while (server->waiters && server->waiters->all) {
+        struct waiter *waiter = server->waiters->all;
+        server->waiters->all = waiter->next_made;
+        free(waiter);
+    }
+    free(server->waiters);
 }

@@ -25,10 +25,10 @@ static void refuse(struct server *server, struct call *call, const struct sessio
 static enum esp_status check_identity(struct server *server, const struct call_request *call,
                                       struct client *client, struct esp_error *error)
 {
-    if (call->server_incarnation != 0 && call->server_incarnation != server->incarnation)
+    if (call->server_incarnation != 0 && call->server_incarnation != server->options.incarnation)
         return error_set(error, ESP_STALE,
                          "server %s was restarted: incarnation %016" PRIx64 " is expected, found %016" PRIx64,
-                         server->name, server->incarnation, call->server_incarnation);
+                         server->name, server->options.incarnation, call->server_incarnation);
     uint64_t floor =
         client && client->floor > call->oldest_unacknowledged ? client->floor : call->oldest_unacknowledged;
     if (call->session.sequence < floor)

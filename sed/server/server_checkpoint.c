@@ -22,6 +22,11 @@
 #include <unistd.h>
 #include <utlist.h>
 
+struct checkpoints {
+    struct timer cleaning;  /* when checkpoints are looked at that nobody comes for */
+    struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
+};
+
 #define FOLDER "checkpoints"
 
 /* One call's state, and its copies. Outlives the session while a thread is at work for it. */
@@ -100,9 +105,9 @@ void server_checkpoints_open(struct server *server)
     mkdir(state_dir, 0700); /* what is wrong with it is told by who uses it */
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         log_warning("no checkpoints are kept: cannot make %s: %s", folder, strerror(errno));
-    server->cleaning.fire = clean;
-    server->cleaning.context = server;
-    clean(&server->cleaning, server_now(server), server);
+    server->checkpoints->cleaning.fire = clean;
+    server->checkpoints->cleaning.context = server;
+    clean(&server->checkpoints->cleaning, server_now(server), server);
 }
 
 /* ---- beside the state machine ---- */
@@ -197,7 +202,7 @@ static bool mirror_begin(struct mirror *mirror)
 {
     struct errands *errands = mirror->server->options.errands;
     mirror->job = (struct thread_job){.run = mirror_run, .arg = mirror};
-    mirror->busy = errands && !mirror->server->leaving && errands->submit(errands, &mirror->job);
+    mirror->busy = errands && !mirror->server->stage.leaving && errands->submit(errands, &mirror->job);
     return mirror->busy;
 }
 
@@ -357,10 +362,10 @@ bool server_checkpoint_fetch(struct server *server, struct session *session)
     struct mirror *mirror = session->mirror;
     if (!mirror)
         return false;
-    server->mirroring.fire = look_at_states;
-    server->mirroring.context = server;
-    if (mirror->n_others > 0 && !timer_is_set(&server->mirroring))
-        timers_set(&server->timers, &server->mirroring, server_now(server) + LOOK_NS, NULL);
+    server->checkpoints->mirroring.fire = look_at_states;
+    server->checkpoints->mirroring.context = server;
+    if (mirror->n_others > 0 && !timer_is_set(&server->checkpoints->mirroring))
+        timers_set(&server->timers, &server->checkpoints->mirroring, server_now(server) + LOOK_NS, NULL);
     if (!mirror->fetching)
         return false;
     mirror->fetching = mirror_begin(mirror);
@@ -418,3 +423,13 @@ void server_checkpoint_forget(struct session *session)
 }
 
 const struct session_observer checkpoint_observer = {.ended = on_ended};
+
+bool server_checkpoints_create(struct server *server)
+{
+    return (server->checkpoints = calloc(1, sizeof *server->checkpoints));
+}
+
+void server_checkpoints_destroy(struct server *server)
+{
+    free(server->checkpoints);
+}

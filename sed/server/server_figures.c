@@ -38,8 +38,8 @@ bool server_health(void *self, char *text, size_t size)
     endpoint_enter(server->endpoint);
     const char *parent = membership_parent_name(server->membership);
     const bool solves = server->shelf->set->n_problems > 0; /* none: those of the directory are to come */
-    const bool good = parent && solves && !server->draining;
-    if (server->draining)
+    const bool good = parent && solves && !server->stage.draining;
+    if (server->stage.draining)
         snprintf(text, size, "server draining: it takes no new sessions");
     else if (parent && !solves)
         snprintf(text, size, "server below \"%s\" has no problem to solve yet", parent);
@@ -77,7 +77,8 @@ static void now(const struct server *server, struct metrics *metrics)
     metrics_sample(metrics, server->queue.length, "state", "queued", (const char *)NULL);
     metrics_sample(metrics, server->slots.running, "state", "running", (const char *)NULL);
     metrics_gauge(metrics, "espalier_server_slots", server->options.slots, "Calls at a time.");
-    metrics_gauge(metrics, "espalier_server_draining", server->draining, "1 while it takes no new sessions.");
+    metrics_gauge(metrics, "espalier_server_draining", server->stage.draining,
+                  "1 while it takes no new sessions.");
     metrics_gauge(metrics, "espalier_server_joined", membership_joined(server->membership),
                   "1 while there is a tie to a parent.");
     metrics_gauge(
@@ -86,8 +87,9 @@ static void now(const struct server *server, struct metrics *metrics)
     metrics_gauge(metrics, "espalier_server_memory_used_bytes", (double)server->admission.used,
                   "What of it is reserved.");
     metrics_gauge(metrics, "espalier_server_clients", server->sessions.n_clients, "Clients that are known.");
-    metrics_gauge(metrics, "espalier_server_kept_states", server->n_kept, "States kept for later calls.");
-    metrics_gauge(metrics, "espalier_server_promises", server->n_promises,
+    metrics_gauge(metrics, "espalier_server_kept_states", server_kept_count(server),
+                  "States kept for later calls.");
+    metrics_gauge(metrics, "espalier_server_promises", server_promises_count(server),
                   "Sessions that were promised to it and have not called yet.");
     metrics_gauge(metrics, "espalier_server_speed_flops", server->speed.measured,
                   "What one slot reaches, in operations a second.");
@@ -132,7 +134,7 @@ void server_metrics(void *self, struct metrics *metrics)
                     "Arguments of the sessions that ended well.");
     metrics_counter(metrics, "espalier_server_result_bytes_total", (double)totals->bytes_out,
                     "Results of the sessions that ended well.");
-    metrics_counter(metrics, "espalier_server_lent_bytes_total", (double)server->lent_bytes,
+    metrics_counter(metrics, "espalier_server_lent_bytes_total", (double)server->totals.bytes_lent,
                     "Arguments and results that were used where clients of this host have them.");
     metrics_histogram(metrics, "espalier_server_queue_seconds", &totals->queued_s,
                       "Time that sessions waited for a slot, their arguments being there.");

@@ -14,17 +14,18 @@ enum esp_status server_check_job(const struct server *server, const char *proble
 {
     uint64_t most = server->options.memory_bytes / 2;
     char size[BYTES_TEXT], taken[BYTES_TEXT], limit[BYTES_TEXT];
-    if (server->n_jobs >= MOST_JOBS)
+    if (server->sessions.n_jobs >= MOST_JOBS)
         return error_set(error, ESP_LIMIT, "server %s has %u jobs that nobody has fetched; at most %u",
-                         server->name, server->n_jobs, MOST_JOBS);
+                         server->name, server->sessions.n_jobs, MOST_JOBS);
     /* The first one may take what it needs: nobody else's result would make room for it. */
-    if (server->n_jobs == 0 || (server->job_bytes <= most && bytes <= most - server->job_bytes))
+    if (server->sessions.n_jobs == 0 ||
+        (server->sessions.job_bytes <= most && bytes <= most - server->sessions.job_bytes))
         return ESP_OK;
     return error_set(
         error, ESP_LIMIT,
         "%s: jobs and their results may take %s on server %s (half of memory in its file); %s are taken, "
         "this one needs %s: results have to be fetched first",
-        problem, bytes_text(most, limit), server->name, bytes_text(server->job_bytes, taken),
+        problem, bytes_text(most, limit), server->name, bytes_text(server->sessions.job_bytes, taken),
         bytes_text(bytes, size));
 }
 
@@ -33,8 +34,8 @@ void server_job_begins(struct server *server, struct session *session)
     if (session->job_counted)
         return;
     session->job_counted = true;
-    server->n_jobs++;
-    server->job_bytes += session->memory.bytes;
+    server->sessions.n_jobs++;
+    server->sessions.job_bytes += session->memory.bytes;
 }
 
 void server_job_ends(struct server *server, struct session *session)
@@ -42,14 +43,14 @@ void server_job_ends(struct server *server, struct session *session)
     if (!session->job_counted)
         return;
     session->job_counted = false;
-    server->n_jobs--;
-    server->job_bytes -= session->memory.bytes;
+    server->sessions.n_jobs--;
+    server->sessions.job_bytes -= session->memory.bytes;
 }
 
 void server_job_resized(struct server *server, const struct session *session, uint64_t before, uint64_t now)
 {
     if (session->job_counted)
-        server->job_bytes = server->job_bytes - before + now;
+        server->sessions.job_bytes = server->sessions.job_bytes - before + now;
 }
 
 enum esp_status server_keep_job(struct server *server, struct session *session, struct esp_error *error)

@@ -13,6 +13,33 @@
 #include <string.h>
 #include <utlist.h>
 
+#define KEPT_TEXT     (8 + 32 + CAP_NAME + 1) /* state:<id>@<server> */
+#define KEPT_WHY      200
+#define KEPT_EPITAPHS 64
+#define KEPT_MOST     256u
+
+/* A state that a routine has left in its worker. */
+struct kept {
+    uint64_t id[2];
+    uint64_t job_id; /* that made it: what the workers know it by */
+    uint64_t bytes;  /* counted for it */
+    char *library;   /* whose routine made it: only that library's routines know what it is */
+    char problem[PROBLEM_MAX_NAME + 1];
+    bool busy;               /* a session works on it */
+    struct session *waiting; /* others that want to */
+    struct timer lease;
+    struct kept *prev, *next;
+};
+
+struct kept_states {
+    struct kept *all;
+    uint32_t n, n_epitaphs;
+    struct {
+        uint64_t id[2];
+        char why[KEPT_WHY];
+    } epitaphs[KEPT_EPITAPHS]; /* what became of the last ones */
+};
+
 #define PREFIX    "state:"
 #define ID_DIGITS 32
 
@@ -54,7 +81,7 @@ static enum esp_status read_identity(const struct server *server, const struct s
 static struct kept *find(const struct server *server, const uint64_t id[2])
 {
     struct kept *kept;
-    DL_FOREACH(server->kept, kept)
+    DL_FOREACH(server->states->all, kept)
     {
         if (kept->id[0] == id[0] && kept->id[1] == id[1])
             return kept;
@@ -66,8 +93,8 @@ static struct kept *find(const struct server *server, const uint64_t id[2])
 static const char *epitaph(const struct server *server, const uint64_t id[2])
 {
     for (unsigned i = 0; i < KEPT_EPITAPHS; i++)
-        if (server->epitaphs[i].id[0] == id[0] && server->epitaphs[i].id[1] == id[1])
-            return server->epitaphs[i].why;
+        if (server->states->epitaphs[i].id[0] == id[0] && server->states->epitaphs[i].id[1] == id[1])
+            return server->states->epitaphs[i].why;
     return "it was closed or dropped, or the server was restarted";
 }
 
@@ -141,15 +168,15 @@ static void let_in(struct server *server, struct kept *kept, bool all)
 
 static void end_kept(struct server *server, struct kept *kept, const char *why)
 {
-    unsigned place = server->n_epitaphs++ % KEPT_EPITAPHS;
-    memcpy(server->epitaphs[place].id, kept->id, sizeof kept->id);
-    snprintf(server->epitaphs[place].why, sizeof server->epitaphs[place].why, "%.*s",
-             (int)sizeof server->epitaphs[place].why - 1, why);
+    unsigned place = server->states->n_epitaphs++ % KEPT_EPITAPHS;
+    memcpy(server->states->epitaphs[place].id, kept->id, sizeof kept->id);
+    snprintf(server->states->epitaphs[place].why, sizeof server->states->epitaphs[place].why, "%.*s",
+             (int)sizeof server->states->epitaphs[place].why - 1, why);
     log_notice("state %016" PRIx64 "... of %s: %s", kept->id[0], kept->problem, why);
     let_in(server, kept, true);
     timers_cancel(&server->timers, &kept->lease);
-    DL_DELETE(server->kept, kept);
-    server->n_kept--;
+    DL_DELETE(server->states->all, kept);
+    server->states->n--;
     admission_release(&server->admission, kept->bytes);
     free_kept(kept);
     admission_admit(&server->admission);
@@ -179,7 +206,7 @@ void server_kept_lost(void *arg, uint64_t job_id)
     struct server *server = arg;
     struct kept *kept, *next;
     endpoint_enter(server->endpoint);
-    DL_FOREACH_SAFE(server->kept, kept, next)
+    DL_FOREACH_SAFE(server->states->all, kept, next)
     {
         if (kept->job_id == job_id && !kept->busy)
             end_kept(server, kept, "its worker has died");
@@ -194,7 +221,7 @@ void server_kept_give_up(struct server *server, const struct session *session)
     struct kept *kept, *next;
     if (index < 0 || session->problem->arguments[index].mode != MODE_OUT)
         return;
-    DL_FOREACH_SAFE(server->kept, kept, next)
+    DL_FOREACH_SAFE(server->states->all, kept, next)
     {
         if (kept->job_id != session->job.id || kept->busy)
             continue;
@@ -210,14 +237,27 @@ static void on_result_goes(struct server *server, struct session *session)
         server_kept_give_up(server, session);
 }
 
-void server_kept_release(struct server *server)
+bool server_kept_create(struct server *server)
+{
+    return (server->states = calloc(1, sizeof *server->states));
+}
+
+void server_kept_destroy(struct server *server)
 {
     struct kept *kept, *next;
-    DL_FOREACH_SAFE(server->kept, kept, next)
+    if (!server->states)
+        return;
+    DL_FOREACH_SAFE(server->states->all, kept, next)
     {
-        DL_DELETE(server->kept, kept);
+        DL_DELETE(server->states->all, kept);
         free_kept(kept);
     }
+    free(server->states);
+}
+
+uint32_t server_kept_count(const struct server *server)
+{
+    return server->states->n;
 }
 
 /* ---- sessions that work on one ---- */
@@ -239,9 +279,9 @@ enum esp_status server_kept_check(struct server *server, const struct session *s
         return error_set(error, ESP_INVALID, "%s: this server keeps no states", session->problem->name);
     if (works_on_one(session, &index))
         return find_of(server, session, (uint32_t)index, &kept, error);
-    if (server->n_kept >= KEPT_MOST)
+    if (server->states->n >= KEPT_MOST)
         return error_set(error, ESP_LIMIT, "server %s keeps %u states; at most %u", server->name,
-                         server->n_kept, KEPT_MOST);
+                         server->states->n, KEPT_MOST);
     return ESP_OK;
 }
 
@@ -323,8 +363,8 @@ static enum esp_status make_kept(struct server *server, struct session *session,
         session->beyond_bytes < session->memory.bytes ? session->beyond_bytes : session->memory.bytes;
     session->memory.bytes -= kept->bytes;
     snprintf(kept->problem, sizeof kept->problem, "%s", session->problem->name);
-    DL_APPEND(server->kept, kept);
-    server->n_kept++;
+    DL_APPEND(server->states->all, kept);
+    server->states->n++;
     renew_lease(server, kept);
     return ESP_OK;
 }

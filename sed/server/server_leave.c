@@ -58,8 +58,8 @@ void server_drain(struct server *server, bool restarts)
 {
     endpoint_enter(server->endpoint);
     server->duty.restarts = restarts;
-    server->ending = !restarts && !server->duty.place.draining && !server->duty.retires;
-    server->draining = true;
+    server->stage.ending = !restarts && !server->duty.place.draining && !server->duty.retires;
+    server->stage.draining = true;
     membership_touch(server->membership, 0);
     hand_back_unbegun(server);
     endpoint_leave(server->endpoint);
@@ -99,7 +99,7 @@ static void cut_short_all(struct server *server)
 void server_leave(struct server *server)
 {
     endpoint_enter(server->endpoint);
-    server->draining = server->leaving = true;
+    server->stage.draining = server->stage.leaving = true;
     server_tell_losses(server);
     membership_tell_due(server->membership); /* that it may be back: it may have been drained just now */
     membership_leave(server->membership, "it is shutting down");

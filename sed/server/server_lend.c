@@ -107,7 +107,7 @@ struct message *server_on_lend(void *self, const struct message *header, int *fi
     if (session->arguments[chunk->argument].was_lent)
         return taken(chunk->length); /* said again */
     bool write = session->problem->arguments[chunk->argument].mode == MODE_OUT;
-    if (session->state != SESSION_RECEIVING || session->run_asked || server->n_lent >= MOST_LENT ||
+    if (session->state != SESSION_RECEIVING || session->run_asked || server->sessions.n_lent >= MOST_LENT ||
         (write && !may_be_written(*file, offset, chunk->length)))
         return NULL;
     struct lent *lent = map(*file, offset, chunk->length, write);
@@ -120,8 +120,8 @@ struct message *server_on_lend(void *self, const struct message *header, int *fi
         free(lent);
         return NULL;
     }
-    server->n_lent++;
-    server->lent_bytes += chunk->length;
+    server->sessions.n_lent++;
+    server->totals.bytes_lent += chunk->length;
     session->heard_ns = server_now(server);
     put_in_place(session, chunk->argument, lent, offset % SEGMENT_PAGE);
     return taken(chunk->length);
@@ -145,7 +145,7 @@ static void on_ended(struct server *server, struct session *session)
         munmap(lent->mapped, lent->mapped_bytes);
         close(lent->file.fd);
         free(lent);
-        server->n_lent--;
+        server->sessions.n_lent--;
     }
 }
 

@@ -22,27 +22,37 @@ struct fetched_link {
     struct fetched_link *prev, *next; /* the one used last first */
 };
 
+struct fetched_links {
+    struct fetched_link *all; /* the latest CAP_TOLD_LINKS */
+    unsigned n;
+    bool told; /* to the parent, as they are now */
+    struct {   /* chunks of calls and of data, and fetches; looked at without the lock */
+        _Atomic uint64_t begun;
+        _Atomic unsigned moving;
+    } traffic;
+};
+
 static struct fetched_link *get(struct server *server, const char *peer)
 {
     struct fetched_link *link;
-    DL_FOREACH(server->fetched, link)
+    DL_FOREACH(server->links->all, link)
     if (strcmp(link->peer, peer) == 0)
         return link;
-    if (server->n_fetched < CAP_TOLD_LINKS - 1) { /* one place is for its own host's */
+    if (server->links->n < CAP_TOLD_LINKS - 1) { /* one place is for its own host's */
         if (!(link = calloc(1, sizeof *link)))
             return NULL;
-        server->n_fetched++;
+        server->links->n++;
     } else {
-        link = server->fetched->prev; /* the last of the list */
-        while (link->sharing.n > 0 && link != server->fetched)
+        link = server->links->all->prev; /* the last of the list */
+        while (link->sharing.n > 0 && link != server->links->all)
             link = link->prev;
         if (link->sharing.n > 0)
             return NULL;
-        DL_DELETE(server->fetched, link);
+        DL_DELETE(server->links->all, link);
         *link = (struct fetched_link){.peer = ""};
     }
     snprintf(link->peer, sizeof link->peer, "%s", peer);
-    DL_PREPEND(server->fetched, link);
+    DL_PREPEND(server->links->all, link);
     return link;
 }
 
@@ -58,11 +68,11 @@ void server_from_peer(struct server *server, const char *peer, const struct path
     if (link) {
         const bool news = !link->path.known || differs(link->path.bandwidth_bps, path->bandwidth_bps) ||
                           differs(link->path.latency_s, path->latency_s);
-        DL_DELETE(server->fetched, link);
-        DL_PREPEND(server->fetched, link);
+        DL_DELETE(server->links->all, link);
+        DL_PREPEND(server->links->all, link);
         if (news) {
             link->path = *path; /* as it was told last */
-            server->fetched_told = false;
+            server->links->told = false;
             server_load_changed(server, 0);
         }
     }
@@ -99,20 +109,20 @@ double server_fetch_ends(struct server *server, const char *peer, double begun_n
 
 void server_traffic_begins(struct server *server)
 {
-    atomic_fetch_add(&server->traffic.moving, 1);
-    atomic_fetch_add(&server->traffic.begun, 1);
+    atomic_fetch_add(&server->links->traffic.moving, 1);
+    atomic_fetch_add(&server->links->traffic.begun, 1);
 }
 
 void server_traffic_ends(struct server *server)
 {
-    atomic_fetch_sub(&server->traffic.moving, 1);
+    atomic_fetch_sub(&server->links->traffic.moving, 1);
 }
 
 uint64_t server_traffic(void *self, bool *moves)
 {
     struct server *server = self;
-    *moves = atomic_load(&server->traffic.moving) > 0;
-    return atomic_load(&server->traffic.begun);
+    *moves = atomic_load(&server->links->traffic.moving) > 0;
+    return atomic_load(&server->links->traffic.begun);
 }
 
 bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record)
@@ -120,23 +130,30 @@ bool server_tell_links(struct server *server, bool complete, struct arena *arena
     struct told_link links[CAP_TOLD_LINKS];
     const struct fetched_link *link;
     size_t n = 0;
-    if (!complete && server->fetched_told)
+    if (!complete && server->links->told)
         return true;
     if (server->options.host_bps > 0)
         links[n++] =
             (struct told_link){.peer = server->name,
                                .path = {true, server->options.host_latency_s, server->options.host_bps, 0}};
-    DL_FOREACH(server->fetched, link)
+    DL_FOREACH(server->links->all, link)
     if (link->path.known)
         links[n++] = (struct told_link){.peer = link->peer, .path = link->path};
-    server->fetched_told = true;
+    server->links->told = true;
     return told_links_add(&record->extensions, EXTENSION_FETCHED_LINKS, links, n, arena);
 }
 
-void server_links_release(struct server *server)
+bool server_links_create(struct server *server)
+{
+    return (server->links = calloc(1, sizeof *server->links));
+}
+
+void server_links_destroy(struct server *server)
 {
     struct fetched_link *link, *next;
-    DL_FOREACH_SAFE(server->fetched, link, next)
+    if (!server->links)
+        return;
+    DL_FOREACH_SAFE(server->links->all, link, next)
     free(link);
-    server->fetched = NULL;
+    free(server->links);
 }

@@ -7,6 +7,27 @@
 #include <string.h>
 #include <utlist.h>
 
+#define MOST_PLACEMENTS 10000
+#define MOST_MARKS      64
+
+/* A session that an agent promised to this server and that has not called yet. */
+struct promise {
+    uint64_t key[3]; /* client, sequence */
+    double seconds;
+    struct timer lease;
+    struct promise *prev, *next; /* in the order of arrival */
+    UT_hash_handle hh;
+};
+
+struct promises {
+    struct promise *by_session;
+    struct promise *line; /* in the order of arrival */
+    uint32_t n;
+    struct placement_mark marks[MOST_MARKS]; /* how far the placements of each master have come */
+    uint32_t n_marks, next_mark;
+    struct timer overdue; /* when a running session will have taken longer than agents were told */
+};
+
 /* A computation that takes longer than forecast is expected to go on for as long as it has taken, and so are
  * those of its problem that wait: where no work is declared, that is the only forecast there is. Agents hear
  * of it each time that it proves wrong again, first after this. */
@@ -27,23 +48,35 @@ static struct promise *promise_find(struct server *server, const struct session_
     uint64_t key[3];
     struct promise *promise;
     promise_key(key, id);
-    HASH_FIND(hh, server->promises, key, sizeof key, promise);
+    HASH_FIND(hh, server->promises->by_session, key, sizeof key, promise);
     return promise;
 }
 
 static void promise_drop(struct server *server, struct promise *promise)
 {
     timers_cancel(&server->timers, &promise->lease);
-    HASH_DEL(server->promises, promise);
-    DL_DELETE(server->promise_line, promise);
-    server->n_promises--;
+    HASH_DEL(server->promises->by_session, promise);
+    DL_DELETE(server->promises->line, promise);
+    server->promises->n--;
+    server_work_promised(server, server->promises->n);
     free(promise);
 }
 
-void server_drop_promises(struct server *server)
+bool server_promises_create(struct server *server)
 {
-    while (server->promise_line)
-        promise_drop(server, server->promise_line);
+    return (server->promises = calloc(1, sizeof *server->promises));
+}
+
+void server_promises_destroy(struct server *server)
+{
+    while (server->promises && server->promises->line)
+        promise_drop(server, server->promises->line);
+    free(server->promises);
+}
+
+uint32_t server_promises_count(const struct server *server)
+{
+    return server->promises->n;
 }
 
 static void lease_over(struct timer *timer, int64_t now_ns, void *context)
@@ -60,17 +93,17 @@ static void mark(struct server *server, uint64_t master, uint64_t number)
     uint32_t i = 0;
     if (master == 0)
         return;
-    while (i < server->n_marks && server->marks[i].master != master)
+    while (i < server->promises->n_marks && server->promises->marks[i].master != master)
         i++;
-    if (i == server->n_marks) {
-        if (server->n_marks < SERVER_MOST_MARKS)
-            server->n_marks++;
+    if (i == server->promises->n_marks) {
+        if (server->promises->n_marks < MOST_MARKS)
+            server->promises->n_marks++;
         else
-            i = server->next_mark++ % SERVER_MOST_MARKS; /* masters of the past make room */
-        server->marks[i] = (struct placement_mark){.master = master};
+            i = server->promises->next_mark++ % MOST_MARKS; /* masters of the past make room */
+        server->promises->marks[i] = (struct placement_mark){.master = master};
     }
-    if (server->marks[i].number < number)
-        server->marks[i].number = number;
+    if (server->promises->marks[i].number < number)
+        server->promises->marks[i].number = number;
 }
 
 void server_promise_kept(struct server *server, const struct call_request *call)
@@ -93,23 +126,23 @@ static void promise_add(struct server *server, const struct placement *placement
     struct promise *promise = promise_find(server, &placement->session);
     if (promise)
         promise_drop(server, promise);
-    if (server->n_promises >= SERVER_MOST_PLACEMENTS)
-        promise_drop(server, server->promise_line);
+    if (server->promises->n >= MOST_PLACEMENTS)
+        promise_drop(server, server->promises->line);
     if (!(promise = calloc(1, sizeof *promise)))
         return;
-    server_work_comes(server);
     promise_key(promise->key, &placement->session);
     promise->seconds = placement->seconds;
     promise->lease.fire = lease_over;
     promise->lease.context = server;
     uint64_t lease_ms = placement->lease_ms < 3600000 ? placement->lease_ms : 3600000;
-    HASH_ADD(hh, server->promises, key, sizeof promise->key, promise);
+    HASH_ADD(hh, server->promises->by_session, key, sizeof promise->key, promise);
     if (!promise->hh.tbl) {
         free(promise);
         return;
     }
-    DL_APPEND(server->promise_line, promise);
-    server->n_promises++;
+    DL_APPEND(server->promises->line, promise);
+    server->promises->n++;
+    server_work_promised(server, server->promises->n);
     if (timers_set(&server->timers, &promise->lease, server_now(server) + (int64_t)lease_ms * NS_PER_MS,
                    NULL) != ESP_OK)
         promise_drop(server, promise);
@@ -146,7 +179,7 @@ static double counted_now_s(const struct server *server, const struct session *s
     const struct problem_speed *called =
         by_calls ? problem_speed_find(&server->speed.called, session->problem->digest) : NULL;
     return called ? (ESTIMATE_CALL_S + problem_speed_s(called, session->work_flop)) *
-                        problem_slowdown(called->waits, server->weather.forecast)
+                        problem_slowdown(called->waits, server_weather(server)->forecast)
                   : counted_s(session);
 }
 
@@ -198,17 +231,17 @@ static void overdue(struct timer *timer, int64_t now_ns, void *context)
     if (news)
         server_load_changed(server, SERVER_SOON_S);
     if (next_ns != CLOCK_NEVER)
-        timers_set(&server->timers, &server->overdue, next_ns, NULL);
+        timers_set(&server->timers, &server->promises->overdue, next_ns, NULL);
 }
 
 void server_load_started(struct server *server)
 {
     int64_t due_ns = server_now(server) + OVERDUE_NS;
-    if (timer_is_set(&server->overdue) && server->overdue.due_ns <= due_ns)
+    if (timer_is_set(&server->promises->overdue) && server->promises->overdue.due_ns <= due_ns)
         return;
-    server->overdue.fire = overdue;
-    server->overdue.context = server;
-    timers_set(&server->timers, &server->overdue, due_ns, NULL);
+    server->promises->overdue.fire = overdue;
+    server->promises->overdue.context = server;
+    timers_set(&server->timers, &server->promises->overdue, due_ns, NULL);
 }
 
 /* All that is known: what runs, what waits in any way, what is promised. */
@@ -231,7 +264,7 @@ static enum esp_status compute_load(const struct server *server, struct load *lo
         if (session->state != SESSION_RUNNING)
             load_place(load, expected_s(server, session, now_ns), now_ns);
     }
-    DL_FOREACH(server->promise_line, promise)
+    DL_FOREACH(server->promises->line, promise)
     load_place(load, promise->seconds, now_ns);
     return ESP_OK;
 }
@@ -263,7 +296,7 @@ static bool fill_free_in(const struct server *server, struct arena *arena, struc
 
 static uint32_t computing(const struct server *server)
 {
-    return server->slots.running - (server->measurement.running ? 1 : 0);
+    return server->slots.running - (server_measures(server) ? 1 : 0);
 }
 
 static uint32_t in_line(const struct server *server)
@@ -282,9 +315,9 @@ static struct node_record *make_record(const struct server *server, struct arena
         .parent = parent ? parent : "",
         .address = endpoint_address(server->endpoint),
         .role = ROLE_SERVER,
-        .incarnation = server->incarnation,
-        .draining = server->draining,
-        .link = server->link,
+        .incarnation = server->options.incarnation,
+        .draining = server->stage.draining,
+        .link = *server_link(server),
         .catalog = server->shelf->digest,
         .speed_flops = server->speed.measured,
         .slots = server->options.slots,
@@ -295,8 +328,9 @@ static struct node_record *make_record(const struct server *server, struct arena
         .memory_free = server_memory_free(server),
         .completed = server->totals.done,
         .failed = server->totals.failed,
-        .marks = arena_memdup(arena, server->marks, server->n_marks * sizeof *server->marks),
-        .n_marks = server->n_marks,
+        .marks = arena_memdup(arena, server->promises->marks,
+                              server->promises->n_marks * sizeof *server->promises->marks),
+        .n_marks = server->promises->n_marks,
     };
     if (!record->marks)
         record->n_marks = 0;
@@ -357,22 +391,22 @@ static bool estimate(const struct server *server, const struct request *request,
                      struct server_estimate *estimate)
 {
     struct standing standing = {
-        .line = (double)(computing(server) + in_line(server) + server->n_promises) / server->options.slots,
+        .line = (double)(computing(server) + in_line(server) + server->promises->n) / server->options.slots,
         .memory_free = server_memory_free(server),
     };
     struct load load = {0};
     int64_t now_ns = server_now(server);
     struct esp_error why;
     const struct problem *problem = server_find_problem(server, request->problem, request->digest, NULL);
-    if (server->draining || is_excluded(server, request) || request->memory_bytes > server->admission.total ||
-        !problem || server_can_now(server, problem, &why) != ESP_OK ||
-        compute_load(server, &load, now_ns) != ESP_OK) {
+    if (server->stage.draining || is_excluded(server, request) ||
+        request->memory_bytes > server->admission.total || !problem ||
+        server_can_now(server, problem, &why) != ESP_OK || compute_load(server, &load, now_ns) != ESP_OK) {
         load_release(&load);
         return false;
     }
     *estimate = (struct server_estimate){.server = server->name,
                                          .address = endpoint_address(server->endpoint),
-                                         .incarnation = server->incarnation};
+                                         .incarnation = server->options.incarnation};
     struct request_cost cost;
     const struct computer computer = server_computer(server);
     estimate_cost(request, &computer, &cost);

@@ -16,6 +16,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MEASURE_WINDOWS 3
+
+/* How the measurement of the speed stands. */
+struct measurement {
+    bool wanted;                  /* there is more to measure */
+    bool running;                 /* a job of it is */
+    unsigned windows;             /* that are over */
+    double left[MEASURE_WINDOWS]; /* in the latest ones: what competitors left us of our quota */
+    struct call_plan *plan;
+    struct job job;
+    struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
+    int32_t sizes[3];
+    struct shelf *shelf;
+    struct segment *segment;
+    unsigned jobs;         /* so far in this window */
+    double seconds, cpu_s; /* they took */
+    int64_t begun_ns;      /* the present one */
+    int64_t due_ns;        /* the next window */
+};
+
 #define SIZE 320 /* dgemm of this order: a few milliseconds, and data beyond the first caches */
 /* Long against the 100 ms in which the system hands out a quota of processor time. */
 #define WINDOW_S 0.35
@@ -51,7 +71,7 @@ static bool add_matrix(struct call_argument *arguments, uint32_t *n, const struc
 
 static bool make_plan(struct server *server, const struct problem *problem, struct esp_error *error)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     struct call_argument arguments[8];
     uint32_t n = 0;
     for (int i = 0; i < 3; i++)
@@ -108,9 +128,9 @@ static void fill_job(struct measurement *measurement)
                                     .time_limit_ms = 10000};
 }
 
-void server_measure_release(struct server *server)
+static void end_window(struct server *server)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     segments_give(server->segments, measurement->segment);
     measurement->segment = NULL;
     free(measurement->plan);
@@ -123,7 +143,7 @@ void server_measure_release(struct server *server)
 /* Makes the job of a window; false when there is nothing to measure with. */
 static bool prepare(struct server *server)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     static const uint64_t nobody[2];
     struct esp_error error = {0};
     const struct problem *problem = problem_find(server->shelf->set, "dgemm");
@@ -135,7 +155,7 @@ static bool prepare(struct server *server)
         segments_take(server->segments, measurement->plan->segment_bytes, nobody, &measurement->segment,
                       &error) != ESP_OK) {
         log_warning("the speed is not measured with dgemm: %s", error.text);
-        server_measure_release(server);
+        end_window(server);
         return false;
     }
     fill_job(measurement);
@@ -146,16 +166,16 @@ static bool prepare(struct server *server)
 
 void server_measure_begin(struct server *server)
 {
-    server->measurement.wanted = prepare(server);
+    server->measurement->wanted = prepare(server);
     server_measure_step(server);
 }
 
 void server_measure_step(struct server *server)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     if (!measurement->wanted && measurement->due_ns && server_now(server) >= measurement->due_ns) {
         measurement->due_ns = 0;
-        if (server->slots.running > 0 || server->beside)
+        if (server->slots.running > 0 || server_is_beside(server))
             measurement->due_ns = server_now(server) + BUSY_NS;
         else
             measurement->wanted = prepare(server);
@@ -178,14 +198,14 @@ void server_measure_step(struct server *server)
         return;
     }
     log_warning("the speed is not measured with dgemm: %s", error.text);
-    server_measure_release(server);
+    end_window(server);
 }
 
 /* How much of its quota the server really had in this window, remembered with the latest ones. */
 static double left_by_others(struct server *server, double quota)
 {
-    struct measurement *measurement = &server->measurement;
-    if (server->weather.available > 0)
+    struct measurement *measurement = server->measurement;
+    if (server_weather(server)->available > 0)
         return 1; /* the sensor tells, and forecasts count with that */
     double left = fmin(measurement->cpu_s / (measurement->seconds * quota), 1), most = 0;
     measurement->left[measurement->windows % MEASURE_WINDOWS] = left;
@@ -200,7 +220,7 @@ static double left_by_others(struct server *server, double quota)
 
 static double window_flops(struct server *server)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     double flop = measurement->plan->work_flop * (measurement->jobs - 1);
     /* Several threads spin while they wait for each other: their processor time says nothing. */
     if (!(measurement->cpu_s > 0) || server->options.threads > 1)
@@ -211,7 +231,7 @@ static double window_flops(struct server *server)
 
 static void measure_again(struct server *server)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     int64_t after_ns = AGAIN_NS;
     for (unsigned i = 1; i < measurement->windows && after_ns < AGAIN_MOST_NS; i++)
         after_ns *= 3;
@@ -222,7 +242,7 @@ static void measure_again(struct server *server)
 
 static void conclude(struct server *server)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     const double before = server->speed.measured;
     server_speed_measured(server, window_flops(server));
     const double after = server->speed.measured;
@@ -230,18 +250,18 @@ static void conclude(struct server *server)
     log_write(news ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL, NULL, "a slot reaches %.3g Gflop/s", after / 1e9);
     measurement->windows++;
     measure_again(server);
-    server_measure_release(server);
+    end_window(server);
     if (news)
         server_load_changed(server, 1);
 }
 
 void server_measure_ended(struct server *server, const struct job_end *end)
 {
-    struct measurement *measurement = &server->measurement;
+    struct measurement *measurement = server->measurement;
     measurement->running = false;
     if (end->error.status != ESP_OK) {
         log_warning("the speed is not measured with dgemm: %s", end->error.text);
-        server_measure_release(server);
+        end_window(server);
         return;
     }
     /* The first one loads the library and touches the memory. */
@@ -252,4 +272,26 @@ void server_measure_ended(struct server *server, const struct job_end *end)
     }
     if (measurement->seconds >= WINDOW_S)
         conclude(server);
+}
+
+bool server_measure_create(struct server *server)
+{
+    return (server->measurement = calloc(1, sizeof *server->measurement));
+}
+
+void server_measure_destroy(struct server *server)
+{
+    if (server->measurement && server->segments)
+        end_window(server);
+    free(server->measurement);
+}
+
+bool server_measures(const struct server *server)
+{
+    return server->measurement->running;
+}
+
+int64_t server_measure_due(const struct server *server)
+{
+    return server->measurement->due_ns ? server->measurement->due_ns : CLOCK_NEVER;
 }

@@ -13,6 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct forecasts {
+    struct cost_set models;              /* of what calls cost here; may be empty */
+    struct cost_correction *corrections; /* of each model */
+    bool corrected;                      /* something was learned since corrections were last asked for */
+    bool models_told;                    /* as they are now, to the parent */
+    int64_t models_told_ns;
+    bool speeds_told;    /* of problems that were called, as they are now */
+    bool speeds_far_off; /* a forecast that agents have is wrong by far */
+    int64_t speeds_told_ns;
+    struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
+};
+
 /* A correction that moves forecasts by less than this is not worth a message, */
 #define WORTH_TELLING 0.03
 /* and agents get all models anew at most so often. */
@@ -28,9 +40,9 @@ struct computer server_computer(const struct server *server)
 {
     return (struct computer){.speed_flops = server->speed.measured,
                              .speeds = &server->speed.called,
-                             .models = &server->models,
-                             .available = server->weather.forecast,
-                             .available_error = server->weather.error};
+                             .models = &server->forecasts->models,
+                             .available = server_weather(server)->forecast,
+                             .available_error = server_weather(server)->error};
 }
 
 double server_cpu_quota(const struct server *server)
@@ -76,18 +88,20 @@ static void correct(struct server *server, const struct session *session, double
 {
     bool other;
     struct cost_forecast forecast;
-    struct cost_model *model = cost_set_find(&server->models, session->problem->digest, call, &other);
+    struct cost_model *model =
+        cost_set_find(&server->forecasts->models, session->problem->digest, call, &other);
     if (!model || other || !cost_evaluate(model, call, &forecast) || forecast.ground != COST_MEASURED)
         return;
-    struct cost_correction *correction = &server->corrections[model - server->models.models];
-    server->corrected = true;
+    struct cost_correction *correction =
+        &server->forecasts->corrections[model - server->forecasts->models.models];
+    server->forecasts->corrected = true;
     double factor = cost_correct(correction, taken_s, forecast.seconds / model->factor);
     if (fabs(factor / model->factor - 1) < WORTH_TELLING)
         return;
     log_notice("%s takes %.3g times what was measured", session->problem->name, factor);
     model->factor = factor;
-    cost_set_bound(&server->models);
-    server->models_told = false;
+    cost_set_bound(&server->forecasts->models);
+    server->forecasts->models_told = false;
     server_load_changed(server, 0);
 }
 
@@ -99,12 +113,13 @@ static double taken_alone_s(const struct server *server, const struct session *s
     if (cpu_s > 0 && server->options.threads == 1)
         return (cpu_s - waited_s) / server_cpu_quota(server) + waited_s;
     const struct problem_speed *called = problem_speed_find(&server->speed.called, session->problem->digest);
-    return session->compute_s / problem_slowdown(called ? called->waits : 0, server->weather.forecast);
+    return session->compute_s /
+           problem_slowdown(called ? called->waits : 0, server_weather(server)->forecast);
 }
 
 static void speeds_changed(struct server *server)
 {
-    server->speeds_told = false;
+    server->forecasts->speeds_told = false;
     server_load_changed(server, 1);
 }
 
@@ -126,7 +141,7 @@ static void observe(struct server *server, const struct session *session, double
 {
     const struct problem *problem = session->problem;
     const double before_s = expected_s(server, session);
-    server->corrected = true;
+    server->forecasts->corrected = true;
     bool news = speed_observe(&server->speed, problem->digest, session->job.implementation->name,
                               session->work_flop, taken_s);
     news |= waits >= 0 && speed_waits(&server->speed, problem->digest, waits);
@@ -136,7 +151,7 @@ static void observe(struct server *server, const struct session *session, double
     if (!called)
         return;
     const double now_s = expected_s(server, session);
-    server->speeds_far_off |= now_s > FAR_OFF * before_s || before_s > FAR_OFF * now_s;
+    server->forecasts->speeds_far_off |= now_s > FAR_OFF * before_s || before_s > FAR_OFF * now_s;
     log_debug("%s takes %.3g s and its work at %.3g Gflop/s, where %.3g were measured", problem->name,
               called->base_s, called->flops / 1e9, server->speed.measured / 1e9);
     speeds_changed(server);
@@ -151,14 +166,14 @@ void server_learn(struct server *server, const struct session *session, double c
         .work_flop = session->work_flop,
         .bytes = (double)session->call_bytes,
     };
-    if (server->accuracy)
-        accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s,
-                      &session->ranks);
+    if (server->forecasts->accuracy)
+        accuracy_note(server->forecasts->accuracy, session->problem->name, session->forecast_s,
+                      session->compute_s, &session->ranks);
     if (implementation_is_parallel(session->job.implementation))
         return;
     const double taken_s = taken_alone_s(server, session, cpu_s, waited_s);
     observe(server, session, taken_s, cpu_s > 0 ? waited_s / cpu_s : -1);
-    if (server->models.n > 0)
+    if (server->forecasts->models.n > 0)
         correct(server, session, taken_s, &call);
 }
 
@@ -167,19 +182,21 @@ void server_learn(struct server *server, const struct session *session, double c
 bool server_tell_models(struct server *server, bool complete, struct arena *arena, struct node_record *record)
 {
     int64_t now_ns = server_now(server);
-    bool wait = server->models_told_ns && now_ns - server->models_told_ns < TELL_NS;
-    bool never = server->models.n == 0 && server->models.n_ranks == 0 && server->models_told_ns == 0;
-    if (never || (!complete && server->models_told))
+    bool wait = server->forecasts->models_told_ns && now_ns - server->forecasts->models_told_ns < TELL_NS;
+    bool never = server->forecasts->models.n == 0 && server->forecasts->models.n_ranks == 0 &&
+                 server->forecasts->models_told_ns == 0;
+    if (never || (!complete && server->forecasts->models_told))
         return true;
     if (!complete && wait) {
-        membership_touch(server->membership, (server->models_told_ns + TELL_NS - now_ns) / NS_PER_MS + 1);
+        membership_touch(server->membership,
+                         (server->forecasts->models_told_ns + TELL_NS - now_ns) / NS_PER_MS + 1);
         return true;
     }
     const uint32_t n = record->extensions.n;
     struct extension *items = arena_alloc(arena, (n + 2) * sizeof *items);
     uint32_t length, grids_length;
-    uint8_t *data = cost_encode(&server->models, arena, &length),
-            *grids = cost_grids_encode(&server->models, arena, &grids_length);
+    uint8_t *data = cost_encode(&server->forecasts->models, arena, &length),
+            *grids = cost_grids_encode(&server->forecasts->models, arena, &grids_length);
     if (!items || !data)
         return false;
     if (n)
@@ -188,38 +205,63 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
     if (grids)
         items[n + 1] = (struct extension){EXTENSION_RANK_GRIDS, grids, grids_length};
     record->extensions = (struct extensions){items, n + 1 + (grids != NULL)};
-    server->models_told = true;
-    server->models_told_ns = now_ns;
+    server->forecasts->models_told = true;
+    server->forecasts->models_told_ns = now_ns;
     return true;
 }
 
 bool server_tell_speeds(struct server *server, bool complete, struct arena *arena, struct node_record *record)
 {
     const int64_t now_ns = server_now(server);
-    const int64_t apart_ns = server->speeds_far_off ? TELL_FAR_OFF_NS : TELL_SPEEDS_NS;
-    const int64_t wait_ns = server->speeds_told_ns ? server->speeds_told_ns + apart_ns - now_ns : 0;
-    if (!complete && server->speeds_told)
+    const int64_t apart_ns = server->forecasts->speeds_far_off ? TELL_FAR_OFF_NS : TELL_SPEEDS_NS;
+    const int64_t wait_ns =
+        server->forecasts->speeds_told_ns ? server->forecasts->speeds_told_ns + apart_ns - now_ns : 0;
+    if (!complete && server->forecasts->speeds_told)
         return true;
     if (!complete && wait_ns > 0) {
         membership_touch(server->membership, wait_ns / NS_PER_MS + 1);
         return true;
     }
-    server->speeds_told = true;
-    server->speeds_far_off = false;
-    server->speeds_told_ns = now_ns;
+    server->forecasts->speeds_told = true;
+    server->forecasts->speeds_far_off = false;
+    server->forecasts->speeds_told_ns = now_ns;
     return problem_speeds_add(&record->extensions, &server->speed.called, arena);
 }
 
 /* ---- the set ---- */
 
-void server_models_release(struct server *server)
+bool server_models_create(struct server *server)
 {
-    cost_set_clear(&server->models);
-    free(server->corrections);
-    server->corrections = NULL;
+    return (server->forecasts = calloc(1, sizeof *server->forecasts));
+}
+
+void server_models_destroy(struct server *server)
+{
     speed_release(&server->speed);
-    accuracy_close(server->accuracy);
-    server->accuracy = NULL;
+    if (!server->forecasts)
+        return;
+    cost_set_clear(&server->forecasts->models);
+    free(server->forecasts->corrections);
+    accuracy_close(server->forecasts->accuracy);
+    free(server->forecasts);
+}
+
+const struct cost_set *server_models(const struct server *server)
+{
+    return &server->forecasts->models;
+}
+
+bool server_set_rank_models(struct server *server, struct cost_ranks *ranks, uint32_t n)
+{
+    if (cost_set_ranks(&server->forecasts->models, ranks, n, NULL) != ESP_OK)
+        return false;
+    server->forecasts->models_told = false;
+    return true;
+}
+
+const char *server_tell_accuracy(const struct server *server, struct arena *arena)
+{
+    return server->forecasts->accuracy ? accuracy_tell(server->forecasts->accuracy, arena) : "";
 }
 
 enum esp_status server_set_models(struct server *server, struct cost_set *models, struct esp_error *error)
@@ -231,13 +273,14 @@ enum esp_status server_set_models(struct server *server, struct cost_set *models
     }
     if (server->endpoint)
         endpoint_enter(server->endpoint);
-    if (cost_set_ranks(models, server->models.ranks, server->models.n_ranks, NULL) != ESP_OK)
+    if (cost_set_ranks(models, server->forecasts->models.ranks, server->forecasts->models.n_ranks, NULL) !=
+        ESP_OK)
         log_error("out of memory for the forecasts for ranks");
-    cost_set_clear(&server->models);
-    free(server->corrections);
-    server->models = *models;
-    server->corrections = corrections;
-    server->models_told = false;
+    cost_set_clear(&server->forecasts->models);
+    free(server->forecasts->corrections);
+    server->forecasts->models = *models;
+    server->forecasts->corrections = corrections;
+    server->forecasts->models_told = false;
     if (server->endpoint) {
         server_load_changed(server, 1);
         endpoint_leave(server->endpoint);
@@ -248,8 +291,8 @@ enum esp_status server_set_models(struct server *server, struct cost_set *models
 
 void server_set_accuracy(struct server *server, const char *path)
 {
-    accuracy_close(server->accuracy);
-    server->accuracy = accuracy_open(path);
+    accuracy_close(server->forecasts->accuracy);
+    server->forecasts->accuracy = accuracy_open(path);
 }
 
 /* ---- over restarts ---- */
@@ -288,7 +331,7 @@ static void take_speed(void *arg, const char *line)
     uint64_t digest;
     if (sscanf(line, "speed %16" SCNx64, &digest) == 1 && has_problem(server, digest) &&
         speed_take(&server->speed, line))
-        server->speeds_told = false;
+        server->forecasts->speeds_told = false;
 }
 
 char *server_corrections(struct server *server, size_t *length)
@@ -296,10 +339,10 @@ char *server_corrections(struct server *server, size_t *length)
     const struct corrections_beside speeds = {.write = write_speeds, .arg = server};
     char *text = NULL;
     enter(server);
-    if (server->corrected)
-        text = corrections_write(&server->models, server->corrections, &speeds, length);
+    if (server->forecasts->corrected)
+        text = corrections_write(&server->forecasts->models, server->forecasts->corrections, &speeds, length);
     if (text)
-        server->corrected = false;
+        server->forecasts->corrected = false;
     leave(server);
     return text;
 }
@@ -311,9 +354,9 @@ enum esp_status server_take_corrections(struct server *server, const char *text,
     *taken = 0;
     enter(server);
     /* Also without models: what is damaged is told, and not found when there are some again. */
-    const enum esp_status status =
-        corrections_read(text, length, &server->models, server->corrections, &speeds, taken, error);
-    server->models_told = false;
+    const enum esp_status status = corrections_read(text, length, &server->forecasts->models,
+                                                    server->forecasts->corrections, &speeds, taken, error);
+    server->forecasts->models_told = false;
     leave(server);
     return status;
 }

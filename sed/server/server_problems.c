@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/server_state.h"
 
+#include "core/choice/terms.h"
 #include "util/escape.h"
 #include "util/names.h"
 
@@ -8,6 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What agents hear of problems that cannot be called here. */
+struct problems_told {
+    bool disabled_told; /* problems, as they are now, */
+    bool disabled_ever; /* and that there were some */
+    char *uncallable;   /* owned: EXTENSION_UNCALLABLE; NULL: it was never told */
+    uint32_t uncallable_length;
+};
 
 /* Descriptions that travel in one message: well below its cap. */
 #define MOST_TEXT_BYTES (1u << 20)
@@ -64,7 +73,7 @@ enum esp_status server_set_problems(struct server *server, struct problem_set *p
     bool same = shelf->digest == server->shelf->digest;
     shelf_release(server->shelf);
     server->shelf = shelf;
-    server->disabled_told = false;
+    server->problems->disabled_told = false;
     log_notice("%zu problems%s", problems->n_problems, same ? ", the same signatures as before" : "");
     membership_touch(server->membership, 0);
     endpoint_leave(server->endpoint);
@@ -76,12 +85,12 @@ void server_set_uncallable(struct server *server, const char *texts, uint32_t le
     char *copy = calloc(length + 1, 1);
     if (server->endpoint)
         endpoint_enter(server->endpoint);
-    if (copy && (length > 0 || server->uncallable)) { /* an empty text takes back what was told */
-        char *before = server->uncallable;
+    if (copy && (length > 0 || server->problems->uncallable)) { /* an empty text takes back what was told */
+        char *before = server->problems->uncallable;
         memcpy(copy, texts, length);
-        server->uncallable = copy;
-        server->uncallable_length = length > 0 ? length : 1;
-        server->disabled_told = false;
+        server->problems->uncallable = copy;
+        server->problems->uncallable_length = length > 0 ? length : 1;
+        server->problems->disabled_told = false;
         if (server->membership)
             membership_touch(server->membership, 0);
         copy = before;
@@ -95,9 +104,9 @@ void server_set_uncallable(struct server *server, const char *texts, uint32_t le
 
 enum esp_status server_takes_sessions(const struct server *server, struct esp_error *error)
 {
-    if (!server->draining)
+    if (!server->stage.draining)
         return ESP_OK;
-    if ((server->duty.place.draining || server->duty.retires) && !server->leaving)
+    if ((server->duty.place.draining || server->duty.retires) && !server->stage.leaving)
         return error_set(error, ESP_NO_SERVER, "server %s is draining: it takes no new sessions",
                          server->name);
     return error_set(error, ESP_UNREACHABLE, "server %s is shutting down", server->name);
@@ -276,4 +285,62 @@ void server_on_list(struct server *server, struct call *call, const struct list 
         reply = NULL;
     }
     call_reply(call, reply);
+}
+
+/* ---- told to agents ---- */
+
+bool server_tell_disabled(struct server *server, bool complete, struct arena *arena,
+                          struct node_record *record)
+{
+    const struct node_place *place = &server->duty.place;
+    uint32_t length = 0;
+    if (!complete && server->problems->disabled_told)
+        return true;
+    server->problems->disabled_told = true;
+    const void *uncallable = server->problems->uncallable ? arena_memdup(arena, server->problems->uncallable,
+                                                                         server->problems->uncallable_length)
+                                                          : NULL;
+    if (server->problems->uncallable &&
+        !(uncallable && extension_add(&record->extensions, EXTENSION_UNCALLABLE, uncallable,
+                                      server->problems->uncallable_length, arena)))
+        return false;
+    if (place->n_disabled == 0 && !server->problems->disabled_ever)
+        return true;
+    char *texts = arena_alloc(arena, DISABLED_BYTES);
+    if (!texts)
+        return false;
+    for (size_t i = 0; i < place->n_disabled; i++) {
+        const size_t bytes = strlen(place->disabled[i]) + 1;
+        if (length + bytes > DISABLED_BYTES)
+            break;
+        memcpy(texts + length, place->disabled[i], bytes);
+        length += (uint32_t)bytes;
+    }
+    if (length == 0)
+        texts[length++] = '\0';
+    server->problems->disabled_ever = true;
+    return extension_add(&record->extensions, EXTENSION_DISABLED, texts, length, arena);
+}
+
+bool server_count_disabled(const struct server *server, struct arena *arena, struct node_record *record)
+{
+    const size_t n = server->duty.place.n_disabled;
+    return n == 0 || terms_add_integer(&record->extensions, EXTENSION_DISABLED, n, arena);
+}
+
+bool server_problems_create(struct server *server)
+{
+    return (server->problems = calloc(1, sizeof *server->problems));
+}
+
+void server_problems_destroy(struct server *server)
+{
+    if (server->problems)
+        free(server->problems->uncallable);
+    free(server->problems);
+}
+
+void server_tell_disabled_again(struct server *server)
+{
+    server->problems->disabled_told = false;
 }

@@ -8,6 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+struct ranks_told {
+    bool absent;  /* as the parent has been told */
+    size_t first; /* the problem that ranks are asked about first, next time */
+    size_t left;  /* so many from there on have not been asked about since the last news */
+};
+
 /* The problem's implementation for ranks that suits the call, or NULL. */
 static const struct implementation *server_parallel(const struct problem *problem, const struct number *scope)
 {
@@ -337,11 +343,9 @@ static void take_speed(struct server *server, const struct cost_ranks *ranks, ui
 /* With the lock. */
 static void take(struct server *server, struct cost_ranks *ranks, uint32_t n, double peak_flops)
 {
-    if (!is_worth_telling(&server->models, ranks, n) ||
-        cost_set_ranks(&server->models, ranks, n, NULL) != ESP_OK)
+    if (!is_worth_telling(server_models(server), ranks, n) || !server_set_rank_models(server, ranks, n))
         return;
     take_speed(server, ranks, n, peak_flops);
-    server->models_told = false;
     server_load_changed(server, 1);
 }
 
@@ -350,9 +354,9 @@ static void tell_absence(struct server *server)
 {
     char why[200];
     const bool absent = server_lacks_ranks(server, why, sizeof why);
-    if (absent != server->ranks_absent)
+    if (absent != server->ranks->absent)
         server_load_changed(server, 1);
-    server->ranks_absent = absent;
+    server->ranks->absent = absent;
 }
 
 bool server_ranks_changed(void *arg, bool news)
@@ -362,8 +366,8 @@ bool server_ranks_changed(void *arg, bool news)
         return false;
     endpoint_enter(server->endpoint);
     struct shelf *shelf = server->shelf;
-    const uint32_t known = server->models.n_ranks;
-    size_t first = server->ranks_first, left = server->ranks_left;
+    const uint32_t known = server_models(server)->n_ranks;
+    size_t first = server->ranks->first, left = server->ranks->left;
     if (news || left > shelf->set->n_problems)
         left = shelf->set->n_problems;
     shelf->users++;
@@ -376,15 +380,25 @@ bool server_ranks_changed(void *arg, bool news)
     left = ranks ? left - (first - begun) : 0;
     endpoint_enter(server->endpoint);
     if (ranks) {
-        n = keep_known(&server->models, known, ranks, n);
+        n = keep_known(server_models(server), known, ranks, n);
         n = add_unmeasured(shelf->set, ranks, n);
         take(server, ranks, n, peak_flops);
-        server->ranks_first = first;
+        server->ranks->first = first;
     }
-    server->ranks_left = left;
+    server->ranks->left = left;
     tell_absence(server);
     shelf_release(shelf);
     endpoint_leave(server->endpoint);
     free(ranks);
     return left > 0;
+}
+
+bool server_ranks_create(struct server *server)
+{
+    return (server->ranks = calloc(1, sizeof *server->ranks));
+}
+
+void server_ranks_destroy(struct server *server)
+{
+    free(server->ranks);
 }

@@ -272,7 +272,7 @@ void server_save_results(struct server *server)
     char path[PATH_MAX];
     struct files *files = NULL;
     struct esp_error error;
-    uint64_t room = server->n_jobs > 0 ? server_results_room(server) : 0;
+    uint64_t room = server->sessions.n_jobs > 0 ? server_results_room(server) : 0;
     if (room == 0 || !folder_of(server, path))
         return;
     if (files_posix_create(path, &files, &error) != ESP_OK) {

@@ -158,7 +158,6 @@ void server_end_session(struct server *server, struct session *session, enum ses
     if (error)
         session->error = *error;
     DL_DELETE2(server->sessions.active, session, prev_active, next_active);
-    server->idle_since_ns = session->ended_ns;
     log_ended(server, session);
     TELL(server, session, ended);
     server_load_changed(server, session->forecast_s);

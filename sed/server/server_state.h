@@ -26,9 +26,7 @@
 /* Sessions of all clients together: bounds what small ones take beside the memory that is counted. */
 #define SERVER_MOST_SESSIONS 100000
 /* Copies of inline values that sessions hold while they wait for memory, all together. */
-#define SERVER_MOST_STASHED    (64u << 20)
-#define SERVER_MOST_PLACEMENTS 10000
-#define SERVER_MOST_MARKS      64
+#define SERVER_MOST_STASHED (64u << 20)
 
 /* One set of problem descriptions, used by the server while it is the present one and by sessions. */
 struct shelf {
@@ -60,60 +58,13 @@ struct waiter {
     struct waiter *next_made;
 };
 
-/* A session that an agent promised to this server and that has not called yet. */
-struct promise {
-    uint64_t key[3]; /* client, sequence */
-    double seconds;
-    struct timer lease;
-    struct promise *prev, *next; /* in the order of arrival */
-    UT_hash_handle hh;
-};
-
-#define MEASURE_WINDOWS 3
-
-/* How the measurement of the speed stands (sed/server/server_measure.c). */
-struct measurement {
-    bool wanted;                  /* there is more to measure */
-    bool running;                 /* a job of it is */
-    unsigned windows;             /* that are over */
-    double left[MEASURE_WINDOWS]; /* in the latest ones: what competitors left us of our quota */
-    struct call_plan *plan;
-    struct job job;
-    struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
-    int32_t sizes[3];
-    struct shelf *shelf;
-    struct segment *segment;
-    unsigned jobs;         /* so far in this window */
-    double seconds, cpu_s; /* they took */
-    int64_t begun_ns;      /* the present one */
-    int64_t due_ns;        /* the next window */
-};
-
-#define KEPT_TEXT     (8 + 32 + CAP_NAME + 1) /* state:<id>@<server> */
-#define KEPT_WHY      200
-#define KEPT_EPITAPHS 64
-#define KEPT_MOST     256u
-
-/* A state that a routine has left in its worker (sed/server/server_kept.c). */
-struct kept {
-    uint64_t id[2];
-    uint64_t job_id; /* that made it: what the workers know it by */
-    uint64_t bytes;  /* counted for it */
-    char *library;   /* whose routine made it: only that library's routines know what it is */
-    char problem[PROBLEM_MAX_NAME + 1];
-    bool busy;               /* a session works on it */
-    struct session *waiting; /* others that want to */
-    struct timer lease;
-    struct kept *prev, *next;
-};
-
 /* What is only counted (sed/server/server_figures.c). */
 struct server_totals {
     struct histogram queued_s, computed_s, took_s; /* of sessions that were done: queue, routine, all of it */
     struct histogram ratio;                        /* time computed by time forecast */
     struct status_counts failures, refusals;       /* sessions that ended; calls that were not let in */
     uint64_t done, failed;                         /* sessions */
-    uint64_t bytes_in, bytes_out;                  /* of arguments and results */
+    uint64_t bytes_in, bytes_out, bytes_lent;      /* of arguments and results */
     uint64_t extra_runs; /* begun here, and called elsewhere by clients to whom this server was silent */
 };
 
@@ -137,104 +88,50 @@ struct session_observer {
 };
 
 extern const struct session_observer call_observer, await_observer, kept_observer, figures_observer,
-    checkpoint_observer, operands_observer, lend_observer, trace_observer, results_observer;
+    idle_observer, checkpoint_observer, operands_observer, lend_observer, trace_observer, results_observer;
 
 struct server {
     char *name;
-    uint64_t incarnation;
     struct server_options options;
-    const struct clock *clock;
     struct endpoint *endpoint;
     struct workers *workers;
     struct membership *membership;
     struct shelf *shelf;
+    struct duty duty; /* on orders of administrators */
+    struct server_stage {
+        bool draining; /* no new sessions */
+        bool ending;   /* it is to shut down, and nobody has said that it is not to come back */
+        bool leaving;  /* it shuts down: sessions that it stops are not over */
+    } stage;
 
     struct sessions sessions;
     const struct session_observer *const *observers; /* the last one is NULL */
     struct queue queue;
+    struct slots slots;
     struct admission admission;
     struct segments *segments;
-    uint32_t n_lent;     /* arguments and results in memory of clients, now; */
-    uint64_t lent_bytes; /* of all there were */
-    uint32_t n_jobs;
-    uint64_t job_bytes; /* memory that jobs have reserved, results that wait included */
-
-    struct slots slots;
-
-    struct waiter *free_waiters;
-    struct waiter *waiters; /* all that were made */
     struct timers timers;
-    struct timer overdue; /* when a running session will have taken longer than agents were told */
-    struct kept *kept;
-    uint32_t n_kept, n_epitaphs;
-    struct {
-        uint64_t id[2];
-        char why[KEPT_WHY];
-    } epitaphs[KEPT_EPITAPHS]; /* what became of the last ones */
-
-    struct promise *promises;     /* by session */
-    struct promise *promise_line; /* in the order of arrival */
-    uint32_t n_promises;
-    struct placement_mark marks[SERVER_MOST_MARKS];
-    uint32_t n_marks, next_mark;
-
-    struct cost_set models;              /* of what calls cost here; may be empty */
-    struct cost_correction *corrections; /* of each model */
-    bool ranks_absent;                   /* as the parent has been told */
-    bool models_told;                    /* as they are now, to the parent */
-    int64_t models_told_ns;
-    bool speeds_told;    /* of problems that were called, as they are now */
-    bool speeds_far_off; /* a forecast that agents have is wrong by far */
-    int64_t speeds_told_ns;
-    bool disabled_told; /* problems, as they are now, */
-    bool disabled_ever; /* and that there were some */
-    char *uncallable;   /* owned: EXTENSION_UNCALLABLE; NULL: it was never told */
-    uint32_t uncallable_length;
-    size_t ranks_first;        /* the problem that its ranks are asked about first, next time */
-    size_t ranks_left;         /* so many from there on have not been asked about since the last news */
-    struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
-
-    struct server_data *data;
-
     struct speed speed;
-    struct measurement measurement;
     struct server_totals totals;
-    struct history {
-        double sum;
-        unsigned n;
-    } history; /* readings since the last value of the history */
-    struct processor_got {
-        double cpu_s, wall_s;
-    } got;                        /* of a processor, by sessions since this was last asked */
-    bool corrected;               /* something was learned since corrections were last asked for */
-    struct weather weather;       /* as told to it last; all zero: by nobody */
-    struct path link;             /* from its parent, as measured last */
-    struct fetched_link *fetched; /* from other servers, the latest CAP_TOLD_LINKS; a list */
-    unsigned n_fetched;
-    struct { /* chunks of calls and of data, and fetches; looked at without the lock */
-        _Atomic uint64_t begun;
-        _Atomic unsigned moving;
-    } traffic;
-    bool fetched_told;           /* to the parent, as they are now */
-    struct predictor *available; /* NULL: nobody has told it anything */
-    double told_available;       /* the forecast that agents have */
-    struct predictor *memory;    /* NULL: nobody has told it what its machine has */
-    uint64_t told_memory;        /* what agents know that calls may take */
-    struct timer cleaning;       /* when checkpoints are looked at that nobody comes for */
-    struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
-    void (*on_work)(void *arg); /* NULL: nobody wants to know */
-    void *on_work_arg;
-    int64_t idle_since_ns;
-    bool beside;      /* something of its own computes outside of sessions, and ends when work comes */
-    bool ending;      /* it is to shut down, and nobody has said that it is not to come back */
-    bool leaving;     /* it shuts down: sessions that it stops are not over */
-    struct duty duty; /* on orders of administrators */
-    bool draining;
+
+    /* Parts: what is in them is known to their files only. */
+    struct server_data *data;        /* sed/data/data.h */
+    struct waiters *waiters;         /* server_await.c */
+    struct kept_states *states;      /* server_kept.c */
+    struct promises *promises;       /* server_load.c */
+    struct forecasts *forecasts;     /* server_models.c */
+    struct ranks_told *ranks;        /* server_ranks.c */
+    struct measurement *measurement; /* server_measure.c */
+    struct sensed *sensed;           /* server_sense.c */
+    struct fetched_links *links;     /* server_links.c */
+    struct checkpoints *checkpoints; /* server_checkpoint.c */
+    struct idleness *idleness;       /* server_idle.c */
+    struct problems_told *problems;  /* server_problems.c */
 };
 
 static inline int64_t server_now(const struct server *server)
 {
-    return clock_now_ns(server->clock);
+    return clock_now_ns(server->options.clock);
 }
 
 static inline double server_seconds(int64_t from_ns, int64_t to_ns)
@@ -419,6 +316,7 @@ void server_checkpoint_prepare(struct server *server, struct session *session);
 bool server_checkpoint_resumes(const struct session *session);
 
 /* ---- server_kept.c: states ---- */
+uint32_t server_kept_count(const struct server *server);
 /* Before a session is opened: whether the state that it works on is here. */
 enum esp_status server_kept_check(struct server *server, const struct session *session,
                                   struct esp_error *error);
@@ -436,7 +334,6 @@ void server_kept_lost(void *arg, uint64_t job_id);
 /* Its client has called it elsewhere. */
 void server_give_up_session(struct server *server, struct session *session);
 void server_kept_give_up(struct server *server, const struct session *session);
-void server_kept_release(struct server *server);
 
 /* ---- server_chunk.c ---- */
 void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);
@@ -450,8 +347,9 @@ struct message *server_on_lend(void *self, const struct message *header, int *fi
 /* ---- server_load.c ---- */
 /* A call came: its promise is fulfilled. */
 void server_promise_kept(struct server *server, const struct call_request *call);
+/* Sessions that were promised and have not called yet. */
+uint32_t server_promises_count(const struct server *server);
 void server_on_place(struct server *server, const struct place *place);
-void server_drop_promises(struct server *server);
 void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask);
 void server_on_tree(struct server *server, struct call *call, const struct tree *tree);
 void server_fill_report(void *self, bool complete, struct message *message);
@@ -463,6 +361,13 @@ void server_load_started(struct server *server);
 /* ---- server_problems.c ---- */
 struct shelf *shelf_create(struct problem_set *set, struct esp_error *error);
 void shelf_release(struct shelf *shelf); /* NULL is nothing to do */
+/* Which problems are disabled is told to agents again. */
+void server_tell_disabled_again(struct server *server);
+/* Adds what is disabled here when the parent is to hear of it, and, to a tree, how much that is. False
+ * without memory. */
+bool server_tell_disabled(struct server *server, bool complete, struct arena *arena,
+                          struct node_record *record);
+bool server_count_disabled(const struct server *server, struct arena *arena, struct node_record *record);
 void server_on_want(struct server *server, const struct want *want);
 void server_on_describe(struct server *server, struct call *call, const struct describe *describe);
 void server_on_list(struct server *server, struct call *call, const struct list *list);
@@ -501,6 +406,11 @@ bool server_choose(const struct server *server, const struct problem *problem, c
 bool server_ranks_changed(void *server, bool news);
 
 /* ---- server_models.c ---- */
+const struct cost_set *server_models(const struct server *server);
+/* The forecasts for ranks; taken over. False without memory: all stays as it was. */
+bool server_set_rank_models(struct server *server, struct cost_ranks *ranks, uint32_t n);
+/* How good forecasts were, for administrators. */
+const char *server_tell_accuracy(const struct server *server, struct arena *arena);
 /* The server as forecasts see it. */
 struct computer server_computer(const struct server *server);
 /* The share of a processor that control groups leave a slot that has one thread, at most 1. */
@@ -520,11 +430,9 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
 /* Likewise, the speeds of problems that were called. */
 bool server_tell_speeds(struct server *server, bool complete, struct arena *arena,
                         struct node_record *record);
-void server_models_release(struct server *server);
 
 /* ---- server_terms.c ---- */
 
-void server_weather_release(struct server *server);
 /* Calls that are forecast to take so long, and those of unknown problems, are timed by the processor's clock.
  */
 #define WORTH_TIMING_S 0.01
@@ -533,20 +441,18 @@ void server_note_processor(struct server *server, const struct session *session,
 
 /* Adds price, properties, and what is on its way here to the record. False without memory. */
 bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record);
-/* Adds what is disabled here when the parent is to hear of it, and, to a tree, how much that is. False
- * without memory. */
-bool server_tell_disabled(struct server *server, bool complete, struct arena *arena,
-                          struct node_record *record);
-bool server_count_disabled(const struct server *server, struct arena *arena, struct node_record *record);
 /* Whether the server has what the request wants, and the call takes no more than it may. */
 bool server_accepts(const struct server *server, const struct request *request,
                     const struct request_cost *cost);
 
-/* ---- server_memory.c ---- */
+/* ---- server_sense.c ---- */
+/* As sensors told last; all zero: none did. */
+const struct weather *server_weather(const struct server *server);
+/* From the parent, as measured last. */
+const struct path *server_link(const struct server *server);
 /* What more sessions may reserve now; and what they could if others on the machine had not taken it. */
 uint64_t server_memory_free(const struct server *server);
 uint64_t server_memory_held(const struct server *server);
-void server_memory_release(struct server *server);
 
 /* ---- server_links.c ---- */
 /* Something moves that a probe of a link would measure as well, and does no longer. Any thread. */
@@ -558,17 +464,48 @@ bool server_tell_links(struct server *server, bool complete, struct arena *arena
  * itself, as far as this server shared it with itself; 0: nothing is known of that. Without the lock. */
 double server_fetch_begins(struct server *server, const char *peer);
 double server_fetch_ends(struct server *server, const char *peer, double begun_ns);
-void server_links_release(struct server *server);
 
 /* ---- server_idle.c ---- */
 /* A session has come, or was promised. */
 void server_work_comes(struct server *server);
+/* So many sessions are promised from now on. */
+void server_work_promised(struct server *server, uint32_t n);
+/* Whether something of the server's own computes outside of sessions. */
+bool server_is_beside(const struct server *server);
+void server_idle_begin(struct server *server);
 
 /* ---- server_measure.c ---- */
 void server_measure_begin(struct server *server);
+/* Whether a job of the measurement runs. */
+bool server_measures(const struct server *server);
+/* When server_measure_step() is to be called; CLOCK_NEVER. */
+int64_t server_measure_due(const struct server *server);
 /* Goes on with it when a slot is free and nobody waits for one. */
 void server_measure_step(struct server *server);
 void server_measure_ended(struct server *server, const struct job_end *end);
-void server_measure_release(struct server *server);
+
+/* ---- creating and destroying parts: false without memory; destroy takes what was not created ---- */
+bool server_promises_create(struct server *server);
+void server_promises_destroy(struct server *server);
+bool server_kept_create(struct server *server);
+void server_kept_destroy(struct server *server);
+bool server_measure_create(struct server *server);
+void server_measure_destroy(struct server *server);
+bool server_models_create(struct server *server);
+void server_models_destroy(struct server *server);
+bool server_ranks_create(struct server *server);
+void server_ranks_destroy(struct server *server);
+bool server_sensed_create(struct server *server);
+void server_sensed_destroy(struct server *server);
+bool server_links_create(struct server *server);
+void server_links_destroy(struct server *server);
+bool server_checkpoints_create(struct server *server);
+void server_checkpoints_destroy(struct server *server);
+bool server_idle_create(struct server *server);
+void server_idle_destroy(struct server *server);
+bool server_problems_create(struct server *server);
+void server_problems_destroy(struct server *server);
+bool server_waiters_create(struct server *server);
+void server_waiters_destroy(struct server *server);
 
 #endif

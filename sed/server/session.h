@@ -164,8 +164,11 @@ struct sessions {
     uint32_t n_sessions, n_clients, n_resting;
     struct session *free;
     uint32_t n_free;
-    struct session *active;        /* that have not ended */
-    uint32_t receiving, waiting;   /* of them: for arguments, for memory */
+    struct session *active;      /* that have not ended */
+    uint32_t receiving, waiting; /* of them: for arguments, for memory */
+    uint32_t n_jobs;
+    uint64_t job_bytes;            /* that jobs have reserved, results that wait included */
+    uint32_t n_lent;               /* arguments and results in memory of clients */
     uint64_t stashed_bytes;        /* inline values of sessions that wait for memory */
     uint64_t printed_bytes;        /* of rings with what sessions have printed */
     int64_t clients_due_ns;        /* when to look for clients of which nothing was heard for long, */
