@@ -360,10 +360,11 @@ static void refuse_order(struct agent *agent, const char *address, const struct 
     agent_post(agent, address, envelope->from_incarnation, &message);
 }
 
-void administer_on_order(struct agent *agent, const struct envelope *envelope, const struct order *order)
+void administer_on_order(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
+                         const struct order *order)
 {
     struct esp_error error;
-    const char *address = membership_parent_address(agent->membership);
+    const char *address = membership_parent_address(tie);
     if (strcmp(order->node, agent->name) == 0 && strcmp(order->verb, LOST_FORGET) == 0) {
         lost_forget(agent, order);
         return;

@@ -74,21 +74,23 @@ void agent_refuse(struct agent *agent, struct call *call, const struct submit *s
 
 /* ---- the endpoint's operations ---- */
 
-static void from_parent(struct agent *agent, const struct envelope *envelope, const struct message *message)
+/* `tie`: to the parent that speaks; NULL: this agent has none. */
+static void from_parent(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
+                        const struct message *message)
 {
-    if (!up_is_parent(agent, envelope)) {
+    if (!up_is_parent(tie, envelope)) {
         log_debug("%s from \"%s\" dropped: it is neither parent nor child", message_name(message->kind),
                   envelope->from);
         return;
     }
     if (message->kind == MESSAGE_ASK)
-        question_on_ask(agent, envelope, &message->ask);
+        question_on_ask(agent, tie, envelope, &message->ask);
     else if (message->kind == MESSAGE_PLACE)
         submit_on_place(agent, &message->place);
     else if (message->kind == MESSAGE_WANT)
-        up_on_want(agent, &message->want);
+        up_on_want(agent, tie, &message->want);
     else if (message->kind == MESSAGE_ORDER)
-        administer_on_order(agent, envelope, &message->order);
+        administer_on_order(agent, tie, envelope, &message->order);
 }
 
 static void on_post(void *self, const struct envelope *envelope, const struct message *message)
@@ -130,10 +132,8 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
         break;
     }
     /* While it moves to another parent, the old one is still answered as a parent. */
-    struct membership *present = agent->membership, *old = handover_speaker(&agent->duty.handover, envelope);
-    agent->membership = old ? old : present;
-    from_parent(agent, envelope, message);
-    agent->membership = present;
+    const struct membership *old = handover_speaker(&agent->duty.handover, envelope);
+    from_parent(agent, old ? old : agent->membership, envelope, message);
 }
 
 static void on_undelivered(void *self, const char *address, const struct esp_error *why)

@@ -162,7 +162,8 @@ void agent_abandon(void *agent, struct call *call);
 enum esp_status administer_create(struct agent *agent, const struct agent_options *options,
                                   struct esp_error *error);
 void administer_on_call(struct agent *agent, struct call *call, const struct administer *asked);
-void administer_on_order(struct agent *agent, const struct envelope *envelope, const struct order *order);
+void administer_on_order(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
+                         const struct order *order);
 void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed);
 /* A server that takes sessions is below now and was not before: a draining agent has it drained. */
 void administer_joined(struct agent *agent, const char *server);
@@ -187,9 +188,9 @@ void up_membership(struct agent *agent, const struct agent_options *options,
 enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error);
 /* Something changed below. */
 void up_changed(struct agent *agent, bool urgent);
-/* Whether the message comes from the parent. */
-bool up_is_parent(const struct agent *agent, const struct envelope *envelope);
-void up_on_want(struct agent *agent, const struct want *want);
+/* Whether the message comes from the parent of that tie (NULL: there is none). */
+bool up_is_parent(const struct membership *tie, const struct envelope *envelope);
+void up_on_want(struct agent *agent, const struct membership *tie, const struct want *want);
 /* Lists and texts that were wanted above before they were here. */
 void up_tell_catalog(struct agent *agent, struct known_catalog *catalog);
 void up_tell_text(struct agent *agent, struct variant *variant);
@@ -415,7 +416,8 @@ struct group {
 
 void question_submit(struct agent *agent, struct call *call, const struct submit *submit,
                      const struct variant *variant, bool asked);
-void question_on_ask(struct agent *agent, const struct envelope *envelope, const struct ask *ask);
+void question_on_ask(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
+                     const struct ask *ask);
 void question_on_answer(struct agent *agent, const struct envelope *envelope, const struct message *answer);
 void question_abandon(struct agent *agent, struct call *call);
 void question_child_lost(struct agent *agent, const struct branch *branch);

@@ -643,25 +643,26 @@ static void on_time_over(struct timer *timer, int64_t now_ns, void *context)
 
 /* ---- asks from above ---- */
 
-static void answer_at_once(struct agent *agent, const struct envelope *envelope, const struct ask *ask,
-                           const struct variant *variant)
+static void answer_at_once(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
+                           const struct ask *ask, const struct variant *variant)
 {
     struct message message = {.kind = MESSAGE_ANSWER, .answer = {.id = ask->id}};
     decide_from_memory(agent, variant, &ask->request, ask->breadth, &message.arena, &message.answer.response);
     const int64_t now_ns = agent_now(agent);
     trace_note(&agent->duty.trace, &ask->request.session, TRACE_ASKED, now_ns, now_ns, "memory");
-    agent_post(agent, membership_parent_address(agent->membership), envelope->from_incarnation, &message);
+    agent_post(agent, membership_parent_address(tie), envelope->from_incarnation, &message);
     arena_clear(&message.arena);
 }
 
-void question_on_ask(struct agent *agent, const struct envelope *envelope, const struct ask *ask)
+void question_on_ask(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
+                     const struct ask *ask)
 {
     const struct request *request = &ask->request;
     agent->counts.asks++;
     const struct variant *variant = catalog_variant(agent->catalogs, request->digest);
     if (variant && !request_has_data(request) &&
         knowledge_is_fresh(agent->knowledge, variant, agent->options.freshness_ms * NS_PER_MS)) {
-        answer_at_once(agent, envelope, ask, variant);
+        answer_at_once(agent, tie, envelope, ask, variant);
         return;
     }
     int64_t wait_ms = (int64_t)((double)ask->time_left_ms * QUESTION_SHARE_OF_TIME);
@@ -677,7 +678,7 @@ void question_on_ask(struct agent *agent, const struct envelope *envelope, const
         return; /* the asker does without */
     question->parent_id = ask->id;
     question->parent_incarnation = envelope->from_incarnation;
-    question->parent_address = strdup(membership_parent_address(agent->membership));
+    question->parent_address = strdup(membership_parent_address(tie));
     if (!question->parent_address) {
         question_free(agent, question);
         return;

@@ -114,20 +114,18 @@ void up_changed(struct agent *agent, bool urgent)
         registered_changed(agent);
 }
 
-bool up_is_parent(const struct agent *agent, const struct envelope *envelope)
+bool up_is_parent(const struct membership *tie, const struct envelope *envelope)
 {
-    if (!agent->membership || !membership_joined(agent->membership))
-        return false;
-    return membership_parent_incarnation(agent->membership) == envelope->from_incarnation &&
-           strcmp(membership_parent_name(agent->membership), envelope->from) == 0;
+    return tie && membership_joined(tie) &&
+           membership_parent_incarnation(tie) == envelope->from_incarnation &&
+           strcmp(membership_parent_name(tie), envelope->from) == 0;
 }
 
 /* ---- catalogues and descriptions ---- */
 
-static void post_up(struct agent *agent, const struct message *message)
+static void post_up(struct agent *agent, const struct membership *tie, const struct message *message)
 {
-    agent_post(agent, membership_parent_address(agent->membership),
-               membership_parent_incarnation(agent->membership), message);
+    agent_post(agent, membership_parent_address(tie), membership_parent_incarnation(tie), message);
 }
 
 static bool is_wanted_above(const struct agent *agent, bool wanted)
@@ -139,14 +137,14 @@ static void post_catalog(struct agent *agent, const struct known_catalog *catalo
 {
     struct message message = {.kind = MESSAGE_CATALOG};
     if (catalog_tell(catalog, &message.arena, &message.catalog))
-        post_up(agent, &message);
+        post_up(agent, tie, &message);
     arena_clear(&message.arena);
 }
 
 void up_tell_catalog(struct agent *agent, struct known_catalog *catalog)
 {
     if (is_wanted_above(agent, catalog->wanted))
-        post_catalog(agent, catalog);
+        post_catalog(agent, agent->membership, catalog);
     catalog->wanted = false;
 }
 
@@ -155,23 +153,23 @@ void up_tell_text(struct agent *agent, struct variant *variant)
     if (is_wanted_above(agent, variant->wanted)) {
         struct described item = {variant->digest, variant->text};
         struct message message = {.kind = MESSAGE_TEXTS, .texts = {.items = &item, .n = 1}};
-        post_up(agent, &message);
+        post_up(agent, agent->membership, &message);
     }
     variant->wanted = false;
 }
 
-static void want_catalogs(struct agent *agent, const struct want *want)
+static void want_catalogs(struct agent *agent, const struct membership *tie, const struct want *want)
 {
     for (uint32_t i = 0; i < want->n_catalogs; i++) {
         struct known_catalog *catalog = catalog_find(agent->catalogs, want->catalogs[i]);
         if (catalog && catalog->known)
-            post_catalog(agent, catalog);
+            post_catalog(agent, tie, catalog);
         else if (catalog)
             catalog->wanted = true;
     }
 }
 
-static void want_texts(struct agent *agent, const struct want *want)
+static void want_texts(struct agent *agent, const struct membership *tie, const struct want *want)
 {
     struct message message = {.kind = MESSAGE_TEXTS};
     struct described *items = arena_alloc(&message.arena, want->n_texts * sizeof *items);
@@ -186,18 +184,18 @@ static void want_texts(struct agent *agent, const struct want *want)
         items[message.texts.n++] = (struct described){variant->digest, variant->text};
         bytes += strlen(variant->text);
         if (bytes >= TEXTS_BYTES) {
-            post_up(agent, &message);
+            post_up(agent, tie, &message);
             message.texts.n = 0;
             bytes = 0;
         }
     }
     if (message.texts.n > 0)
-        post_up(agent, &message);
+        post_up(agent, tie, &message);
     arena_clear(&message.arena);
 }
 
-void up_on_want(struct agent *agent, const struct want *want)
+void up_on_want(struct agent *agent, const struct membership *tie, const struct want *want)
 {
-    want_catalogs(agent, want);
-    want_texts(agent, want);
+    want_catalogs(agent, tie, want);
+    want_texts(agent, tie, want);
 }

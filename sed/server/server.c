@@ -16,20 +16,22 @@
 
 /* ---- messages ---- */
 
-static void from_parent(struct server *server, const struct envelope *envelope, const struct message *message)
+/* `tie`: to the parent that speaks. */
+static void from_parent(struct server *server, struct membership *tie, const struct envelope *envelope,
+                        const struct message *message)
 {
     switch (message->kind) {
     case MESSAGE_ORDER:
-        server_on_order(server, envelope, &message->order);
+        server_on_order(server, tie, envelope, &message->order);
         break;
     case MESSAGE_ASK:
-        server_on_ask(server, envelope, &message->ask);
+        server_on_ask(server, tie, envelope, &message->ask);
         break;
     case MESSAGE_PLACE:
-        server_on_place(server, &message->place);
+        server_on_place(server, tie, &message->place);
         break;
     case MESSAGE_WANT:
-        server_on_want(server, &message->want);
+        server_on_want(server, tie, &message->want);
         break;
     default:
         log_warning("ignored: a %s from %s (%s)", message_name(message->kind), envelope->from,
@@ -65,11 +67,8 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     if (membership_post(server->membership, envelope, message))
         return;
     /* While it moves to another parent, the old one is still answered as a parent. */
-    struct membership *present = server->membership,
-                      *old = handover_speaker(&server->duty.handover, envelope);
-    server->membership = old ? old : present;
-    from_parent(server, envelope, message);
-    server->membership = present;
+    struct membership *old = handover_speaker(&server->duty.handover, envelope);
+    from_parent(server, old ? old : server->membership, envelope, message);
 }
 
 static void on_undelivered(void *self, const char *address, const struct esp_error *why)

@@ -383,16 +383,17 @@ void server_set_administrators(struct server *server, const struct config_string
     endpoint_leave(server->endpoint);
 }
 
-void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order)
+void server_on_order(struct server *server, const struct membership *tie, const struct envelope *envelope,
+                     const struct order *order)
 {
-    const char *parent = membership_parent_name(server->membership);
+    const char *parent = membership_parent_name(tie);
     if (parent && strcmp(parent, envelope->from) == 0 &&
-        membership_parent_incarnation(server->membership) == envelope->from_incarnation &&
+        membership_parent_incarnation(tie) == envelope->from_incarnation &&
         strcmp(order->node, server->name) == 0) {
         if (strcmp(order->verb, ORDER_GIVEN_UP) == 0)
             server_data_on_given_up(server->data, order);
         else
-            duty_order(&server->duty, membership_parent_address(server->membership), envelope, order);
+            duty_order(&server->duty, membership_parent_address(tie), envelope, order);
     }
 }
 

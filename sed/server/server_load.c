@@ -148,7 +148,7 @@ static void promise_add(struct server *server, const struct placement *placement
         promise_drop(server, promise);
 }
 
-void server_on_place(struct server *server, const struct place *place)
+void server_on_place(struct server *server, struct membership *tie, const struct place *place)
 {
     double seconds = 0;
     for (uint32_t i = 0; i < place->n; i++) {
@@ -162,7 +162,7 @@ void server_on_place(struct server *server, const struct place *place)
         mark(server, placement->master, placement->number);
         seconds += placement->seconds;
     }
-    server_load_changed(server, seconds);
+    tie_load_changed(tie, seconds);
 }
 
 /* ---- when slots will be free ---- */
@@ -416,9 +416,10 @@ static bool estimate(const struct server *server, const struct request *request,
     return whole;
 }
 
-void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask)
+void server_on_ask(struct server *server, const struct membership *tie, const struct envelope *envelope,
+                   const struct ask *ask)
 {
-    const char *parent = membership_parent_name(server->membership);
+    const char *parent = membership_parent_name(tie);
     if (!parent || strcmp(parent, envelope->from) != 0)
         return; /* it would not know whom to send the answer to */
     struct server_estimate own;
@@ -433,7 +434,7 @@ void server_on_ask(struct server *server, const struct envelope *envelope, const
         message.answer.response.n_servers = message.answer.response.capable = 1;
     }
     server_data_answer(server->data, &ask->request, envelope->identity && *envelope->identity, &message);
-    endpoint_post(server->endpoint, membership_parent_address(server->membership),
-                  membership_parent_incarnation(server->membership), &message, NULL);
+    endpoint_post(server->endpoint, membership_parent_address(tie), membership_parent_incarnation(tie),
+                  &message, NULL);
     arena_clear(&message.arena);
 }

@@ -167,22 +167,22 @@ bool server_solves(struct server *server, const char *problem, uint64_t digest)
 
 /* ---- asked by the parent ---- */
 
-static void post_parent(struct server *server, const struct message *message)
+static void post_parent(struct server *server, const struct membership *tie, const struct message *message)
 {
     struct esp_error error;
-    const char *address = membership_parent_address(server->membership);
-    if (address && endpoint_post(server->endpoint, address, membership_parent_incarnation(server->membership),
-                                 message, &error) != ESP_OK)
+    const char *address = membership_parent_address(tie);
+    if (address && endpoint_post(server->endpoint, address, membership_parent_incarnation(tie), message,
+                                 &error) != ESP_OK)
         log_warning("a %s for the parent: %s", message_name(message->kind), error.text);
 }
 
-static void post_catalog(struct server *server)
+static void post_catalog(struct server *server, const struct membership *tie)
 {
     struct message message = {.kind = MESSAGE_CATALOG,
                               .catalog = {.digest = server->shelf->digest,
                                           .entries = server->shelf->entries,
                                           .n_entries = server->shelf->n_entries}};
-    post_parent(server, &message);
+    post_parent(server, tie, &message);
 }
 
 static const struct problem *by_digest(const struct server *server, uint64_t digest)
@@ -194,7 +194,7 @@ static const struct problem *by_digest(const struct server *server, uint64_t dig
     return NULL;
 }
 
-static void post_texts(struct server *server, const struct want *want)
+static void post_texts(struct server *server, const struct membership *tie, const struct want *want)
 {
     struct message message = {.kind = MESSAGE_TEXTS};
     size_t bytes = 0;
@@ -208,22 +208,22 @@ static void post_texts(struct server *server, const struct want *want)
         bytes += strlen(problem->source) + 16;
         if (bytes < MOST_TEXT_BYTES)
             continue;
-        post_parent(server, &message);
+        post_parent(server, tie, &message);
         message.texts.n = 0;
         bytes = 0;
     }
     if (message.texts.n > 0)
-        post_parent(server, &message);
+        post_parent(server, tie, &message);
     arena_clear(&message.arena);
 }
 
-void server_on_want(struct server *server, const struct want *want)
+void server_on_want(struct server *server, const struct membership *tie, const struct want *want)
 {
     for (uint32_t i = 0; i < want->n_catalogs; i++)
         if (want->catalogs[i] == server->shelf->digest)
-            post_catalog(server);
+            post_catalog(server, tie);
     if (want->n_texts > 0)
-        post_texts(server, want);
+        post_texts(server, tie, want);
 }
 
 /* ---- asked by clients ---- */

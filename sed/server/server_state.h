@@ -145,9 +145,14 @@ static inline double server_seconds(int64_t from_ns, int64_t to_ns)
 #define SERVER_SOON_S     0.001
 
 /* The load changed by about so many seconds of computation: the parent hears of it, soon or at leisure. */
+static inline void tie_load_changed(struct membership *tie, double seconds)
+{
+    membership_touch(tie, seconds >= SERVER_SOON_S ? SERVER_SOON_MS : SERVER_LEISURE_MS);
+}
+
 static inline void server_load_changed(struct server *server, double seconds)
 {
-    membership_touch(server->membership, seconds >= SERVER_SOON_S ? SERVER_SOON_MS : SERVER_LEISURE_MS);
+    tie_load_changed(server->membership, seconds);
 }
 
 /* ---- server_call.c ---- */
@@ -164,7 +169,10 @@ enum esp_status server_duty_create(struct server *server, struct esp_error *erro
 /* Sends a message; a failure goes to the log. */
 void server_post(void *server, const char *address, uint64_t to_incarnation, const struct message *message);
 void server_on_administer(struct server *server, struct call *call, const struct message *request);
-void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order);
+/* `tie`, here and below: to the parent that speaks, which is the one that is left while a move is under way.
+ */
+void server_on_order(struct server *server, const struct membership *tie, const struct envelope *envelope,
+                     const struct order *order);
 /* The log has what ends with this process, which stops without having been asked. */
 void server_tell_losses(const struct server *server);
 /* Its client is told how it ended; what was said before is not noted. */
@@ -349,8 +357,9 @@ struct message *server_on_lend(void *self, const struct message *header, int *fi
 void server_promise_kept(struct server *server, const struct call_request *call);
 /* Sessions that were promised and have not called yet. */
 uint32_t server_promises_count(const struct server *server);
-void server_on_place(struct server *server, const struct place *place);
-void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask);
+void server_on_place(struct server *server, struct membership *tie, const struct place *place);
+void server_on_ask(struct server *server, const struct membership *tie, const struct envelope *envelope,
+                   const struct ask *ask);
 void server_on_tree(struct server *server, struct call *call, const struct tree *tree);
 void server_fill_report(void *self, bool complete, struct message *message);
 /* Whether a report did not hold all. */
@@ -368,7 +377,7 @@ void server_tell_disabled_again(struct server *server);
 bool server_tell_disabled(struct server *server, bool complete, struct arena *arena,
                           struct node_record *record);
 bool server_count_disabled(const struct server *server, struct arena *arena, struct node_record *record);
-void server_on_want(struct server *server, const struct want *want);
+void server_on_want(struct server *server, const struct membership *tie, const struct want *want);
 void server_on_describe(struct server *server, struct call *call, const struct describe *describe);
 void server_on_list(struct server *server, struct call *call, const struct list *list);
 /* Whether it takes new sessions and data. ESP_NO_SERVER: it is drained, until somebody undrains it.
