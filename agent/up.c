@@ -133,7 +133,8 @@ static bool is_wanted_above(const struct agent *agent, bool wanted)
     return wanted && agent->membership && membership_joined(agent->membership);
 }
 
-static void post_catalog(struct agent *agent, const struct known_catalog *catalog)
+static void post_catalog(struct agent *agent, const struct membership *tie,
+                         const struct known_catalog *catalog)
 {
     struct message message = {.kind = MESSAGE_CATALOG};
     if (catalog_tell(catalog, &message.arena, &message.catalog))

@@ -45,24 +45,28 @@ client_rooms_are_in_order() {
     ! find client -name '*.[ch]' | grep -vE "^client/($rooms)/"
 }
 
-# The objects of client/ that have a source: a build folder keeps those of sources that are gone.
-client_objects() {
-    find "$top_builddir/client" -name 'libclient_a-*.o' 2>/dev/null | while read -r object; do
-        source=client/${object#"$top_builddir/client/"}
-        source=$(echo "$source" | sed 's,libclient_a-,,; s,\.o$,.c,')
+# objects_of FOLDER PREFIX: the objects below FOLDER that have a source: a build folder keeps those of sources that
+# are gone. PREFIX: what automake puts before the names of objects.
+objects_of() {
+    find "$top_builddir/$1" -name "$2*.o" 2>/dev/null | while read -r object; do
+        source=$1/${object#"$top_builddir/$1/"}
+        source=$(echo "$source" | sed "s,/$2\\([^/]*\\)\\.o\$,/\\1.c,")
         [ ! -f "$source" ] || echo "$object"
     done
 }
 
-# Of the calls in the objects: prints each call of a higher room, and each circle of more files of one room than
-# `most`. A circle of files is one module in pieces: none of them can be understood or linked without the others.
-client_calls_are_in_order() {
-    client_objects >"$work/objects"
+# calls_are_in_order FOLDER PREFIX MOST ROOM...: of the calls in the objects of these rooms of FOLDER, prints each call
+# of a higher room, and each circle of more than MOST files of one room. A circle of files is one module in pieces:
+# none of them can be understood or linked without the others.
+calls_are_in_order() {
+    top=$1 prefix=$2 most=$3
+    shift 3
+    objects_of "$top" "$prefix" | grep -E "/($(echo "$*" | tr ' ' '|'))/" >"$work/objects"
     [ -s "$work/objects" ] || return 0
     # shellcheck disable=SC2046
-    ! nm -gA $(cat "$work/objects") | awk -v rooms="$client_rooms" -v most=6 '
+    ! nm -gA $(cat "$work/objects") | awk -v rooms="$*" -v most="$most" -v top="$top" -v prefix="$prefix" '
         BEGIN { n = split(rooms, list, " "); for (i = 1; i <= n; i++) level[list[i]] = i }
-        { file = $1; sub(/:[^:]*$/, "", file); sub(/.*client\//, "", file); sub(/libclient_a-/, "", file); sub(/\.o$/, "", file)
+        { file = $1; sub(/:[^:]*$/, "", file); sub(".*" top "/", "", file); sub(prefix, "", file); sub(/\.o$/, "", file)
           if ($2 ~ /^[Uwv]$/) { taken[file, $3] = 1 } else { owner[$3] = file; files[file] = 1 } }
         function room(file) { sub(/\/.*/, "", file); return file }
         function visit(from, file,    other, k, parts, count) {
@@ -157,10 +161,15 @@ check "redirector/ leans on services/, not on other programs" \
     includes_only redirector redirector/ services/ core/ util/ orb/orb.h espalier.h grpc.h
 check "sed/ leans on services/, not on other programs" \
     includes_only sed sed/ services/ core/ util/ orb/orb.h espalier.h espalier_server.h grpc.h
+check "sed/data/ knows nothing of the server" includes_only sed/data sed/data/ sed/porter/ services/ core/ util/ \
+    espalier.h grpc.h
+check "sed/data/ calls nothing of sed/server/, and their circles have six files at most" \
+    calls_are_in_order sed '' 6 data server
 check "client/ leans on services/, not on other programs" \
     includes_only client client/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
 check "the rooms of client/ lean on those before them: $client_rooms" client_rooms_are_in_order
-check "no room of client/ calls a higher one, and its circles have six files at most" client_calls_are_in_order
+check "no room of client/ calls a higher one, and its circles have six files at most" \
+    calls_are_in_order client libclient_a- 6 $client_rooms
 check "command/ leans on client/, flow/, simulate/ and services/" \
     includes_only command command/ client/ flow/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h grpc_data.h
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points

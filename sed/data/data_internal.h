@@ -11,7 +11,7 @@
  *     pull.c        fetching: who waits; how the original moves here; data that no client has taken yet
  *     pull_fetch.c  fetching: the thread
  *     porters.c     fetching a matrix in pieces that is to lie otherwise here
- *     rescue.c      damaged originals; data that were deleted elsewhere while this server was away
+ *     rescue.c      damaged files and originals; data that were deleted elsewhere while this server was away
  *     data.c        calls, the clock, create and destroy
  *
  * A ticket stands for one datum that is being put or read: whoever shows its number with a chunk was let in
@@ -174,7 +174,7 @@ void data_on_finish(struct server_data *data, struct call *call, const struct fi
 /* A server whose client's data may be used here (data_servers). */
 bool data_is_server(const struct server_data *data, const char *identity);
 
-/* ---- data.c: damaged files ---- */
+/* ---- rescue.c: damaged files ---- */
 /* Lists them. */
 void data_on_damaged(struct server_data *data, struct call *call, const struct data *asked);
 /* Removes what is left of that datum. ESP_NOT_FOUND, ESP_REFUSED, ESP_SYSTEM. */

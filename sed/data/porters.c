@@ -14,7 +14,7 @@
 
 /*
  * Matrices in pieces on their way to another server where they lie otherwise: porters of the one lend them
- * (server_loans.c), those of the other fetch (sed/porter/porter.h).
+ * (tickets.c), those of the other fetch (sed/porter/porter.h).
  */
 
 #define ALIVE_NS (20 * NS_PER_S) /* a ticket of which nothing is heard for long ends */

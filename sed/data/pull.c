@@ -385,7 +385,7 @@ void pull_stop_all(struct server_data *data)
 
 /*
  * The original of a datum comes here. Who has it lets one server at a time have it
- * (sed/server/server_drop.c). First it is here for good, then it goes there: whoever dies in between, it is
+ * (moves.c). First it is here for good, then it goes there: whoever dies in between, it is
  * never lost, and the same move once more ends what was left.
  */
 

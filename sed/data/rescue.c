@@ -14,7 +14,8 @@
  */
 
 #define MOST_RESCUES 1024
-#define FIRST_MS     500 /* until it is looked for again; twice as long before each further time, at most: */
+#define MOST_LISTED  256u /* damaged files in one answer */
+#define FIRST_MS     500  /* until it is looked for again; twice as long before each further time, at most: */
 #define LONGEST_MS   30000
 #define LOOKS        6  /* times that nobody has it until it counts as lost: agents may have to learn first */
 #define TRIES        60 /* all in all: a server that has it may be away for a while, or have no disk */
@@ -716,4 +717,89 @@ void returned_release(struct server_data *data)
         free(data->returned->keys);
     free(data->returned);
     data->returned = NULL;
+}
+
+/* ---- damaged files: their owners, and administrators, may see and remove them ---- */
+
+static void asker_for(struct server_data *data, const struct call *call, struct asker *asker)
+{
+    const struct envelope *envelope = call_envelope(call);
+    asker_set(asker, envelope->identity, data->ops->permits(data->server, envelope));
+}
+
+static bool fill_aside(const struct server_data *data, const struct store_aside *aside, struct arena *arena,
+                       struct datum_info *record)
+{
+    const struct datum_shape *shape = &aside->shape;
+    char text[DATUM_TEXT];
+    *record = (struct datum_info){.type = shape->type,
+                                  .n_dims = shape->n_dims,
+                                  .storage = shape->storage,
+                                  .layout_a = shape->layout[0],
+                                  .layout_b = shape->layout[1],
+                                  .layout_c = shape->layout[2],
+                                  .row_major = shape->row_major,
+                                  .bytes = aside->file_bytes,
+                                  .mode = aside->mode,
+                                  .created_s = aside->created_s,
+                                  .complete = aside->readable,
+                                  .on_disk = true};
+    record->datum = arena_strdup(arena, datum_id_text(&aside->id, text));
+    record->dims = arena_memdup(arena, shape->dims, sizeof shape->dims);
+    record->owner = arena_strdup(arena, aside->owner);
+    record->server = arena_strdup(arena, data->options.name);
+    record->address = arena_strdup(arena, endpoint_address(data->endpoint));
+    return record->datum && record->dims && record->owner && record->server && record->address;
+}
+
+static enum esp_status list_asides(struct server_data *data, const struct call *call,
+                                   const struct data *asked, struct message *reply, struct esp_error *error)
+{
+    struct asker asker;
+    struct datum_id after = {0};
+    struct data_reply *to = &reply->data_reply;
+    if (asked->after[0] && datum_id_parse(asked->after, &after, error) != ESP_OK)
+        return error->status;
+    asker_for(data, call, &asker);
+    const size_t limit = asked->limit > 0 && asked->limit < MOST_LISTED ? asked->limit : MOST_LISTED;
+    struct store_aside *asides = calloc(limit, sizeof *asides);
+    struct extension *mark = arena_alloc(&reply->arena, sizeof *mark);
+    to->items = arena_alloc(&reply->arena, limit * sizeof *to->items);
+    bool whole = asides && mark && to->items;
+    const size_t n = whole ? store_list_asides(data->store, &asker.is, after.key, asides, limit) : 0;
+    for (size_t i = 0; whole && i < n; i++)
+        whole = fill_aside(data, &asides[i], &reply->arena, &to->items[to->n++]);
+    free(asides);
+    if (!whole)
+        return error_no_memory(error, "a list of damaged files");
+    to->more = n == limit;
+    *mark = (struct extension){EXTENSION_DAMAGED, NULL, 0};
+    to->extensions = (struct extensions){mark, 1};
+    return ESP_OK;
+}
+
+void data_on_damaged(struct server_data *data, struct call *call, const struct data *asked)
+{
+    struct esp_error error;
+    struct message *reply = message_create(MESSAGE_DATA_REPLY);
+    enum esp_status status = reply ? list_asides(data, call, asked, reply, &error)
+                                   : error_no_memory(&error, "a list of damaged files");
+    if (status != ESP_OK) {
+        message_destroy(reply);
+        reply = message_failure(MESSAGE_DATA_REPLY, status, "%s", error.text);
+    }
+    call_reply(call, reply);
+}
+
+enum esp_status data_drop_damaged(struct server_data *data, const struct call *call,
+                                  const struct datum_id *id, struct esp_error *error)
+{
+    struct asker asker;
+    char text[DATUM_TEXT];
+    asker_for(data, call, &asker);
+    enum esp_status status = store_remove_aside(data->store, &asker.is, id, error);
+    if (status == ESP_OK)
+        log_notice("%s: its damaged file was removed, as its owner, or an administrator, wanted",
+                   datum_id_short(id, text));
+    return status;
 }

@@ -4,28 +4,37 @@
  * agents get, and the tie to a parent. It never blocks and reads no clock but the one it is given; threads,
  * the network and the processes that compute are passed in.
  *
- *   sed/server/server.c           create, messages, ticks, the end
- *   sed/server/server_call.c      call and run: identity, admission, reception
- *   sed/server/server_run.c       the queue, the slots, and how sessions end
- *   sed/server/server_await.c     who waits for what, and what they are told
- *   sed/server/server_clients.c   clients that are gone
- *   sed/server/server_jobs.c      sessions that outlive their clients
- *   sed/server/server_results.c   results of jobs that outlive the process
- *   sed/server/server_follow.c    clients that follow a session: output, progress
- *   sed/server/server_chunk.c     pieces of large arguments and results
- *   sed/server/server_kept.c      states that routines leave for later calls
- *   sed/server/server_load.c      forecasts, placements, records, answers to agents
- *   sed/server/server_terms.c     price, properties, what is on its way here
- *   sed/server/server_problems.c  descriptions: catalogue, describe, list, reading them again
- *   sed/server/server_administer.c  what administrators want of it; what it remembers of sessions
- *   sed/server/server_figures.c   what is counted: metrics, health
- *   sed/server/server_measure.c   the speed of a slot
- *   sed/server/server_idle.c      whether there is work
- *   sed/server/server_links.c     links from other servers
- *   sed/server/server_data.c      data that live here: put, read, listed, deleted
- *   sed/server/server_pull.c      data that are fetched from other servers (server_pull_fetch.c: the thread)
- *   sed/server/server_porters.c   matrices that lie otherwise there
- *   sed/server/server_operands.c  data as arguments and results of sessions
+ * The files of sed/server/, which call each other from the top of this list down:
+ *
+ *   server.c             create, messages, ticks, destroy
+ *   server_leave.c       the end in good order
+ *   server_run.c         starts sessions, takes the reports of workers
+ *   server_follow.c      clients that follow a session: output, progress, questions
+ *   server_chunk.c       pieces of large arguments and results
+ *   server_call.c        call and run: admission, reception
+ *   server_await.c       waiters, and how a session stands
+ *   server_administer.c  the tie to the parent, orders, what is remembered of sessions
+ *   server_lend.c        arguments and results in the memory of clients
+ *   server_contents.c    checks of the values of arguments
+ *   server_operands.c    data as arguments and results of sessions
+ *   server_checkpoint.c  checkpoints of routines and their copies
+ *   server_results.c     results of jobs that outlive the process
+ *   server_clients.c     identities, acknowledgement, clients that are gone
+ *   server_sessions.c    the life of a session: memory, timers, end; its observers
+ *   server_jobs.c        sessions that outlive their clients
+ *   server_figures.c     metrics, health
+ *   server_load.c        promises, records, answers to agents
+ *   server_kept.c        states that routines leave for later calls
+ *   server_measure.c     the speed of a slot
+ *   server_terms.c       price, properties, what is on its way here
+ *   server_ranks.c       ranks of MPI: which calls they take, what they forecast
+ *   server_models.c      cost models, corrections, speeds
+ *   server_idle.c        whether there is work
+ *   server_sense.c       what sensors tell of processors, memory and the link to the parent
+ *   server_links.c       links from other servers
+ *   server_problems.c    descriptions: catalogue, describe, list, reading them again
+ *
+ * The data that live on the server are in sed/data/.
  */
 #ifndef SED_SERVER_H
 #define SED_SERVER_H
@@ -177,7 +186,7 @@ void server_log_output(struct server *server, uint64_t job_id, const char *line)
  * Memory and disk in bytes, 0: not known. What is no share of a processor is passed over. */
 void server_sense(struct server *server, double available, double memory_free, double disk_free);
 /* What its machine has of memory: bytes that anybody could take now, and those that processes of the server
- * have to themselves. From now on no more is admitted than that allows (sed/server/server_memory.c). Takes
+ * have to themselves. From now on no more is admitted than that allows (sed/server/server_sense.c). Takes
  * the endpoint's lock. `available` UINT64_MAX: nobody knows, and all stays as it is. */
 void server_sense_memory(struct server *server, uint64_t available, uint64_t below);
 /* Links, as services/nws/links.h has their operations; `server` is a struct server. Take the endpoint's lock.
