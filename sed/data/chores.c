@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all files of this room use: the asker of a call, work on the disk by a thread (a chore), and the
- * records of data in messages.
+ * The asker of a call, work on the disk by a thread (a chore), and records of data in messages. All files of
+ * this room use them.
  */
 #include "sed/data/data_internal.h"
 
@@ -94,7 +94,7 @@ void server_data_chore(struct server_data *data, struct chore *chore, struct sto
     chore->job = (struct thread_job){.run = chore_run, .arg = chore};
     DL_APPEND(data->chores, chore);
     if (chore->ticket)
-        chore->ticket->moving++; /* it stays */
+        chore->ticket->moving++; /* the ticket stays until the chore ends */
     if (!work) {
         chore_end(chore, ESP_OK, &error);
         return;
@@ -102,7 +102,7 @@ void server_data_chore(struct server_data *data, struct chore *chore, struct sto
     struct errands *errands = data->errands;
     if (errands && !data->leaving && errands->submit(errands, &chore->job))
         return;
-    store_work_do(work); /* nobody else can */
+    store_work_do(work); /* no thread can */
     enum esp_status status = store_work_end(data->store, work, &error);
     chore_end(chore, status, &error);
 }

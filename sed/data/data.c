@@ -72,7 +72,8 @@ static void on_data(struct server_data *data, struct call *call, const struct da
     }
     struct datum_id id;
     if (reply && asked->datum[0] && datum_id_parse(asked->datum, &id, NULL) == ESP_OK)
-        copies_tell(data, id.key, reply); /* also who has it no more may know who has */
+        copies_tell(data, id.key,
+                    reply); /* a server that has the datum no more may know which servers have it */
     call_reply(call, reply);
 }
 
@@ -83,7 +84,7 @@ bool server_data_on_call(struct server_data *data, struct call *call, const stru
     if (request->kind < MESSAGE_OFFER || request->kind > MESSAGE_PULL)
         return false;
     if (!data->store) {
-        /* Who says that a datum has moved takes ESP_REFUSED as "it is here". */
+        /* A sender of `finish` would take ESP_REFUSED to mean that the datum is here. */
         const enum esp_status status = request->kind == MESSAGE_FINISH ? ESP_NOT_FOUND : ESP_REFUSED;
         call_reply(call, message_failure(message_reply_kind(request->kind), status,
                                          "server %s keeps no data (store_memory = 0 in its file)",
@@ -125,7 +126,7 @@ bool server_data_abandoned(struct server_data *data, struct call *call)
 
 /* ---- what agents and administrators hear ---- */
 
-void data_news(void *self, const struct datum_id *id, uint64_t bytes, enum store_news news)
+static void data_news(void *self, const struct datum_id *id, uint64_t bytes, enum store_news news)
 {
     struct server_data *data = self;
     if (news == STORE_ARRIVED)
@@ -165,7 +166,7 @@ void server_data_answer(const struct server_data *data, const struct request *re
             continue;
         response->data[response->n_data++] =
             (struct data_location){argument->index, data->options.name, {.known = true}};
-        if (certified) /* best effort: without memory nothing is known */
+        if (certified) /* without memory the answer does not say it */
             data_tell_fetchers(data, argument->index, &id, response, &answer->arena);
     }
 }
@@ -207,10 +208,10 @@ static void verified(struct chore *chore, enum esp_status status, const struct e
     if (status == ESP_NOT_FOUND)
         log_error("%s", error->text);
     chore->data->verifying = false;
-    chore->data->due_ns = 0; /* the next one */
+    chore->data->due_ns = 0; /* verify the next file */
 }
 
-/* Files that nobody has read since the start, one at a time while nothing computes. */
+/* Reads a file that was not read since the start, one at a time while nothing computes. */
 static void verify_next(struct server_data *data)
 {
     if (data->verifying || !data->ops->is_idle(data->server) || data->leaving)
@@ -247,7 +248,7 @@ void server_data_tick(struct server_data *data, int64_t now_ns)
     data->due_ns = due < latest && due > now_ns ? due : latest;
 }
 
-/* What the start found in files is news to the agents, too. */
+/* Data that the start found in files are news for agents, too. */
 static void found_again(void *self, const struct datum_id *id, uint64_t bytes)
 {
     const struct server_data *data = self;
@@ -258,7 +259,7 @@ static void found_damaged(void *self, struct datum_key key)
 {
     struct server_data *data = self;
     struct datum_id id = {.key = key};
-    snprintf(id.origin, sizeof id.origin, "%s", data->options.name); /* its own is in the file */
+    snprintf(id.origin, sizeof id.origin, "%s", data->options.name); /* the true origin is in the file */
     rescue_begin(data, &id, true);
 }
 
@@ -326,7 +327,7 @@ void server_data_destroy(struct server_data *data)
     copies_release(data);
     rescues_release(data);
     returned_release(data);
-    store_destroy(data->store); /* which tells of nothing any more */
+    store_destroy(data->store); /* does not call data_news() */
     replication_destroy(data->replication);
     location_destroy(data->location);
     free(data);

@@ -26,10 +26,11 @@ struct config_strings;
 struct porter_list;
 struct porter_lenders;
 
-/* What the data ask of their server. `server` is the pointer that was given to server_data_create(). All
- * slots are called under the endpoint's lock and must not block, except `traffic` and the two of fetches. */
+/* Questions and news of the data for their server. `server` is the pointer that was given to
+ * server_data_create(). All slots are called under the endpoint's lock and must not block, except `traffic`
+ * and the two of fetches. */
 struct server_data_ops {
-    /* A datum has come or gone: agents are to hear of it. */
+    /* A datum has come or gone, which is news for agents. */
     void (*news)(void *server);
     /* The address of the parent; NULL while there is none. */
     const char *(*parent)(const void *server);
@@ -128,7 +129,7 @@ const struct laying *server_data_laying(const struct server_data *data, struct d
 /* A strict datum has been used here: has all other servers delete their copies of it, in the background. */
 void server_data_consumed(struct server_data *data, const struct datum_id *id);
 
-/* Who asked, beyond the call that brought the question. */
+/* The node on whose behalf something is done with a datum, beyond the call that brought the question. */
 struct asker {
     char identity[CAP_NAME + 1];
     struct store_asker is; /* `identity` points to the array above */
@@ -155,7 +156,7 @@ struct chore {
  * freed afterwards. `work` NULL: there is nothing to do, and `then` is called at once. */
 void server_data_chore(struct server_data *data, struct chore *chore, struct store_work *work);
 
-/* As what a datum is fetched. */
+/* Kinds of copies that are fetched. */
 enum pull_kind {
     PULL_REPLICA,
     PULL_KEPT,  /* a copy that is kept by a mode of its own */

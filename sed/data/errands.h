@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who does what blocks, beside the server's state machine: reading and writing files of data, fetching data
- * from other servers. A table of one operation, so that tests run errands when it suits them.
+ * Threads for work that blocks, beside the server's state machine: reading and writing files of data,
+ * fetching data from other servers. The threads are behind one operation, so that tests can run errands when
+ * they like.
  */
 #ifndef SED_ERRANDS_H
 #define SED_ERRANDS_H
@@ -9,15 +10,16 @@
 #include "util/thread_pool.h"
 
 struct errands {
-    /* Has job->run(job->arg) called by another thread, without the lock. False: nobody can. Any thread. */
+    /* Has job->run(job->arg) called by another thread, without the lock. False: no thread can. Any thread may
+     * call it. */
     bool (*submit)(struct errands *errands, struct thread_job *job);
-    /* The same threads, for the second stream of a transfer; NULL: there are none. */
+    /* The threads behind `submit`, for the second stream of a transfer; NULL: there are none. */
     struct thread_pool *helpers;
 };
 
-/* With threads of its own, at most so many. */
+/* Makes errands with at most `threads` threads of their own. */
 enum esp_status errands_create(unsigned threads, struct errands **errands, struct esp_error *error);
-/* Waits for those under way. NULL is nothing to do. */
+/* Waits for errands under way. NULL is nothing to do. */
 void errands_destroy(struct errands *errands);
 
 #endif

@@ -39,7 +39,7 @@ void holders_begin(struct holders *holders, struct server_data *data, const stru
         add(holders, parent, true);
 }
 
-/* Copies of which agents may not know yet: name and address of each, with their NULs. */
+/* Adds copies that agents may not know yet. The value has name and address of each, with their NULs. */
 static void add_copies(struct holders *holders, const struct extension *copies)
 {
     uint32_t at = 0;
@@ -59,7 +59,8 @@ static void read_answer(struct holders *holders, const struct data_reply *reply)
     char above[CAP_ADDRESS + 1] = "";
     const struct extension *agent = extension_find(&reply->extensions, EXTENSION_ABOVE);
     for (uint32_t i = 0; i < reply->n; i++)
-        if (strcmp(reply->items[i].server, holders->name) != 0) /* also as it was before a restart */
+        if (strcmp(reply->items[i].server, holders->name) !=
+            0) /* skips this server, also under an address of an earlier life */
             add(holders, reply->items[i].address, !*reply->items[i].server);
     add_copies(holders, extension_find(&reply->extensions, EXTENSION_COPIES));
     if (agent && agent->length <= CAP_ADDRESS)
@@ -72,7 +73,7 @@ enum esp_status holders_ask_at(struct holders *holders, const char *address, int
 {
     struct message look = {.kind = MESSAGE_DATA, .data = {.datum = holders->id, .after = ""}};
     enum esp_status status = transport_call(holders->transport, address, &look, timeout_ms, reply, error);
-    if (reply->kind == MESSAGE_DATA_REPLY) /* also a failure may tell of copies */
+    if (reply->kind == MESSAGE_DATA_REPLY) /* a failure may name copies, too */
         read_answer(holders, &reply->data_reply);
     return status;
 }
@@ -84,13 +85,13 @@ enum esp_status holders_ask(struct holders *holders, uint32_t i, struct message 
 }
 
 /*
- * Copies that are so fresh, or still on their way, that agents do not know of them: who has the datum that
- * was copied names them, so that all who look for it, and above all who deletes it, find every copy.
+ * Copies that are on their way, or so fresh that agents do not know them. The server that gave a copy away
+ * names it, so that a node that searches the datum, or deletes it, finds every copy.
  */
 
 #define MOST_COPIES 1024u
 #define MOST_TOLD   64u
-#define FRESH_NS    (60 * NS_PER_S) /* agents have heard of it long before */
+#define FRESH_NS    (60 * NS_PER_S) /* agents have heard of the copy long before */
 
 static struct copy *make(struct datum_key key, const char *name, const char *address)
 {
@@ -221,7 +222,7 @@ static struct extension tell_copies(struct server_data *data, struct datum_key k
     return (struct extension){EXTENSION_COPIES, (const uint8_t *)text, text ? (uint32_t)telling.bytes : 0};
 }
 
-/* Who keeps it, from here or from what was deleted here, and where it has moved. */
+/* The servers that keep the datum, and the server to which it has moved. */
 static struct extension tell_places(struct server_data *data, struct datum_key key, struct arena *arena)
 {
     size_t bytes;
@@ -255,7 +256,7 @@ void copies_release(struct server_data *data)
 }
 
 /*
- * Strict data go with the first session that has used them: everywhere, wherever that session was.
+ * Strict data are deleted everywhere when the first session has used them.
  */
 
 #define CONSUMED_ASK_MS 10000

@@ -20,7 +20,8 @@ void layings_note(struct layings *layings, struct datum_key as, struct datum_key
 {
     const struct laying *earlier = layings_find(layings, of);
     const struct laying made = {.as = as, .value = earlier ? earlier->value : of, .before = *before};
-    uint32_t at = place_of(layings, as); /* who gives up what was made may order it anew, of another datum */
+    uint32_t at =
+        place_of(layings, as); /* a client may give the new datum up, and order it again from another datum */
     if (at == LAYINGS_MOST) {
         at = layings->next;
         layings->next = (at + 1) % LAYINGS_MOST;

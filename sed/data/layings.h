@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which data were made here of which by laying them otherwise (`data cp --grid`): both have the same value,
- * so that ranks which keep pieces of the one need not be sent the other. A memory of the last ones: who asks
- * for another learns only that nothing is known, and its value is sent.
+ * Data that were made here from other data by another layout (`data cp --grid`). Both have the same value, so
+ * ranks that keep pieces of one need not be sent the other. Only the last ones are remembered; the value of
+ * any other datum is sent.
  */
 #ifndef SED_LAYINGS_H
 #define SED_LAYINGS_H
@@ -12,7 +12,7 @@
 #define LAYINGS_MOST 128
 
 struct laying {
-    struct datum_key as, value; /* `value`: of the datum that it goes back to */
+    struct datum_key as, value; /* `value`: the key of the first datum with that value */
     struct block_cyclic_matrix before;
 };
 
@@ -21,10 +21,10 @@ struct layings {
     uint32_t next;
 };
 
-/* The datum `as` is `of`, which lies as `before` says, laid otherwise. */
+/* Notes that the datum `as` was made from `of`, whose layout is `before`. */
 void layings_note(struct layings *layings, struct datum_key as, struct datum_key of,
                   const struct block_cyclic_matrix *before);
-/* NULL: nothing is known. Valid until the next is noted. */
+/* NULL: unknown. Valid until layings_note() is called. */
 const struct laying *layings_find(const struct layings *layings, struct datum_key as);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /*
- * Data on their way in and out: offer, open, finish.
+ * Clients put data (offer, finish), and clients and servers read them (open, finish).
  */
 
 /* ---- offer ---- */
@@ -31,7 +31,7 @@ static struct message *offer_answer(struct server_data *data, const struct ticke
         to->gaps[to->n_gaps++] = (struct datum_gap){gap.from, gap.to};
         from = gap.to;
     }
-    if (to->n_gaps == CAP_GAPS) /* the rest counts as missing */
+    if (to->n_gaps == CAP_GAPS) /* all bytes from there on count as missing */
         to->gaps[CAP_GAPS - 1].to = ticket->bytes;
     return reply;
 }
@@ -46,7 +46,7 @@ static enum esp_status check_origin(const struct server_data *data, const struct
                      id->origin, data->options.name);
 }
 
-/* A datum of that key is here already. */
+/* There is a datum of that key: ESP_REFUSED if it has another shape. */
 static enum esp_status check_same(struct server_data *data, const struct datum_id *id,
                                   const struct asker *asker, const struct datum_shape *shape,
                                   struct esp_error *error)
@@ -79,7 +79,7 @@ static struct ticket *begin(struct server_data *data, const struct offer *offer,
     return NULL;
 }
 
-/* Whoever it is may wait for a server that starts again. */
+/* If this server is restarting, the answer says that the client may wait for it. */
 static void refuse_offer(const struct server_data *data, struct call *call, const char *datum,
                          const struct esp_error *error)
 {
@@ -157,7 +157,7 @@ struct message *data_open_answer(struct server_data *data, const struct ticket *
     return message_failure(MESSAGE_OPEN_REPLY, ESP_NOT_FOUND, "it was deleted in this very moment");
 }
 
-/* Whose pieces porters are to lend: all of it is in memory now. */
+/* `then` of an open whose pieces porters lend: the datum is in memory. */
 static void opened(struct chore *chore, enum esp_status status, const struct esp_error *error)
 {
     struct server_data *data = chore->data;
@@ -174,7 +174,7 @@ static void opened(struct chore *chore, enum esp_status status, const struct esp
     ticket_end(data, ticket);
 }
 
-/* In memory as a whole for porters, else piece by piece. */
+/* Pins the datum: in memory as a whole for porters, else piece by piece. */
 static enum esp_status pin(struct server_data *data, struct ticket *ticket, struct chore *chore,
                            struct store_work **work, struct esp_error *error)
 {
@@ -209,7 +209,7 @@ void data_tell_fetchers(const struct server_data *data, uint32_t argument, const
                   known ? known->n : 0, arena);
 }
 
-/* A server asks that has no right to the datum: who reads its error is to know what would give it that. */
+/* A server without the right to the datum asks: the error says how to give it that right. */
 static void tell_how(const struct server_data *data, const struct asker *asker,
                      const struct extensions *extensions, struct esp_error *error)
 {
@@ -276,7 +276,7 @@ static void committed(struct chore *chore, enum esp_status status, const struct 
     if (status == ESP_OK)
         log_notice("%s: stored, %s", datum_id_short(&chore->ticket->id, text),
                    bytes_text(chore->ticket->bytes, bytes));
-    else /* nobody comes again for what the disk did not take */
+    else /* the client does not try again */
         store_abort(chore->data->store, &chore->ticket->asker.is, chore->ticket->id.key, NULL);
     ticket_end(chore->data, chore->ticket);
     if (chore->call && status == ESP_OK)
@@ -329,9 +329,9 @@ void data_on_finish(struct server_data *data, struct call *call, const struct fi
 }
 
 /*
- * Replicas. A server that fetches a datum for a session says so; who has the original counts how often each
- * one asks, and tells those that ask most that their copy may stay (services/data/replication.h). The other
- * copies are passing: they go when nobody has used them for a while.
+ * Replicas. A server that fetches a datum for a session says so. The server with the original counts the
+ * requests of each server, and lets the servers that ask most keep their copies
+ * (services/data/replication.h). Other copies are dropped when they are unused for a while.
  */
 
 enum esp_status replicas_create(struct server_data *data, struct esp_error *error)
@@ -351,7 +351,7 @@ void replicas_note(struct ticket *ticket, const struct extensions *extensions)
     const struct extension *fetcher = extension_find(extensions, EXTENSION_FETCHER);
     if (fetcher && fetcher->length > 0 && fetcher->length <= CAP_NAME)
         ticket->fetcher =
-            strndup((const char *)fetcher->value, fetcher->length); /* NULL: it is not counted */
+            strndup((const char *)fetcher->value, fetcher->length); /* NULL: the request is not counted */
 }
 
 void replicas_answer(struct server_data *data, const struct ticket *ticket, const struct store_entry *entry,
@@ -361,7 +361,7 @@ void replicas_answer(struct server_data *data, const struct ticket *ticket, cons
     struct extension *extension = ticket->fetcher ? arena_alloc(&reply->arena, sizeof *extension) : NULL;
     if (!extension)
         return;
-    /* Copies of copies would be beyond all counting. */
+    /* Copies of copies are not counted. */
     bool stays = data->replication && !(entry->flags & DATUM_REPLICA) &&
                  replication_asked(data->replication, entry->id.key, entry->shape.bytes, ticket->fetcher);
     *extension = (struct extension){EXTENSION_REPLICA, stays ? &yes : &no, 1};
@@ -369,12 +369,13 @@ void replicas_answer(struct server_data *data, const struct ticket *ticket, cons
 }
 
 /*
- * Data that go from here: deleted, everywhere or here only, or handed over to the server to which they move.
+ * Data that leave: they are deleted everywhere, deleted here only, or handed to the server to which they
+ * move.
  */
 
 /* ---- drop ---- */
 
-/* What is strict goes with its first session, wherever that was: servers tell each other. */
+/* Other servers may delete strict data: these go with the first session that has used them. */
 static bool may_drop_for_others(struct server_data *data, const struct asker *asker,
                                 const struct datum_id *id)
 {
@@ -384,7 +385,7 @@ static bool may_drop_for_others(struct server_data *data, const struct asker *as
            store_look(data->store, &trusted, id, &entry, NULL) == ESP_OK && entry.flags & DATUM_STRICT;
 }
 
-/* The datum goes everywhere: what is on its way here is given up, and no other copy is taken. */
+/* The datum is deleted everywhere: ends a transfer to this server, and takes no copy from now on. */
 static enum esp_status drop_all(struct server_data *data, const struct asker *asker,
                                 const struct datum_id *id, struct esp_error *error)
 {
@@ -399,7 +400,7 @@ static enum esp_status drop_all(struct server_data *data, const struct asker *as
     return coming == ESP_OK ? ESP_OK : status;
 }
 
-/* After a move only replicas go: an original leaves with the server that takes it. */
+/* After a move, deletes a replica only: data_hand_over() deletes the original. */
 static enum esp_status drop_replica(struct server_data *data, const struct asker *asker,
                                     const struct datum_id *id, const struct extension *to,
                                     struct esp_error *error)
@@ -414,7 +415,7 @@ static enum esp_status drop_replica(struct server_data *data, const struct asker
     return store_depart(data->store, &asker->is, id, *name ? name : NULL, error);
 }
 
-/* It lives on elsewhere: not there where it is just leaving, because it comes here. */
+/* Deletes the copy here, unless the original is moving here. */
 static enum esp_status drop_copy(struct server_data *data, const struct asker *asker,
                                  const struct datum_id *id, struct esp_error *error)
 {
@@ -438,7 +439,7 @@ static enum esp_status drop_offer(struct server_data *data, uint64_t number, con
     return status;
 }
 
-/* Also a server may say so, of itself. */
+/* Forgets that those servers keep the datum. A server may say so of itself. */
 static void settle(struct server_data *data, struct asker *asker, struct datum_key key,
                    const struct extension *names)
 {
@@ -496,7 +497,7 @@ void server_data_on_given_up(struct server_data *data, const struct order *order
 
 /* ---- moves: of several servers that want the original, one gets it ---- */
 
-/* The ticket of the server that may have it in place of this one: there is one at most. */
+/* The ticket with which the original was promised to a server; there is one at most. */
 static struct ticket *claim_of(const struct server_data *data, struct datum_key key)
 {
     struct ticket *ticket;
@@ -515,7 +516,7 @@ static enum esp_status tell_rival(const struct datum_id *id, const char *server,
                      datum_id_short(id, text), server);
 }
 
-/* That server may have died in the middle: who reads the error is to know when another one is let in. */
+/* That server may have died in the middle: the error says when another server is let in. */
 static enum esp_status tell_claimed(const struct server_data *data, const struct ticket *claim,
                                     struct esp_error *error)
 {
@@ -530,7 +531,7 @@ static enum esp_status tell_claimed(const struct server_data *data, const struct
                      (long long)(DATA_TICKET_LEASE_NS / NS_PER_S));
 }
 
-/* Whether what is here is the original. ESP_NOT_FOUND. */
+/* ESP_NOT_FOUND: there is no original here. */
 static enum esp_status look_at_original(struct server_data *data, const struct store_asker *asker,
                                         const struct datum_id *id, struct store_entry *entry,
                                         struct esp_error *error)
@@ -555,7 +556,7 @@ enum esp_status data_claim(struct server_data *data, struct ticket *ticket,
                          "expected the name and the address of the server that a datum moves to, found none");
     struct ticket *other = claim_of(data, ticket->id.key);
     if (other && strcmp(other->copy->server, ticket->copy->server) == 0) {
-        ticket_end(data, other); /* its own, that is past */
+        ticket_end(data, other); /* an earlier ticket of the same server */
         other = NULL;
     }
     enum esp_status status = look_at_original(data, &ticket->asker.is, &ticket->id, &entry, error);
@@ -563,7 +564,7 @@ enum esp_status data_claim(struct server_data *data, struct ticket *ticket,
         status = datum_may_leave(entry.mode, entry.flags, true, error);
     if (status == ESP_OK && other)
         status = tell_claimed(data, other, error);
-    /* Two servers that both have it, and each of which is to be the only one, must not both let go of it. */
+    /* Of two servers that both have an original, only one may delete it. */
     if (status == ESP_OK &&
         (pull_moves(data, ticket->id.key) || strcmp(ticket->copy->server, data->options.name) == 0))
         status = tell_rival(&ticket->id, data->options.name, error);
@@ -578,8 +579,8 @@ void data_reclaim(struct server_data *data, struct datum_key key)
         ticket->moves = false;
 }
 
-/* The original is here, and who says to have taken it was not let in for that, or is heard late: he may have
- * let another have it meanwhile, even this server. */
+/* The original is here, and was not promised to the server that says it has taken it, or the promise has
+ * ended: that server may have given the original away meanwhile, even to this server. */
 static enum esp_status refuse_late(struct server_data *data, const struct datum_id *id,
                                    const struct ticket *claim, const char *to, struct esp_error *error)
 {
@@ -597,7 +598,7 @@ static enum esp_status hand_over(struct server_data *data, uint64_t number, cons
                                  const char *to, struct esp_error *error)
 {
     struct store_entry entry;
-    const struct store_asker anybody = {.trusted = true}; /* the ticket says who may */
+    const struct store_asker anybody = {.trusted = true}; /* the ticket proves the right */
     struct ticket *claim = claim_of(data, id->key);
     enum esp_status status = look_at_original(data, &anybody, id, &entry, error);
     if (status == ESP_NOT_FOUND && copies_has_moved(data, id->key, to))

@@ -13,12 +13,15 @@
 #include <string.h>
 
 /*
- * Matrices in pieces on their way to another server where they lie otherwise: porters of the one lend them
- * (tickets.c), those of the other fetch (sed/porter/porter.h).
+ * Matrices in pieces that move to another server and get another layout there. Porters of the holder lend the
+ * pieces (tickets.c), porters of this server fetch them (sed/porter/porter.h).
  */
 
-#define ALIVE_NS (20 * NS_PER_S) /* a ticket of which nothing is heard for long ends */
-#define LATE_MS  3000 /* for ranks on other hosts, when all else has come; and less than clients wait */
+#define ALIVE_NS                                                                                             \
+    (20 *                                                                                                    \
+     NS_PER_S) /* how often the holder hears from this server; its ticket ends after DATA_TICKET_LEASE_NS */
+#define LATE_MS 3000 /* for ranks on other hosts, after all other pieces have come; less than clients wait   \
+                      */
 
 enum esp_status pull_lie(const struct datum_shape *shape, struct block_cyclic_matrix *layout,
                          struct esp_error *error)
@@ -50,7 +53,7 @@ enum esp_status pull_lay(const struct pull *pull, struct datum_shape *shape, str
     return datum_shape_spread(shape, &layout, error);
 }
 
-/* Ports; where the connections are encrypted behind a port of 0 and the key. */
+/* The ports. If the connections are encrypted, a port of 0 and the key come first. */
 uint32_t porters_write(const struct porter_order *order, uint8_t *value)
 {
     uint8_t *to = value;
@@ -113,7 +116,7 @@ uint32_t lenders_write(const struct porter_lenders *lenders, bool sealed, uint8_
     return (uint32_t)(to - value);
 }
 
-/* The bytes that it has; 0: it is malformed. */
+/* Returns how many bytes the entry has; 0: it is malformed. */
 static uint32_t read_lender(const uint8_t *from, uint32_t bytes, struct porter_lender *lender)
 {
     uint32_t rank;
@@ -155,7 +158,7 @@ static enum esp_status make_order(const struct pull *pull, const char *address,
                                   struct esp_error *error)
 {
     struct datum_shape shape;
-    uint16_t port; /* of the holder: its porters have others */
+    uint16_t port; /* the ticket of the holder; its porters have tickets of their own */
     *order = (struct porter_order){.ticket = opened->ticket, .key = pull->id.key};
     snprintf(order->source, sizeof order->source, "%s", opened->datum.server ? opened->datum.server : "");
     enum esp_status status = data_shape(&opened->datum, &shape, error);
@@ -184,7 +187,7 @@ struct carrying {
     struct pull *pull;
     const char *address;
     uint64_t ticket;
-    int64_t said_ns; /* that we are alive */
+    int64_t said_ns; /* keeps the ticket alive */
 };
 
 static void moved(void *arg, uint64_t bytes)
@@ -193,7 +196,7 @@ static void moved(void *arg, uint64_t bytes)
     atomic_fetch_add(&carrying->pull->arrived, bytes);
 }
 
-/* The holder hears nothing of what porters do, and would forget the ticket. */
+/* The holder does not hear what porters do, so its ticket would end. */
 static bool is_stopped(void *arg)
 {
     struct carrying *carrying = arg;
@@ -210,7 +213,7 @@ static bool is_stopped(void *arg)
     return atomic_load(&pull->stop);
 }
 
-/* The client is not to wait until a porter that is stopped has let go of the memory. */
+/* The client does not wait until a stopped porter has unmapped the memory. */
 static void tell_early(void *arg, const struct esp_error *error)
 {
     const struct carrying *carrying = arg;
@@ -248,8 +251,8 @@ static void give_memory_back(struct pull *pull, bool whole)
     endpoint_leave(data->endpoint);
 }
 
-/* Ranks on other hosts fetch beside: the next call need not send them their pieces. What is to lie otherwise
- * where it is they move among themselves in that call. */
+/* Ranks on other hosts fetch their pieces, too, so that the next call need not send them. Pieces that only
+ * change their layout are moved among those ranks in that call. */
 static struct porter_far *begin_far(struct pull *pull, const char *address, const struct porter_order *order)
 {
     struct server_data *data = pull->data;
@@ -265,7 +268,7 @@ static struct porter_far *begin_far(struct pull *pull, const char *address, cons
     return porter_far_begin(&ranks, order);
 }
 
-/* The porters of this host, and ranks on others. */
+/* Orders the porters of this host, and the ranks on other hosts. */
 static enum esp_status fetch_all(struct pull *pull, const struct porter_list *porters,
                                  const struct porter_order *order, int fd, const struct porter_watch *watch,
                                  bool *let_go, struct esp_error *error)
@@ -304,7 +307,7 @@ static enum esp_status carry(struct pull *pull, struct porter_order *order, cons
         pull->stuck = !let_go;
         if (let_go)
             give_memory_back(pull, status == ESP_OK);
-        else /* it is never used again */
+        else /* the memory is never used again */
             log_error("a porter does not let go of the memory of a datum");
     }
     free(porters);
@@ -317,7 +320,7 @@ enum esp_status pull_carry(struct pull *pull, const char *address, const struct 
     struct porter_order order;
     struct carrying carrying = {
         .pull = pull, .address = address, .ticket = opened->ticket, .said_ns = clock_now_ns(&clock_system)};
-    const int64_t patience_ms = atomic_load(&pull->patience_ns) / NS_PER_MS * 3 / 4; /* told within it */
+    const int64_t patience_ms = atomic_load(&pull->patience_ns) / NS_PER_MS * 3 / 4; /* the error is in it */
     const struct porter_watch watch = {.moved = moved,
                                        .stopped = is_stopped,
                                        .arg = &carrying,

@@ -10,7 +10,7 @@
 #include <utlist.h>
 
 /*
- * Data that are fetched from other servers: who waits for them, and who asks.
+ * Data that are fetched from other servers: the waiters, and calls that ask for data.
  */
 
 #define MOST_PATIENCE_MS    600000
@@ -42,7 +42,7 @@ void server_data_pull_leave(struct pull_waiter *waiter)
         return;
     struct pull *pull = waiter->pull;
     unlink_waiter(waiter);
-    if (!pull->waiters) /* nobody wants it any more */
+    if (!pull->waiters) /* nobody waits any more */
         atomic_store(&pull->stop, true);
 }
 
@@ -57,7 +57,7 @@ void pull_tell(struct pull *pull, enum esp_status status, const struct esp_error
             waiter->arrived(waiter, status, error);
             continue;
         }
-        /* Who wants more than came asks again, and has it made of that. */
+        /* A client that wants more than a replica asks again, and the replica is turned into that. */
         bool complete = waiter->kind == PULL_REPLICA || waiter->kind == pull->kind;
         call_reply(waiter->call, status == ESP_OK
                                      ? pull_answer(pull, complete)
@@ -95,7 +95,7 @@ static struct pull *pull_create(struct server_data *data, const struct asker *as
     return NULL;
 }
 
-/* With the lock. 0: it does not matter. */
+/* Raises the patience. `wanted_ns` 0: the default. */
 static void be_patient(_Atomic int64_t *patience_ns, int64_t wanted_ns)
 {
     if (wanted_ns == 0)
@@ -127,7 +127,7 @@ enum esp_status server_data_pull(struct server_data *data, const struct asker *a
         be_patient(&pull->room_ns, wish->room_ns);
         for (uint32_t i = 0; i < wish->n_sources; i++)
             pull_add_address(pull, wish->sources[i]);
-        pull_add_named(pull); /* whom it was given here, when it was: agents may not know them yet */
+        pull_add_named(pull); /* servers to which this server gave copies, which agents may not know yet */
         if (!errands->submit(errands, &pull->job)) {
             HASH_DEL(data->pulls, pull);
             free(pull);
@@ -151,7 +151,7 @@ static void patience_over(struct timer *timer, int64_t now_ns, void *context)
         (struct pull_waiter *)((char *)timer - offsetof(struct pull_waiter, patience));
     struct pull *pull = waiter->pull;
     (void)now_ns, (void)context;
-    /* The transfer goes on: who wants to know asks again. */
+    /* The transfer goes on, and the client asks again. */
     call_reply(waiter->call, pull_answer(pull, false));
     unlink_waiter(waiter);
     free(waiter);
@@ -169,7 +169,7 @@ void pull_kept(struct chore *chore, enum esp_status status, const struct esp_err
         message_destroy(reply);
 }
 
-/* It is here. */
+/* The datum is here. */
 static void answer_here(struct server_data *data, struct call *call, const struct asker *asker,
                         const struct pull_wish *wish)
 {
@@ -192,7 +192,7 @@ static void answer_here(struct server_data *data, struct call *call, const struc
     server_data_chore(data, chore, work);
 }
 
-/* Other servers keep the datum, too, which is here. */
+/* The datum is here: notes the other servers that keep it. */
 static void note_places(struct server_data *data, struct call *call, const struct asker *asker,
                         const struct datum_id *id, const struct extension *places)
 {
@@ -206,7 +206,7 @@ static void note_places(struct server_data *data, struct call *call, const struc
     call_reply(call, reply);
 }
 
-/* A move asks the others in any case: the original may be there, also too. */
+/* A move asks the other servers in any case: an original may be there, too. */
 static bool is_here(const struct server_data *data, const struct pull_wish *wish)
 {
     const struct datum_id *id = wish->as ? wish->as : wish->id;
@@ -218,7 +218,7 @@ static int64_t bounded_patience_ns(uint64_t ms)
     return (int64_t)(ms < MOST_PATIENCE_MS ? ms : MOST_PATIENCE_MS) * NS_PER_MS;
 }
 
-/* "As this datum of yours, in such pieces": the layout and the identity (EXTENSION_LAID). */
+/* Reads the layout and the identity of a datum that is to be made from another one (EXTENSION_LAID). */
 static enum esp_status read_laying(const struct server_data *data, const struct pull_request *request,
                                    struct pull_wish *wish, struct datum_id *as, struct esp_error *error)
 {
@@ -246,7 +246,7 @@ static enum esp_status read_laying(const struct server_data *data, const struct 
     return status;
 }
 
-/* Who says whether he has what is made for him (EXTENSION_LAID_TAKEN). */
+/* The client says whether it has taken the datum that was made for it (EXTENSION_LAID_TAKEN). */
 static enum esp_status mind_taking(struct server_data *data, const struct asker *asker,
                                    const struct pull_request *request, const struct datum_id *as,
                                    struct esp_error *error)
@@ -384,13 +384,13 @@ void pull_stop_all(struct server_data *data)
 }
 
 /*
- * The original of a datum comes here. Who has it lets one server at a time have it
- * (moves.c). First it is here for good, then it goes there: whoever dies in between, it is
- * never lost, and the same move once more ends what was left.
+ * The original of a datum moves here. The giver promises it to one server at a time (moves.c). The datum is
+ * stored here for good before the giver deletes its own, so it is not lost if one of them dies in between;
+ * repeating the move then ends it.
  */
 
 #define TRIES      5
-#define PAUSE_MS   100 /* before the second try; twice as long before each further one */
+#define PAUSE_MS   100 /* before the second try; doubles with each further try */
 #define LOOK_BYTES ((uint64_t)4 << 20)
 
 enum esp_status pull_promote(struct pull *pull, struct esp_error *error)
@@ -424,7 +424,7 @@ static enum esp_status tell_giver(struct pull *pull, struct esp_error *error)
     return status;
 }
 
-/* One that has a replica, or nothing, is not asked for more. */
+/* Asks the server for a promise of the original. A server with a replica, or with nothing, is left alone. */
 static enum esp_status ask_giver(struct pull *pull, const char *address, struct esp_error *error)
 {
     struct message reply;
@@ -442,8 +442,8 @@ static enum esp_status ask_giver(struct pull *pull, const char *address, struct 
     return status == ESP_NOT_FOUND ? ESP_OK : status;
 }
 
-/* The giver does not know this move, as what came took longer than his patience, or he has nothing any more.
- * ESP_BUSY: he is not ready to let go now. */
+/* The giver does not know this move, as the transfer took longer than its ticket lives, or it has nothing any
+ * more. ESP_BUSY: the giver cannot delete its own now. */
 static enum esp_status claim_again(struct pull *pull, struct esp_error *error)
 {
     char giver[sizeof pull->giver];
@@ -453,12 +453,12 @@ static enum esp_status claim_again(struct pull *pull, struct esp_error *error)
     memcpy(pull->giver, giver, sizeof giver);
     if (status == ESP_OK)
         return gives ? tell_giver(pull, error) : ESP_OK;
-    error->status = ESP_BUSY; /* what he says to this is no word on what is here */
+    error->status = ESP_BUSY; /* this answer says nothing about the datum here */
     return ESP_BUSY;
 }
 
-/* Nobody is to let go for one that was deleted meanwhile, or has left with a server that this one had let
- * have it before; and none leaves so from now on. */
+/* Checks that the original is here still: it may have been deleted, or handed to a server to which it was
+ * promised before. Withdraws such a promise. */
 static enum esp_status hold_on(struct pull *pull, struct esp_error *error)
 {
     struct server_data *data = pull->data;
@@ -509,14 +509,14 @@ enum esp_status pull_take_over(struct pull *pull, struct esp_error *error)
         store_depart(pull->data->store, &pull->asker.is, &pull->as, NULL, NULL);
         endpoint_leave(pull->data->endpoint);
         pull_close(pull, pull->giver,
-                   pull->ticket); /* what was deleted there stays in the memory until then */
+                   pull->ticket); /* the giver keeps the memory of a deleted datum until then */
         return error_set(error, ESP_REFUSED, "%s", why.text);
     }
     if (status != ESP_OK && hold_on(pull, error) != ESP_OK) {
         pull_close(pull, pull->giver, pull->ticket);
         return error->status;
     }
-    if (status != ESP_OK) /* twice is better than not at all */
+    if (status != ESP_OK) /* two originals are better than none */
         log_warning("%s: has moved here, but %s may have it, too: %s", datum_id_short(&pull->id, text),
                     pull->giver, why.text);
     return ESP_OK;
@@ -535,7 +535,7 @@ enum esp_status pull_find_original(struct pull *pull, bool *is_here, struct esp_
     if (store_has(store, pull->id.key))
         status = store_look(store, &pull->asker.is, &pull->id, &entry, error);
     *is_here = status == ESP_OK && !(entry.flags & DATUM_REPLICA);
-    if (!*is_here) /* the one that comes has been promised to nobody */
+    if (!*is_here) /* the original that comes is promised to nobody */
         data_reclaim(pull->data, pull->id.key);
     return status;
 }
@@ -557,7 +557,8 @@ static enum esp_status read_piece(struct pull *pull, struct store_pin *pin, uint
     return status;
 }
 
-/* What is only on the disk is read, so that nobody lets go of a datum whose file here is damaged. */
+/* Reads data that are only on the disk, so that no other server deletes its original while the file here is
+ * damaged. */
 static enum esp_status look_at(struct pull *pull, struct store_pin *pin, struct esp_error *error)
 {
     const uint64_t bytes = store_pin_shape(pin)->bytes;
@@ -599,13 +600,13 @@ enum esp_status pull_settle(struct pull *pull, struct esp_error *error)
 }
 
 /*
- * Data that clients have ordered to be laid otherwise here, and of which they have not said yet that they
- * know them (EXTENSION_LAID_TAKEN). Nobody else can name them: they do not outlive a client that asks no
- * more.
+ * Data that clients have ordered to be made here with another layout, and have not taken yet
+ * (EXTENSION_LAID_TAKEN). Only that client can name such a datum, so it is deleted when the client stops
+ * asking.
  */
 
 #define MOST_UNTAKEN 10000
-/* A client asks how it stands every two seconds at most, and takes what is there at once. */
+/* A client asks at least every two seconds, and takes a finished datum at once. */
 #define LEASE_NS (10 * NS_PER_S)
 
 struct untaken {
@@ -646,7 +647,7 @@ enum esp_status untaken_ask(struct server_data *data, const struct asker *asker,
                             int64_t patience_ns, struct esp_error *error)
 {
     struct untaken *untaken = find(data, id->key);
-    if (!untaken && store_has(data->store, id->key)) /* it was taken: this question comes late */
+    if (!untaken && store_has(data->store, id->key)) /* the client has taken it: this question comes late */
         return ESP_OK;
     if (!untaken && !(untaken = note(data, asker, id)))
         return error_set(error, ESP_BUSY, "server %s makes %u data for clients; no more at a time",
@@ -676,7 +677,7 @@ enum esp_status untaken_made(struct server_data *data, struct datum_key key, str
     return find(data, key) ? store_note_untaken(data->store, key, error) : ESP_OK;
 }
 
-/* Whether it is gone, or was never made. */
+/* Whether the datum is deleted, or was never made. */
 static bool delete_untaken(struct server_data *data, const struct untaken *untaken)
 {
     struct esp_error error;
@@ -699,7 +700,7 @@ void untaken_tick(struct server_data *data, int64_t now_ns)
             continue;
         if (delete_untaken(data, untaken))
             forget(data, untaken);
-        else /* the disk is in the way */
+        else /* the disk fails: try again later */
             untaken->until_ns = now_ns + LEASE_NS;
     }
 }

@@ -9,13 +9,14 @@
 #include <time.h>
 
 /*
- * Fetching a datum. A thread asks one holder after the other, moves the bytes straight into the memory of the
- * store, and tells those who wait. Nothing is visible before all of it is here.
+ * The thread that fetches a datum. It asks one holder after the other, moves the bytes straight into the
+ * memory of the store, and tells the waiters. The datum is visible when all of it is here.
  */
 
-#define REOPEN_MOST 4 /* times that one source is asked again in the middle of a transfer */
+#define REOPEN_MOST 4 /* times that one holder is asked again in the middle of a transfer */
 
-/* The source has let this server in, perhaps because it is one: for whom it fetches it has to see itself. */
+/* The holder may have let this server in because it is a server, so this server checks the right of the
+ * asker. */
 static enum esp_status check_owner(const struct pull *pull, const struct datum_info *record,
                                    struct esp_error *error)
 {
@@ -27,7 +28,7 @@ static enum esp_status check_owner(const struct pull *pull, const struct datum_i
                      datum_id_short(&pull->id, text));
 }
 
-/* As what it is to be here. */
+/* The mode and flags that the datum is to have here. */
 static struct store_new describe(const struct pull *pull, const struct datum_info *record)
 {
     bool as_there = pull->laid || pull->kind == PULL_REPLICA;
@@ -57,7 +58,7 @@ static enum esp_status reserve(struct pull *pull, const struct store_new *fresh,
     return status;
 }
 
-/* For as long as those who wait are ready to wait for room. */
+/* Waits for room as long as the waiters do. */
 static enum esp_status wait_for_room(struct pull *pull, const struct store_new *fresh,
                                      struct esp_error *error)
 {
@@ -74,7 +75,7 @@ static enum esp_status wait_for_room(struct pull *pull, const struct store_new *
     }
 }
 
-/* Room in the store, as the source describes the datum. */
+/* Makes room in the store, by the holder's description of the datum. */
 static enum esp_status begin(struct pull *pull, const struct datum_info *record, struct esp_error *error)
 {
     struct store_new fresh = describe(pull, record);
@@ -156,8 +157,8 @@ static enum esp_status move(struct pull *pull, const char *address, uint64_t tic
     return transfer_run(&options, &pull->done, error);
 }
 
-/* The same, and its time counts as a measurement of the link, when all of it came in one go. Others that come
- * over it at the same time do not make it a slow one. */
+/* Moves the bytes. A transfer without interruption is a measurement of the link; transfers that share the
+ * link at that time are accounted for. */
 static enum esp_status move_timed(struct pull *pull, const char *address, const struct open_reply *opened,
                                   struct esp_error *error)
 {
@@ -173,14 +174,14 @@ static enum esp_status move_timed(struct pull *pull, const char *address, const 
     return status;
 }
 
-/* A source that says nothing of it is of a version that lets every copy stay. */
+/* A holder that does not say it lets every copy stay. */
 static bool may_stay(const struct open_reply *opened)
 {
     const struct extension *told = extension_find(&opened->extensions, EXTENSION_REPLICA);
     return !told || (told->length > 0 && told->value[0] != 0);
 }
 
-/* Servers that may have a strict one are told when it has been used here. */
+/* Notes the holder of a strict datum, which has to delete it when it has been used here. */
 static void note_source(struct pull *pull, const char *address, const struct datum_info *record)
 {
     struct server_data *data = pull->data;
@@ -191,7 +192,7 @@ static void note_source(struct pull *pull, const char *address, const struct dat
     endpoint_leave(data->endpoint);
 }
 
-/* All that the holder has of it. */
+/* Fetches all bytes that the holder has. */
 static enum esp_status bring(struct pull *pull, const char *address, const struct open_reply *opened,
                              struct esp_error *error)
 {
@@ -217,10 +218,10 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
             pull->stays = may_stay(opened);
         pull->asked = pull->opened = true;
         status = bring(pull, address, opened, error);
-        if (status == ESP_OK && gives) { /* it stays let in until the datum is here for good */
+        if (status == ESP_OK && gives) { /* the ticket stays open until the datum is here for good */
             snprintf(pull->giver, sizeof pull->giver, "%s", address);
             pull->ticket = opened->ticket;
-        } else if (status != ESP_TIMEOUT) { /* who is silent closes it by itself, in a minute */
+        } else if (status != ESP_TIMEOUT) { /* a silent holder ends the ticket itself after a minute */
             pull_close(pull, address, opened->ticket);
         }
     }
@@ -228,18 +229,18 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
     return status;
 }
 
-/* For so long a porter that gave nothing yet may be one that is being replaced. One that is not reached for
- * longer has a port that is closed to this host, which is to be known at once. */
+/* A porter that does not answer for so long may be being replaced. A porter that is not reached for longer
+ * has a port that is closed to this host: an error. */
 #define REPLACED_MS 3000
 
-/* A rank that died, here or there, is replaced by its daemon's porter in a moment. */
+/* The daemon's porter replaces the porter of a dead rank, here or at the holder, in a moment. */
 static bool has_lost_porter(const struct pull *pull, enum esp_status status, int64_t until_ns)
 {
     return pull->laid && pull->opened && status == ESP_UNREACHABLE && clock_now_ns(&clock_system) < until_ns;
 }
 
-/* A source that was restarted in the middle, or that the network lost for a moment, goes on where it was. One
- * that is not there any more then tells less than what it went in the middle of. */
+/* If a holder was restarted in the middle, or was unreachable for a moment, the transfer goes on where it
+ * was. If the holder stays away, the error of the interrupted transfer is reported, as it says more. */
 static enum esp_status fetch_from(struct pull *pull, const char *address, struct esp_error *error)
 {
     int64_t until_ns = clock_now_ns(&clock_system) + REPLACED_MS * NS_PER_MS;
@@ -266,20 +267,20 @@ static enum esp_status fetch_from(struct pull *pull, const char *address, struct
     return error->status;
 }
 
-/* Of several that could not give it: that one does not have it tells less than that another cannot be
- * reached, and that less than why a third one does not give it (it is being moved, or unique). */
+/* Which error of several holders is reported: "does not have it" counts least, "cannot be reached" more, and
+ * a reason why a holder refuses (the datum is being moved, or is unique) most. */
 static int weight(enum esp_status status)
 {
     return status == ESP_NOT_FOUND ? 0 : transfer_may_go_on(status) ? 1 : 2;
 }
 
-/* A host that is cut off lets who connects wait; one whose server is gone refuses at once. */
+/* Connecting to a host that is cut off takes long; a host without the server refuses at once. */
 static bool is_silence(enum esp_status status, int64_t took_ns)
 {
     return status == ESP_TIMEOUT || (status == ESP_UNREACHABLE && took_ns >= PULL_SILENCE_MS / 2 * NS_PER_MS);
 }
 
-/* Asks that one. True: that is the end, *error has the outcome; else why it is not. */
+/* Asks that holder. True: the transfer is over, and *error is its outcome; else *error says why not. */
 static bool try_source(struct pull *pull, uint32_t i, struct esp_error *error)
 {
     char text[DATUM_TEXT];
@@ -300,7 +301,7 @@ static bool try_source(struct pull *pull, uint32_t i, struct esp_error *error)
     return atomic_load(&pull->stop);
 }
 
-/* All that are known from `next` on, and those that agents name. */
+/* Asks all holders from `next` on, and then the holders that agents name. */
 static bool try_new(struct pull *pull, uint32_t *next, struct esp_error *error)
 {
     do {
@@ -313,7 +314,7 @@ static bool try_new(struct pull *pull, uint32_t *next, struct esp_error *error)
     return atomic_load(&pull->stop);
 }
 
-/* Those that have been silent, once more: the first one that gives anything goes on where it was. */
+/* Asks the silent holders again; the transfer goes on where it was with the first that answers. */
 static bool try_silent(struct pull *pull, struct esp_error *error)
 {
     char text[DATUM_TEXT];
@@ -375,8 +376,8 @@ static bool is_still_here(struct pull *pull)
     return here;
 }
 
-/* All of it is here: it is to stay. Where a replica becomes the original that turns out to be damaged, it is
- * fetched as if there had been none. */
+/* All bytes are here: stores the datum. If a replica was to become the original and is damaged, the datum is
+ * fetched after all. */
 static enum esp_status settle(struct pull *pull, struct esp_error *error)
 {
     if (!pull->promotes)
@@ -391,7 +392,7 @@ static enum esp_status settle(struct pull *pull, struct esp_error *error)
     return status == ESP_OK ? commit(pull, error) : status;
 }
 
-/* To where it stays; a move ends where it was. */
+/* Fetches and stores the datum; a move then has the giver delete its own. */
 static enum esp_status get(struct pull *pull, struct esp_error *error)
 {
     enum esp_status status = fetch(pull, error);
@@ -439,7 +440,7 @@ void pull_run(void *arg)
 }
 
 /*
- * Who has a datum that is to come here, and asking them.
+ * Asking the holders of a datum.
  */
 
 static struct transport *transport_of(const struct pull *pull)
@@ -458,7 +459,7 @@ static int64_t at_most(int64_t ns, int64_t most_ms)
     return ms > most_ms ? most_ms : ms < PULL_LEAST_MS ? PULL_LEAST_MS : ms;
 }
 
-/* Half of what there is, so that there is time for another one. */
+/* Half of the time that is left, so that there is time for another holder. */
 int64_t pull_ask_ms(const struct pull *pull)
 {
     return at_most(atomic_load(&pull->patience_ns) / 2, PULL_ASK_MS);
@@ -488,7 +489,7 @@ bool pull_is_over(const struct pull *pull)
            clock_now_ns(&clock_system) - atomic_load(&pull->since_ns) > atomic_load(&pull->patience_ns);
 }
 
-/* Who asks, and for what. */
+/* The extensions of an open: which server asks, and for what. */
 static struct extensions introduce(const struct pull *pull, struct extension extensions[2], char *who)
 {
     const char *name = pull->data->options.name;
@@ -504,7 +505,7 @@ static struct extensions introduce(const struct pull *pull, struct extension ext
                                          length + 1 + (uint32_t)strlen(pull->here) + 1};
     if (pull->kind == PULL_MOVED)
         extensions[n++] = (struct extension){EXTENSION_MOVES, (const uint8_t *)name, length};
-    else if (!pull->begun && !pull->counted && pull->kind == PULL_REPLICA) /* once for each that wants it */
+    else if (!pull->begun && !pull->counted && pull->kind == PULL_REPLICA) /* counted once for each session */
         extensions[n++] = (struct extension){EXTENSION_FETCHER, (const uint8_t *)name, length};
     return (struct extensions){extensions, n};
 }
@@ -520,7 +521,7 @@ enum esp_status pull_open(struct pull *pull, const char *address, struct message
     request.open.extensions = introduce(pull, extensions, who);
     for (;;) {
         const int64_t begun_ns = clock_now_ns(&clock_system), ask_ms = pull_ask_ms(pull);
-        /* Porters take their time; and where a move ends nobody else can be asked. */
+        /* Porters are slow; and a move has no other holder to ask. */
         const bool minds_silence = !pull->laid && pull->silence_ms > 0;
         const int64_t most_ms = minds_silence ? pull_silence_ms(pull) : ask_ms;
         enum esp_status status = transport_call(transport_of(pull), address, &request, most_ms, reply, error);
@@ -548,7 +549,7 @@ bool pull_add_address(struct pull *pull, const char *address)
     for (uint32_t i = 0; i < pull->n_addresses; i++)
         if (!strcmp(pull->addresses[i], address))
             return false;
-    if (!pull->laid && strcmp(address, pull->here) == 0) /* who wants it need not ask himself */
+    if (!pull->laid && strcmp(address, pull->here) == 0) /* this server need not ask itself */
         return false;
     if (pull->n_addresses == CAP_SOURCES || !address[0] || strlen(address) > CAP_ADDRESS)
         return false;

@@ -7,42 +7,43 @@
 #include <utlist.h>
 
 /*
- * The file of an original was damaged: a sound replica on another server takes its place. Who has lost the
- * original looks for one and has it become the original, durable by its mode; what lies in damaged/ is looked
- * for again at each start, so that a death in between loses nothing. That is harmless when it was done
- * before: whoever has an original by then is left as it is.
+ * Originals with damaged files. The server that has lost an original searches a sound replica on another
+ * server, and has that server make it the original. Each start searches again for all files in damaged/, so
+ * that a crash in between loses nothing; if another server has an original by then, nothing is done.
  */
 
 #define MOST_RESCUES 1024
 #define MOST_LISTED  256u /* damaged files in one answer */
-#define FIRST_MS     500  /* until it is looked for again; twice as long before each further time, at most: */
+#define FIRST_MS     500  /* pause before the second search; doubles each time, up to: */
 #define LONGEST_MS   30000
-#define LOOKS        6  /* times that nobody has it until it counts as lost: agents may have to learn first */
-#define TRIES        60 /* all in all: a server that has it may be away for a while, or have no disk */
-#define DOUBLINGS    8  /* of the pause */
-#define PROMOTE_MS   10000   /* one that takes longer, for a large file, is asked again */
-#define SPARE_MS     3600000 /* a copy that cannot become the original is not dropped; each try renews that */
+#define LOOKS                                                                                                \
+    6 /* searches without any holder until the datum counts as lost: agents may have to learn first */
+#define TRIES      60    /* searches in all: a server that has the datum may be away, or have no disk */
+#define DOUBLINGS  8     /* of the pause */
+#define PROMOTE_MS 10000 /* a server that takes longer, for a large file, is asked again */
+#define SPARE_MS                                                                                             \
+    3600000 /* for so long a copy that cannot become the original is not dropped; each try renews it */
 
 struct rescue {
     struct thread_job job;
     struct server_data *data;
     struct datum_id id;
-    bool of_start; /* else its damage has just been found */
+    bool of_start; /* else the damage has just been found */
     bool under_way;
     unsigned looks, tries;
     int64_t due_ns;
-    char giver[CAP_ADDRESS + 1], giver_name[CAP_NAME + 1]; /* from where it is fetched back */
+    char giver[CAP_ADDRESS + 1], giver_name[CAP_NAME + 1]; /* from where the datum is fetched back */
     struct pull_waiter waiter;
     struct rescue *prev, *next;
 };
 
 enum found {
-    FOUND_NOBODY,   /* who has it */
-    FOUND_UNSURE,   /* somebody who may have it, but not now */
-    FOUND_ORIGINAL, /* which is elsewhere, too */
+    FOUND_NOBODY,   /* no server has it */
+    FOUND_UNSURE,   /* a server that does not answer may have it */
+    FOUND_ORIGINAL, /* another server has an original */
     FOUND_GIVER,    /* a sound copy that cannot become the original where it is */
-    FOUND_BACK,     /* it is here again */
-    FOUND_HEIR      /* whose replica has become the original */
+    FOUND_BACK,     /* the original is here again */
+    FOUND_HEIR      /* another server's replica has become the original */
 };
 
 /* A server with a replica. */
@@ -54,13 +55,13 @@ struct heir {
 
 #define MOST_HEIRS 16
 
-/* What a look for it has told. */
+/* The result of a search. */
 struct search {
     struct holders holders;
     struct heir heirs[MOST_HEIRS];
     uint32_t n_heirs;
-    char owner[CAP_NAME + 1]; /* who has an original of it; "": nobody */
-    const struct heir *giver; /* whose copy is sound, but has no room to become the original; NULL: none */
+    char owner[CAP_NAME + 1]; /* the server that has an original; "": none */
+    const struct heir *giver; /* a server with a sound copy and no room for an original; NULL: none */
     bool unsure;
 };
 
@@ -86,7 +87,7 @@ void rescue_begin(struct server_data *data, const struct datum_id *id, bool of_s
         return;
     struct rescue *rescue = calloc(1, sizeof *rescue);
     if (!rescue)
-        return; /* the next start looks for it */
+        return; /* the next start searches */
     rescue->data = data;
     rescue->id = *id;
     rescue->of_start = of_start;
@@ -99,7 +100,7 @@ void rescue_begin(struct server_data *data, const struct datum_id *id, bool of_s
 
 /* ---- the thread's part ---- */
 
-/* It has come back by a move, say. (A call may have fetched a replica meanwhile.) */
+/* An original is here again, by a move for instance. (A replica does not count.) */
 static bool is_here_again(const struct rescue *rescue)
 {
     struct store_entry entry;
@@ -135,8 +136,7 @@ static void look_at(struct search *search, uint32_t i)
     message_clear(&reply);
 }
 
-/* That server is to have the original. An older one makes an original of its copy by the mode that is told.
- */
+/* Asks that server to make its copy the original. */
 static enum esp_status make_heir(const struct rescue *rescue, const struct search *search,
                                  const struct heir *heir, struct esp_error *error)
 {
@@ -154,13 +154,13 @@ static enum esp_status make_heir(const struct rescue *rescue, const struct searc
     return status;
 }
 
-/* It stays there as it is, for SPARE_MS. */
+/* The server has no room; its copy stays for SPARE_MS. */
 static bool has_no_room(enum esp_status status)
 {
     return status == ESP_LIMIT || status == ESP_NO_MEMORY;
 }
 
-/* The first that can. */
+/* Asks one server after the other, up to the first that can. */
 static enum found choose_heir(struct rescue *rescue, struct search *search)
 {
     char text[DATUM_TEXT];
@@ -173,7 +173,7 @@ static enum found choose_heir(struct rescue *rescue, struct search *search)
                        datum_id_short(&rescue->id, text), heir->server);
             return FOUND_HEIR;
         }
-        if (status == ESP_NOT_FOUND) /* it has gone, or was damaged, too */
+        if (status == ESP_NOT_FOUND) /* the copy is gone, or is damaged, too */
             continue;
         search->unsure = true;
         if (has_no_room(status) && !search->giver)
@@ -210,7 +210,7 @@ static void tell_lost(const struct rescue *rescue)
               datum_id_short(&rescue->id, text));
 }
 
-/* With the lock. As long as there is a sound copy it is tried again. */
+/* With the lock. Searches again as long as there is a sound copy. */
 static void settle(struct rescue *rescue, enum found found)
 {
     struct server_data *data = rescue->data;
@@ -260,7 +260,7 @@ static void kept_here(struct chore *chore, enum esp_status status, const struct 
     tell_back(chore->arg, status, error);
 }
 
-/* A call has fetched a copy meanwhile. */
+/* A call has fetched a copy meanwhile: makes it the original. */
 static enum esp_status keep_here(struct rescue *rescue, enum datum_mode mode, struct esp_error *error)
 {
     struct server_data *data = rescue->data;
@@ -278,7 +278,7 @@ static enum esp_status keep_here(struct rescue *rescue, enum datum_mode mode, st
     return status;
 }
 
-/* With the lock. What comes of it is told later, or within. */
+/* With the lock. tell_back() is called later, or before this returns. */
 static void bring_back(struct rescue *rescue, const struct heir *giver)
 {
     struct server_data *data = rescue->data;
@@ -320,8 +320,8 @@ static void rescue_run(void *arg)
     free(search);
 }
 
-/* One at a time: they are rare, and nobody waits for them. Those who are part of a hierarchy wait until it
- * can be asked. */
+/* One rescue at a time: they are rare, and nobody waits for them. A server that is part of a hierarchy waits
+ * until it has a parent to ask. */
 int64_t rescues_tick(struct server_data *data, int64_t now_ns)
 {
     struct rescue *rescue;
@@ -364,7 +364,7 @@ struct inheritance {
     char from[CAP_NAME + 1];
 };
 
-/* Who has lost the original fetches it from here, or asks again: it is not to be dropped until then. */
+/* Keeps the copy until the server that has lost the original fetches it from here, or asks again. */
 static void spare(struct server_data *data, const struct datum_id *id, const char *from,
                   const struct esp_error *error)
 {
@@ -424,7 +424,7 @@ void rescue_inherit(struct server_data *data, struct call *call, const struct da
     const bool may = status == ESP_OK;
     if (may)
         status = store_promote(data->store, &asker.is, id->key, &work, &error);
-    if (may && status == ESP_REFUSED) /* it has no disk at all */
+    if (may && status == ESP_REFUSED) /* this server has no disk */
         status = error.status = ESP_LIMIT;
     if (may && is_replica && has_no_room(status))
         spare(data, id, lost_by, &error);
@@ -443,23 +443,22 @@ void rescue_inherit(struct server_data *data, struct call *call, const struct da
 }
 
 /*
- * What was deleted while this server was away: after its start it asks the other servers that keep a datum
- * for good, too, and whom it has noted (store_places()), whether that was deleted there. Who deleted it could
- * not tell this server, and so it goes now. One of them that does not answer is asked again for some time.
+ * Data that were deleted while this server was away. After its start the server asks the other servers that
+ * keep a datum (store_places()) whether it was deleted there; if so, it is deleted here, too. A server that
+ * does not answer is asked again for some time.
  */
 
-#define RETURNED_FIRST_MS                                                                                    \
-    500 /* until they are asked again; twice as long before each further time, at most: */
+#define RETURNED_FIRST_MS   500 /* pause before the second round; doubles each time, up to: */
 #define RETURNED_LONGEST_MS 30000
 #define ROUNDS              60
 #define ASK_MS              5000
-#define MOST_PLACES         64 /* servers whose answers are minded for a round */
+#define MOST_PLACES         64 /* servers whose addresses are remembered in a round */
 #define MOST_LEVELS         16 /* of agents */
 
 struct returned {
     struct thread_job job;
     struct server_data *data;
-    struct datum_key *keys; /* of data of which not all have told yet */
+    struct datum_key *keys; /* of data for which a server has not answered yet */
     size_t n, capacity;
     bool under_way;
     unsigned rounds;
@@ -468,7 +467,7 @@ struct returned {
 
 /* Where a server is, in this round. */
 struct neighbour {
-    char name[CAP_NAME + 1], address[CAP_ADDRESS + 1]; /* address "": it is not there, or silent */
+    char name[CAP_NAME + 1], address[CAP_ADDRESS + 1]; /* address "": the server is away or silent */
 };
 
 struct round {
@@ -490,7 +489,7 @@ static void note(void *arg, const struct datum_id *id, uint64_t bytes)
         const size_t capacity = returned->capacity ? 2 * returned->capacity : 16;
         void *keys = realloc(returned->keys, capacity * sizeof *returned->keys);
         if (!keys)
-            return; /* the next start asks */
+            return; /* without memory: the next start asks */
         returned->keys = keys;
         returned->capacity = capacity;
     }
@@ -518,7 +517,7 @@ static bool returned_is_over(const struct round *round)
     return over;
 }
 
-/* The agent above that one, which is asked for a datum, as only that answer tells. False: none is. */
+/* The agent above that one. Only the answer to a question for a datum names it. False: there is none. */
 static bool climb(const struct round *round, const char *id, char address[CAP_ADDRESS + 1])
 {
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = id, .after = ""}}, reply = {0};
@@ -535,7 +534,7 @@ static bool climb(const struct round *round, const char *id, char address[CAP_AD
     return found;
 }
 
-/* Where agents say that the server is; "": none of them knows. */
+/* Asks agents for the address of the server; "": unknown. */
 static void locate(const struct round *round, const char *id, struct neighbour *place)
 {
     char agent[CAP_ADDRESS + 1];
@@ -580,11 +579,11 @@ static enum told ask(const struct round *round, const char *id, struct neighbour
                          extension_find(&reply.data_reply.extensions, EXTENSION_DELETED);
     message_clear(&reply);
     if (!answered)
-        place->address[0] = 0; /* the next datum does not wait for it */
+        place->address[0] = 0; /* the next datum does not wait for this server */
     return deleted ? TOLD_DELETED : answered ? TOLD_KEPT : TOLD_NOTHING;
 }
 
-/* That server need not name this one any more. One that does not hear it goes on, which is no harm. */
+/* Tells that server to forget that this one keeps the datum. A lost message does no harm. */
 static void tell_gone(const struct round *round, const char *id, const struct neighbour *place)
 {
     const char *name = round->of->data->options.name;
@@ -595,7 +594,7 @@ static void tell_gone(const struct round *round, const char *id, const struct ne
     message_clear(&reply);
 }
 
-/* It could not be deleted when everybody else's was. */
+/* Deletes the datum here, as it was deleted everywhere else. */
 static bool let_go(const struct round *round, const struct datum_id *id, const struct neighbour *place)
 {
     struct server_data *data = round->of->data;
@@ -614,7 +613,8 @@ static bool let_go(const struct round *round, const struct datum_id *id, const s
     return status == ESP_OK || status == ESP_NOT_FOUND;
 }
 
-/* The datum, and who keeps it, too: names, for free(). NULL: it is not here, or nobody else keeps it. */
+/* The datum, and the names of the other servers that keep it, for free(). NULL: it is not here, or nobody
+ * else keeps it. */
 static char *look(const struct round *round, struct datum_key key, struct datum_id *id, size_t *bytes)
 {
     struct server_data *data = round->of->data;
@@ -634,7 +634,7 @@ static char *look(const struct round *round, struct datum_key key, struct datum_
     return copy;
 }
 
-/* Whether all has been told that there is to hear of it. */
+/* Whether all servers that keep the datum have answered. */
 static bool is_told(struct round *round, struct datum_key key)
 {
     struct datum_id id;
@@ -694,7 +694,8 @@ static void returned_run(void *arg)
     endpoint_leave(data->endpoint);
 }
 
-/* Those who are part of a hierarchy wait until it can be asked; others know nobody. */
+/* A server that is part of a hierarchy waits until it has a parent; a server on its own knows nobody to ask.
+ */
 int64_t returned_tick(struct server_data *data, int64_t now_ns)
 {
     struct returned *returned = data->returned;

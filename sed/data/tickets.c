@@ -11,7 +11,7 @@
 #include <utlist.h>
 
 /*
- * Tickets: who has been let in to put or read a datum, and the chunks that they are shown with.
+ * Tickets, and the chunks that are moved with them.
  */
 
 struct ticket *ticket_find(struct server_data *data, uint64_t number)
@@ -35,7 +35,7 @@ struct ticket *ticket_create(struct server_data *data, const struct datum_id *id
         error_no_memory(error, "a ticket");
         return NULL;
     }
-    ticket->number |= 1; /* 0 is none */
+    ticket->number |= 1; /* 0 means no ticket */
     ticket->id = *id;
     asker_copy(&ticket->asker, asker);
     ticket->put = put;
@@ -59,7 +59,7 @@ void ticket_end(struct server_data *data, struct ticket *ticket)
     data->n_tickets--;
     loans_end(ticket->loans);
     store_release(data->store, ticket->pin, false);
-    copies_note(data, ticket->copy); /* on its way no more, but agents may not have heard of it */
+    copies_note(data, ticket->copy); /* the transfer is over, and agents may not have heard of the copy */
     free(ticket->fetcher);
     free(ticket);
 }
@@ -88,11 +88,11 @@ struct ticket *ticket_shown(struct server_data *data, uint64_t number, struct da
 
 /* ---- chunks ---- */
 
-/* A piece of a datum, from its chunk's beginning to its end. */
+/* A piece of a datum while its chunk is under way. */
 struct ticket_piece {
     struct ticket *ticket;
     struct store_piece piece;
-    bool no_disk; /* for it: what comes behind it has none either */
+    bool no_disk; /* for this piece, nor for later ones */
 };
 
 static enum esp_status write_piece(struct chunk_area *area, struct esp_error *error)
@@ -217,7 +217,7 @@ void tickets_release(struct server_data *data)
 }
 
 /*
- * Pieces that porters of this server lend to those of another one, as long as somebody has the datum open.
+ * Pieces that porters of this server lend to porters of another server while the datum is open.
  */
 
 #define LEND_MS 3000 /* of all porters: less than the other server waits for the answer */
@@ -226,9 +226,9 @@ struct porter_loans {
     struct thread_job job;
     struct server_data *data;
     struct ticket *ticket;
-    struct call *call; /* NULL: nobody waits any more */
+    struct call *call; /* NULL: it was abandoned */
     struct porter_order order;
-    struct datum_key value; /* by which ranks on other hosts know it */
+    struct datum_key value; /* by which ranks on other hosts know the value */
     int fd;                 /* of the pieces */
     struct porter_list porters;
     int sockets[PORTERS_MOST];
@@ -378,7 +378,7 @@ void loans_make(struct server_data *data, struct call *call, struct ticket *tick
         DL_DELETE(data->loans, loans);
         error_set(&error, ESP_REFUSED, "server %s is shutting down", data->options.name);
     }
-    lent(loans, &error); /* also what has no bytes: nothing has to be lent */
+    lent(loans, &error); /* a datum without bytes needs no loans */
 }
 
 bool loans_abandoned(struct server_data *data, struct call *call)

@@ -202,6 +202,37 @@ static void there_may_be_less_than_is_reserved(void **state)
     assert_int_equal(admission.used, 90);
 }
 
+static unsigned n_admitted;
+
+static void note_admitted(void *arg, struct admission_entry *entry)
+{
+    assert_non_null(entry);
+    ((struct admission_entry **)arg)[n_admitted++] = entry;
+}
+
+static void all_whose_turn_it_is_are_admitted(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry x = {0}, y = {0}, z = {0}, w = {0}, *admitted[4];
+    admission_init(&admission, 100);
+    admission.admitted = note_admitted;
+    admission.arg = admitted;
+    assert_int_equal(admission_request(&admission, &one, &x, 90), ADMISSION_GRANTED);
+    assert_int_equal(admission_request(&admission, &one, &y, 40), ADMISSION_WAITS);
+    assert_int_equal(admission_request(&admission, &one, &z, 50), ADMISSION_WAITS);
+    assert_int_equal(admission_request(&admission, &one, &w, 60), ADMISSION_WAITS);
+    admission_admit(&admission);
+    assert_int_equal(n_admitted, 0);
+    admission_release(&admission, 90);
+    admission_admit(&admission);
+    assert_int_equal(n_admitted, 2);
+    assert_ptr_equal(admitted[0], &y);
+    assert_ptr_equal(admitted[1], &z);
+    assert_int_equal(admission.used, 90);
+    admission_leave(&admission, &w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +245,7 @@ int main(void)
         cmocka_unit_test(leaving_the_line_lets_others_through),
         cmocka_unit_test(clients_take_turns_for_memory),
         cmocka_unit_test(who_comes_late_waits_for_one_of_each),
+        cmocka_unit_test(all_whose_turn_it_is_are_admitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,6 +107,28 @@ static void ahead_counts_who_runs_before(void **state)
         assert_int_equal(order[ahead[i]], 'a' + i);
 }
 
+static void slots_are_found_by_the_job_that_runs_in_them(void **state)
+{
+    (void)state;
+    struct slots slots = {0};
+    uint64_t first, second, third;
+    assert_true(slots_init(&slots, 2));
+    struct slot *one = slots_take(&slots, &first), *two = slots_take(&slots, &second);
+    assert_non_null(one);
+    assert_non_null(two);
+    assert_null(slots_take(&slots, &third));
+    assert_ptr_equal(slots_find(&slots, first), one);
+    assert_ptr_equal(slots_find(&slots, second), two);
+    slots_free(&slots, one);
+    assert_null(slots_find(&slots, first));
+    assert_null(slots_find(&slots, 0)); /* the number of a free slot */
+    assert_ptr_equal(slots_take(&slots, &third), one);
+    assert_int_not_equal(third, first); /* a late report of the first job finds nothing */
+    assert_null(slots_find(&slots, first));
+    assert_int_equal(slots.running, 2);
+    slots_clear(&slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +137,7 @@ int main(void)
         cmocka_unit_test_setup(what_could_not_start_is_next_again, reset),
         cmocka_unit_test_setup(removed_ones_are_gone_and_turns_go_on, reset),
         cmocka_unit_test_setup(ahead_counts_who_runs_before, reset),
+        cmocka_unit_test(slots_are_found_by_the_job_that_runs_in_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
