@@ -61,7 +61,7 @@ objects_of() {
 calls_are_in_order() {
     top=$1 prefix=$2 most=$3
     shift 3
-    objects_of "$top" "$prefix" | grep -E "/($(echo "$*" | tr ' ' '|'))/" >"$work/objects"
+    objects_of "$top" "$prefix" | grep -E "/$top/($(echo "$*" | tr ' ' '|'))/" >"$work/objects"
     [ -s "$work/objects" ] || return 0
     # shellcheck disable=SC2046
     ! nm -gA $(cat "$work/objects") | awk -v rooms="$*" -v most="$most" -v top="$top" -v prefix="$prefix" '
