@@ -54,3 +54,4 @@ dist_doc_DATA += doc/flow.md
 dist_doc_DATA += doc/directory.md
 dist_doc_DATA += doc/batch.md
 dist_doc_DATA += doc/python.md
+dist_doc_DATA += doc/fortran.md

@@ -898,3 +898,5 @@ shell_tests += tests/e2e/t0760-slurm.t
 EXTRA_DIST += tests/e2e/slurm.sh
 e2e_tests += tests/e2e/t0761-pilot.t
 e2e_tests += tests/e2e/t0850-python.t tests/e2e/t0851-python-arrays.t tests/e2e/t0852-python-manual.t
+e2e_tests += tests/e2e/t0853-fortran.t
+EXTRA_DIST += tests/fortran/more.f90

@@ -37,7 +37,7 @@ has_soname() {
 }
 
 check "make install" install_to_root
-check "library, headers, pkg-config file, programs" has_all lib*/libespalier.so include/grpc.h include/espalier.h \
+check "library, headers, pkg-config file, programs" has_all lib*/libespalier.so include/grpc.h include/espalier.h include/espalier.f90 \
     pkgconfig/espalier.pc bin/espalier sbin/espalier-agent sbin/espalier-redirector sbin/espalier-sed \
     espalier/espalier-crd
 check "descriptions, sample configurations, manual" has_all problems/lapack/linear-systems/general.esp etc/sed.conf etc/platform.conf \
