@@ -31,7 +31,7 @@ agent_libagent_a_SOURCES = \
 LIBAGENT = agent/libagent.a services/libduty.a $(LIBSERVICES)
 if WITH_OMNIORB
 sbin_PROGRAMS += agent/espalier-agent
-agent_espalier_agent_SOURCES = agent/main.c agent/directory_parents.c agent/directory_parents.h
+agent_espalier_agent_SOURCES = $(DAEMON_MAIN) agent/program.c agent/directory_parents.c agent/directory_parents.h
 nodist_EXTRA_agent_espalier_agent_SOURCES = dummy.cc
 agent_espalier_agent_LDADD = $(LIBDIRECTORY) $(LIBLINKS) $(LIBDAEMON) $(LIBAGENT) $(LIBORB) $(LIBCORE) -lm
 endif

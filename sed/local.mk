@@ -221,7 +221,7 @@ sed_libservice_a_SOURCES = \
 include sed/batch/local.mk
 if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
-sed_espalier_sed_SOURCES = sed/main.c
+sed_espalier_sed_SOURCES = $(DAEMON_MAIN) sed/program.c
 nodist_EXTRA_sed_espalier_sed_SOURCES = dummy.cc
 sed_espalier_sed_LDADD = sed/libservice.a $(SED_LIBS) $(LIBLINKS) $(LIBDAEMON) $(LIBDIRECTORY) $(LIBSERVICES) $(LIBORB) $(LIBCORE)
 endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What every daemon does around its own work: command line, log, standing in the background, signals, the
- * file with its address. A program's main function reads:
+ * file with its address. The main function (daemon/main.c) reads:
  *
  *     daemon_parse_arguments(...);            its options and which file to read
  *     settings_load_...(...);

@@ -4,28 +4,8 @@
  */
 #include "agent/agent.h"
 #include "agent/directory_parents.h"
-#include "orb/orb.h"
-#include "services/daemon.h"
+#include "daemon/program.h"
 #include "services/nws/links.h"
-#include "util/standard_files.h"
-
-static enum esp_status open_transport(const struct settings_node *node, struct transport **transport,
-                                      struct esp_error *error)
-{
-    const struct orb_options options = {
-        .tls_ca = node->tls.ca,
-        .tls_certificate = node->tls.certificate,
-        .tls_key = node->tls.key,
-        .insecure = node->insecure,
-        .connections = (unsigned)node->connections,
-        .connections_per_peer = (unsigned)node->connections_per_peer,
-        .message_bytes = node->message_bytes,
-        .connect_timeout_ms = node->connect_timeout_ns / 1000000,
-        .first_message_ms = node->first_message_timeout_ns / 1000000,
-        .stalled_ms = node->stall_timeout_ns / 1000000,
-    };
-    return orb_open(&options, transport, error);
-}
 
 /* Forecasts do without links that are not measured. */
 static void open_links(const struct settings_agent *settings, struct links **links)
@@ -78,23 +58,23 @@ static enum esp_status look_for_parents(void *self, struct esp_error *error)
 }
 
 /* Without them it would become a master agent by mistake. */
-static enum esp_status find_parents(struct settings_agent *settings, struct daemon *daemon, bool *ends,
+static enum esp_status find_parents(union settings_any *settings, struct daemon *daemon, bool *ends,
                                     struct esp_error *error)
 {
-    struct search search = {settings, false};
+    struct search search = {&settings->agent, false};
     const struct daemon_need need = {&search, "the directory, which may name agents to join",
-                                     look_for_parents, agent_directory_patience_ns(settings)};
+                                     look_for_parents, agent_directory_patience_ns(&settings->agent)};
     return daemon_await(daemon, &need, ends, error);
 }
 
-static enum esp_status serve(const struct settings_agent *settings, struct daemon *daemon,
-                             struct esp_error *error)
+static enum esp_status serve(const union settings_any *all, struct daemon *daemon, struct esp_error *error)
 {
+    const struct settings_agent *settings = &all->agent;
     struct transport *transport = NULL;
     struct agent *agent = NULL;
     struct links *links = NULL;
     struct directory_look_out *look_out = NULL;
-    enum esp_status status = open_transport(&settings->node, &transport, error);
+    enum esp_status status = daemon_open_transport(&settings->node, &transport, error);
     open_links(settings, &links);
     if (status == ESP_OK)
         status = agent_create_configured(settings, daemon_incarnation(), links_url(links), transport, &agent,
@@ -118,34 +98,11 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
     return status;
 }
 
-STANDARD_FILES_HOLD;
-
-int main(int argc, char **argv)
-{
-    struct daemon_arguments arguments = {
-        .program = "espalier-agent",
-        .text = "Chooses servers for requests, among those below it.",
-        .path = ESP_SYSCONFDIR "/agent.conf",
-        .drops_variable = orb_reads_variable,
-    };
-    struct settings_agent settings;
-    struct daemon *daemon = NULL;
-    struct esp_error error;
-    int exit_code = 0;
-    bool ends = false;
-    if (!daemon_parse_arguments(argc, argv, &arguments, &exit_code))
-        return exit_code;
-    if (settings_load_agent(arguments.path, &settings, &error) != ESP_OK)
-        return daemon_failed(&arguments, &error);
-    daemon_take_addresses(&settings.node, &settings.arena);
-    enum esp_status status = daemon_start(&arguments, &settings.node, &daemon, &error);
-    if (status == ESP_OK)
-        status = find_parents(&settings, daemon, &ends, &error);
-    if (status == ESP_OK && !ends)
-        status = serve(&settings, daemon, &error);
-    if (status != ESP_OK)
-        exit_code = daemon_failed(&arguments, &error);
-    daemon_stop(daemon);
-    settings_destroy(&settings.arena);
-    return daemon_end(argv, exit_code);
-}
+const struct daemon_program daemon_program = {
+    .name = "espalier-agent",
+    .text = "Chooses servers for requests, among those below it.",
+    .path = ESP_SYSCONFDIR "/agent.conf",
+    .kind = SETTINGS_AGENT,
+    .await = find_parents,
+    .serve = serve,
+};
