@@ -11,7 +11,7 @@ include client/data/local.mk
 include client/jobs/local.mk
 include client/session/local.mk
 client_libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-LIBCLIENT = client/libclient.a $(LIBSERVICES) $(JANSSON_LIBS) $(FFI_LIBS)
+LIBCLIENT = client/libclient.a $(LIBVALUES) $(LIBSERVICES)
 
 if WITH_OMNIORB
 noinst_LIBRARIES += client/libentry.a
@@ -29,7 +29,7 @@ if WITH_OMNIORB
 # libstdc++. Libraries stand behind the archives that need them: -Wl keeps libtool from moving them.
 lib_LTLIBRARIES += client/libespalier.la
 client_libespalier_la_SOURCES =
-espalier_parts = client/libentry.a orb/liborb.a services/libservices.a core/libcore.a util/libutil.a
+espalier_parts = client/libentry.a core/values/libvalues.a orb/liborb.a services/libservices.a core/libcore.a util/libutil.a
 espalier_libraries = $(OMNIORB_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ISAL_LIBS) $(ZLIB_LIBS) $(FFI_LIBS) -lamd -lstdc++ -lm
 client_libespalier_la_DEPENDENCIES = client/libclient.a $(espalier_parts) client/libespalier.map
 # It keeps threads and per-thread values: unloading would pull the code from under them.

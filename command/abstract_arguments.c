@@ -7,9 +7,9 @@
 
 #include "command/abstract_arguments.h"
 #include "command/session.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_random.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/signature.h"
+#include "core/values/values_random.h"
+#include "core/values/values_storage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +37,16 @@ static enum esp_status read_matrix(const struct values *values, size_t index, co
     file.matrix = (struct matrix){0};
     matrix_file_clear(&file);
     return ESP_OK;
+}
+
+struct esp_matrix abstract_matrix(const struct matrix *matrix)
+{
+    return (struct esp_matrix){.rows = matrix->rows,
+                               .cols = matrix->cols,
+                               .is_complex = matrix->is_complex,
+                               .values = matrix->values,
+                               .starts = matrix->starts,
+                               .indices = matrix->indices};
 }
 
 /* Whether the problem is of a real type where a complex matrix is given. */
@@ -69,9 +79,11 @@ static enum esp_status take_datum(struct abstract_arguments *arguments, size_t i
     if (argument->type != formal->type)
         return error_set(error, ESP_INVALID, "%s: expected data of type %s, found %s", formal->name,
                          esp_type_name(formal->type), esp_type_name(argument->type));
-    return abstract_give_datum(&arguments->run, formal->name, values->slots[index].datum,
-                               (enum base_type)(argument->type - 1), argument->dims[0],
-                               argument->n_dims > 1 ? argument->dims[1] : 1, error);
+    arguments->has_data = true;
+    return session_told(esp_run_give_datum(arguments->run, formal->name, values->slots[index].datum,
+                                           argument->type, argument->dims[0],
+                                           argument->n_dims > 1 ? argument->dims[1] : 1),
+                        error);
 }
 
 static enum esp_status take_array(struct abstract_arguments *arguments, size_t index, const char *text,
@@ -79,22 +91,23 @@ static enum esp_status take_array(struct abstract_arguments *arguments, size_t i
 {
     struct values *values = &arguments->values;
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    struct matrix matrix = {0};
+    struct matrix *matrix = &arguments->given[index];
     if (values->slots[index].given)
         return error_set(error, ESP_INVALID, "%s is given twice", formal->name);
     if (values_is_data(text))
         return take_datum(arguments, index, text, too_real, error);
-    enum esp_status status = read_matrix(values, index, text, &matrix, error);
+    enum esp_status status = read_matrix(values, index, text, matrix, error);
     if (status != ESP_OK)
         return status;
-    *too_real = *too_real || is_too_real(values->problem, index, &matrix);
+    *too_real = *too_real || is_too_real(values->problem, index, matrix);
     struct esp_argument *argument = &values->arguments[index];
     values->slots[index].given = true;
     argument->n_dims = formal->n_dims;
-    argument->dims[0] = formal->n_dims == 1 ? matrix.rows * matrix.cols : matrix.rows;
-    argument->dims[1] = matrix.cols;
+    argument->dims[0] = formal->n_dims == 1 ? matrix->rows * matrix->cols : matrix->rows;
+    argument->dims[1] = matrix->cols;
     argument->data = &values->slots[index]; /* there is something; nobody reads it here */
-    return abstract_give(&arguments->run, formal->name, &matrix, error);
+    const struct esp_matrix given = abstract_matrix(matrix);
+    return session_told(esp_run_give(arguments->run, formal->name, &given), error);
 }
 
 /* In this order: an array that is made up may ask for the scalars and for the extents of the others. */
@@ -122,40 +135,21 @@ static enum esp_status take_word(struct abstract_arguments *arguments, const cha
 static enum esp_status give_scalars(struct abstract_arguments *arguments, struct esp_error *error)
 {
     struct number scope[PROBLEM_MAX_ARGUMENTS];
-    const struct problem *problem = arguments->run.problem;
+    const struct problem *problem = arguments->values.described->problems[0];
+    enum esp_status status = ESP_OK;
     values_scope(&arguments->values, scope);
-    for (uint32_t i = 0; i < problem->n_arguments; i++) {
-        struct matrix matrix;
+    for (uint32_t i = 0; i < problem->n_arguments && status == ESP_OK; i++) {
         if (problem->arguments[i].mode != MODE_IN || problem->arguments[i].n_dims ||
             scope[i].kind == NUMBER_UNKNOWN)
             continue;
-        enum esp_status status = matrix_init(&matrix, 1, 1, false, 0, error);
-        if (status != ESP_OK)
-            return status;
-        matrix.values[0] = scope[i].kind == NUMBER_REAL ? scope[i].real : (double)scope[i].integer;
-        status = abstract_give(&arguments->run, problem->arguments[i].name, &matrix, error);
-        if (status != ESP_OK)
-            return status;
+        status = esp_run_give_number(arguments->run, problem->arguments[i].name,
+                                     scope[i].kind == NUMBER_REAL ? scope[i].real : (double)scope[i].integer);
     }
-    return ESP_OK;
-}
-
-/* The word of -o that has the output stay on its server; NULL: none does. */
-static const char *keeping_word(const struct command_line *command, const char *name)
-{
-    const size_t length = strlen(name);
-    for (int i = 0; i < command->n_options; i++) {
-        const char *word = command->options[i].value;
-        if (strcmp(command->options[i].name, "output") == 0 && strncmp(word, name, length) == 0 &&
-            word[length] == '=' && values_is_data(word + length + 1))
-            return word + length + 1;
-    }
-    return NULL;
+    return session_told(status, error);
 }
 
 /* What stays on its server, and what nobody asks for. */
-static enum esp_status arrange_results(const struct command_line *command,
-                                       struct abstract_arguments *arguments, struct esp_error *error)
+static enum esp_status arrange_results(struct abstract_arguments *arguments, struct esp_error *error)
 {
     const struct values *values = &arguments->values;
     enum esp_status status = ESP_OK;
@@ -169,10 +163,12 @@ static enum esp_status arrange_results(const struct command_line *command,
                                "does it",
                                formal->name);
         else if (values->slots[i].is_kept)
-            status = abstract_keep(&arguments->run, (uint32_t)i, keeping_word(command, formal->name), dims[0],
-                                   formal->n_dims > 1 ? dims[1] : 1, error);
+            status = session_told(esp_run_keep(arguments->run, formal->name, values->arguments[i].kept_mode,
+                                               values->arguments[i].kept_in_pieces, dims[0],
+                                               formal->n_dims > 1 ? dims[1] : 1),
+                                  error);
         else if (values_is_left(values, i))
-            status = abstract_leave(&arguments->run, (uint32_t)i, error);
+            status = session_told(esp_run_leave_out(arguments->run, formal->name), error);
     }
     return status;
 }
@@ -199,13 +195,15 @@ enum esp_status abstract_arguments_read(const struct command_line *command,
     if (status == ESP_OK)
         status = values_prepare(&arguments->values, error);
     if (status == ESP_OK)
-        status = arrange_results(command, arguments, error);
+        status = arrange_results(arguments, error);
     return status == ESP_OK ? give_scalars(arguments, error) : status;
 }
 
 void abstract_arguments_clear(struct abstract_arguments *arguments)
 {
-    abstract_close(&arguments->run);
+    esp_run_destroy(arguments->run);
+    for (size_t i = 0; i < ESP_MAX_ARGUMENTS; i++)
+        matrix_clear(&arguments->given[i]);
     for (size_t i = 0; arguments->values.arguments && i < arguments->values.problem->n_arguments; i++)
         arguments->values.arguments[i].data = NULL;
     values_clear(&arguments->values);

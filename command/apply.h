@@ -42,8 +42,6 @@ struct whereabouts {
     bool own; /* agents or servers of the file are in the records, alive or not */
 };
 
-/* For one more wait: what is left of --timeout, else `otherwise_s`. Any thread. */
-double apply_patience_s(const struct apply *apply, double otherwise_s);
 #define APPLY_START_S 30.0 /* with one daemon that starts */
 
 /* ---- apply_return.c ---- */
@@ -64,6 +62,10 @@ enum exit_code apply_bring_back(struct apply *apply, bool *waited);
 
 /* ---- apply_start.c ---- */
 
+/* For one more wait: what is left of --timeout, else `otherwise_s`. Any thread. */
+double apply_patience_s(const struct apply *apply, double otherwise_s);
+/* Tells a master agent's file of the redirectors. */
+void apply_place_master(const struct apply *apply, struct settings_agent *agent);
 /* The first step starts a daemon; it is started with those of the steps behind it that do not need each
  * other, `most` in all, *n of them, and each is waited for until the tree shows it. When one fails, the
  * others are in the tree all the same. */
@@ -98,7 +100,5 @@ enum exit_code apply_start_redirector(struct apply *apply, const struct step *st
 /* After these steps: the master agents register with all redirectors, clients are told, and so is this
  * session. */
 enum exit_code apply_introduce(struct apply *apply);
-/* Tells a master agent's file of the redirectors. */
-void apply_place_master(const struct apply *apply, struct settings_agent *agent);
 
 #endif

@@ -168,15 +168,6 @@ enum esp_status apply_find_redirectors(struct apply *apply, const struct view *v
     return status;
 }
 
-void apply_place_master(const struct apply *apply, struct settings_agent *agent)
-{
-    const struct config_strings *list = &apply->redirectors;
-    if (list->n == 0)
-        return;
-    agent->redirector = list->items[0];
-    agent->redirectors = (struct config_strings){list->items + 1, list->n - 1};
-}
-
 /* ---- new ones ---- */
 
 enum exit_code apply_start_redirector(struct apply *apply, const struct step *step)

@@ -14,6 +14,25 @@
 #include <string.h>
 #include <time.h>
 
+#define LEAST_S 0.001 /* of a time that is over: 0 would be any time */
+
+double apply_patience_s(const struct apply *apply, double otherwise_s)
+{
+    if (apply->until_ns == 0)
+        return otherwise_s;
+    const double left_s = (double)(apply->until_ns - clock_now_ns(&clock_system)) / 1e9;
+    return left_s > LEAST_S ? left_s : LEAST_S;
+}
+
+void apply_place_master(const struct apply *apply, struct settings_agent *agent)
+{
+    const struct config_strings *list = &apply->redirectors;
+    if (list->n == 0)
+        return;
+    agent->redirector = list->items[0];
+    agent->redirectors = (struct config_strings){list->items + 1, list->n - 1};
+}
+
 struct deploy_daemon apply_agent_daemon(struct apply *apply, const struct platform_agent *agent)
 {
     struct settings_agent *settings = (struct settings_agent *)&agent->agent;

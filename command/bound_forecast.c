@@ -3,7 +3,8 @@
 
 #include "command/bound_forecast.h"
 #include "command/constraints.h"
-#include "client/session/forecast.h"
+
+#include <string.h>
 
 void bound_forecast_ask(struct bound_forecast *forecast, const struct command_line *command, bool wanted,
                         const char *problem, const struct esp_argument *arguments, size_t n_arguments)
@@ -17,8 +18,21 @@ void bound_forecast_ask(struct bound_forecast *forecast, const struct command_li
 
 void bound_forecast_tell(struct bound_forecast *forecast, struct esp_session_info *info)
 {
-    if (forecast->servers)
-        forecast_tell(forecast->servers, forecast->n, info, &forecast->why);
+    const struct fast_server *server = forecast->servers, *end = server + forecast->n;
+    if (!server)
+        return;
+    while (server < end && strcmp(server->server, info->server) != 0 &&
+           strcmp(server->address, info->server) != 0)
+        server++;
+    if (server == end) {
+        error_set(&forecast->why, ESP_NOT_FOUND, "no agent knows it");
+    } else if (server->excluded) {
+        error_set(&forecast->why, ESP_NO_SERVER, "it is excluded: %s", server->excluded);
+    } else {
+        info->forecast_s = server->total_s;
+        info->forecast_compute_s = server->compute_s;
+        info->forecast_error_s = server->error_s;
+    }
 }
 
 void bound_forecast_clear(struct bound_forecast *forecast)

@@ -8,8 +8,9 @@
 #include "command/constraints.h"
 #include "command/session.h"
 #include "command/steps_view.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
+#include "core/problem/abstract.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,12 +33,14 @@ static enum esp_status take_result(struct abstract_arguments *arguments, size_t 
     struct values *values = &arguments->values;
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     const int64_t *dims = values->arguments[index].dims;
-    struct matrix matrix;
+    struct esp_matrix result;
     enum esp_status status =
-        abstract_result(&arguments->run, values_argument(values, index), formal->n_dims ? dims[0] : 1,
-                        formal->n_dims > 1 ? dims[1] : 1, &matrix, error);
+        session_told(esp_run_result(arguments->run, formal->name, formal->n_dims ? dims[0] : 1,
+                                    formal->n_dims > 1 ? dims[1] : 1, &result),
+                     error);
     if (status != ESP_OK)
         return status;
+    struct matrix matrix = abstract_take(&result);
     if (matrix_is_sparse(&matrix)) {
         values->slots[index].sparse = matrix;
         return value_memory(values, index, 1, error);
@@ -53,13 +56,10 @@ static enum esp_status take_result(struct abstract_arguments *arguments, size_t 
 static enum esp_status take_identity(struct abstract_arguments *arguments, size_t index,
                                      struct esp_error *error)
 {
-    struct abstract_fate *fate = &arguments->run.fates[index];
-    if (!fate->identity)
-        return error_set(error, ESP_INVALID, "%s: %s has not left it on a server: name a file",
-                         arguments->run.problem->arguments[index].name, arguments->run.taken);
-    arguments->values.slots[index].kept = fate->identity;
-    fate->identity = NULL;
-    return ESP_OK;
+    const char *name = arguments->values.problem->arguments[index].name;
+    if (esp_run_kept(arguments->run, name, &arguments->values.slots[index].kept) == ESP_OK)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID, "%s: name a file", esp_last_error()->text);
 }
 
 static enum esp_status take_results(struct abstract_arguments *arguments, struct esp_error *error)
@@ -79,9 +79,9 @@ static enum esp_status take_results(struct abstract_arguments *arguments, struct
 }
 
 /* The first note on a step's results; "" when there is none. */
-static const char *noted_by(const struct esp_session_info *const *infos, uint32_t n)
+static const char *noted_by(const struct esp_session_info *const *infos, size_t n)
 {
-    for (uint32_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (*session_note(infos[i]))
             return session_note(infos[i]);
     return "";
@@ -89,34 +89,34 @@ static const char *noted_by(const struct esp_session_info *const *infos, uint32_
 
 static enum exit_code show(const struct command_line *command, const struct abstract_arguments *arguments)
 {
-    const struct abstract_run *run = &arguments->run;
-    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
-    const uint32_t n = abstract_infos(run, infos);
+    const struct esp_run_info *run = esp_run_info(arguments->run);
+    const char *name = arguments->values.problem->name;
+    const struct esp_session_info *const *infos = run->steps;
+    const size_t n = run->n_steps;
     struct esp_error error = {0};
     if (!command->json && *run->passed_over)
-        fprintf(stderr, "%s: warning: %s\n", run->problem->name, run->passed_over);
+        fprintf(stderr, "%s: warning: %s\n", name, run->passed_over);
     if (!command->json && *run->weighed && command_option_value(command, "verbose"))
-        fprintf(stderr, "%s: weighed: %s\n", run->problem->name, run->weighed);
+        fprintf(stderr, "%s: weighed: %s\n", name, run->weighed);
     if (!command->json && command_option_value(command, "verbose"))
-        fprintf(stderr, "%s: by its rule: %s\n", run->problem->name, run->rule);
+        fprintf(stderr, "%s: by its rule: %s\n", name, run->rule);
     if (!command->json)
-        fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
-    for (uint32_t i = 0; !command->json && i < n; i++)
-        session_print_note(infos[i], run->problem->name);
+        fprintf(stderr, "%s: done by %s on %s\n", name, run->taken, run->server);
+    for (size_t i = 0; !command->json && i < n; i++)
+        session_print_note(infos[i], name);
     if (!command->json && *arguments->overflow)
-        fprintf(stderr, "%s: %s\n", run->problem->name, arguments->overflow);
+        fprintf(stderr, "%s: %s\n", name, arguments->overflow);
     if (!command->json)
         values_warn(&arguments->values, stderr);
     if (values_write(&arguments->values, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
-        return command_json(json_pack("{s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "outputs",
-                                      values_json(&arguments->values), "problem", run->problem->name, "taken",
-                                      run->taken, "rule", run->rule, "weighed", run->weighed, "passed_over",
-                                      run->passed_over, "warning",
-                                      *noted_by(infos, n) ? noted_by(infos, n) : arguments->overflow,
-                                      "session", run->info ? session_json(run->info) : json_null(), "steps",
-                                      steps_json(infos, n), "sums", steps_sums_json(infos, n)));
+        return command_json(json_pack(
+            "{s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "outputs", values_json(&arguments->values),
+            "problem", name, "taken", run->taken, "rule", run->rule, "weighed", run->weighed, "passed_over",
+            run->passed_over, "warning", *noted_by(infos, n) ? noted_by(infos, n) : arguments->overflow,
+            "session", n > 0 ? session_json(infos[n - 1]) : json_null(), "steps", steps_json(infos, n),
+            "sums", steps_sums_json(infos, n)));
     if (command_option_value(command, "verbose"))
         steps_print(infos, n, stdout);
     values_print(&arguments->values);
@@ -125,13 +125,13 @@ static enum exit_code show(const struct command_line *command, const struct abst
 
 static enum exit_code show_job(const struct command_line *command, const struct abstract_arguments *arguments)
 {
-    const struct abstract_run *run = &arguments->run;
+    const char *name = arguments->values.problem->name;
     const struct esp_job *job = arguments->job;
     if (command->json)
         return command_json(json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", job->id, "problem",
-                                      job->problem->name, "abstract", run->problem->name, "server",
-                                      job->server, "address", job->address));
-    fprintf(stderr, "%s: submitted as %s\n", run->problem->name, job->problem->name);
+                                      job->problem->name, "abstract", name, "server", job->server, "address",
+                                      job->address));
+    fprintf(stderr, "%s: submitted as %s\n", name, job->problem->name);
     puts(job->id);
     return command_flush();
 }
@@ -139,16 +139,19 @@ static enum exit_code show_job(const struct command_line *command, const struct 
 /* Matrices as they were given; of data that live on servers nothing is known. */
 static void look_for_overflow(struct abstract_arguments *arguments)
 {
-    for (uint32_t i = 0; i < arguments->run.n_given; i++)
-        if (arguments->run.variables[i].datum ||
-            !matrix_is_finite(&arguments->run.variables[i].matrix, NULL, NULL))
-            return;
+    bool is_finite = !arguments->has_data;
+    for (size_t i = 0; i < arguments->values.problem->n_arguments && is_finite; i++)
+        is_finite = !arguments->given[i].values || matrix_is_finite(&arguments->given[i], NULL, NULL);
+    if (!is_finite)
+        return;
     overflow_look(&arguments->values, arguments->overflow);
 }
 
-static enum esp_status call_it(struct abstract_arguments *arguments, struct esp_error *error)
+static enum esp_status call_it(struct abstract_arguments *arguments, const struct esp_call_options *options,
+                               struct esp_error *error)
 {
-    enum esp_status status = abstract_execute(&arguments->run, error);
+    enum esp_status status =
+        session_told(esp_run_execute(arguments->run, options, arguments->foretells), error);
     if (status == ESP_OK)
         status = take_results(arguments, error);
     if (status == ESP_OK)
@@ -156,9 +159,10 @@ static enum esp_status call_it(struct abstract_arguments *arguments, struct esp_
     return status;
 }
 
-static enum esp_status submit_it(struct abstract_arguments *arguments, struct esp_error *error)
+static enum esp_status submit_it(struct abstract_arguments *arguments, const struct esp_call_options *options,
+                                 struct esp_error *error)
 {
-    return abstract_submit(&arguments->run, true, &arguments->job, error);
+    return session_told(esp_run_submit(arguments->run, options, true, &arguments->job), error);
 }
 
 static enum esp_status run_it(const struct command_line *command, const struct abstract_use *use,
@@ -166,10 +170,12 @@ static enum esp_status run_it(const struct command_line *command, const struct a
 {
     struct esp_call_options options = {0};
     struct constraint_words words;
-    arguments->run.server = constraints_bound(command);
-    arguments->run.foretells = command->json || command_option_value(command, "verbose");
-    arguments->run.options = &options;
-    enum esp_status status = session_look_begin(command, &arguments->values.look_ns, error);
+    arguments->foretells = command->json || command_option_value(command, "verbose");
+    enum esp_status status = session_told(
+        esp_run_create(arguments->values.problem, constraints_bound(command), &arguments->run), error);
+    if (status != ESP_OK)
+        return status;
+    status = session_look_begin(command, &arguments->values.look_ns, error);
     if (status == ESP_OK)
         status = constraints_read(command, &words, &options, error);
     if (status == ESP_OK)
@@ -177,7 +183,7 @@ static enum esp_status run_it(const struct command_line *command, const struct a
     session_look_end(arguments->values.look_ns);
     if (status == ESP_OK)
         status = session_time_left(command, &options.deadline_s, error);
-    return status != ESP_OK || *too_real ? status : use->run(arguments, error);
+    return status != ESP_OK || *too_real ? status : use->run(arguments, &options, error);
 }
 
 static enum exit_code go(const struct command_line *command, const struct esp_problem *problem,
@@ -201,7 +207,7 @@ static enum exit_code go_complex(const struct command_line *command, const struc
     for (size_t i = 0; i < problem->n_arguments; i++)
         is_complex |= problem->arguments[i].type == ESP_TYPE_DOUBLE_COMPLEX;
     enum exit_code code;
-    if (is_complex && values_init(&values, problem, &error) != ESP_OK) {
+    if (is_complex && values_init(&values, problem, &values_library, &error) != ESP_OK) {
         code = command_fail(command, &error);
     } else if (is_complex) {
         code = values.described->problems[0]->abstract ? go(command, problem, use, run_plain)
@@ -221,11 +227,9 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     struct abstract_arguments arguments = {0};
     struct esp_error error = {0};
     bool too_real = false;
-    enum esp_status status = values_init(&arguments.values, problem, &error);
+    enum esp_status status = values_init(&arguments.values, problem, &values_library, &error);
     if (status == ESP_OK)
         status = values_reading(command, &arguments.values.reading, &error);
-    if (status == ESP_OK)
-        status = abstract_open(&arguments.run, arguments.values.described->problems[0], &error);
     if (status == ESP_OK)
         status = run_it(command, use, &arguments, &too_real, &error);
     enum exit_code code = too_real           ? EXIT_DONE
@@ -283,14 +287,15 @@ static enum exit_code go_with_data(const struct command_line *command, const str
     struct esp_error error = {0};
     enum exit_code code = EXIT_FAILED;
     char name[PROBLEM_MAX_NAME + 1];
-    enum esp_status status = values_init(&values, problem, &error);
+    enum esp_status status = values_init(&values, problem, &values_library, &error);
     bool depends = status == ESP_OK && !only_step(values.described->problems[0], name);
     values_clear(&values);
     if (depends)
         return go(command, problem, use, run_plain);
     if (status == ESP_OK && session_describe(command, name, &plain, &error) != ESP_OK)
         code = session_fail_with(command, &error);
-    else if (status == ESP_OK && (status = values_init(&plain_values, plain, &error)) == ESP_OK)
+    else if (status == ESP_OK &&
+             (status = values_init(&plain_values, plain, &values_library, &error)) == ESP_OK)
         code = run_plain(command, plain, &plain_values);
     if (status != ESP_OK)
         code = command_fail(command, &error);

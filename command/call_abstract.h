@@ -14,7 +14,7 @@
 enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem,
                              problem_run *run_plain);
 
-/* espalier submit: the job is of the problem that does it (client/abstract/abstract.h). */
+/* espalier submit: the job is of the problem that does it. */
 enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
                                problem_run *run_plain);
 
@@ -24,7 +24,8 @@ enum exit_code refuse_to_leave(const struct command_line *command, const struct 
 
 /* What a verb does with the arguments, and what it shows when that was done. */
 struct abstract_use {
-    enum esp_status (*run)(struct abstract_arguments *arguments, struct esp_error *error);
+    enum esp_status (*run)(struct abstract_arguments *arguments, const struct esp_call_options *options,
+                           struct esp_error *error);
     enum exit_code (*show)(const struct command_line *command, const struct abstract_arguments *arguments);
 };
 /* The same for any verb: `run_plain` has those that are not abstract after all. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The `espalier` command: a table of verbs, each with its options, from which the help is made.
+ * What every verb of the `espalier` command uses: its command line, and how it ends.
  *
  * Results go to standard output (tables for people, one JSON value with --json), everything else to
  * standard error. One thread.
@@ -45,9 +45,6 @@ struct verb {
     enum exit_code (*run)(const struct command_line *command);
 };
 
-/* Ends with a row without a name. */
-extern const struct verb command_verbs[];
-
 /* Tables of shared options: of values that are given, of the servers that may have a call, of the platform.
  */
 extern const struct command_option input_options[], constraint_options[], platform_options[];
@@ -70,12 +67,6 @@ struct command_line {
 
 /* The value of the option given last, or NULL. */
 const char *command_option_value(const struct command_line *command, const char *name);
-
-/* Runs the whole command. */
-enum exit_code command_run(int argc, char **argv);
-
-/* What could stand in the place of the last of `words` (those behind "espalier"), one a line. */
-enum exit_code command_complete(int n, char **words);
 
 /* Which exit code tells of a status. */
 enum exit_code command_exit_code(enum esp_status status);
@@ -119,56 +110,5 @@ enum exit_code command_watch(const struct command_line *command,
 /* A line of progress, for people only. */
 void command_progress(const struct command_line *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* The verbs. */
-enum exit_code verb_up(const struct command_line *command);
-enum exit_code verb_down(const struct command_line *command);
-enum exit_code verb_problems(const struct command_line *command);
-enum exit_code verb_problems_check(const struct command_line *command);
-enum exit_code verb_call(const struct command_line *command);
-enum exit_code verb_submit(const struct command_line *command);
-enum exit_code verb_jobs(const struct command_line *command);
-enum exit_code verb_fetch(const struct command_line *command);
-enum exit_code verb_wait(const struct command_line *command);
-enum exit_code verb_output(const struct command_line *command);
-enum exit_code verb_cancel(const struct command_line *command);
-enum exit_code verb_sweep(const struct command_line *command);
-enum exit_code verb_solve(const struct command_line *command);
-enum exit_code verb_accuracy(const struct command_line *command);
-enum exit_code verb_weather(const struct command_line *command);
-enum exit_code verb_forecast(const struct command_line *command);
-enum exit_code verb_flow_cancel(const struct command_line *command);
-enum exit_code verb_flow_run(const struct command_line *command);
-enum exit_code verb_calibrate(const struct command_line *command);
-enum exit_code verb_directory_export(const struct command_line *command);
-enum exit_code verb_directory_import(const struct command_line *command);
-enum exit_code verb_directory_show(const struct command_line *command);
-enum exit_code verb_directory_client(const struct command_line *command);
-enum exit_code verb_tree(const struct command_line *command);
-enum exit_code verb_trace(const struct command_line *command);
-enum exit_code verb_admin_move(const struct command_line *command);
-enum exit_code verb_admin_drain(const struct command_line *command);
-enum exit_code verb_admin_undrain(const struct command_line *command);
-enum exit_code verb_admin_disable(const struct command_line *command);
-enum exit_code verb_admin_enable(const struct command_line *command);
-enum exit_code verb_admin_reload(const struct command_line *command);
-enum exit_code verb_admin_add(const struct command_line *command);
-enum exit_code verb_admin_apply(const struct command_line *command);
-enum exit_code verb_admin_restart(const struct command_line *command);
-enum exit_code verb_admin_stop(const struct command_line *command);
-enum exit_code verb_admin_remove(const struct command_line *command);
-enum exit_code verb_config_check(const struct command_line *command);
-enum exit_code verb_data_put(const struct command_line *command);
-enum exit_code verb_data_get(const struct command_line *command);
-enum exit_code verb_data_ls(const struct command_line *command);
-enum exit_code verb_data_info(const struct command_line *command);
-enum exit_code verb_data_show(const struct command_line *command);
-enum exit_code verb_data_rm(const struct command_line *command);
-enum exit_code verb_data_cp(const struct command_line *command);
-enum exit_code verb_data_mv(const struct command_line *command);
-enum exit_code verb_flow_check(const struct command_line *command);
-enum exit_code verb_flow_simulate(const struct command_line *command);
-enum exit_code verb_matrix_info(const struct command_line *command);
-enum exit_code verb_matrix_convert(const struct command_line *command);
 
 #endif

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "command/complete.h"
+#include "command/verbs.h"
 #include "core/forecast/outlook.h"
 #include "core/matrix/matrix.h"
 
@@ -20,12 +21,6 @@ static bool begins(const char *word, const char *beginning)
     return strncmp(word, beginning, strlen(beginning)) == 0;
 }
 
-void completion_offer(const struct completion *completion, const char *candidate)
-{
-    if (begins(candidate, completion->current))
-        puts(candidate);
-}
-
 static void offer_words(const struct completion *completion, const char *words)
 {
     char word[64];
@@ -35,11 +30,6 @@ static void offer_words(const struct completion *completion, const char *words)
         completion_offer(completion, word);
         words += n + (words[n] == ' ');
     }
-}
-
-void completion_offer_files(const struct completion *completion, size_t prefix)
-{
-    printf("files:%.*s\n", (int)prefix, completion->current);
 }
 
 static const struct command_option *find_option(const struct verb *verb, const char *word)

@@ -24,7 +24,7 @@ void completion_offer(const struct completion *completion, const char *candidate
 /* Names of files in place of the last word's part behind its first `prefix` bytes. */
 void completion_offer_files(const struct completion *completion, size_t prefix);
 
-/* ---- what the platform tells (complete_platform.c) ---- */
+/* ---- what the platform tells ---- */
 
 void completion_offer_problems(const struct completion *completion);
 /* GAMS classes of the problems that there are. */

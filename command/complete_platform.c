@@ -8,7 +8,7 @@
 #include "command/complete.h"
 #include "command/platform_state.h"
 #include "command/session.h"
-#include "client/arguments/signature.h"
+#include "core/values/signature.h"
 #include "core/problem/problem.h"
 
 #include <dirent.h>
@@ -22,6 +22,17 @@
 static bool begins(const char *word, const char *beginning)
 {
     return strncmp(word, beginning, strlen(beginning)) == 0;
+}
+
+void completion_offer(const struct completion *completion, const char *candidate)
+{
+    if (begins(candidate, completion->current))
+        puts(candidate);
+}
+
+void completion_offer_files(const struct completion *completion, size_t prefix)
+{
+    printf("files:%.*s\n", (int)prefix, completion->current);
 }
 
 static bool open_platform(const struct completion *completion)

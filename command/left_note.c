@@ -3,8 +3,8 @@
 
 #include "command/left_note.h"
 
-#include "client/arguments/contents.h"
-#include "client/session/state_folder.h"
+#include "util/contents.h"
+#include "services/state_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>

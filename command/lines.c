@@ -3,8 +3,8 @@
 
 #include "command/lines.h"
 
-#include "client/arguments/contents.h"
-#include "client/arguments/values_texts.h"
+#include "util/contents.h"
+#include "core/values/values_texts.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -31,6 +31,7 @@ command_libcommand_a_SOURCES = \
 	command/launch.h \
 	command/libraries.c \
 	command/libraries.h \
+	command/option_tables.c \
 	command/options.c \
 	command/platform_process.c \
 	command/platform_state.c \
@@ -165,7 +166,8 @@ command_libcommand_a_SOURCES = \
 	command/weather.h \
 	command/weather_summary.c \
 	command/weather_summary.h \
-	command/verbs.c
+	command/verbs.c \
+	command/verbs.h
 nodist_command_libcommand_a_SOURCES = command/default_platform.c
 command_libcommand_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
 LIBCOMMAND = command/libcommand.a $(LIBFLOW) simulate/libsimulate.a util/libown.a $(LIBSERVICES) $(JANSSON_LIBS) -lm

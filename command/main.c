@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/api/life.h"
-#include "command/command.h"
-#include "client/session/library.h"
+#include "command/verbs.h"
+#include "espalier.h"
 #include "util/standard_files.h"
 
 #include <signal.h>
@@ -11,6 +10,6 @@ STANDARD_FILES_HOLD;
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file beyond "ulimit -f" is an error of write(2), as on a full disk */
-    client_ignore_environment();
+    esp_ignore_environment();
     return command_run(argc, argv);
 }

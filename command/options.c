@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "command/command.h"
+#include "command/verbs.h"
 #include "util/names.h"
 
 #include <getopt.h>
@@ -14,37 +14,6 @@
 #include <string.h>
 
 #define MAX_OPTIONS 64 /* of one verb, all groups */
-
-static const struct command_option common_options[] = {
-    {'h', "help", NULL, "show this text"},
-    {'j', "json", NULL, "write one JSON value for programs instead of tables for people"},
-    {0, NULL, NULL, NULL},
-};
-
-const struct command_option platform_options[] = {
-    {'c', "config", "FILE", "client configuration file; says where the platform is"},
-    {0, "redirector", "ADDRESS", "the platform's redirector, HOST[:PORT] (port 4780)"},
-    {0, "agent", "ADDRESS", "a master agent, HOST[:PORT], instead of a redirector"},
-    {0, "platform", "NAME", "the platform that 'espalier up' started under that name"},
-    {0, "timeout", "TIME", "give up after so long, such as '30 s'"},
-    {0, NULL, NULL, NULL},
-};
-
-const struct command_option *command_options(const struct verb *verb, unsigned index)
-{
-    const struct command_option *tables[6];
-    unsigned n = 0;
-    if (verb->options)
-        tables[n++] = verb->options;
-    if (verb->shared & WITH_INPUT)
-        tables[n++] = input_options;
-    if (verb->shared & WITH_CONSTRAINTS)
-        tables[n++] = constraint_options;
-    if (verb->shared & WITH_PLATFORM)
-        tables[n++] = platform_options;
-    tables[n++] = common_options;
-    return index < n ? tables[index] : NULL;
-}
 
 /* All options of a verb in one row. */
 static unsigned collect(const struct verb *verb, const struct command_option **options)
@@ -273,14 +242,6 @@ static void find_json(struct command_line *command, int argc, char **argv,
     free(words);
 }
 
-static const struct option_value *option_given(const struct command_line *command, const char *name)
-{
-    for (int i = command->n_options; i-- > 0;)
-        if (strcmp(command->options[i].name, name) == 0)
-            return &command->options[i];
-    return NULL;
-}
-
 /* Options that add one thing each time: all that have NAME=..., and these. */
 static bool may_repeat(const struct command_option *option)
 {
@@ -295,10 +256,10 @@ static bool may_repeat(const struct command_option *option)
 static bool take_option(struct command_line *command, const struct command_option *option, const char *value,
                         enum exit_code *code)
 {
-    const struct option_value *before = option_given(command, option->name);
+    const char *before = command_option_value(command, option->name);
     if (before && !may_repeat(option)) {
         *code = command_usage(command, "expected option '--%s' once, found it with '%s' and with '%s'",
-                              option->name, before->value, value);
+                              option->name, before, value);
         return false;
     }
     command->options[command->n_options++] = (struct option_value){option->name, value ? value : ""};
@@ -347,12 +308,6 @@ static bool parse_words(struct command_line *command, int argc, char **argv, enu
     else
         return true;
     return false;
-}
-
-const char *command_option_value(const struct command_line *command, const char *name)
-{
-    const struct option_value *given = option_given(command, name);
-    return given ? given->value : NULL;
 }
 
 enum exit_code command_run(int argc, char **argv)

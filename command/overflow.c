@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "command/overflow.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,7 @@
 
 #include "command/problem_verb.h"
 #include "command/session.h"
-#include "client/arguments/describe.h"
-#include "client/arguments/signature.h"
+#include "core/values/signature.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,7 @@ enum exit_code problem_verb(const struct command_line *command, problem_run *run
     struct esp_error error = {0};
     if (session_describe(command, command->operands[0], &problem, &error) != ESP_OK)
         code = session_fail_with(command, &error);
-    else if (values_init(&values, problem, &error) != ESP_OK)
+    else if (values_init(&values, problem, &values_library, &error) != ESP_OK)
         code = command_fail(command, &error);
     else if (values.described->problems[0]->abstract)
         code = run_abstract(command, problem, run);
@@ -63,8 +62,8 @@ enum exit_code problem_fail(const struct command_line *command, const struct esp
     if (error->status == ESP_INVALID) {
         fputs("The problem is ", stderr);
         signature_print(problem, stderr);
-        if (describe_signatures(problem) && !strstr(error->text, describe_signatures(problem)))
-            fprintf(stderr, "Servers differ: %s.\n", describe_signatures(problem));
+        if (problem->signatures && !strstr(error->text, problem->signatures))
+            fprintf(stderr, "Servers differ: %s.\n", problem->signatures);
     }
     return code;
 }

@@ -3,7 +3,7 @@
 
 #include "command/put_note.h"
 
-#include "client/session/state_folder.h"
+#include "services/state_folder.h"
 #include "util/fingerprint.h"
 
 #include <fcntl.h>

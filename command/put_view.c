@@ -3,8 +3,8 @@
 
 #include "command/put_view.h"
 
-#include "client/arguments/values.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/values.h"
+#include "core/values/values_storage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static enum esp_status fill(void *arg, uint64_t offset, uint64_t bytes, void *to
     return status;
 }
 
-struct data_source put_view_source(struct put_view *view)
+struct esp_data_source put_view_source(struct put_view *view)
 {
-    return (struct data_source){fill, view};
+    return (struct esp_data_source){fill, view};
 }

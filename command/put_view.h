@@ -7,7 +7,6 @@
 #ifndef COMMAND_PUT_VIEW_H
 #define COMMAND_PUT_VIEW_H
 
-#include "client/data/data.h"
 #include "core/matrix/matrix_view.h"
 #include "espalier.h"
 
@@ -24,7 +23,7 @@ struct put_view {
  */
 const void *put_view_elements(const struct put_view *view);
 /* ESP_INVALID: an element does not fit the type. Lives as long as the view. */
-struct data_source put_view_source(struct put_view *view);
+struct esp_data_source put_view_source(struct put_view *view);
 
 /* The kind ('f', 'c', 'i') of the elements of that type in NumPy's files; 0: they have it not in common. */
 char put_view_kind(enum esp_type type);

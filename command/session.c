@@ -7,8 +7,6 @@
 #include "command/constraints.h"
 #include "command/platform_state.h"
 #include "command/table.h"
-#include "client/session/library.h"
-#include "client/session/engine.h"
 #include "core/message/session_ranks.h"
 #include "services/settings.h"
 #include "util/clock.h"
@@ -107,8 +105,8 @@ static enum exit_code open_session(const struct command_line *command, enum mann
     const bool nothing = nothing_names_a_platform(&options);
     options.servers_only = nothing && manner == SERVERS_ONLY;
     if (nothing && manner != SERVERS_ONLY) {
-        if (client_check_network(&error) != ESP_OK)
-            return command_fail(command, &error);
+        if (esp_network_check() != ESP_OK)
+            return command_fail(command, esp_last_error());
         no_platform(&error);
         return command_fail(command, &error);
     }
@@ -134,7 +132,7 @@ enum exit_code session_within(const struct command_line *command, enum exit_code
     double all_s;
     struct esp_error unread;
     if (opened == EXIT_DONE && session_timeout(command, &all_s, &unread) == ESP_OK && all_s > 0)
-        deadline_begin(clock_now_ns(&clock_system) + (int64_t)(fmin(all_s, 1e9) * NS_PER_S));
+        esp_deadline_begin(all_s);
     return opened;
 }
 
@@ -153,6 +151,13 @@ enum exit_code session_fail(const struct command_line *command)
 {
     const struct esp_error error = *esp_last_error();
     return session_fail_with(command, &error);
+}
+
+enum esp_status session_told(enum esp_status status, struct esp_error *error)
+{
+    if (status != ESP_OK && error)
+        *error = *esp_last_error();
+    return status;
 }
 
 enum exit_code session_fail_kept(const struct command_line *command)
@@ -199,7 +204,7 @@ enum esp_status session_time_left(const struct command_line *command, double *se
 /* ---- look-ups ---- */
 
 struct look_up {
-    int64_t begun_ns, before_ns;
+    int64_t begun_ns, before;
 };
 
 static enum esp_status look_up_begin(const struct command_line *command, struct look_up *look_up,
@@ -208,8 +213,7 @@ static enum esp_status look_up_begin(const struct command_line *command, struct 
     double left_s;
     enum esp_status status = session_time_left(command, &left_s, error);
     look_up->begun_ns = clock_now_ns(&clock_system);
-    look_up->before_ns = deadline_begin(
-        left_s > 0 ? look_up->begun_ns + (int64_t)(fmin(left_s, 1e9) * NS_PER_S) : CLOCK_NEVER);
+    look_up->before = esp_deadline_begin(left_s);
     return status;
 }
 
@@ -217,7 +221,7 @@ static enum esp_status look_up_begin(const struct command_line *command, struct 
 static enum esp_status look_up_end(const struct look_up *look_up, enum esp_status status, bool found,
                                    struct esp_error *error)
 {
-    deadline_end(look_up->before_ns);
+    esp_deadline_end(look_up->before);
     session_called(look_up->begun_ns);
     if (status != ESP_OK || found)
         return status;

@@ -41,6 +41,8 @@ void session_end_by_signal(void);
  * input file. */
 enum exit_code session_fail(const struct command_line *command);
 enum exit_code session_fail_with(const struct command_line *command, const struct esp_error *error);
+/* The status; of a function of the library that has failed, with the library's error. */
+enum esp_status session_told(enum esp_status status, struct esp_error *error);
 /* The same where the command line names a state or a datum: what is not found is that. */
 enum exit_code session_fail_kept(const struct command_line *command);
 

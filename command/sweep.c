@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "command/sweep.h"
-#include "client/arguments/signature.h"
+#include "core/values/signature.h"
 
 #include <math.h>
 #include <stdio.h>

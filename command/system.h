@@ -5,8 +5,7 @@
 #ifndef COMMAND_SYSTEM_H
 #define COMMAND_SYSTEM_H
 
-#include "client/abstract/abstract.h"
-#include "client/arguments/values.h"
+#include "core/values/values.h"
 #include "command/command.h"
 #include "core/matrix/matrix.h"
 #include "espalier.h"
@@ -23,10 +22,10 @@ struct system {
     FILE *people;                /* where the report goes: standard error when X takes standard output */
     char problem[300];           /* that solved it: "dcholmod", or several in their order */
     char title[256];
-    struct esp_session_info *info; /* of the last call, or NULL */
+    struct esp_session_info *info; /* owned: of the call of one that is not abstract, or NULL */
     struct esp_problem *solver;    /* the problem that was asked to solve it, abstract or not */
     struct values values;          /* its arguments */
-    struct abstract_run run;       /* of an abstract one */
+    struct esp_run *run;           /* owned: of an abstract one, or NULL */
     uint64_t max_input;
     double backward_error, tolerance; /* of the solution; the largest that counts as right */
     double read_s, solve_s, check_s;  /* what the user waited for */

@@ -3,7 +3,7 @@
 
 #include "command/system.h"
 
-#include "client/arguments/values_storage.h"
+#include "core/values/values_storage.h"
 #include "command/values.h"
 #include "command/waiting.h"
 #include "util/clock.h"
@@ -139,7 +139,7 @@ void system_clear(struct system *system)
     matrix_clear(&system->b);
     matrix_clear(&system->x);
     esp_session_info_free(system->info);
-    abstract_close(&system->run);
+    esp_run_destroy(system->run);
     values_clear(&system->values);
     esp_problem_free(system->solver);
 }

@@ -5,13 +5,13 @@
  */
 #include "config.h"
 
-#include "client/abstract/abstract.h"
+#include "command/abstract_arguments.h"
 #include "command/constraints.h"
 #include "command/session.h"
 #include "command/system.h"
 #include "command/values.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
 #include "core/problem/problem_solves.h"
 #include "util/clock.h"
 
@@ -248,49 +248,34 @@ static enum esp_status solve_by_name(const struct command_line *command, const s
 
 /* ---- by rules, as `espalier call solve` does it ---- */
 
-static enum esp_status give(struct abstract_run *run, const char *name, struct matrix *matrix,
-                            struct esp_error *error)
+static enum esp_status give_numbers(struct system *system, struct esp_error *error)
 {
-    enum esp_status status = abstract_give(run, name, matrix, error);
-    *matrix = (struct matrix){0}; /* the run's now */
-    return status;
-}
-
-static enum esp_status give_number(struct abstract_run *run, const char *name, const struct number *number,
-                                   struct esp_error *error)
-{
-    struct matrix one;
-    enum esp_status status = matrix_init(&one, 1, 1, false, 0, error);
-    if (status != ESP_OK)
-        return status;
-    one.values[0] = number->kind == NUMBER_INTEGER ? (double)number->integer : number->real;
-    return abstract_give(run, name, &one, error);
-}
-
-static enum esp_status give_numbers(struct abstract_run *run, const struct system *system,
-                                    struct esp_error *error)
-{
-    const struct problem *problem = run->problem;
+    const struct problem *problem = described(&system->values);
     struct number scope[PROBLEM_MAX_ARGUMENTS];
     enum esp_status status = infer(problem, system, scope, error);
+    if (status != ESP_OK)
+        return status;
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
         if (problem->arguments[i].mode == MODE_IN && problem->arguments[i].n_dims == 0 &&
             scope[i].kind != NUMBER_UNKNOWN)
-            status = give_number(run, problem->arguments[i].name, &scope[i], error);
-    return status;
+            status = esp_run_give_number(system->run, problem->arguments[i].name,
+                                         scope[i].kind == NUMBER_INTEGER ? (double)scope[i].integer
+                                                                         : scope[i].real);
+    return session_told(status, error);
 }
 
-static void take_back(struct abstract_run *run, const char *name, struct matrix *matrix)
+static enum esp_status give_arrays_as_they_are(struct system *system, struct esp_error *error)
 {
-    for (uint32_t i = 0; i < run->n_given; i++)
-        if (strcmp(run->variables[i].name, name) == 0) {
-            *matrix = run->variables[i].matrix;
-            run->variables[i].matrix = (struct matrix){0};
-        }
+    const struct problem *problem = described(&system->values);
+    const struct esp_matrix a = abstract_matrix(&system->file.matrix), b = abstract_matrix(&system->b);
+    enum esp_status status = esp_run_give(system->run, role_name(problem, problem->solves->matrix), &a);
+    if (status == ESP_OK)
+        status = esp_run_give(system->run, role_name(problem, problem->solves->rhs), &b);
+    return session_told(status, error);
 }
 
 /* Which one it was, and which was tried before. */
-static void note_problem(const struct abstract_run *run, const struct esp_problem *solve,
+static void note_problem(const struct esp_run_info *run, const struct esp_problem *solve,
                          struct system *system)
 {
     struct esp_problem *taken = NULL;
@@ -309,34 +294,35 @@ static void note_problem(const struct abstract_run *run, const struct esp_proble
 static enum esp_status run_rules(const struct command_line *command, const struct esp_problem *solve,
                                  struct system *system, struct esp_error *error)
 {
-    struct abstract_run *run = &system->run;
     struct esp_call_options options = {0};
     struct constraint_words words;
-    const struct solves *solves = run->problem->solves;
-    const char *a = role_name(run->problem, solves->matrix), *b = role_name(run->problem, solves->rhs);
-    const int64_t n = system->file.matrix.cols, nrhs = system->b.cols;
+    struct esp_matrix x;
+    const struct problem *problem = described(&system->values);
+    const char *solution = role_name(problem, problem->solves->solution);
     enum esp_status status = constraints_read(command, &words, &options, error);
     if (status == ESP_OK)
         status = session_time_left(command, &options.deadline_s, error);
-    run->options = &options;
-    run->server = constraints_bound(command);
-    run->foretells = true; /* its table shows them */
-    if (status != ESP_OK || (status = give_numbers(run, system, error)) != ESP_OK ||
-        (status = give(run, a, &system->file.matrix, error)) != ESP_OK ||
-        (status = give(run, b, &system->b, error)) != ESP_OK)
-        return status;
-    const int64_t begun_ns = clock_now_ns(&clock_system);
-    status = abstract_execute(run, error);
-    session_called(begun_ns);
-    take_back(run, a, &system->file.matrix);
-    take_back(run, b, &system->b);
+    if (status == ESP_OK)
+        status = session_told(esp_run_create(solve, constraints_bound(command), &system->run), error);
+    if (status == ESP_OK)
+        status = give_numbers(system, error);
+    if (status == ESP_OK)
+        status = give_arrays_as_they_are(system, error);
     if (status != ESP_OK)
         return status;
-    note_problem(run, solve, system);
-    system->info = run->info;
-    run->info = NULL;
-    status = abstract_result(run, &run->problem->arguments[solves->solution], n, nrhs, &system->x, error);
-    return status == ESP_OK ? matrix_make_dense(&system->x, 0, error) : status;
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    status =
+        session_told(esp_run_execute(system->run, &options, true), error); /* the table shows forecasts */
+    session_called(begun_ns);
+    if (status != ESP_OK)
+        return status;
+    note_problem(esp_run_info(system->run), solve, system);
+    status = session_told(esp_run_result(system->run, solution, system->file.matrix.cols, system->b.cols, &x),
+                          error);
+    if (status != ESP_OK)
+        return status;
+    system->x = abstract_take(&x);
+    return matrix_make_dense(&system->x, 0, error);
 }
 
 static bool takes_complex(const struct problem *problem)
@@ -353,15 +339,14 @@ static enum esp_status attempt(const struct command_line *command, const char *n
     if (status != ESP_OK)
         return status;
     system->solver = problem;
-    status = values_init(&system->values, problem, error);
+    status = values_init(&system->values, problem, &values_library, error);
     if (status == ESP_OK)
         status = check_equation(described(&system->values), error);
     if (status == ESP_OK && takes_complex(described(&system->values)))
         status = system_make_complex(system, error);
     if (status == ESP_OK && !described(&system->values)->abstract)
         status = solve_by_name(command, problem, system, error);
-    else if (status == ESP_OK &&
-             (status = abstract_open(&system->run, described(&system->values), error)) == ESP_OK)
+    else if (status == ESP_OK)
         status = run_rules(command, problem, system, error);
     if (status == ESP_OK)
         system->tolerance = tolerance_of(described(&system->values), system);

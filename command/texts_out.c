@@ -8,9 +8,9 @@
 #include "command/texts_out.h"
 
 #include "command/command.h"
-#include "client/arguments/contents.h"
-#include "client/arguments/values_storage.h"
-#include "client/arguments/values_texts.h"
+#include "util/contents.h"
+#include "core/values/values_storage.h"
+#include "core/values/values_texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

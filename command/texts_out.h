@@ -5,7 +5,7 @@
 #ifndef COMMAND_TEXTS_OUT_H
 #define COMMAND_TEXTS_OUT_H
 
-#include "client/arguments/values_texts.h"
+#include "core/values/values_texts.h"
 
 #include <jansson.h>
 

@@ -6,9 +6,12 @@
 #define COMMAND_VALUES_H
 
 #include "command/command.h"
-#include "client/arguments/values.h"
+#include "core/values/values.h"
 
 #include <stdio.h>
+
+/* For values_init(). */
+extern const struct values_library values_library;
 
 /* In place of assigning and preparing: room for the results of a job, of which the inputs are not known but
  * for scalars. ESP_INVALID: an output that cannot be read without them. */

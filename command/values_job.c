@@ -6,8 +6,8 @@
 #include "config.h"
 
 #include "command/values.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "command/table.h"
 #include "command/texts_out.h"
 #include "command/values.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
 
 #include <errno.h>
 #include <math.h>

@@ -12,6 +12,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+const struct values_library values_library = VALUES_LIBRARY;
+
 /* From these sizes on it pays to ask the platform what it can take. A compressed text may be a
  * thousandth of itself. */
 #define LARGE_FILE       (64 << 20)

@@ -10,6 +10,7 @@
 #include "command/missing.h"
 #include "command/session.h"
 #include "command/table.h"
+#include "command/verbs.h"
 #include "core/forecast/accuracy_line.h"
 #include "util/regular_file.h"
 

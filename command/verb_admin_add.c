@@ -8,6 +8,7 @@
 #include "command/deploy.h"
 #include "command/session.h"
 #include "command/settle.h"
+#include "command/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,22 +7,13 @@
 #include "command/apply.h"
 #include "command/session.h"
 #include "command/settle.h"
+#include "command/verbs.h"
 #include "util/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define LEAST_S 0.001 /* of a time that is over: 0 would be any time */
-
-double apply_patience_s(const struct apply *apply, double otherwise_s)
-{
-    if (apply->until_ns == 0)
-        return otherwise_s;
-    const double left_s = (double)(apply->until_ns - clock_now_ns(&clock_system)) / 1e9;
-    return left_s > LEAST_S ? left_s : LEAST_S;
-}
 
 /* ---- one step ---- */
 

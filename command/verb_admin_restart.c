@@ -5,6 +5,7 @@
 #include "command/admin.h"
 #include "command/offers.h"
 #include "command/session.h"
+#include "command/verbs.h"
 #include "util/clock.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "command/command.h"
+#include "command/verbs.h"
 #include "command/launch.h"
 
 #include <limits.h>

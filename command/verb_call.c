@@ -12,8 +12,9 @@
 #include "command/printing.h"
 #include "command/problem_verb.h"
 #include "command/session.h"
+#include "command/verbs.h"
 #include "command/waiting.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/values_storage.h"
 
 #include <stdio.h>
 #include <string.h>

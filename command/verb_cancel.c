@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "command/jobs.h"
+#include "command/verbs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "command/command.h"
+#include "command/verbs.h"
 #include "services/settings.h"
 
 #include <stdio.h>

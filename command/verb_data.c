@@ -9,8 +9,7 @@
 #include "command/verb_data.h"
 #include "command/session.h"
 #include "command/table.h"
-#include "client/data/data.h"
-#include "client/session/library.h"
+#include "command/verbs.h"
 #include "core/data/datum.h"
 
 #include <stdio.h>
@@ -202,18 +201,18 @@ enum exit_code verb_data_ls(const struct command_line *command)
     return listed != EXIT_DONE ? listed : code;
 }
 
-/* Where only replicas are seen: the servers that may have the original, and do not answer; "": none. */
-static void find_missing(const char *id, const struct esp_data_info *infos, size_t n, char *names)
+/* Where only replicas are seen: the servers that may have the original, and do not answer; NULL: none. For
+ * free(). */
+static char *find_missing(const char *id, const struct esp_data_info *infos, size_t n)
 {
-    struct esp_error error;
-    names[0] = 0;
+    char *names = NULL;
     for (size_t i = 0; i < n; i++)
         if (!infos[i].replica)
-            return;
-    struct library *library = library_enter(&error);
-    if (!library)
-        return;
-    library_leave(data_original_silent(library->engine, id, names, &error) == ESP_OK);
+            return NULL;
+    if (esp_data_silent(id, &names) == ESP_OK && *names)
+        return names;
+    free(names);
+    return NULL;
 }
 
 /* One paragraph for each server that has it. */
@@ -221,25 +220,25 @@ static enum exit_code info_of(const struct command_line *command, const struct m
                               json_t *all)
 {
     struct esp_data_info *infos;
-    char missing[DATA_LEFT_BYTES];
     size_t n;
     if (esp_data_look(datum->id, &infos, &n) != ESP_OK)
         return session_fail_kept(command);
     if (*datum->argument && !command->json)
         printf("%s, %s\n", datum->argument, datum->is_output ? "an output" : "an input");
-    find_missing(datum->id, infos, n, missing);
+    char *missing = find_missing(datum->id, infos, n);
     for (size_t i = 0; i < n; i++) {
         if (!command->json) {
             print_info(&infos[i]);
             continue;
         }
         json_t *json = data_info_json(&infos[i]);
-        if (*missing)
+        if (missing)
             json_object_set_new(json, "original_unreached", command_json_text(missing));
         json_array_append_new(all, json);
     }
-    if (*missing && !command->json)
+    if (missing && !command->json)
         printf("  original   on %s, which cannot be reached\n", missing);
+    free(missing);
     esp_data_free(infos);
     return EXIT_DONE;
 }

@@ -4,13 +4,14 @@
  */
 #include "config.h"
 
-#include "client/arguments/values_storage.h"
+#include "core/values/values_storage.h"
 #include "command/lines.h"
 #include "command/moving.h"
 #include "command/put_view.h"
 #include "command/session.h"
 #include "command/values.h"
 #include "command/verb_data.h"
+#include "command/verbs.h"
 #include "core/data/datum.h"
 #include "core/matrix/matrix.h"
 #include "core/matrix/matrix_view.h"

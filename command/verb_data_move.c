@@ -9,6 +9,7 @@
 #include "command/moving.h"
 #include "command/session.h"
 #include "command/verb_data.h"
+#include "command/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

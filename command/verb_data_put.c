@@ -12,10 +12,9 @@
 #include "command/put_view.h"
 #include "command/session.h"
 #include "command/values.h"
+#include "command/verbs.h"
 #include "command/waiting.h"
-#include "client/data/data.h"
-#include "client/session/library.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/values_storage.h"
 #include "core/matrix/matrix_peek.h"
 
 #include <stdio.h>
@@ -63,7 +62,7 @@ static struct esp_argument shape_of(const struct matrix_file *file, enum esp_typ
 }
 
 /* All of it, for who needs it as a whole. */
-static enum esp_status make_whole(const struct data_source *source, struct esp_argument *array,
+static enum esp_status make_whole(const struct esp_data_source *source, struct esp_argument *array,
                                   struct esp_error *error)
 {
     const uint64_t bytes =
@@ -107,20 +106,6 @@ static enum esp_status load(const struct command_line *command, struct matrix_fi
 
 /* ---- putting ---- */
 
-/* With the array's data, or who makes them, or only to keep room for them. */
-static enum esp_status put_array(struct put *put, const struct esp_argument *array,
-                                 const struct data_source *source, struct data_told told)
-{
-    struct esp_error *error = library_error();
-    struct library *library = library_enter(error);
-    if (!library)
-        return error->status;
-    enum esp_status status = data_put_array(library->engine, put->server, array,
-                                            (enum esp_data_mode)put->mode, source, told, put->note.id, error);
-    library_leave(status == ESP_OK);
-    return status;
-}
-
 /* What the beginning of the file tells is enough to know whether there is room for it. */
 static enum esp_status reserve(struct put *put)
 {
@@ -133,7 +118,8 @@ static enum esp_status reserve(struct put *put)
     put->room = shape_of(&file, type);
     if (put->room.dims[0] == 0 || (put->room.n_dims > 1 && put->room.dims[1] == 0))
         return ESP_OK; /* it needs none, and room for nothing would be all of it, there to be seen */
-    const enum esp_status status = put_array(put, &put->room, NULL, (struct data_told){0});
+    const enum esp_status status =
+        esp_data_reserve(put->server, &put->room, (enum esp_data_mode)put->mode, put->note.id);
     put->is_reserved = status == ESP_OK;
     return status;
 }
@@ -142,14 +128,9 @@ static enum esp_status reserve(struct put *put)
  * room. */
 static void give_up(struct put *put)
 {
-    struct esp_error error;
     put_note_remove(&put->note);
-    struct library *library = put->is_reserved ? library_enter(&error) : NULL;
-    if (!library)
-        return;
-    data_unreserve_array(library->engine, put->server, &put->room, (enum esp_data_mode)put->mode,
-                         put->note.id);
-    library_leave(true);
+    if (put->is_reserved)
+        esp_data_unreserve(put->server, &put->room, (enum esp_data_mode)put->mode, put->note.id);
 }
 
 /* The server does not take it, or the file cannot be read to its end: there is nothing to go on with. (A put
@@ -172,7 +153,7 @@ static void forget_refused(const struct put *put)
 }
 
 static enum esp_status send(struct put *put, const struct esp_argument *array,
-                            const struct data_source *source)
+                            const struct esp_data_source *source)
 {
     struct moving moving;
     char *id = NULL;
@@ -184,7 +165,8 @@ static enum esp_status send(struct put *put, const struct esp_argument *array,
         snprintf(put->note.id, sizeof put->note.id, "%s", id ? id : "");
         free(id);
     } else {
-        status = put_array(put, array, source, (struct data_told){moving_told, &moving});
+        status = esp_data_put_parts(put->server, array, (enum esp_data_mode)put->mode, source, moving_told,
+                                    &moving, put->note.id);
     }
     moving_end(&moving);
     return status;
@@ -252,7 +234,7 @@ static enum exit_code put_mapped(struct put *put, bool *known)
     view.integers = about.field == FIELD_INTEGER;
     view.rows = about.matrix.rows;
     struct esp_argument array = shape_of(&about, view.type);
-    const struct data_source source = put_view_source(&view);
+    const struct esp_data_source source = put_view_source(&view);
     array.data = (void *)(uintptr_t)put_view_elements(&view);
     status = send(put, &array, array.data ? NULL : &source);
     matrix_view_close(mapped);
@@ -271,7 +253,7 @@ static enum exit_code put_read(struct put *put)
     waiting_end();
     struct esp_argument array = shape_of(&file, view.type);
     view.rows = file.matrix.rows;
-    const struct data_source source = put_view_source(&view);
+    const struct esp_data_source source = put_view_source(&view);
     array.data = (void *)(uintptr_t)(status == ESP_OK ? put_view_elements(&view) : NULL);
     const bool is_made = status == ESP_OK && !array.data && put->in_pieces;
     if (is_made)

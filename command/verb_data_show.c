@@ -7,6 +7,7 @@
 #include "command/layout.h"
 #include "command/ranks_ask.h"
 #include "command/session.h"
+#include "command/verbs.h"
 #include "core/data/datum.h"
 #include "core/forecast/parallel_profile.h"
 #include "core/redistribution/block_map.h"

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "command/admin.h"
-#include "command/command.h"
+#include "command/verbs.h"
 #include "command/elsewhere.h"
 #include "command/platform_state.h"
 #include "command/session.h"

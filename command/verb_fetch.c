@@ -9,7 +9,7 @@
 #include "command/left_note.h"
 #include "command/session.h"
 #include "command/values.h"
-#include "client/jobs/job.h"
+#include "command/verbs.h"
 #include "util/clock.h"
 
 #include <string.h>
@@ -135,8 +135,9 @@ static enum exit_code fetch(const struct command_line *command, const struct esp
 {
     struct values values = {0};
     struct esp_error error = {0};
-    enum esp_status status = values_init(&values, job->problem, &error);
-    values.others = job_names(job, &values.n_others);
+    enum esp_status status = values_init(&values, job->problem, &values_library, &error);
+    values.others = job->names;
+    values.n_others = job->n_names;
     if (status != ESP_OK || take_options(command, &values, &error) != ESP_OK) {
         values_clear(&values);
         return command_fail(command, &error);

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "command/command.h"
+#include "command/verbs.h"
 #include "command/table.h"
 
 #include "core/problem/problem.h"

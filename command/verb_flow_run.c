@@ -8,6 +8,7 @@
 #include "command/session.h"
 #include "command/table.h"
 #include "command/values.h"
+#include "command/verbs.h"
 #include "flow/catalogue.h"
 #include "flow/outputs.h"
 #include "flow/settings.h"

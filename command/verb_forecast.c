@@ -12,6 +12,7 @@
 #include "command/plot.h"
 #include "command/problem_verb.h"
 #include "command/session.h"
+#include "command/verbs.h"
 #include "core/forecast/cost_model.h"
 #include "fast.h"
 
@@ -144,9 +145,11 @@ static enum exit_code forecast_plain(const struct command_line *command, const s
     return code;
 }
 
-static enum esp_status foresee(struct abstract_arguments *arguments, struct esp_error *error)
+static enum esp_status foresee(struct abstract_arguments *arguments, const struct esp_call_options *options,
+                               struct esp_error *error)
 {
-    return abstract_foresee(&arguments->run, &arguments->steps, &arguments->n_steps, error);
+    return session_told(fast_forecast_run(arguments->run, options, &arguments->steps, &arguments->n_steps),
+                        error);
 }
 
 static enum exit_code show_foreseen(const struct command_line *command,

@@ -7,6 +7,7 @@
 #include "command/jobs.h"
 #include "command/session.h"
 #include "command/table.h"
+#include "command/verbs.h"
 #include "util/error.h"
 
 #include <string.h>

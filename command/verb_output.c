@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "command/jobs.h"
+#include "command/verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>

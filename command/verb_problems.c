@@ -7,8 +7,9 @@
 #include "command/implementations.h"
 #include "command/pasted.h"
 #include "command/session.h"
-#include "client/arguments/signature.h"
+#include "core/values/signature.h"
 #include "command/table.h"
+#include "command/verbs.h"
 #include "core/problem/abstract.h"
 #include "core/problem/problem_help.h"
 

@@ -4,12 +4,13 @@
  */
 #include "config.h"
 
-#include "client/arguments/values_storage.h"
+#include "core/values/values_storage.h"
 #include "command/session.h"
 #include "command/steps_view.h"
 #include "command/system.h"
 #include "command/table.h"
 #include "command/values.h"
+#include "command/verbs.h"
 #include "util/clock.h"
 
 #include <float.h>
@@ -41,42 +42,58 @@ static void print_system(const struct command_line *command, const struct system
     fflush(system->people);
 }
 
-/* The sessions that made the solution, in their order. */
-static uint32_t sessions_of(const struct system *system,
-                            const struct esp_session_info *infos[ABSTRACT_MAX_STEPS])
+/* How the solution was made. */
+struct way {
+    const char *rule, *weighed;                  /* of an abstract problem; or "" */
+    const struct esp_session_info *const *infos; /* the sessions, in their order */
+    size_t n;
+    const struct esp_session_info *last; /* or NULL */
+    bool is_checked;
+    double backward_error;
+};
+
+static struct way way_of(const struct system *system)
 {
-    uint32_t n = system->run.problem ? abstract_infos(&system->run, infos) : 0;
-    if (system->info && n < ABSTRACT_MAX_STEPS)
-        infos[n++] = system->info;
-    return n;
+    const struct esp_run_info *run = system->run ? esp_run_info(system->run) : NULL;
+    if (!run)
+        return (struct way){.rule = "",
+                            .weighed = "",
+                            .infos = (const struct esp_session_info *const *)&system->info,
+                            .n = system->info ? 1 : 0,
+                            .last = system->info};
+    return (struct way){.rule = run->rule,
+                        .weighed = run->weighed,
+                        .infos = run->steps,
+                        .n = run->n_steps,
+                        .last = run->n_steps > 0 ? run->steps[run->n_steps - 1] : NULL,
+                        .is_checked = run->is_checked,
+                        .backward_error = run->backward_error};
 }
 
 /* -v: the rule that was taken, what was weighed, and each step. */
 static void print_way(const struct system *system)
 {
-    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
-    const uint32_t n = sessions_of(system, infos);
-    if (*system->run.rule)
-        fprintf(system->people, "Rule      %s\n", system->run.rule);
-    if (*system->run.weighed)
-        fprintf(system->people, "Weighed   %s\n", system->run.weighed);
-    steps_print(infos, n, system->people);
+    const struct way way = way_of(system);
+    if (*way.rule)
+        fprintf(system->people, "Rule      %s\n", way.rule);
+    if (*way.weighed)
+        fprintf(system->people, "Weighed   %s\n", way.weighed);
+    steps_print(way.infos, way.n, system->people);
 }
 
 static void print_solution(const struct system *system, bool verbose, const char *output)
 {
-    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
-    const uint32_t n = sessions_of(system, infos);
+    const struct way way = way_of(system);
     char text[4][QUANTITY_TEXT];
     if (*system->note)
         fprintf(system->people, "%s: solved with %s instead\n", system->note, system->problem);
     fprintf(system->people, "Problem   %s: %s\n", system->problem, system->title);
     if (verbose)
         print_way(system);
-    else if (system->info)
-        session_print(system->info, system->people);
-    for (uint32_t i = 0; i < n; i++)
-        session_print_note(infos[i], "espalier solve");
+    else if (way.last)
+        session_print(way.last, system->people);
+    for (size_t i = 0; i < way.n; i++)
+        session_print_note(way.infos[i], "espalier solve");
     fprintf(system->people, "Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n",
             system->backward_error);
     fprintf(system->people, "Elapsed   %s: reading %s, solving %s, checking %s\n",
@@ -100,10 +117,10 @@ static const char *rhs_word(const struct command_line *command, const struct sys
 }
 
 /* The first note of a session; "" when there is none. */
-static const char *warning_of(const struct esp_session_info *const *infos, uint32_t n)
+static const char *warning_of(const struct esp_session_info *const *infos, size_t n)
 {
     const char *warning = "";
-    for (uint32_t i = 0; i < n && !*warning; i++)
+    for (size_t i = 0; i < n && !*warning; i++)
         warning = session_note(infos[i]);
     return warning;
 }
@@ -111,18 +128,17 @@ static const char *warning_of(const struct esp_session_info *const *infos, uint3
 static json_t *solution_json(const struct command_line *command, const struct system *system,
                              const char *output)
 {
-    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
-    const uint32_t n = sessions_of(system, infos);
+    const struct way way = way_of(system);
     json_t *value =
         json_pack("{s:o, s:o, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:f, s:s, s:s, s:s, s:o}", "A",
                   command_json_text(command->operands[0]), "B", command_json_text(rhs_word(command, system)),
                   "n", (json_int_t)system->x.rows, "nrhs", (json_int_t)system->x.cols, "problem",
                   system->problem, "instead_of", *system->instead ? system->instead : NULL, "instead_why",
                   *system->instead ? status_json(system->instead_why) : json_null(), "session",
-                  system->info ? session_json(system->info) : json_null(), "backward_error",
+                  way.last ? session_json(way.last) : json_null(), "backward_error",
                   command_json_real(system->backward_error), "elapsed_s",
-                  system->read_s + system->solve_s + system->check_s, "warning", warning_of(infos, n), "rule",
-                  system->run.rule, "weighed", system->run.weighed, "steps", steps_json(infos, n));
+                  system->read_s + system->solve_s + system->check_s, "warning", warning_of(way.infos, way.n),
+                  "rule", way.rule, "weighed", way.weighed, "steps", steps_json(way.infos, way.n));
     if (value && output)
         json_object_set_new(value, "output", command_json_text(output));
     else if (value)
@@ -143,10 +159,10 @@ static enum esp_status save_solution(const struct command_line *command, const s
 static enum esp_status check_solution(struct system *system, struct esp_error *error)
 {
     const int64_t begun_ns = clock_now_ns(&clock_system);
-    const struct abstract_run *run = &system->run;
+    const struct way way = way_of(system);
     enum esp_status status = ESP_OK;
-    if (run->problem && run->is_checked)
-        system->backward_error = run->backward_error;
+    if (way.is_checked)
+        system->backward_error = way.backward_error;
     else
         status = matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
                                        error);

@@ -11,6 +11,7 @@
 #include "command/left_note.h"
 #include "command/problem_verb.h"
 #include "command/session.h"
+#include "command/verbs.h"
 #include "command/waiting.h"
 
 static void on_sent(void *arg, double fraction)

@@ -9,11 +9,12 @@
 #include "command/csv_rows.h"
 #include "command/problem_verb.h"
 #include "command/session.h"
-#include "client/arguments/signature.h"
+#include "core/values/signature.h"
 #include "command/sweep.h"
 #include "command/sweep_resume.h"
 #include "command/table.h"
 #include "command/values.h"
+#include "command/verbs.h"
 #include "command/waiting.h"
 #include "util/clock.h"
 #include "util/escape.h"
@@ -133,7 +134,7 @@ static enum esp_status name_files(struct sweeping *sweeping, struct lane *lane, 
 
 static enum esp_status prepare(struct sweeping *sweeping, struct lane *lane, struct esp_error *error)
 {
-    enum esp_status status = values_init(&lane->values, sweeping->problem, error);
+    enum esp_status status = values_init(&lane->values, sweeping->problem, &values_library, error);
     lane->values.format = sweeping->format;
     lane->values.reading = sweeping->reading;
     if (sweeping->until_ns != CLOCK_NEVER) { /* the time is not over: set_deadline() */

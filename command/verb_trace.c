@@ -9,11 +9,12 @@
  * A call that was lost with its server is a new session elsewhere. Nodes that heard of the later ones tell of
  * which session they were attempts, so that whoever knows one of them finds all.
  */
-#include "client/session/state_folder.h"
+#include "services/state_folder.h"
 #include "command/admin.h"
 #include "command/session.h"
 #include "command/table.h"
-#include "client/session/session.h"
+#include "command/verbs.h"
+#include "services/state_folder.h"
 
 #include <stdlib.h>
 #include <string.h>

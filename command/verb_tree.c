@@ -7,6 +7,7 @@
 #include "command/namesakes.h"
 #include "command/session.h"
 #include "command/table.h"
+#include "command/verbs.h"
 
 #include <stdint.h>
 #include <stdio.h>

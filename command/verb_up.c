@@ -5,13 +5,12 @@
 #include "client/api/life.h"
 #include "config.h"
 
-#include "command/command.h"
+#include "command/verbs.h"
 #include "command/elsewhere.h"
 #include "command/machines.h"
 #include "command/session.h"
 #include "command/table.h"
 #include "command/way_in.h"
-#include "client/session/library.h"
 #include "core/problem/problem.h"
 #include "services/settings.h"
 #include "util/clock.h"
@@ -561,6 +560,14 @@ static enum esp_status check_not_up(struct up *up, struct esp_error *error)
     return status;
 }
 
+static enum esp_status check_network(struct esp_error *error)
+{
+    const enum esp_status status = esp_network_check();
+    if (status != ESP_OK)
+        *error = *esp_last_error();
+    return status;
+}
+
 static enum esp_status prepare(struct up *up, struct esp_error *error)
 {
     const char *name = command_option_value(up->command, "name"),
@@ -577,7 +584,7 @@ static enum esp_status prepare(struct up *up, struct esp_error *error)
     if (!name)
         name = up->command->n_operands ? up->command->operands[0] : PLATFORM_DEFAULT_NAME;
     if ((status = load_platform(up, error)) != ESP_OK || (status = add_problems(up, error)) != ESP_OK ||
-        (status = client_check_network(error)) != ESP_OK ||
+        (status = check_network(error)) != ESP_OK ||
         (status = platform_state_acquire(name, true, &up->deploy.state, error)) != ESP_OK ||
         (status = check_not_up(up, error)) != ESP_OK)
         return status;

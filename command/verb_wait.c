@@ -8,6 +8,7 @@
 #include "command/jobs.h"
 #include "command/printing.h"
 #include "command/session.h"
+#include "command/verbs.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "command/admin.h"
 #include "command/session.h"
+#include "command/verbs.h"
 #include "command/weather.h"
 #include "command/weather_summary.h"
 #include "util/names.h"

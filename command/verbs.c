@@ -2,7 +2,7 @@
  *
  * The table of verbs: what they are called, take, and say of themselves.
  */
-#include "command/command.h"
+#include "command/verbs.h"
 
 static const struct command_option up_options[] = {
     {0, "name", "NAME", "what the platform is called here (else: the file's name, or 'default')"},
@@ -15,15 +15,6 @@ static const struct command_option down_options[] = {
     {0, "force", NULL, "also when results of jobs that nobody has fetched are lost"},
     {0, "command", "PATH", "path of the command espalier on other machines (else: on their PATH)"},
     {0, "timeout", "TIME", "wait so long for other machines (60 s)"},
-    {0, NULL, NULL, NULL},
-};
-/* Which servers a call may go to. */
-const struct command_option constraint_options[] = {
-    {'s', "server", "NAME", "only on this server"},
-    {0, "property", "WORD", "only on servers that have this word among their properties; may be repeated"},
-    {0, "deadline", "TIME",
-     "only where the results are expected within this time; fails at once where none is"},
-    {0, "memory", "SIZE", "only where the call takes at most so much memory"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option call_options[] = {
@@ -96,12 +87,6 @@ static const struct command_option submit_options[] = {
 };
 static const struct command_option jobs_options[] = {
     {0, "forget", NULL, "forget them (without JOB: those that failed or are lost), with their results"},
-    {0, NULL, NULL, NULL},
-};
-const struct command_option input_options[] = {
-    {0, "max-input", "SIZE",
-     "what a file may have at most, or the array in it (else: 8 GiB, or what a server can take)"},
-    {0, "sum-duplicates", NULL, "add up entries that a matrix file gives for one place (else: an error)"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option flow_check_options[] = {

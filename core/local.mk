@@ -18,4 +18,5 @@ include core/message/local.mk
 include core/problem/local.mk
 include core/redistribution/local.mk
 include core/unequal/local.mk
+include core/values/local.mk
 LIBCORE = core/libcore.a $(LIBUTIL) $(ZLIB_LIBS) -lamd -lm

@@ -119,6 +119,10 @@ struct fast_step {
  * abstract. */
 enum esp_status fast_forecast_rules(const struct fast_call *call, const struct esp_call_options *options,
                                     struct fast_step **steps, size_t *n);
+/* The rule that a run (espalier.h) would take, and those that compete with it; first the one that would go
+ * first. Calls nothing; looks at data where they live. ESP_INVALID: no rule fits what was given. */
+enum esp_status fast_forecast_run(struct esp_run *run, const struct esp_call_options *options,
+                                  struct fast_step **steps, size_t *n);
 /* Frees the array with all its texts. NULL is allowed. */
 void fast_rules_free(struct fast_step *steps);
 

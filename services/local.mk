@@ -23,7 +23,9 @@ services_libservices_a_SOURCES = \
 	services/directory/url.h \
 	services/settings_directory.c \
 	services/settings_tables.c \
-	services/settings_tables.h
+	services/settings_tables.h \
+	services/state_folder.c \
+	services/state_folder.h
 LIBSERVICES = services/libservices.a $(LIBCORE)
 # What agents and servers do on orders of administrators; no business of the client library.
 noinst_LIBRARIES += services/libduty.a

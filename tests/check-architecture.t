@@ -5,7 +5,7 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 cd "$top_srcdir" || exit 99
 
-folders='agent bench bindings client command core doc etc examples flow idl include m4 orb problems redirector sed services simulate solvers tests util'
+folders='agent bench bindings client command core daemon doc etc examples flow idl include m4 orb problems redirector sed services simulate solvers tests util'
 
 # The files of the tree, also without git (in a release), and without what builds make beside them.
 sources() {
@@ -29,7 +29,7 @@ includes_only() {
     ! find "$folder" -name '*.[ch]' -exec grep -HnE '^#include "' {} + | grep -vE "#include \"($allowed)"
 }
 
-c_files=$(find include util core services simulate agent sed client command flow redirector tests examples -name '*.[ch]' | sort)
+c_files=$(find include util core services simulate daemon agent sed client command flow redirector tests examples -name '*.[ch]' | sort)
 
 # A room of client/ includes nothing of a room behind it in this order, and no source lies outside of the rooms.
 client_rooms='arguments session data jobs abstract api'
@@ -138,6 +138,21 @@ library_code_does_not_exit_or_print() {
     ! find util core services simulate flow -name '*.c' ! -name 'daemon*.c' -exec grep -HnE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' {} +
 }
 
+# The command links the archive of the client library, for a quick start: no include tells what it takes of it.
+command_takes_public_functions() {
+    command=$top_builddir/command/libcommand.a client=$top_builddir/client/libclient.a
+    [ -f "$command" ] && [ -f "$client" ] || return 0 # before anything is built
+    nm -u "$command" | awk '$1 == "U" { print $2 }' | sort -u >"$work/taken"
+    nm -g --defined-only "$client" | awk 'NF == 3 { print $3 }' | sort -u >"$work/defined"
+    [ -s "$work/taken" ] && [ -s "$work/defined" ] || return 1
+    ! comm -12 "$work/taken" "$work/defined" | grep -vE '^(grpc|esp|fast)_'
+}
+
+# What verbs share must not lean on the table of them.
+verbs_are_known_by_few() {
+    ! grep -l '#include "command/verbs.h"' command/*.[ch] | grep -vE '/(verb_[a-z_]*|verbs|options|complete|main)\.c$'
+}
+
 each_number_is_one_test() {
     twice=$(ls tests/e2e/t[0-9]*.t | sed 's,.*/\(t[0-9]*\)-.*,\1,' | sort | uniq -d)
     [ -z "$twice" ] || { echo "numbers of several tests: $twice"; return 1; }
@@ -153,14 +168,15 @@ check "util/ leans on nothing but the public headers" includes_only util util/ e
 check "core/ leans on util/" includes_only core core/ util/ espalier.h espalier_scheduler.h grpc.h config.h
 check "services/ leans on core/ and util/" includes_only services services/ core/ util/ espalier.h grpc.h
 check "simulate/ leans on core/ and util/" includes_only simulate simulate/ core/ util/ espalier.h config.h
+check "daemon/ leans on services/ and chooses the ORB" includes_only daemon daemon/ services/ core/ util/ orb/orb.h
 check "flow/ leans on core/ and util/, and on the client library's public headers" \
     includes_only flow flow/ core/ util/ espalier.h config.h
 check "agent/ leans on services/, not on other programs" \
-    includes_only agent agent/ services/ core/ util/ orb/orb.h espalier.h grpc.h
+    includes_only agent agent/ daemon/program.h services/ core/ util/ espalier.h grpc.h
 check "redirector/ leans on services/, not on other programs" \
-    includes_only redirector redirector/ services/ core/ util/ orb/orb.h espalier.h grpc.h
+    includes_only redirector redirector/ daemon/program.h services/ core/ util/ espalier.h grpc.h
 check "sed/ leans on services/, not on other programs" \
-    includes_only sed sed/ services/ core/ util/ orb/orb.h espalier.h espalier_server.h grpc.h
+    includes_only sed sed/ daemon/program.h services/ core/ util/ espalier.h espalier_server.h grpc.h
 check "sed/data/ knows nothing of the server" includes_only sed/data sed/data/ sed/porter/ services/ core/ util/ \
     espalier.h grpc.h
 check "sed/data/ calls nothing of sed/server/, and their circles have six files at most" \
@@ -170,8 +186,10 @@ check "client/ leans on services/, not on other programs" \
 check "the rooms of client/ lean on those before them: $client_rooms" client_rooms_are_in_order
 check "no room of client/ calls a higher one, and its circles have six files at most" \
     calls_are_in_order client libclient_a- 6 $client_rooms
-check "command/ leans on client/, flow/, simulate/ and services/" \
-    includes_only command command/ client/ flow/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h grpc_data.h
+check "command/ leans on flow/, simulate/, services/ and the public headers, not on client/" \
+    includes_only command command/ flow/ simulate/ services/ core/ util/ espalier.h fast.h grpc.h
+check "command/ takes nothing of the client library but its public functions" command_takes_public_functions
+check "only verbs and their table know the verbs" verbs_are_known_by_few
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points
 check "solvers/ leans on nothing of ours but the public contract and core/unequal/" \
     includes_only solvers solvers/ core/unequal/ espalier_server.h

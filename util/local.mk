@@ -18,6 +18,8 @@ util_libutil_a_SOURCES = \
 	util/config_value.c \
 	util/config_value.h \
 	util/config_write.c \
+	util/contents.c \
+	util/contents.h \
 	util/control_group.c \
 	util/control_group.h \
 	util/control_group_limits.c \

@@ -8,8 +8,9 @@
 #include "client/abstract/call_forecast.h"
 #include "client/abstract/foresight.h"
 #include "client/arguments/describe.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "client/arguments/hooks.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
 #include "client/data/binding.h"
 #include "client/jobs/job.h"
 #include "client/session/library.h"
@@ -580,7 +581,7 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
 {
     if (describe_soon(name, problem, error) != ESP_OK)
         return error->status;
-    enum esp_status status = values_init(values, *problem, error);
+    enum esp_status status = values_init(values, *problem, call_hooks->values, error);
     if (status == ESP_OK && values->described->problems[0]->abstract)
         status = error_set(error, ESP_INVALID, "%s is an abstract problem itself", name);
     if (status == ESP_OK)

@@ -4,7 +4,7 @@
  */
 #include "client/abstract/abstract_steps.h"
 #include "client/arguments/invocation_data.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/values_storage.h"
 #include "client/data/binding.h"
 #include "client/data/data.h"
 #include "client/data/guard.h"

@@ -3,7 +3,7 @@
  * What is given and what steps leave, by name.
  */
 #include "client/abstract/abstract_steps.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/values_storage.h"
 #include "core/problem/problem_solves.h"
 #include "client/session/library.h"
 #include "util/package.h"

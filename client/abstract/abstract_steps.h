@@ -6,7 +6,7 @@
 #define CLIENT_ABSTRACT_STEPS_H
 
 #include "client/abstract/abstract.h"
-#include "client/arguments/values.h"
+#include "core/values/values.h"
 
 /* The matrix that goes by a name now; NULL: nothing, a state, or what is on servers only. */
 const struct matrix *abstract_find(const struct abstract_run *run, const char *name);

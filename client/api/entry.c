@@ -18,13 +18,12 @@ enum esp_status client_open_transport(const struct settings_client *settings, st
     return orb_open(&options, transport, error);
 }
 
-void client_ignore_environment(void)
+void esp_ignore_environment(void)
 {
     orb_ignore_environment();
 }
 
-enum esp_status client_check_network(struct esp_error *error)
+enum esp_status esp_network_check(void)
 {
-    (void)error;
     return ESP_OK;
 }

@@ -16,14 +16,19 @@
 #include "client/session/buffer.h"
 #include "client/session/library.h"
 #include "client/session/room.h"
+#include "client/session/patience.h"
+#include "core/values/values.h"
 #include "services/nws/window_habit.h"
 #include "util/clock.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
 /* A remote call that has not ended so long after the sessions were cancelled is cut, and again. */
 #define CUT_AGAIN_NS 200000000L
+
+static const struct values_library values_library = VALUES_LIBRARY;
 
 static const struct call_hooks hooks = {
     .take_data = hold_take_data,
@@ -38,8 +43,7 @@ static const struct call_hooks hooks = {
     .after_call = hold_results,
     .find_again = invocation_find_again,
     .bring_home = hold_bring_home,
-    .look = data_look,
-    .check_room_of = room_check_scalars,
+    .values = &values_library,
 };
 
 static void join_rooms(void)
@@ -221,4 +225,16 @@ enum esp_status library_stop(struct esp_error *error)
     tear_down(library);
     library_settle(LIBRARY_DOWN);
     return ESP_OK;
+}
+
+int64_t esp_deadline_begin(double seconds)
+{
+    if (!(seconds > 0))
+        return deadline_begin(CLOCK_NEVER);
+    return deadline_begin(clock_now_ns(&clock_system) + (int64_t)(fmin(seconds, 1e9) * NS_PER_S));
+}
+
+void esp_deadline_end(int64_t before)
+{
+    deadline_end(before);
 }

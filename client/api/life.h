@@ -11,16 +11,12 @@
 
 #include <stdbool.h>
 
-/* ---- by the entry point: client/api/entry.c, in builds without a network entry_none.c, or a test ---- */
+/* ---- by the entry point: client/api/entry.c, in builds without a network entry_none.c, or a test. It has
+ * esp_network_check() and esp_ignore_environment(), too ---- */
 
-/* Removes the variables of the environment that are settings for transports of other programs. For the
- * command: a program that uses the library may mean them. While there is one thread. */
-void client_ignore_environment(void);
 /* Opens the transport, which is destroyed with the library. */
 enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
                                       struct esp_error *error);
-/* ESP_UNREACHABLE, with what to install, in a build that has no network. */
-enum esp_status client_check_network(struct esp_error *error);
 
 /* ---- grpc_initialize() and grpc_finalize() ---- */
 

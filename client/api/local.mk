@@ -11,4 +11,5 @@ client_libclient_a_SOURCES += \
 	client/api/life.c \
 	client/api/life.h \
 	client/api/problems.c \
+	client/api/run.c \
 	client/api/tree.c

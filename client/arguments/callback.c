@@ -11,16 +11,10 @@
 
 static _Thread_local bool running;
 static _Thread_local char *reason; /* of the function that runs, MOST_REASON bytes; "": it has not failed */
-static _Thread_local const uint64_t *outer; /* of the function that runs */
 
 bool callback_is_running(void)
 {
     return running;
-}
-
-const uint64_t *callback_running_outer(void)
-{
-    return outer;
 }
 
 void esp_callback_fail(const char *text)
@@ -111,9 +105,7 @@ static enum esp_status invoke(struct errand *call, void (*function)(void), struc
     if (!possible || !result || ffi_prep_cif(&cif, FFI_DEFAULT_ABI, n, result, types) != FFI_OK)
         return error_set(error, ESP_SYSTEM, "libffi cannot call such a function on this machine");
     running = true;
-    outer = call->outer;
     ffi_call(&cif, function, returned, parameters);
-    outer = NULL;
     running = false;
     if (call->argument->callback_returns)
         foreign_store_result(problem->arguments[n].type, returned, call->values[n]);

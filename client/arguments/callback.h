@@ -23,8 +23,5 @@ void callback_answer_release(struct callback_answer *answer);
 
 /* Whether this thread is inside a function of the caller. */
 bool callback_is_running(void);
-/* Inside of one: the raw scalars of the problem around it that its sizes use
- * (core/problem/problem_callback.h). NULL: there are none. */
-const uint64_t *callback_running_outer(void);
 
 #endif

@@ -17,8 +17,6 @@ struct description {
     struct function *function;
 };
 
-_Static_assert((int)ESP_TYPE_CHAR == (int)TYPE_CHAR + 1 && (int)ESP_TYPE_CALLBACK == (int)TYPE_CALLBACK + 1,
-               "types are numbered alike");
 _Static_assert((int)ESP_MODE_IN == (int)MODE_IN && (int)ESP_MODE_INOUT == (int)MODE_INOUT,
                "modes are numbered alike");
 _Static_assert((int)ESP_PROPERTY_UNIT_DIAGONAL == (int)PROPERTY_UNIT_DIAGONAL &&
@@ -26,20 +24,6 @@ _Static_assert((int)ESP_PROPERTY_UNIT_DIAGONAL == (int)PROPERTY_UNIT_DIAGONAL &&
                "properties are numbered alike");
 _Static_assert(ESP_MAX_DIMS == PROBLEM_MAX_DIMS && ESP_MAX_ARGUMENTS == PROBLEM_MAX_ARGUMENTS,
                "limits are alike");
-
-const char *esp_type_name(enum esp_type type)
-{
-    if (type == ESP_TYPE_ANY || type > ESP_TYPE_CALLBACK)
-        return "any";
-    return base_type_name((enum base_type)(type - 1));
-}
-
-size_t esp_type_size(enum esp_type type)
-{
-    if (type == ESP_TYPE_ANY || type >= ESP_TYPE_STRING)
-        return 0;
-    return base_type_size((enum base_type)(type - 1));
-}
 
 static enum esp_status describe_storage(const struct problem *problem, const struct argument *from,
                                         struct arena *arena, struct esp_problem_argument *to,
@@ -123,6 +107,7 @@ static enum esp_status describe(struct description *description, struct esp_erro
                                    .idempotent = problem->idempotent,
                                    .digest = function->digest,
                                    .servers = function->servers,
+                                   .signatures = function->signatures,
                                    .arguments = arguments};
     for (uint32_t i = 0; i < problem->n_preconditions; i++)
         preconditions[i] = expr_text(problem->preconditions[i].condition);
@@ -175,9 +160,8 @@ enum esp_status describe_complete(const struct esp_problem *problem, struct esp_
     return invocation_complete(description->function->problem, arguments, n_arguments, error);
 }
 
-/* The numbers among the arguments, where expressions of the description look for them. */
-static void scope_of(const struct problem *problem, const struct esp_argument *arguments,
-                     struct number scope[PROBLEM_MAX_ARGUMENTS])
+void describe_scope(const struct problem *problem, const struct esp_argument *arguments,
+                    struct number scope[PROBLEM_MAX_ARGUMENTS])
 {
     memset(scope, 0, PROBLEM_MAX_ARGUMENTS * sizeof *scope);
     for (uint32_t i = 0, k = 0; i < problem->n_arguments; i++) {
@@ -211,7 +195,7 @@ enum esp_status describe_cut(const struct esp_problem *problem, struct esp_argum
                          problem->n_arguments, n_arguments);
     const struct problem *described = ((const struct description *)problem)->function->problem;
     struct number scope[PROBLEM_MAX_ARGUMENTS];
-    scope_of(described, arguments, scope);
+    describe_scope(described, arguments, scope);
     for (uint32_t i = 0, k = 0; i < described->n_arguments; i++) {
         if (!argument_is_passed(&described->arguments[i]))
             continue;
@@ -227,8 +211,7 @@ enum esp_status describe_cut(const struct esp_problem *problem, struct esp_argum
     return ESP_OK;
 }
 
-const char *describe_signatures(const struct esp_problem *problem)
+const struct function *description_function(const struct esp_problem *problem)
 {
-    const struct description *description = (const struct description *)(const void *)problem;
-    return description->function->signatures;
+    return ((const struct description *)(const void *)problem)->function;
 }

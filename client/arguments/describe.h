@@ -13,9 +13,12 @@
 enum esp_status describe_function(struct function *function, struct esp_problem **problem,
                                   struct esp_error *error);
 
-/* Says which servers have this signature and which have another one of that name. NULL: all have this one.
- * The text lives as long as the problem. */
-const char *describe_signatures(const struct esp_problem *problem);
+/* The function that the problem describes. It lives as long as the problem. */
+const struct function *description_function(const struct esp_problem *problem);
+
+/* The numbers among the arguments, indexed as in the description. The vector has all arguments. */
+void describe_scope(const struct problem *problem, const struct esp_argument *arguments,
+                    struct number scope[PROBLEM_MAX_ARGUMENTS]);
 
 /* esp_arguments_complete() without the library. The problem is one of describe_function(). */
 enum esp_status describe_complete(const struct esp_problem *problem, struct esp_argument *arguments,

@@ -11,6 +11,7 @@
 #include "espalier.h"
 
 struct engine;
+struct values_library;
 
 struct call_hooks {
     /* ---- while arguments are gathered ---- */
@@ -65,14 +66,8 @@ struct call_hooks {
 
     /* ---- for values that are given as text ---- */
 
-    /* Looks up a datum until that time (CLOCK_NEVER: no limit) on the system's clock. *infos, of *n copies,
-     * is for package_destroy(). Errors as of esp_data_look(). */
-    enum esp_status (*look)(const char *id, int64_t until_ns, struct esp_data_info **infos, size_t *n,
-                            struct esp_error *error);
-    /* check_room by scalars only, with all size arguments of the problem known. ESP_OK also for abstract
-     * problems and when the library is not initialized. */
-    enum esp_status (*check_room_of)(const char *problem, const struct number *scope,
-                                     struct esp_error *error);
+    /* The functions of the interface that values ask for; NULL: values cannot be completed. */
+    const struct values_library *values;
 };
 
 /* The registered operations; never NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/arguments/invocation.h"
-#include "client/arguments/contents.h"
+#include "util/contents.h"
 #include "client/arguments/describe.h"
 #include "client/arguments/hooks.h"
 #include "client/arguments/invocation_data.h"

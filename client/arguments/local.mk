@@ -2,8 +2,6 @@
 client_libclient_a_SOURCES += \
 	client/arguments/callback.c \
 	client/arguments/callback.h \
-	client/arguments/contents.c \
-	client/arguments/contents.h \
 	client/arguments/describe.c \
 	client/arguments/describe.h \
 	client/arguments/function.c \
@@ -27,3 +25,4 @@ client_libclient_a_SOURCES += \
 	client/arguments/values_take.c \
 	client/arguments/values_texts.c \
 	client/arguments/values_texts.h
+	client/arguments/invocation_fill.h

@@ -48,9 +48,6 @@ bool data_has_original(const struct data_holder *holders, size_t n);
 enum esp_status data_find_told(struct engine *engine, const char *id, bool patient,
                                struct data_holder *holders, size_t *n_holders,
                                struct data_witnesses *witnesses, struct esp_error *error);
-/* esp_data_look() until that time. */
-enum esp_status data_look(const char *id, int64_t until_ns, struct esp_data_info **infos, size_t *n,
-                          struct esp_error *error);
 /* The servers that a server's answer about a datum names as those that may have copies of it, of which agents
  * do not know yet. */
 void data_read_copies(const struct extensions *extensions,
@@ -81,16 +78,10 @@ struct data_told {
 enum esp_status data_put(struct engine *engine, const char *server, const char *address,
                          const struct datum_info *datum, const void *memory, struct data_told told, char *id,
                          struct esp_error *error);
-/* Who makes a datum part by part: [offset, offset + bytes) of it. Called by several threads; a part may be
- * wanted again. */
-struct data_source {
-    enum esp_status (*fill)(void *arg, uint64_t offset, uint64_t bytes, void *to, struct esp_error *error);
-    void *arg;
-};
 /* data_put() of what the source makes: no more than a few parts are in memory. An error of the source ends
  * it. */
 enum esp_status data_put_made(struct engine *engine, const char *server, const char *address,
-                              const struct datum_info *datum, const struct data_source *source,
+                              const struct datum_info *datum, const struct esp_data_source *source,
                               struct data_told told, char *id, struct esp_error *error);
 /* Has the server keep room for such a datum, for a minute after it was last heard of, so that what cannot be
  * put there is told before anything is read or sent. `id` as of data_put(), which is what comes next. */
@@ -99,15 +90,6 @@ enum esp_status data_reserve(struct engine *engine, const char *server, const ch
 /* That is not to come after all: what there is of it, if it is not whole, makes room for others. */
 void data_unreserve(struct engine *engine, const char *address, const struct datum_info *datum,
                     const char *id);
-/* The same of what data_put_array() has reserved. */
-void data_unreserve_array(struct engine *engine, const char *server, const struct esp_argument *array,
-                          enum esp_data_mode mode, const char *id);
-/* data_put() of an array as programs have it, or (`source`, without data) data_put_made(); without either:
- * data_reserve() (of an array of no bytes data_put(): it is whole). Besides their errors, ESP_INVALID: no
- * such array can be. */
-enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
-                               enum esp_data_mode mode, const struct data_source *source,
-                               struct data_told told, char *id, struct esp_error *error);
 /* Reads all of a datum into memory of exactly its bytes, from one holder after the other. Blocks. */
 enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
                          struct data_told told, struct esp_error *error);

@@ -125,33 +125,73 @@ static enum esp_status describe(const struct esp_argument *array, enum esp_data_
     return status;
 }
 
-enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
-                               enum esp_data_mode mode, const struct data_source *source,
-                               struct data_told told, char *id, struct esp_error *error)
+_Static_assert(ESP_DATA_ID_BYTES >= DATUM_TEXT, "an identity fits");
+
+static enum esp_status put_array(struct engine *engine, const char *server, const struct esp_argument *array,
+                                 enum esp_data_mode mode, const struct esp_data_source *source,
+                                 struct data_told told, char *id, struct esp_error *error)
 {
     char address[CAP_ADDRESS + 1];
     struct datum_info datum;
     enum esp_status status = describe(array, mode, &datum, error);
+    if (status == ESP_OK && !source && !array->data && datum.bytes > 0)
+        return error_set(error, ESP_INVALID, "expected an array, found a null pointer");
     if (status == ESP_OK)
         status = engine_await_name(engine, server, address, error);
     if (status != ESP_OK)
         return status;
-    if (source)
-        return data_put_made(engine, server, address, &datum, source, told, id, error);
-    return array->data || datum.bytes == 0
-               ? data_put(engine, server, address, &datum, array->data, told, id, error)
-               : data_reserve(engine, server, address, &datum, id, error);
+    return source ? data_put_made(engine, server, address, &datum, source, told, id, error)
+                  : data_put(engine, server, address, &datum, array->data, told, id, error);
 }
 
-void data_unreserve_array(struct engine *engine, const char *server, const struct esp_argument *array,
-                          enum esp_data_mode mode, const char *id)
+enum esp_status esp_data_put_parts(const char *server, const struct esp_argument *array,
+                                   enum esp_data_mode mode, const struct esp_data_source *source,
+                                   esp_data_progress *progress, void *arg, char *id)
+{
+    struct esp_error *error = library_error();
+    if (!server || !array || !id || (source && !source->fill))
+        return error_set(error, ESP_INVALID, "expected a server, an array and an identity, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(put_array(library->engine, server, array, mode, source, (struct data_told){progress, arg},
+                           id, error));
+}
+
+enum esp_status esp_data_reserve(const char *server, const struct esp_argument *array,
+                                 enum esp_data_mode mode, char *id)
+{
+    struct esp_error *error = library_error();
+    char address[CAP_ADDRESS + 1];
+    struct datum_info datum;
+    if (!server || !array || !id)
+        return error_set(error, ESP_INVALID, "expected a server, an array and an identity, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    enum esp_status status = describe(array, mode, &datum, error);
+    if (status == ESP_OK && datum.bytes == 0)
+        return leave(ESP_OK); /* it needs no room */
+    if (status == ESP_OK)
+        status = engine_await_name(library->engine, server, address, error);
+    if (status == ESP_OK)
+        status = data_reserve(library->engine, server, address, &datum, id, error);
+    return leave(status);
+}
+
+void esp_data_unreserve(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
+                        const char *id)
 {
     char address[CAP_ADDRESS + 1];
     struct datum_info datum;
     struct esp_error error;
+    struct library *library = server && array && id && *id ? library_enter(&error) : NULL;
+    if (!library)
+        return;
     if (describe(array, mode, &datum, &error) == ESP_OK &&
-        engine_resolve(engine, server, address, &error) == ESP_OK)
-        data_unreserve(engine, address, &datum, id);
+        engine_resolve(library->engine, server, address, &error) == ESP_OK)
+        data_unreserve(library->engine, address, &datum, id);
+    library_leave(true);
 }
 
 enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
@@ -176,7 +216,7 @@ enum esp_status esp_data_put(const char *server, const struct esp_argument *arra
                                                         mode, told, text, error)
                                      : sequence_sync(array->data, datum.bytes, error);
     if (status == ESP_OK && !strings)
-        status = data_put_array(library->engine, server, array, mode, NULL, told, text, error);
+        status = put_array(library->engine, server, array, mode, NULL, told, text, error);
     if (status == ESP_OK && !(*id = strdup(text)))
         status = error_no_memory(error, "the identity of a datum");
     return leave(status);
@@ -195,6 +235,21 @@ enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_d
     enum esp_status status = sequence_sync(memory, bytes, error); /* not to come over it later */
     if (status == ESP_OK)
         status = data_get(library->engine, id, memory, bytes, told, error);
+    return leave(status);
+}
+
+enum esp_status esp_data_silent(const char *id, char **servers)
+{
+    struct esp_error *error = library_error();
+    char names[DATA_LEFT_BYTES];
+    if (!id || !servers)
+        return error_set(error, ESP_INVALID, "expected an identity and a place for names, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    enum esp_status status = data_original_silent(library->engine, id, names, error);
+    if (status == ESP_OK && !(*servers = strdup(names)))
+        status = error_no_memory(error, "names of servers");
     return leave(status);
 }
 

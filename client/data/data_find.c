@@ -796,17 +796,6 @@ enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size
     return answer(id, NULL, false, infos, n);
 }
 
-enum esp_status data_look(const char *id, int64_t until_ns, struct esp_data_info **infos, size_t *n,
-                          struct esp_error *error)
-{
-    const int64_t before_ns = deadline_begin(until_ns);
-    const enum esp_status status = esp_data_look(id, infos, n);
-    deadline_end(before_ns);
-    if (status != ESP_OK)
-        *error = *library_error();
-    return status;
-}
-
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n)
 {
     if (!infos || !n)

@@ -553,7 +553,7 @@ struct putting {
     /* One of them: all of it, the pieces in which it lies, who makes it part by part. */
     const void *data;
     const void *const *pieces;
-    const struct data_source *source;
+    const struct esp_data_source *source;
     struct data_progress progress;
 };
 
@@ -798,7 +798,7 @@ enum esp_status data_put(struct engine *engine, const char *server, const char *
 }
 
 enum esp_status data_put_made(struct engine *engine, const char *server, const char *address,
-                              const struct datum_info *datum, const struct data_source *source,
+                              const struct datum_info *datum, const struct esp_data_source *source,
                               struct data_told told, char *id, struct esp_error *error)
 {
     struct putting putting = {.engine = engine,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/grid_data.h"
-#include "client/arguments/contents.h"
+#include "util/contents.h"
 #include "client/data/data.h"
 #include "client/data/sequence.h"
 #include "util/fingerprint.h"

@@ -5,7 +5,7 @@
  * are hexadecimal, because JSON's are doubles.
  */
 #include "client/jobs/job.h"
-#include "client/arguments/contents.h"
+#include "util/contents.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/binding.h"
 #include "client/data/sequence.h"

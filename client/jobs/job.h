@@ -10,13 +10,19 @@
 #ifndef CLIENT_JOB_H
 #define CLIENT_JOB_H
 
-#include "client/arguments/values.h"
 #include "client/session/session.h"
 #include "core/problem/abstract.h"
 
 struct esp_job;
 
 #define JOB_MOST_LOSSES 8 /* servers that lost it: it may be what ends them */
+
+/* Another name of an output: a job of an abstract problem has the outputs of the problem that does it. */
+struct other_name {
+    char name[PROBLEM_MAX_NAME + 1], of[PROBLEM_MAX_NAME + 1];
+    int64_t rows; /* the output has at most so many under that name: LAPACK's least squares have other
+                   * numbers below the solution; -1: all */
+};
 
 /* A session that the job was before, at a server that was out of reach: it may come back with it. */
 struct job_left {
@@ -137,8 +143,6 @@ enum esp_status job_make(struct job_record *record, const char *token, struct es
 /* After a job was submitted for an abstract problem: the names that the abstract problem has for its outputs;
  * in the user's list too, if it is `listed`. Best effort: without them the outputs have their own names. */
 void job_name_outputs(struct esp_job *job, const struct other_name *names, uint32_t n, bool listed);
-/* The job's. */
-const struct other_name *job_names(const struct esp_job *job, uint32_t *n);
 
 /* What a job was called with, as a file in the user's list: by it the job is called again when its server is
  * lost (client/jobs/job.c). */

@@ -19,6 +19,7 @@ struct job {
     struct esp_job job;
     struct job_record record;
     struct esp_problem *problem;
+    struct esp_job_name names[ABSTRACT_MAX_PAIRS];
 };
 
 void esp_job_free(struct esp_job *public)
@@ -69,6 +70,16 @@ static enum esp_status tell_place(struct job *job, const char *token, struct esp
     return job->job.token ? ESP_OK : error_no_memory(error, "a job");
 }
 
+static void tell_names(struct job *job)
+{
+    for (uint32_t i = 0; i < job->record.n_names; i++) {
+        const struct other_name *name = &job->record.names[i];
+        job->names[i] = (struct esp_job_name){name->name, name->of, name->rows};
+    }
+    job->job.names = job->names;
+    job->job.n_names = job->record.n_names;
+}
+
 enum esp_status job_make(struct job_record *record, const char *token, struct esp_job **result,
                          struct esp_error *error)
 {
@@ -89,6 +100,7 @@ enum esp_status job_make(struct job_record *record, const char *token, struct es
     job->job.again = job_is_kept(&job->record);
     if (status == ESP_OK && !left_tell(job->record.data, job, &job->job.data, &job->job.n_data))
         status = error_no_memory(error, "a job");
+    tell_names(job);
     if (status == ESP_OK)
         status = job->job.id ? tell_place(job, token, error) : error_no_memory(error, "a job");
     if (status == ESP_OK)
@@ -172,15 +184,9 @@ void job_name_outputs(struct esp_job *public, const struct other_name *names, ui
     struct esp_error unimportant;
     job->record.n_names = n < ABSTRACT_MAX_PAIRS ? n : ABSTRACT_MAX_PAIRS;
     memcpy(job->record.names, names, job->record.n_names * sizeof *names);
+    tell_names(job);
     if (tell_again(job, &unimportant) == ESP_OK && listed)
         job_store_write(public->id, public->token, &unimportant);
-}
-
-const struct other_name *job_names(const struct esp_job *public, uint32_t *n)
-{
-    const struct job *job = (const struct job *)public;
-    *n = job->record.n_names;
-    return job->record.names;
 }
 
 /* ---- attaching ---- */

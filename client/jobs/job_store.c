@@ -3,10 +3,10 @@
  * The user's list of jobs: a folder with one file for each, which only he can read, because who knows the
  * secret in it can cancel the job.
  */
-#include "client/arguments/contents.h"
+#include "util/contents.h"
 #include "client/jobs/job.h"
 #include "client/session/session.h"
-#include "client/session/state_folder.h"
+#include "services/state_folder.h"
 #include "util/package.h"
 #include "util/random.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/engine.h"
+#include "services/state_folder.h"
 #include "client/session/ahead.h"
 #include "client/session/backlog.h"
 #include "client/session/given_up.h"
 #include "client/session/link.h"
 #include "client/session/session.h"
-#include "client/session/state_folder.h"
+#include "services/state_folder.h"
 #include "util/clock.h"
 #include "util/random.h"
 

@@ -62,8 +62,6 @@ client_libclient_a_SOURCES += \
 	client/session/session.c \
 	client/session/session.h \
 	client/session/sounding.h \
-	client/session/state_folder.c \
-	client/session/state_folder.h \
 	client/session/table.c \
 	client/session/table.h \
 	client/session/wishes.c \

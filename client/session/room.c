@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/room.h"
+#include "client/arguments/describe.h"
 #include "client/session/forecast.h"
 #include "client/session/library.h"
 #include "core/choice/estimate.h"
@@ -72,39 +73,45 @@ enum esp_status room_check(const struct room *room, const struct function *funct
     return status == ESP_OK ? ESP_OK : ask(room, function, scope, shapes, FORECAST_ALL, error);
 }
 
-static enum esp_status check_in(struct library *library, const char *name, const struct number *scope,
-                                struct esp_error *error)
+static enum esp_status check_scalars(struct library *library, const struct function *function,
+                                     const struct number *scope, struct esp_error *error)
 {
-    struct function *function = NULL;
     struct number values[PROBLEM_MAX_ARGUMENTS];
     struct shape shapes[PROBLEM_MAX_ARGUMENTS];
     unsigned char raw[PROBLEM_MAX_ARGUMENTS][16] = {{0}};
     const void *scalars[PROBLEM_MAX_ARGUMENTS] = {NULL}, *inputs[PROBLEM_MAX_ARGUMENTS];
-    struct esp_error unimportant;
-    enum esp_status status = functions_get_soon(library->engine->functions, name, &function, &unimportant);
-    if (status != ESP_OK)
-        return ESP_OK;
     const struct problem *problem = function->problem;
-    for (uint32_t i = 0; i < problem->n_arguments; i++) {
-        const struct argument *argument = &problem->arguments[i];
-        if (argument->n_dims == 0 && argument_is_input(argument) && scope[i].kind != NUMBER_UNKNOWN &&
-            number_store(&scope[i], argument->type, raw[i], &unimportant) == ESP_OK)
-            scalars[i] = raw[i];
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < problem->n_arguments && status == ESP_OK; i++) {
+        if (scope[i].kind == NUMBER_UNKNOWN || !argument_is_input(&problem->arguments[i]))
+            continue;
+        status = number_store(&scope[i], problem->arguments[i].type, raw[i], error);
+        scalars[i] = raw[i];
     }
     invocation_known_inputs(problem, scalars, inputs);
-    if (problem_bind(problem, inputs, values, shapes, &unimportant) == ESP_OK)
-        status = room_check(&(struct room){.engine = library->engine}, function, values, shapes, error);
-    function_release(function);
-    return status;
+    if (status == ESP_OK)
+        status = problem_bind(problem, inputs, values, shapes, error);
+    return status == ESP_OK
+               ? room_check(&(struct room){.engine = library->engine}, function, values, shapes, error)
+               : status;
 }
 
-enum esp_status room_check_scalars(const char *problem, const struct number *scope, struct esp_error *error)
+enum esp_status esp_arguments_fit(const struct esp_problem *problem, const struct esp_argument *arguments,
+                                  size_t n_arguments)
 {
-    struct esp_error unimportant;
-    struct library *library = library_enter(&unimportant);
+    struct esp_error *error = library_error();
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    if (!problem || (!arguments && n_arguments > 0))
+        return error_set(error, ESP_INVALID, "expected a problem and its arguments, found NULL");
+    if (n_arguments != problem->n_arguments)
+        return error_set(error, ESP_INVALID, "%s: expected %zu arguments, found %zu", problem->name,
+                         problem->n_arguments, n_arguments);
+    struct library *library = library_enter(error);
     if (!library)
-        return ESP_OK;
-    const enum esp_status status = check_in(library, problem, scope, error);
+        return error->status;
+    const struct function *function = description_function(problem);
+    describe_scope(function->problem, arguments, scope);
+    enum esp_status status = check_scalars(library, function, scope, error);
     library_leave(status == ESP_OK);
     return status;
 }

@@ -13,8 +13,4 @@
 enum esp_status room_check(const struct room *room, const struct function *function,
                            const struct number *scope, const struct shape *shapes, struct esp_error *error);
 
-/* room_check() by scalars only, with all of a problem's size arguments known. ESP_OK also for abstract
- * problems and when the library is not initialized. */
-enum esp_status room_check_scalars(const char *problem, const struct number *scope, struct esp_error *error);
-
 #endif

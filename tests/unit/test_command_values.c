@@ -7,7 +7,8 @@
 #include "command/table.h"
 #include "command/values.h"
 #include "client/api/life.h"
-#include "client/arguments/values_random.h"
+#include "client/session/library.h"
+#include "core/values/values_random.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -21,13 +22,24 @@ enum esp_status client_open_transport(const struct settings_client *settings, st
                                       struct esp_error *error)
 {
     (void)settings, (void)transport;
-    return client_check_network(error);
-}
-
-enum esp_status client_check_network(struct esp_error *error)
-{
     return error_set(error, ESP_UNREACHABLE, "a test has no network");
 }
+
+enum esp_status esp_network_check(void)
+{
+    return error_set(library_error(), ESP_UNREACHABLE, "a test has no network");
+}
+
+/* The problem below has no description in the library. */
+static enum esp_status cannot_complete(const struct esp_problem *problem, struct esp_argument *arguments,
+                                       size_t n)
+{
+    (void)problem, (void)arguments, (void)n;
+    return ESP_INVALID;
+}
+
+static const struct values_library library = {.arguments_complete = cannot_complete,
+                                              .last_error = esp_last_error};
 
 enum { N, BIG, ALPHA, Z, UPLO, A, ROWS, V, TENSOR, TEXT, FILE_IN, OUT, LABEL, N_ARGUMENTS };
 
@@ -84,7 +96,7 @@ static struct values values;
 static int set_up(void **state)
 {
     (void)state;
-    return values_init(&values, &problem, NULL) != ESP_OK;
+    return values_init(&values, &problem, &library, NULL) != ESP_OK;
 }
 
 static int tear_down(void **state)

@@ -2,7 +2,7 @@
  *
  * The records of jobs: as a text, and in the user's list.
  */
-#include "client/arguments/contents.h"
+#include "util/contents.h"
 #include "client/jobs/job.h"
 #include "espalier.h"
 #include "tests/unit/unit.h"

@@ -2,7 +2,7 @@
  *
  * The options of all verbs of the command.
  */
-#include "command/command.h"
+#include "command/verbs.h"
 #include "tests/unit/unit.h"
 
 #include <string.h>

@@ -167,7 +167,8 @@ class CProblem(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("title", c_char_p), ("text", c_char_p), ("gams", c_char_p),
                 ("source", c_char_p), ("preconditions", POINTER(c_char_p)), ("n_preconditions", c_size_t),
                 ("work", c_char_p), ("memory", c_char_p), ("idempotent", c_int), ("digest", c_uint64),
-                ("servers", c_uint), ("arguments", POINTER(CProblemArgument)), ("n_arguments", c_size_t)]
+                ("servers", c_uint), ("signatures", c_char_p), ("arguments", POINTER(CProblemArgument)),
+                ("n_arguments", c_size_t)]
 
 
 class CProblemEntry(ctypes.Structure):

@@ -7,10 +7,9 @@
  */
 #include "config.h"
 
-#include "client/arguments/values_function.h"
-#include "client/arguments/callback.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/values_function.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
 #include "core/problem/foreign.h"
 #include "core/problem/problem_callback.h"
 
@@ -31,7 +30,9 @@ struct element {
 };
 
 struct value_function {
-    const struct problem *callback; /* borrowed from the description */
+    const struct problem *callback;       /* borrowed from the description */
+    const struct values_library *library; /* not owned */
+    uint64_t outer[CALLBACK_MAX_OUTER];   /* scalars of the problem around it that its sizes use, raw */
     bool returns;
     struct arena arena; /* of the expressions */
     struct result {
@@ -297,13 +298,12 @@ static enum esp_status answer(const struct value_function *function, void *const
     const void *inputs[PROBLEM_MAX_ARGUMENTS] = {0};
     struct scope scope = {numbers, callback->n_arguments + function->n_elements};
     uint64_t wanted = 0, n = 0;
-    const uint64_t *outer = callback_running_outer();
     const uint32_t n_own = callback_n_own(callback);
     for (uint32_t i = 0; i < n_own; i++)
         if (argument_is_input(&callback->arguments[i]))
             inputs[i] = values[i];
-    for (uint32_t k = 0; outer && k < callback->n_outer; k++)
-        inputs[n_own + k] = &outer[k];
+    for (uint32_t k = 0; k < callback->n_outer; k++)
+        inputs[n_own + k] = &function->outer[k];
     enum esp_status status = problem_bind(callback, inputs, numbers, shapes, error);
     if (status == ESP_OK)
         status = load_scope(function, values, numbers, shapes, error);
@@ -340,7 +340,7 @@ static void run(ffi_cif *cif, void *returned, void **parameters, void *arg)
     values[n] = result;
     if (answer(function, values, &error) != ESP_OK) {
         error_prefix(&error, "%s", callback->name);
-        esp_callback_fail(error.text);
+        function->library->callback_fail(error.text);
     }
     if (function->returns)
         foreign_return(callback->arguments[n].type, result, returned);
@@ -388,6 +388,7 @@ enum esp_status values_take_function(struct values *values, size_t index, const 
     if (!function)
         return error_no_memory(error, "a function");
     function->callback = argument->callback;
+    function->library = values->library;
     function->returns = argument->callback_returns;
     values->slots[index].function = function;
     enum esp_status status = read_results(function, text, error);
@@ -403,4 +404,17 @@ enum esp_status values_take_function(struct values *values, size_t index, const 
     values->arguments[index].type = ESP_TYPE_CALLBACK;
     values->arguments[index].data = function->code;
     return ESP_OK;
+}
+
+enum esp_status values_size_functions(struct values *values, struct esp_error *error)
+{
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    enum esp_status status = ESP_OK;
+    values_scope(values, scope);
+    for (size_t i = 0; i < values->problem->n_arguments && status == ESP_OK; i++) {
+        struct value_function *function = values->slots[i].function;
+        if (function)
+            status = callback_outer_values(function->callback, scope, function->outer, error);
+    }
+    return status;
 }

@@ -2,8 +2,8 @@
  *
  * A problem's signature for people.
  */
-#ifndef CLIENT_SIGNATURE_H
-#define CLIENT_SIGNATURE_H
+#ifndef CORE_SIGNATURE_H
+#define CORE_SIGNATURE_H
 
 #include "espalier.h"
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * The user's folders for what outlives a process: $XDG_STATE_HOME/espalier/NAME, or
  * ~/.local/state/espalier/NAME when that variable is not set.
  */
-#ifndef CLIENT_STATE_FOLDER_H
-#define CLIENT_STATE_FOLDER_H
+#ifndef SERVICES_STATE_FOLDER_H
+#define SERVICES_STATE_FOLDER_H
 
 #include "core/message/message_basic.h"
 #include "util/error.h"

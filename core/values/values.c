@@ -4,12 +4,12 @@
  */
 #include "config.h"
 
-#include "client/arguments/contents.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_function.h"
-#include "client/arguments/values_random.h"
-#include "client/arguments/values_storage.h"
-#include "client/arguments/values_texts.h"
+#include "util/contents.h"
+#include "core/values/signature.h"
+#include "core/values/values_function.h"
+#include "core/values/values_random.h"
+#include "core/values/values_storage.h"
+#include "core/values/values_texts.h"
 #include "core/problem/problem_solves.h"
 #include "util/names.h"
 #include "util/bytes.h"
@@ -20,10 +20,12 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum esp_status values_init(struct values *values, const struct esp_problem *problem, struct esp_error *error)
+enum esp_status values_init(struct values *values, const struct esp_problem *problem,
+                            const struct values_library *library, struct esp_error *error)
 {
     size_t n = problem->n_arguments + 1; /* never zero */
     *values = (struct values){.problem = problem,
+                              .library = library,
                               .arguments = calloc(n, sizeof *values->arguments),
                               .slots = calloc(n, sizeof *values->slots)};
     if (values->arguments && values->slots)
@@ -66,9 +68,9 @@ static int find_solution(const struct values *values, const char *name)
     return signature_find(values->problem, problem->arguments[problem->solves->solution].name);
 }
 
-static const struct other_name *find_other(const struct values *values, const char *name)
+static const struct esp_job_name *find_other(const struct values *values, const char *name)
 {
-    for (uint32_t i = 0; i < values->n_others; i++)
+    for (size_t i = 0; i < values->n_others; i++)
         if (strcmp(values->others[i].name, name) == 0)
             return &values->others[i];
     return NULL;
@@ -84,7 +86,7 @@ static enum esp_status split_word(const struct values *values, const char *word,
         return error_set(error, ESP_INVALID, "expected %s, found '%.80s'", wanted, word);
     snprintf(name, sizeof name, "%.*s", (int)(equal - word), word);
     int found = signature_find(values->problem, name);
-    const struct other_name *other =
+    const struct esp_job_name *other =
         found < 0 && *wanted == '-' ? find_other(values, name) : NULL; /* of -o */
     if (other && (found = signature_find(values->problem, other->of)) >= 0)
         values->slots[found].other = other;
@@ -353,6 +355,8 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
         return error->status;
     }
     given = values_make_random(values, true, error);
+    if (given == ESP_OK)
+        given = values_size_functions(values, error);
     if (given != ESP_OK)
         return given;
     for (size_t i = 0; i < problem->n_arguments; i++) {

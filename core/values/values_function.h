@@ -2,10 +2,10 @@
  *
  * Callbacks on the command line: functions given as expressions of their parameters.
  */
-#ifndef CLIENT_VALUES_FUNCTION_H
-#define CLIENT_VALUES_FUNCTION_H
+#ifndef CORE_VALUES_FUNCTION_H
+#define CORE_VALUES_FUNCTION_H
 
-#include "client/arguments/values.h"
+#include "core/values/values.h"
 
 /* Makes the callback `index` of the text: one expression (core/problem/expr.h), or several between brackets
  * and semicolons, one for each element of what comes back, in the order of the declaration. They may name
@@ -13,6 +13,8 @@
  * name. What fails when the routine calls ends the call with that text. */
 enum esp_status values_take_function(struct values *values, size_t index, const char *text,
                                      struct esp_error *error);
+/* When the scalars of the problem are known: gives the functions those that their sizes use. ESP_INVALID. */
+enum esp_status values_size_functions(struct values *values, struct esp_error *error);
 /* NULL is fine; no call that has it is under way. */
 void value_function_destroy(struct value_function *function);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/session/state_folder.h"
+#include "services/state_folder.h"
 #include "util/folders.h"
 
 #include <limits.h>

@@ -4,8 +4,8 @@
  */
 #include "config.h"
 
-#include "client/arguments/values_texts.h"
-#include "client/arguments/contents.h"
+#include "core/values/values_texts.h"
+#include "util/contents.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -2,8 +2,8 @@
  *
  * The contents of files that travel as arguments.
  */
-#ifndef CLIENT_CONTENTS_H
-#define CLIENT_CONTENTS_H
+#ifndef UTIL_CONTENTS_H
+#define UTIL_CONTENTS_H
 
 #include "util/error.h"
 #include <stdint.h>

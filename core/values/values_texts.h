@@ -2,10 +2,10 @@
  *
  * Inside the values of a call: arrays of strings and of files.
  */
-#ifndef CLIENT_VALUES_TEXTS_H
-#define CLIENT_VALUES_TEXTS_H
+#ifndef CORE_VALUES_TEXTS_H
+#define CORE_VALUES_TEXTS_H
 
-#include "client/arguments/values.h"
+#include "core/values/values.h"
 
 static inline bool is_texts(const struct esp_problem_argument *formal)
 {

@@ -2,9 +2,8 @@
  *
  * Extents of arrays: what a matrix or an array of a file is for an argument, and where its elements lie.
  */
-#include "client/arguments/values_storage.h"
-#include "client/arguments/describe.h"
-#include "client/arguments/signature.h"
+#include "core/values/values_storage.h"
+#include "core/values/signature.h"
 #include "config.h"
 #include "core/problem/problem_solves.h"
 #include "util/bytes.h"
@@ -121,8 +120,11 @@ static bool are_empty(const struct values *values)
 
 static bool complete(struct values *values, struct esp_error *error)
 {
-    return describe_complete(values->problem, values->arguments, values->problem->n_arguments, error) ==
-           ESP_OK;
+    if (values->library->arguments_complete(values->problem, values->arguments,
+                                            values->problem->n_arguments) == ESP_OK)
+        return true;
+    *error = *values->library->last_error();
+    return false;
 }
 
 enum esp_status values_complete(struct values *values, struct esp_error *error)
@@ -531,7 +533,7 @@ enum esp_status values_cut(struct values *values, struct esp_error *error)
     struct number scope[PROBLEM_MAX_ARGUMENTS];
     values_scope(values, scope);
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
-        const struct other_name *other = values->slots[i].other;
+        const struct esp_job_name *other = values->slots[i].other;
         struct esp_argument *given = &values->arguments[i];
         if (other && given->data && (given->n_dims == 1 || given->n_dims == 2) && other->rows >= 0 &&
             other->rows < given->dims[0] && values_argument(values, i)->storage == STORAGE_FULL)

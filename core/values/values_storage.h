@@ -2,10 +2,10 @@
  *
  * Between matrices as people have them and as descriptions want them stored: packed, banded, compressed.
  */
-#ifndef CLIENT_VALUES_STORAGE_H
-#define CLIENT_VALUES_STORAGE_H
+#ifndef CORE_VALUES_STORAGE_H
+#define CORE_VALUES_STORAGE_H
 
-#include "client/arguments/values.h"
+#include "core/values/values.h"
 
 /* A matrix, or the array of three and more dimensions that it stands for. */
 struct given_array {
@@ -105,7 +105,7 @@ enum esp_status value_memory(struct values *values, size_t index, size_t bytes, 
 /* Room for an output whose extents are known, as -o says what is wanted. */
 enum esp_status values_prepare_output(struct values *values, size_t index, struct esp_error *error);
 
-/* ---- client/arguments/values_take.c ---- */
+/* ---- core/values/values_take.c ---- */
 
 /* The value of that argument, as somebody wrote it. ESP_INVALID and what reading its file gives. */
 enum esp_status value_take(struct values *values, size_t index, const char *text, struct esp_error *error);

@@ -6,10 +6,9 @@
  */
 #include "config.h"
 
-#include "client/arguments/values_random.h"
-#include "client/arguments/hooks.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
+#include "core/values/values_random.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
 #include "util/random.h"
 
 #include <stdlib.h>
@@ -17,6 +16,9 @@
 
 #define WORD          "rand"
 #define MOST_INTEGERS 100
+#define LARGE_BYTES                                                                                          \
+    (64 << 20) /* smaller arrays are made without asking whether a server has room for them                  \
+                */
 
 bool values_is_random(const struct esp_problem_argument *formal, const char *text)
 {
@@ -286,30 +288,28 @@ static enum esp_status make_elements(struct values *values, size_t index, struct
 /* A large array is made only when some server can hold the call that it is for. */
 static enum esp_status check_room(const struct values *values, size_t index, struct esp_error *error)
 {
-    const struct problem *problem = values->described->problems[0];
-    const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    const int64_t *known[PROBLEM_MAX_ARGUMENTS] = {NULL};
-    uint32_t n_known[PROBLEM_MAX_ARGUMENTS] = {0};
-    struct number numbers[PROBLEM_MAX_ARGUMENTS];
-    int64_t dims[ESP_MAX_DIMS];
+    const struct values_library *library = values->library;
+    const struct esp_problem *problem = values->problem;
+    const struct esp_problem_argument *formal = &problem->arguments[index];
+    struct esp_argument arguments[ESP_MAX_ARGUMENTS];
     struct asked asked;
-    struct esp_error unimportant;
     double bytes = (double)esp_type_size(formal->type);
+    memcpy(arguments, values->arguments, problem->n_arguments * sizeof *arguments);
     enum esp_status status = read_asked(formal, values->slots[index].random, &asked, error);
     if (status == ESP_OK)
-        status = find_extents(values, index, &asked, dims, error);
+        status = find_extents(values, index, &asked, arguments[index].dims, error);
     if (status != ESP_OK)
         return status;
+    arguments[index].n_dims = formal->n_dims;
     for (unsigned d = 0; d < formal->n_dims; d++)
-        bytes *= (double)dims[d];
-    if (bytes < (double)ROOM_LARGE_BYTES)
+        bytes *= (double)arguments[index].dims[d];
+    /* What is wrong with the other arguments is told when everything is given. */
+    if (bytes < LARGE_BYTES ||
+        library->arguments_complete(problem, arguments, problem->n_arguments) != ESP_OK ||
+        library->arguments_fit(problem, arguments, problem->n_arguments) != ESP_NO_SERVER)
         return ESP_OK;
-    known_scalars(values, numbers);
-    known[values_described_index(values, index)] = dims;
-    n_known[values_described_index(values, index)] = formal->n_dims;
-    if (problem_infer(problem, known, n_known, numbers, &unimportant) != ESP_OK)
-        return ESP_OK; /* what is wrong is told when everything is given */
-    return call_hooks->check_room_of ? call_hooks->check_room_of(problem->name, numbers, error) : ESP_OK;
+    *error = *library->last_error();
+    return ESP_NO_SERVER;
 }
 
 enum esp_status values_make_random(struct values *values, bool sizes_are_known, struct esp_error *error)

@@ -3,8 +3,8 @@
  * The arguments of a call: from "name=value" words, matrices and their files to typed memory, and back to
  * matrices.
  */
-#ifndef CLIENT_VALUES_H
-#define CLIENT_VALUES_H
+#ifndef CORE_VALUES_H
+#define CORE_VALUES_H
 
 #include "espalier.h"
 #include "core/matrix/matrix.h"
@@ -12,22 +12,37 @@
 
 struct value_function;
 
-/* Another name of an output: a job of an abstract problem has the outputs of the problem that does it. */
-struct other_name {
-    char name[PROBLEM_MAX_NAME + 1], of[PROBLEM_MAX_NAME + 1];
-    int64_t rows; /* the output has at most so many under that name: LAPACK's least squares have other
-                   * numbers below the solution; -1: all */
+/* What values ask of the client library: its functions of these names in espalier.h. */
+struct values_library {
+    enum esp_status (*arguments_complete)(const struct esp_problem *problem, struct esp_argument *arguments,
+                                          size_t n_arguments);
+    enum esp_status (*arguments_fit)(const struct esp_problem *problem, const struct esp_argument *arguments,
+                                     size_t n_arguments);
+    enum esp_status (*data_look)(const char *id, struct esp_data_info **infos, size_t *n);
+    void (*data_free)(struct esp_data_info *infos);
+    int64_t (*deadline_begin)(double seconds);
+    void (*deadline_end)(int64_t before);
+    const struct esp_error *(*last_error)(void);
+    void (*callback_fail)(const char *text);
 };
+/* For those that link the client library. */
+#define VALUES_LIBRARY                                                                                       \
+    {                                                                                                        \
+        .arguments_complete = esp_arguments_complete, .arguments_fit = esp_arguments_fit,                    \
+        .data_look = esp_data_look, .data_free = esp_data_free, .deadline_begin = esp_deadline_begin,        \
+        .deadline_end = esp_deadline_end, .last_error = esp_last_error, .callback_fail = esp_callback_fail   \
+    }
 
 struct values {
-    const struct esp_problem *problem; /* not owned */
-    struct problem_set *described;     /* the same, for what its expressions say */
-    struct esp_argument *arguments;    /* one for each of the problem's; ready for esp_call() */
+    const struct esp_problem *problem;    /* not owned */
+    const struct values_library *library; /* not owned */
+    struct problem_set *described;        /* the same, for what its expressions say */
+    struct esp_argument *arguments;       /* one for each of the problem's; ready for esp_call() */
     struct value_slot {
-        void *memory;                   /* what the argument's data points to */
-        char *text;                     /* of an output string */
-        const char *path;               /* where the output goes, or NULL */
-        const struct other_name *other; /* by which -o has named the output; NULL: by its own */
+        void *memory;                     /* what the argument's data points to */
+        char *text;                       /* of an output string */
+        const char *path;                 /* where the output goes, or NULL */
+        const struct esp_job_name *other; /* by which -o has named the output; NULL: by its own */
         char *spool; /* a file of ours where an output of type file stands in for "-", or that is a copy of
                       * one that goes in and comes back; values_clear() ends it */
         bool has_spools; /* likewise of an array of files: pointers of `memory` outside its block lead to
@@ -41,7 +56,7 @@ struct values {
         size_t block;         /* bytes of `memory` when it holds pointers to texts */
         uint64_t n_texts;     /* of those */
         uint64_t count;       /* elements given, when the extents are not (three dimensions and more) */
-        struct value_function *function; /* a callback (client/arguments/values_function.h) */
+        struct value_function *function; /* a callback (core/values/values_function.h) */
         char *random;                    /* the input is made up: as it was asked for */
         char *datum;                     /* the input lives on servers: its identity */
         bool is_kept;                    /* the output stays on the server, */
@@ -52,8 +67,9 @@ struct values {
     struct matrix_reading reading;      /* how matrix files are read; its limit holds for other files too */
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
     int64_t look_ns;                    /* what is left for looking up data; 0: no limit */
-    const struct other_name *others;    /* not owned: more names for -o */
-    uint32_t n_others;
+    const struct esp_job_name
+        *others; /* not owned: more names for -o, as a job of an abstract problem has them */
+    size_t n_others;
     bool as_json;    /* what goes to "-" is part of the JSON value */
     bool some_saved; /* then arrays without a path are not fetched */
     bool is_late;    /* output arrays get memory when they are there: values_prepare() makes none */
@@ -65,13 +81,14 @@ static inline bool is_text(enum esp_type type)
     return type == ESP_TYPE_STRING || type == ESP_TYPE_STATE;
 }
 
+/* No values yet. The problem and the library outlive them. ESP_NO_MEMORY. */
 enum esp_status values_init(struct values *values, const struct esp_problem *problem,
-                            struct esp_error *error);
+                            const struct values_library *library, struct esp_error *error);
 void values_clear(struct values *values);
 
 /* Takes "name=value": a number, a text, "[1,2;3,4]", "@file" (of an array: a matrix file; of a string: its
- * contents; of a file: the file), "rand" (client/arguments/values_random.h), of a
- * callback expressions (client/arguments/values_function.h). ESP_INVALID (name, type, range, shape);
+ * contents; of a file: the file), "rand" (core/values/values_random.h), of a
+ * callback expressions (core/values/values_function.h). ESP_INVALID (name, type, range, shape);
  * what matrix_load() says. */
 enum esp_status values_assign(struct values *values, const char *word, struct esp_error *error);
 /* Takes a matrix for the argument of that name. */

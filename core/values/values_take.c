@@ -5,10 +5,10 @@
  */
 #include "config.h"
 
-#include "client/arguments/contents.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
-#include "client/arguments/values_texts.h"
+#include "util/contents.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
+#include "core/values/values_texts.h"
 #include "util/bytes.h"
 
 #include <errno.h>

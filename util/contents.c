@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/arguments/contents.h"
+#include "util/contents.h"
 #include "util/bytes.h"
 #include "util/random.h"
 

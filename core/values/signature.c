@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "client/arguments/signature.h"
+#include "core/values/signature.h"
+#include "core/problem/problem.h"
 
 #include <string.h>
+
+_Static_assert((int)ESP_TYPE_CHAR == (int)TYPE_CHAR + 1 && (int)ESP_TYPE_CALLBACK == (int)TYPE_CALLBACK + 1,
+               "types are numbered alike");
+
+const char *esp_type_name(enum esp_type type)
+{
+    if (type == ESP_TYPE_ANY || type > ESP_TYPE_CALLBACK)
+        return "any";
+    return base_type_name((enum base_type)(type - 1));
+}
+
+size_t esp_type_size(enum esp_type type)
+{
+    if (type == ESP_TYPE_ANY || type >= ESP_TYPE_STRING)
+        return 0;
+    return base_type_size((enum base_type)(type - 1));
+}
 
 const char *mode_name(enum esp_mode mode)
 {

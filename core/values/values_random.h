@@ -3,10 +3,10 @@
  * Arrays that are made up: A=rand, A=rand(n,n), A=rand:7. The same words give the same numbers on every
  * machine; arguments of other names have others.
  */
-#ifndef CLIENT_VALUES_RANDOM_H
-#define CLIENT_VALUES_RANDOM_H
+#ifndef CORE_VALUES_RANDOM_H
+#define CORE_VALUES_RANDOM_H
 
-#include "client/arguments/values.h"
+#include "core/values/values.h"
 
 /* Whether the text asks for such an array where an array of numbers is wanted. */
 bool values_is_random(const struct esp_problem_argument *formal, const char *text);

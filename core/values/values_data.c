@@ -2,13 +2,11 @@
  *
  * Data in place of values: A=data:ID takes one, -o X=data: leaves one.
  */
-#include "client/arguments/hooks.h"
-#include "client/arguments/signature.h"
-#include "client/arguments/values_storage.h"
-#include "client/arguments/values_texts.h"
+#include "core/values/signature.h"
+#include "core/values/values_storage.h"
+#include "core/values/values_texts.h"
 #include "core/data/datum_section.h"
 #include "util/clock.h"
-#include "util/package.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,14 +72,14 @@ static enum esp_status look_up(struct values *values, const char *id, struct esp
                                struct esp_error *error)
 {
     const int64_t begun_ns = clock_now_ns(&clock_system), all_ns = values->look_ns;
-    if (!call_hooks->look)
-        return error_set(error, ESP_INVALID,
-                         "data cannot be looked up: grpc_initialize() has not been called");
-    const enum esp_status status =
-        call_hooks->look(id, all_ns > 0 ? begun_ns + all_ns : CLOCK_NEVER, infos, n, error);
+    const int64_t before = values->library->deadline_begin((double)all_ns / NS_PER_S);
+    const enum esp_status status = values->library->data_look(id, infos, n);
+    values->library->deadline_end(before);
     const int64_t left_ns = all_ns - (clock_now_ns(&clock_system) - begun_ns);
     if (all_ns > 0)
         values->look_ns = left_ns > 0 ? left_ns : 1;
+    if (status != ESP_OK)
+        *error = *values->library->last_error();
     return status;
 }
 
@@ -103,7 +101,7 @@ enum esp_status values_take_datum(struct values *values, size_t index, const cha
     if (look_up(values, datum_id_text(&id, identity), &infos, &n, error) != ESP_OK)
         return error_prefix(error, "%s", formal->name);
     status = take_extents(&infos[0], &section, argument, error);
-    package_destroy(infos);
+    values->library->data_free(infos);
     return status == ESP_OK ? name_datum(values, index, word + strlen(VALUES_DATA), section.n_dims > 0, error)
                             : error_prefix(error, "%s", formal->name);
 }
@@ -222,7 +220,7 @@ void values_look_at_kept(struct values *values)
             look_up(values, slot->kept, &infos, &n, &unimportant) != ESP_OK)
             continue;
         slot->is_whole = infos[0].layout.rows == 0;
-        package_destroy(infos);
+        values->library->data_free(infos);
     }
 }
 
