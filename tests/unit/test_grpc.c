@@ -611,6 +611,44 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(grpc_get_failed_sessionid(NULL), other);
 }
 
+static void a_thread_that_is_out_of_time_is_told_so(void **state)
+{
+    (void)state;
+    struct esp_problem *problem = NULL;
+    const int64_t before = esp_deadline_begin(1e-9);
+    assert_int_equal(esp_problem_describe("add", &problem), ESP_TIMEOUT);
+    esp_deadline_end(before);
+    assert_int_equal(esp_problem_describe("add", &problem), ESP_OK);
+    assert_null(problem->signatures);
+    esp_problem_free(problem);
+}
+
+static void only_abstract_problems_have_runs(void **state)
+{
+    (void)state;
+    struct esp_problem *problem = NULL;
+    struct esp_run *run = NULL;
+    assert_int_equal(esp_problem_describe("add", &problem), ESP_OK);
+    assert_int_equal(esp_run_create(problem, NULL, &run), ESP_INVALID);
+    assert_told("expected an abstract problem, found add");
+    assert_null(run);
+    assert_int_equal(esp_run_create(NULL, NULL, &run), ESP_INVALID);
+    assert_int_equal(esp_run_execute(NULL, NULL, 0), ESP_INVALID);
+    esp_run_destroy(NULL);
+    esp_problem_free(problem);
+}
+
+static void a_vector_that_is_no_call_fits_nowhere(void **state)
+{
+    (void)state;
+    struct esp_problem *problem = NULL;
+    const struct esp_argument one[1] = {0};
+    assert_int_equal(esp_problem_describe("add", &problem), ESP_OK);
+    assert_int_equal(esp_arguments_fit(problem, one, 1), ESP_INVALID);
+    assert_int_equal(esp_arguments_fit(NULL, one, 1), ESP_INVALID);
+    esp_problem_free(problem);
+}
+
 static void every_code_has_its_number_and_its_text(void **state)
 {
     (void)state;
@@ -722,6 +760,9 @@ int main(void)
         in_library(thousands_of_failed_sessions_stay_known),
         in_library(the_last_error_is_that_of_the_last_function_that_failed),
         in_library(null_pointers_are_refused),
+        in_library(a_thread_that_is_out_of_time_is_told_so),
+        in_library(only_abstract_problems_have_runs),
+        in_library(a_vector_that_is_no_call_fits_nowhere),
         in_library(every_code_has_its_number_and_its_text),
         in_library(threads_may_share_a_handle),
     };
