@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/api/life.h"
 #include "config.h"
 
 #include "command/session.h"

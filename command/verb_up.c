@@ -2,7 +2,6 @@
  *
  * espalier up: the daemons of a platform on this machine.
  */
-#include "client/api/life.h"
 #include "config.h"
 
 #include "command/verbs.h"
