@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orders that must not be: a tree that would hang on itself or be cut, nodes that there are not.
+ * Checks orders from administrators. Refuses orders that would make a loop in the tree or cut off nodes,
+ * and orders for unknown nodes.
  */
 #include "agent/agent_internal.h"
 #include "util/names.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names are compared on the thread that does all else, for whoever asks. */
+/* The closest name is searched on the agent's only thread, so the number of names compared is limited. */
 #define CAP_KNOWN 256
 
 const char *closest_node(struct agent *agent, const char *name, bool servers, char text[CLOSEST_TEXT])
@@ -29,7 +30,7 @@ const char *closest_node(struct agent *agent, const char *name, bool servers, ch
     return text;
 }
 
-/* ESP_NOT_FOUND, with the nearest name. */
+/* Returns ESP_NOT_FOUND with the closest known name in *error. */
 static enum esp_status administer_unknown(struct agent *agent, const char *name, struct esp_error *error)
 {
     char closest[CLOSEST_TEXT];
@@ -40,7 +41,7 @@ static enum esp_status administer_unknown(struct agent *agent, const char *name,
                      closest_node(agent, name, false, closest));
 }
 
-/* Whether `node` is below the other one, or it itself; as deep as trees may be. */
+/* Whether `node` is `other` or one of its descendants. Looks at most as many levels up as a tree may have. */
 static bool is_within(const struct agent *agent, const struct knowledge_node *node, const char *other)
 {
     for (unsigned depth = 0; node && depth < CAP_ANCESTORS; depth++) {
@@ -59,8 +60,9 @@ static uint32_t count_below(const struct agent *agent, const char *name)
     return n;
 }
 
-/* It is in the tree of another master agent, whose parents this one does not know: who asks has seen it
- * there. From the root of a subtree nothing leaves that subtree. */
+/* The new parent may be in the tree of another master agent, whose nodes this agent does not know. The
+ * administrator has seen it there. An agent that is not the root of its tree refuses: no node leaves its
+ * subtree by an order sent to that subtree. */
 static enum esp_status check_leaving(const struct agent *agent, const struct administer *asked,
                                      const char **address, struct esp_error *error)
 {
@@ -75,8 +77,7 @@ static enum esp_status check_leaving(const struct agent *agent, const struct adm
     return ESP_OK;
 }
 
-/* Whether that node may be moved so; *address: the new parent's.
- * The new parent's address. */
+/* Whether the node may be moved. Sets *address to the address of the new parent. */
 static enum esp_status administer_check_move(struct agent *agent, const struct knowledge_node *node,
                                              const struct administer *asked, const char **address,
                                              struct esp_error *error)
@@ -108,7 +109,7 @@ static enum esp_status administer_check_move(struct agent *agent, const struct k
     return ESP_OK;
 }
 
-/* Nodes below may be cut off. */
+/* Whether the order may cut off the node's descendants. */
 static bool may_cut(const struct administer *asked)
 {
     for (uint32_t i = 0; i < asked->n_words; i++)
@@ -117,7 +118,7 @@ static bool may_cut(const struct administer *asked)
     return false;
 }
 
-/* Whether it may be stopped: nothing below it is cut off, or that is meant. */
+/* Whether the node may be stopped: it has no descendants, or the order allows to cut them off. */
 static enum esp_status administer_check_stop(const struct agent *agent, const struct knowledge_node *node,
                                              const struct administer *asked, struct esp_error *error)
 {
@@ -130,8 +131,8 @@ static enum esp_status administer_check_stop(const struct agent *agent, const st
         node->name);
 }
 
-/* The same of an order to the agent itself: what would change its place is decided above it.
- * Of itself: what would change its place is decided above it. */
+/* Checks an order that names this agent itself. Orders that change its place in the tree are refused,
+ * because its parent decides about them. */
 static enum esp_status administer_check_own(const struct agent *agent, const struct administer *asked,
                                             struct esp_error *error)
 {
@@ -146,25 +147,26 @@ static enum esp_status administer_check_own(const struct agent *agent, const str
     return ESP_OK;
 }
 
-/* What administrators want of an agent or of a node below it. The agent that is asked looks whether it can
- * be, with what it knows of its subtree, and sends the order down the path; the answer comes back the same
- * way. So whoever administers a subtree needs its root only.
+/* Carries out orders from administrators for this agent and its descendants. The agent that receives an
+ * order from an administrator checks it against what it knows of its subtree, and sends it down the path
+ * to the node. The answer comes back on the same path. An administrator of a subtree therefore only needs
+ * the address of its root.
  *
- * Changes of the tree's shape are made one at a time, and counted: an administrator who has seen an older
- * tree than there is now is told so. */
+ * Orders that change the shape of the tree are carried out one at a time, and counted. An order that was
+ * based on an older shape is refused. */
 
-/* For the answer of a node to an order; whoever waits above gets a little more. */
+/* How long a node may take to answer an order. Each agent above it waits a little longer. */
 #define ORDER_MS 5000
 #define ERRANDS  1000
 
-/* An order that is on its way down. */
+/* An order on its way down the tree. */
 struct errand {
     uint64_t id;
     struct agent *agent;
-    struct call *call;    /* asked here; NULL: relayed, or the asker is gone */
-    char *parent_address; /* relayed: whom to answer; NULL: asked here */
+    struct call *call;    /* received here; NULL: relayed, or the caller is gone */
+    char *parent_address; /* relayed: the parent that gets the answer; NULL: received here */
     uint64_t parent_id, parent_incarnation;
-    bool shape; /* it changes the tree */
+    bool shape; /* it changes the shape of the tree */
     char *node, *verb;
     struct timer timer;
     UT_hash_handle hh;
@@ -196,7 +198,7 @@ static void reply_call(struct agent *agent, struct call *call, enum esp_status s
     call_reply(call, reply);
 }
 
-/* What came of it goes to whoever wanted it. */
+/* Sends the result of the order to the caller or to the parent. */
 static void conclude(struct errand *errand, enum esp_status status, const char *text)
 {
     struct agent *agent = errand->agent;
@@ -267,7 +269,7 @@ static void send_down(struct agent *agent, const struct knowledge_node *node, co
     children_post_to(agent->children, down_child(node->branch), &message);
 }
 
-/* ---- what must not be ---- */
+/* ---- refusals ---- */
 
 static bool changes_shape(const char *verb)
 {
@@ -288,7 +290,7 @@ static enum esp_status check_generation(const struct agent *agent, const struct 
     return ESP_OK;
 }
 
-/* ---- asked here ---- */
+/* ---- orders received here ---- */
 
 static enum esp_status begin(struct agent *agent, struct call *call, const struct administer *asked,
                              struct esp_error *error)
@@ -336,7 +338,7 @@ void administer_on_call(struct agent *agent, struct call *call, const struct adm
         duty_call(&agent->duty, call, asked);
 }
 
-/* ---- what was ordered for all that join ---- */
+/* ---- standing orders for nodes that join ---- */
 
 void administer_joined(struct agent *agent, const char *server)
 {
@@ -350,7 +352,7 @@ void administer_joined(struct agent *agent, const char *server)
     send_down(agent, node, errand, NULL, 0, ORDER_MS);
 }
 
-/* ---- relayed ---- */
+/* ---- relayed orders ---- */
 
 static void refuse_order(struct agent *agent, const char *address, const struct envelope *envelope,
                          uint64_t id, const struct esp_error *error)
@@ -403,10 +405,10 @@ void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed)
     struct errand *errand;
     HASH_FIND(hh, agent->errands, &obeyed->id, sizeof obeyed->id, errand);
     if (!errand)
-        return; /* late */
+        return; /* the order has timed out */
     const bool good = obeyed->outcome.status == ESP_OK;
     if (strcmp(errand->verb, "reload") == 0 || strcmp(errand->verb, "enable") == 0)
-        learning_expect(agent); /* what it solves now is heard behind its word */
+        learning_expect(agent); /* the server's catalogue arrives after this message */
     if (good && strcmp(errand->verb, "restart") == 0)
         awaited_ordered(agent, errand->node);
     conclude(errand, (enum esp_status)obeyed->outcome.status, good ? obeyed->text : obeyed->outcome.text);
@@ -422,7 +424,7 @@ void administer_child_lost(struct agent *agent, const char *name)
             continue;
         if (restarts)
             awaited_ordered(agent, name);
-        conclude(errand, ESP_OK, ""); /* its word for it may be lost in its end */
+        conclude(errand, ESP_OK, ""); /* the answer may get lost when the node exits */
     }
 }
 
@@ -446,7 +448,7 @@ void administer_clear(struct agent *agent)
     errand_free(errand);
 }
 
-/* ---- of the agent itself ---- */
+/* ---- orders to the agent itself ---- */
 
 static const char *own_address(void *self)
 {
@@ -457,7 +459,7 @@ static const char *own_address(void *self)
 static void moved(void *self)
 {
     struct agent *agent = self;
-    children_welcome_all(agent->children); /* their ancestors are others */
+    children_welcome_all(agent->children); /* their ancestors have changed */
     up_changed(agent, true);
 }
 
@@ -470,13 +472,14 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
         log_warning("%s: not done, %s", verb, text);
 }
 
-/* Those that are below were told by whoever gave the order; those that come are told by administer_joined().
+/* The agent that received the order has sent it to all present descendants. administer_joined() sends it
+ * to those that join later.
  */
 static void drain(void *self, bool draining)
 {
     struct agent *agent = self;
-    (void)draining;           /* it is in the place */
-    agent->link_told = false; /* what it tells of itself is news */
+    (void)draining;           /* the new record carries the state */
+    agent->link_told = false; /* the next report carries the new link */
     up_changed(agent, true);
 }
 

@@ -12,7 +12,7 @@ void agent_post(void *self, const char *address, uint64_t to_incarnation, const 
     struct agent *agent = self;
     struct esp_error error;
     if (!agent->endpoint)
-        return; /* not open yet: whoever waits for an answer asks again */
+        return; /* not open yet: the caller asks again */
     if (endpoint_post(agent->endpoint, address, to_incarnation, message, &error) != ESP_OK)
         log_warning("cannot send %s to %s: %s", message_name(message->kind), address, error.text);
 }
@@ -34,11 +34,11 @@ struct node_record agent_own_record(const struct agent *agent)
     };
 }
 
-/* Whether it was refused before for the same; from now on it was. */
+/* Whether the session was refused before with this status. Remembers the refusal. */
 static bool was_refused(struct agent *agent, const struct session_id *session, enum esp_status status)
 {
     if (session->sequence == 0)
-        return false; /* not a session's */
+        return false; /* not about a session */
     for (uint32_t i = 0; i < REFUSALS; i++)
         if (agent->refusals[i].status == status && session_id_equal(&agent->refusals[i].session, session))
             return true;
@@ -53,7 +53,7 @@ void agent_refuse(struct agent *agent, struct call *call, const struct submit *s
     const struct request *request = &submit->request;
     char text[SESSION_TEXT];
     const int64_t now_ns = agent_now(agent);
-    if (peers_is_sooner(request)) { /* the peer that asks has a server for it */
+    if (peers_is_sooner(request)) { /* the peer that asks has a server for the request */
         peers_reply(agent, call, &asked,
                     message_failure(MESSAGE_SUBMIT_REPLY, ESP_NO_SERVER, "no sooner end"));
         return;
@@ -72,9 +72,9 @@ void agent_refuse(struct agent *agent, struct call *call, const struct submit *s
     peers_reply(agent, call, &asked, reply);
 }
 
-/* ---- the endpoint's operations ---- */
+/* ---- operations of the endpoint ---- */
 
-/* `tie`: to the parent that speaks; NULL: this agent has none. */
+/* `tie`: the membership with the parent that sent the message; NULL: this agent has no parent. */
 static void from_parent(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
                         const struct message *message)
 {
@@ -131,7 +131,7 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     default:
         break;
     }
-    /* While it moves to another parent, the old one is still answered as a parent. */
+    /* While the agent moves to another parent, it still answers the old parent. */
     const struct membership *old = handover_speaker(&agent->duty.handover, envelope);
     from_parent(agent, old ? old : agent->membership, envelope, message);
 }
@@ -140,7 +140,7 @@ static void on_undelivered(void *self, const char *address, const struct esp_err
 {
     struct agent *agent = self;
     if (why->status == ESP_TIMEOUT)
-        return; /* it is connected and slow: for silence there is a patience of its own */
+        return; /* it is connected but slow: the lease decides when it counts as lost */
     children_undelivered(agent->children, address);
     duty_undelivered(&agent->duty, address, why);
     if (agent->membership)
@@ -201,7 +201,7 @@ static void on_tick(void *self)
     timers_run(&agent->timers, agent_now(agent));
     if (agent_now(agent) >= agent->announce_ns)
         submit_announce(agent);
-    duty_tick(&agent->duty); /* may change the tie */
+    duty_tick(&agent->duty); /* it may change the membership */
     if (agent->membership)
         membership_tick(agent->membership);
     registered_tick(agent);
@@ -217,7 +217,7 @@ static const struct endpoint_ops endpoint_ops = {
     .tick = on_tick,
 };
 
-/* ---- life and death ---- */
+/* ---- creation and destruction ---- */
 
 static enum esp_status build(struct agent *agent, const struct agent_options *options,
                              struct esp_error *error)

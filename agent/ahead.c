@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Of a stream of small equal requests, what one answer decides for the next ones: core/choice/ahead.h.
+ * For a stream of small equal requests, one answer also decides about the following requests:
+ * core/choice/ahead.h.
  */
 #include "core/choice/ahead.h"
 #include "agent/agent_internal.h"
 
 #include <math.h>
 
-/* Which of the candidates that server is; it becomes one while there are few. n_candidates: it is none. */
+/* Returns the server's index among the candidates. Adds the server if there is room; else returns
+ * n_candidates. */
 static uint32_t candidate_of(const struct request *request, const struct index_entry *entry,
                              const struct index_query *query, struct message *message, uint8_t *costs)
 {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Servers that are being started again, or may be: they take no sessions any more, or have gone and are not
- * back yet; servers that end, until they have gone; and those that have fallen silent. Who wants one of them,
- * or what nobody else does, is told so, and waits. The state folder has those that have gone, for the agent's
- * next life.
+ * Servers that are away and may return: servers that restart, servers that are stopping, and servers that
+ * have fallen silent. A client that needs one of them gets an answer that says so, and waits. The state
+ * folder keeps the list of servers that are away, for the agent's next process.
  */
 #include "agent/agent_internal.h"
 #include "services/awaited_file.h"
 
 #include <time.h>
 
-/* Those of one machine go together, and are written together. */
+/* The servers of one machine often leave together, and are written to the file together. */
 #define KEEP_WITHIN_NS (100 * NS_PER_MS)
 
-/* ---- for the next life ---- */
+/* ---- the state file ---- */
 
 static void keep(struct agent *agent)
 {
@@ -58,14 +57,14 @@ void awaited_back(struct agent *agent, const char *node)
         changed(agent);
 }
 
-/* ---- who is expected ---- */
+/* ---- the list of expected servers ---- */
 
 static int64_t at_most(uint64_t ms)
 {
     return ms < RETURNING_NS / NS_PER_MS ? (int64_t)ms * NS_PER_MS : RETURNING_NS;
 }
 
-/* How long the node is to be expected once it is gone; 0: not at all. */
+/* How long the node is expected back after it has left; 0: not at all. */
 static int64_t expected_ns(const struct knowledge_node *node)
 {
     uint64_t ms;
@@ -92,10 +91,10 @@ void awaited_ordered(struct agent *agent, const char *server)
         note(agent, node, false, RETURNING_NS);
 }
 
-/* What is told of one that has gone. */
+/* A server that is away, as the message describes it. */
 struct returns {
     bool silent;
-    int64_t ns; /* 0: nothing */
+    int64_t ns; /* 0: not said */
 };
 
 static void gone(struct agent *agent, const struct knowledge_node *node, struct returns told)
@@ -123,7 +122,7 @@ void awaited_lost(struct agent *agent, const struct child *child, const struct b
             gone(agent, node, nothing);
 }
 
-/* ---- what agents tell each other ---- */
+/* ---- messages between agents ---- */
 
 bool awaited_tell(struct agent *agent, bool complete, struct message *message)
 {
@@ -176,14 +175,14 @@ void awaited_heard(struct agent *agent, const struct branch *branch, const struc
             gone(agent, node, (struct returns){silent, at_most(ms)});
 }
 
-/* ---- who is told to wait ---- */
+/* ---- answers to clients ---- */
 
 static bool is_ending(const struct knowledge_node *node)
 {
     return extension_find(&node->extensions, EXTENSION_ENDING) != NULL;
 }
 
-/* If it took sessions. */
+/* Whether the node would suit the request if it took sessions. */
 static bool suits(const struct knowledge_node *node, const struct variant *variant,
                   const struct request *request)
 {
@@ -192,7 +191,8 @@ static bool suits(const struct knowledge_node *node, const struct variant *varia
            (!*request->server || strcmp(request->server, node->name) == 0);
 }
 
-/* One that takes sessions and suits is an answer, also when it was tried and did not take it: NULL. */
+/* Returns NULL if a suitable server is present and takes sessions, even if the client has tried it without
+ * success. */
 static const char *find_present(const struct agent *agent, const struct variant *variant,
                                 const struct request *request, bool *answered)
 {

@@ -12,7 +12,7 @@ static const struct awake_peer *find(const struct awake *awake, const char *addr
     return NULL;
 }
 
-/* NULL: that is no address. */
+/* NULL: the text is no address. */
 static struct awake_peer *get(struct awake *awake, const char *address)
 {
     struct awake_peer *peer = (struct awake_peer *)find(awake, address);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An agent as its configuration file wants it.
+ * Creates an agent from its configuration file.
  */
 #include "agent/agent.h"
 #include "util/log.h"
 
 #include <stdlib.h>
 
-/* Whether its file, as it is now, would let it run again. */
+/* Whether the agent could start again with its configuration file as it is now. */
 static enum esp_status check_files(void *arg, struct esp_error *error)
 {
     const struct settings_agent *settings = arg;

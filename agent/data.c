@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the data below are: through which child each is reached. Who looks for one asks here and is sent on:
- * to the servers that have it, to the agents below that know where it is, or to the agent above.
+ * Locations of data: through which child each datum below is reached. A node that looks for a datum asks
+ * this agent, and the answer refers it to the servers that hold the datum, to the agents below that know
+ * its place, or to the parent agent.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -13,13 +14,13 @@ static size_t data_children_of(const struct agent *agent, struct datum_key key, 
                                size_t capacity);
 static void data_given_up_found(struct agent *agent, const struct child *child, const struct report *report);
 
-#define MOST_NAMED 16 /* children of one answer */
+#define MOST_NAMED 16 /* most children in one answer */
 
 /* A child, by its number in the table. */
 struct reach {
     struct child *child;
     uint32_t number;
-    uint32_t stand_in; /* while it tells all it has */
+    uint32_t stand_in; /* while the child sends a complete list */
     bool replacing;
     UT_hash_handle hh; /* by child */
 };
@@ -130,7 +131,7 @@ static size_t data_children_of(const struct agent *agent, struct datum_key key, 
     return found;
 }
 
-/* ---- asked ---- */
+/* ---- questions ---- */
 
 static bool add_above(const struct agent *agent, struct message *reply)
 {
@@ -148,7 +149,7 @@ static bool add_above(const struct agent *agent, struct message *reply)
     return true;
 }
 
-/* The one child by its name and address; whether it is an agent tells `server` being empty. */
+/* Adds the child by its name and address. An empty `server` in the reply means that the child is an agent. */
 static bool add_child(const struct child *child, const char *datum, uint64_t bytes, struct message *reply)
 {
     struct datum_info *info = &reply->data_reply.items[reply->data_reply.n++];
@@ -187,12 +188,11 @@ struct message *data_where(struct agent *agent, const struct data *asked)
     return NULL;
 }
 
-/* Data that were given up while servers that may have them could not be reached. A master agent notes them;
- * when one is told to be below again, it goes there: by an order that follows it down, as questions about it
- * do. An order can be lost, and a server may be writing the datum: as long as it is known below, it is said
- * again. */
+/* Data that were given up while their servers could not be reached. A master agent remembers them. When
+ * one of them is reported below again, the agent sends an order down to delete it. The order can get lost,
+ * and the server may be writing the datum; so the order is repeated as long as the datum is known below. */
 
-#define AGAIN_NS      (10 * NS_PER_S) /* twice as long before each further time, at most: */
+#define AGAIN_NS      (10 * NS_PER_S) /* the interval doubles each time, up to: */
 #define LONGEST_NS    (3600 * NS_PER_S)
 #define MOST_CHILDREN 16
 #define ORDER_MS      5000
@@ -207,7 +207,7 @@ static void post_to(struct agent *agent, const struct child *child, const struct
     children_post_to(agent->children, child, &message);
 }
 
-/* Wherever it is below; whether it is. */
+/* Sends the order to each child that has the datum. Returns whether there is one. */
 static bool post_where_it_is(struct agent *agent, struct datum_key key, const struct extension *what)
 {
     struct child *children[MOST_CHILDREN];
@@ -261,7 +261,8 @@ void data_given_up_clear(struct agent *agent)
     disowned_destroy(agent->disowned);
 }
 
-/* Who gives up what is his says so himself: a peer that passes a question on does not tell who he is. */
+/* Only a datum's owner may give it up. A question that a peer passes on does not carry the owner's
+ * identity, and is refused. */
 bool data_is_given_up(const struct agent *agent, const struct call *call, const struct data *asked)
 {
     return agent->disowned && !passed_is(call) && extension_find(&asked->extensions, EXTENSION_DISOWNED);
@@ -301,7 +302,7 @@ void data_given_up_heard(struct agent *agent, const struct disowned_datum *datum
         look_again_in(agent, AGAIN_NS);
 }
 
-/* What was given up and comes back with the child is told to it. */
+/* Orders the child to delete data in its report that were given up. */
 static void data_given_up_found(struct agent *agent, const struct child *child, const struct report *report)
 {
     const struct extension *told = extension_find(&report->extensions, EXTENSION_DATA);

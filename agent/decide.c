@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Choosing servers from what the children answered, counting the placements made since they were asked.
+ * Chooses servers from the children's answers, and counts the placements made since the children were
+ * asked.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -8,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- answers out of memory ---- */
+/* ---- answers from memory ---- */
 
-/* Room for the rows and the servers; the one row says what comes through this agent. */
+/* Allocates room for the rows and the servers. The single row describes data that come through this agent. */
 static bool begin_response(struct agent *agent, struct arena *arena, size_t most, struct response *response)
 {
     *response = (struct response){.name = agent->name};
@@ -22,7 +23,7 @@ static bool begin_response(struct agent *agent, struct arena *arena, size_t most
     return true;
 }
 
-/* `access`: the way to the server from the one in whose name the response speaks. */
+/* `access`: the path to the server from the node in whose name the response speaks. */
 static bool add_server(struct agent *agent, const struct knowledge_node *node, struct path access,
                        const struct request *request, struct arena *arena, struct response *response)
 {
@@ -70,8 +71,8 @@ static bool solves(const struct knowledge_node *node, const struct variant *vari
     return false;
 }
 
-/* What is remembered of one child that did not answer, in its name. The ways are from the child, and not
- * known here in parts: only whole ones are remembered. */
+/* Adds what is remembered of a child that did not answer, as if the child had answered. The paths start at
+ * the child. Only whole paths are remembered, so they are not known in parts. */
 static bool branch_from_memory(struct agent *agent, const struct branch *branch,
                                const struct variant *variant, const struct request *request,
                                struct arena *arena, struct response *response)
@@ -92,8 +93,8 @@ static bool branch_from_memory(struct agent *agent, const struct branch *branch,
 
 /* ---- merging ---- */
 
-/* Puts the placements made since the question was asked on top of the estimate: those before it had been
- * told to the children by then. */
+/* Adds to the estimate the placements made since the question was sent. Earlier placements had been sent
+ * to the children before the question. */
 static void count_placements(const struct question *question, const struct knowledge_node *node,
                              struct load *load)
 {
@@ -120,8 +121,8 @@ static void correct(const struct question *question, struct response *merged)
     }
 }
 
-/* A server that was asked knows its own calls only. Where it has made none of the problem, what calls took on
- * other servers counts more than the declared work. */
+/* A server knows only its own calls. If it has never computed the problem, the times of other servers are
+ * a better estimate than the declared work. */
 static void forecast_by_others(struct agent *agent, const struct request *request, struct response *merged)
 {
     for (uint32_t i = 0; i < merged->n_servers; i++) {
@@ -183,7 +184,7 @@ bool decide_merge(struct question *question, struct arena *arena, struct respons
         aggregate_merge(agent->name, request, inputs, n, &across, arena, merged, &error) != ESP_OK)
         return false;
     forecast_by_others(agent, request, merged);
-    /* At the top each candidate's whole load is kept while choosing; see decide_begin(). */
+    /* The master agent keeps each candidate's load in memory while it chooses; see decide_begin(). */
     if (!question->group)
         correct(question, merged);
     return true;
@@ -211,7 +212,7 @@ struct option {
     struct transfer_times transfer;
     struct esp_server_view view;
     double score;
-    bool shut_out; /* it may not fetch the data that it lacks */
+    bool shut_out; /* it may not fetch data that it lacks */
 };
 
 struct decision {
@@ -221,7 +222,7 @@ struct decision {
     uint32_t n;
 };
 
-/* One more session of that memory is there. */
+/* Adds one more session with that memory to the option. */
 static void stand_behind(struct option *option, uint64_t memory_bytes)
 {
     struct standing *standing = &option->standing;
@@ -251,7 +252,7 @@ struct decision *decide_begin(struct question *question, const struct response *
         struct option *option = &decision->options[decision->n];
         option->estimate = &merged->servers[i];
         option->node = knowledge_find(agent->knowledge, option->estimate->server);
-        /* Servers heed what a request wants; older ones do not know of it. */
+        /* Servers check a request's constraints themselves; this check also covers servers that do not. */
         if ((option->node && submit_misfit(option->node, request) != FITS) ||
             estimate_load(option->estimate, agent_now(agent), &option->load) != ESP_OK)
             continue;
@@ -289,7 +290,7 @@ static bool is_too_late(const struct option *option)
     return option->view.complete_s > option->view.deadline_s;
 }
 
-/* One that ends too late comes behind all others. */
+/* A server that ends the call too late ranks behind all others. */
 static void score(struct decision *decision, const struct request *request)
 {
     struct agent *agent = decision->question->agent;
@@ -320,11 +321,11 @@ static bool is_better(const struct option *a, const struct option *b)
     if (is_too_late(a) != is_too_late(b))
         return is_too_late(b);
     if (a->shut_out != b->shut_out)
-        return b->shut_out; /* it will fail, unless what is known here is not all there is */
+        return b->shut_out; /* the call will fail there, unless the agent does not know all data */
     return a->score != b->score ? a->score < b->score : a->standing.line < b->standing.line;
 }
 
-/* Brings the best `most` to the front, in order. */
+/* Brings the best `most` options to the front, in order. */
 static void best_first(struct decision *decision, uint32_t most)
 {
     for (uint32_t i = 0; i < most; i++) {
@@ -338,7 +339,7 @@ static void best_first(struct decision *decision, uint32_t most)
     }
 }
 
-/* The first `most` options as candidates. NULL without memory. */
+/* Writes the first `most` options as candidates. NULL without memory. */
 static struct message *tell_options(const struct decision *decision, const struct request *request,
                                     uint32_t most)
 {
@@ -406,7 +407,7 @@ static void explain_none(struct decision *decision, const struct request *reques
     uint32_t silent = 0;
     for (uint32_t i = 0; i < question->n_asked; i++)
         silent += !question->asked[i].answer;
-    if (silent) /* they died, or are slow: not that there are none */
+    if (silent) /* the children died or are slow, so servers may exist */
         error_set(error, ESP_UNREACHABLE, "%u of the %u children that could solve %s did not answer in time",
                   silent, question->n_asked, request->problem);
     else if (variant)
@@ -416,7 +417,8 @@ static void explain_none(struct decision *decision, const struct request *reques
                   request->problem);
 }
 
-/* Those that would fail go behind all others, also behind those that end too late. Returns how many may. */
+/* Moves options that would fail behind all others, also behind those that end too late. Returns how many
+ * remain in front. */
 static uint32_t shut_out_last(struct decision *decision)
 {
     uint32_t may = 0;
@@ -430,12 +432,13 @@ static uint32_t shut_out_last(struct decision *decision)
     return may;
 }
 
-/* Nothing is placed: all that answered are told, but those that may not fetch the data. */
+/* Answers a forecast: places nothing, and lists all servers that answered, except those that may not fetch
+ * the data. */
 static void forecast_member(struct decision *decision, const struct member *member)
 {
     const struct request *request = &member->submit->request;
     const uint32_t n = decision->n;
-    for (uint32_t i = 0; i < n; i++) /* whatever the scheduler ranks by */
+    for (uint32_t i = 0; i < n; i++) /* independent of what the scheduler ranks by */
         decision->options[i].score = decision->options[i].view.complete_s;
     decision->n = shut_out_last(decision);
     best_first(decision, decision->n);

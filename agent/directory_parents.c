@@ -55,7 +55,7 @@ static enum esp_status add_parents(struct settings_agent *settings, const char *
     return ESP_OK;
 }
 
-/* What is kept of the directory; "": there is no state_dir. */
+/* Path of the stored copy of the directory's answer; "": there is no state_dir. */
 static void kept_path(const struct settings_agent *settings, char path[4096])
 {
     const char *folder = settings->node.state_dir;
@@ -63,7 +63,7 @@ static void kept_path(const struct settings_agent *settings, char path[4096])
     if (folder && snprintf(path, 4096, "%s/directory.ldif", folder) >= 4096)
         *path = 0;
     if (*path)
-        mkdir(folder, 0700); /* what is wrong with it is told by who uses it */
+        mkdir(folder, 0700); /* if this fails, writing the file reports the error */
 }
 
 static enum esp_status look(const struct settings_agent *settings,
@@ -91,7 +91,7 @@ enum esp_status agent_directory_parents(struct settings_agent *settings, bool ag
         log_notice("the directory names %zu agents for \"%s\" to join", n, settings->node.name);
         status = add_parents(settings, addresses, n, error);
     } else if (status != ESP_CONFIG && (settings->parent || settings->redirector)) {
-        log_warning("the directory is away: %s; nothing is kept of it", error->text);
+        log_warning("the directory is away: %s; no earlier answer is stored", error->text);
         status = ESP_OK;
     }
     directory_tree_clear(&tree);
@@ -113,10 +113,10 @@ struct directory_look_out {
     pthread_cond_t wake;
     pthread_t thread;
     bool stop;
-    bool away; /* as the log last said */
+    bool away; /* as last logged */
 };
 
-/* True: it is to stop. */
+/* Returns true if the thread is to stop. */
 static bool pause_for(struct directory_look_out *look_out, int64_t ns)
 {
     struct timespec until;
@@ -148,7 +148,8 @@ static void look_again(struct directory_look_out *look_out)
     struct directory_tree tree = {0};
     struct esp_error error = {0};
     const struct settings_agent *settings = look_out->settings;
-    /* What is nonsense was told at the start, and is by servers: it would be each time. */
+    /* Wrong entries were logged at the start, and servers log them too; here they would be repeated each
+     * time. */
     if (look(settings, NULL, &tree, away, &error) == ESP_OK) {
         const size_t n = directory_parents(&tree, settings->node.name, addresses, MOST_PARENTS);
         const size_t learned = agent_learn_parents(look_out->agent, addresses, n);
@@ -177,7 +178,7 @@ static void *run(void *arg)
 static bool start(struct directory_look_out *look_out)
 {
     sigset_t all, before;
-    sigfillset(&all); /* signals are for the main thread */
+    sigfillset(&all); /* the main thread handles signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int code = pthread_create(&look_out->thread, NULL, run, look_out);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

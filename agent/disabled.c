@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Problems that administrators have disabled on servers below: whoever asks for one that nobody solves now is
- * told that, and what has it solved again, in place of a name that is spelt alike. Likewise problems that
- * servers describe and cannot call.
+ * Problems that administrators have disabled on servers below. If a client asks for a problem that is
+ * solved nowhere else, the error says so and names the command that enables it, instead of suggesting a
+ * similar name. The error also covers problems that servers describe but cannot call.
  */
 #include "agent/agent_internal.h"
 #include "util/escape.h"
@@ -83,7 +83,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Without memory the list is shorter. */
+/* Without memory, the list is incomplete. */
 static void collect(struct agent *agent, const char *after, struct names *list)
 {
     bool whole = true;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An agent towards its children: who they are, what they report, and the catalogues and descriptions that are
- * asked of them.
+ * An agent towards its children: membership, reports, and requests for catalogues and descriptions.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one WANT asks for at most; the rest comes with the next. */
+/* Most entries that one WANT asks for; the next WANT asks for the rest. */
 #define WANT_MOST 1024
 
 struct child *down_child(const struct branch *branch)
@@ -28,7 +27,8 @@ static const char *const *on_ancestors(void *self, size_t *n)
 
 #define REDIRECTORS_TOLD 2
 
-/* The root's siblings, and, for when there are none (any more), who knows of those that come. */
+/* Adds the parents that a child of the root can fall back on: the other master agents, and the
+ * redirectors, which know later ones. */
 static void add_beside_root(const struct agent *agent, struct refuges *refuges)
 {
     struct refuges siblings = {.n = 0}, redirectors = {.n = 0};
@@ -41,7 +41,8 @@ static void add_beside_root(const struct agent *agent, struct refuges *refuges)
         refuges_add(refuges, redirectors.addresses[i], "");
 }
 
-/* Whom it would rather be below; the grandparent; from the root, those beside it. */
+/* Adds a better parent for the child if there is one, then the grandparent. The root adds the other master
+ * agents. */
 static void on_refuges(void *self, const struct child *child, struct refuges *refuges)
 {
     const struct agent *agent = self;
@@ -61,7 +62,8 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
         refuges_add(refuges, told->addresses[i], told->names[i]);
 }
 
-/* Who is not below is known above, if anywhere: the answer comes with the parent's refuges. */
+/* The child seeks a node that is not below this agent. The parent may know it, and sends its address with
+ * its next list of refuges. */
 static void on_seeks(void *self, const struct child *child)
 {
     const struct agent *agent = self;
@@ -88,7 +90,7 @@ static bool on_joined(void *self, struct child *child)
     agent->counts.children_joined++;
     branch->data = child;
     child->data = branch;
-    learning_expect(agent); /* what it solves is heard after it */
+    learning_expect(agent); /* the server's catalogue arrives after its first report */
     if (!child->trial_ns)
         log_joined(child);
     return true;
@@ -140,8 +142,9 @@ static void want_texts_of(struct known_catalog *catalog, int64_t now_ns, struct 
     }
 }
 
-/* Asks the child for lists and texts that are missing here and that it (or somebody below it) has. What was
- * asked of one child is not asked of the others at the same time: 10,000 equal servers are asked once. */
+/* Asks the child for lists and texts that are missing here and that the child or its descendants have. A
+ * list that one child was asked for is not asked from another child at the same time, so 10,000 equal
+ * servers cause one request. */
 static void want_missing(struct agent *agent, const struct branch *branch)
 {
     uint64_t catalogs[64], texts[WANT_MOST];
@@ -158,10 +161,10 @@ static void want_missing(struct agent *agent, const struct branch *branch)
     if (want->n_catalogs || want->n_texts)
         children_post_to(agent->children, down_child(branch), &message);
     if (want->n_catalogs)
-        learning_expect(agent); /* who asks for what is in them waits */
+        learning_expect(agent); /* calls that need these catalogues wait */
 }
 
-/* ---- namesakes ---- */
+/* ---- names that are taken ---- */
 
 void down_refuse(struct agent *agent, const struct namesake *namesake)
 {
@@ -175,7 +178,7 @@ void down_refuse(struct agent *agent, const struct namesake *namesake)
         children_refuse_below(agent->children, down_child(node->branch), namesake);
 }
 
-/* A name that is taken, in a report of that child: `record` is of the second one. */
+/* Refuses a node in the child's report whose name is already taken; `record` is the node that came second. */
 static bool refuse_second(struct agent *agent, struct child *child, const struct node_record *record)
 {
     const struct knowledge_node *first = knowledge_find(agent->knowledge, record->name);
@@ -228,8 +231,8 @@ static double oldest(const struct report *report)
     return oldest_s;
 }
 
-/* A server tells of its own links only; those from brothers are between children of this agent, and the one
- * from itself is within its host. */
+/* A server reports only its own links. Links from siblings are between children of this agent. A link from
+ * the server to itself is the speed within its host. */
 static void take_links(struct agent *agent, const struct child *child, const struct node_record *record)
 {
     struct told_link link = {NULL};
@@ -243,7 +246,7 @@ static void take_links(struct agent *agent, const struct child *child, const str
             links_between(agent, child->name, link.peer, &link.path);
 }
 
-/* A server that takes sessions, and was not there before. */
+/* Whether the server takes sessions and was not known before. */
 static bool is_new(const struct agent *agent, const struct branch *branch, const struct node_record *record)
 {
     const struct knowledge_node *known = knowledge_find(agent->knowledge, record->name);
@@ -251,7 +254,7 @@ static bool is_new(const struct agent *agent, const struct branch *branch, const
            (!known || known->branch != branch || known->incarnation != record->incarnation);
 }
 
-/* Somewhere below it is there again. */
+/* The node is present again somewhere below: deletes it from the list of lost nodes. */
 static void forget_absence(struct agent *agent, const char *node)
 {
     absent_forget(&agent->absentees, node);
@@ -326,24 +329,24 @@ enum esp_status down_create(struct agent *agent, struct esp_error *error)
     return children_create(&options, &ops, agent, &agent->children, error);
 }
 
-/* A request that a peer passes on is a call like that of a client for all that decides about it: a transport
- * of its own stands behind it, whose one way is a message back to the peer. */
+/* A request that a peer passes on is handled like a client's call. Its transport is a local one, whose
+ * only operation sends the answer to the peer. */
 
-#define PASSED_MOST 4096 /* at a time; what is beyond is dropped, and its peer asks the next one */
+#define PASSED_MOST 4096 /* at a time; further requests are dropped, and their peers ask the next one */
 
 struct passed_call {
-    struct call call; /* first */
+    struct call call; /* must be the first member */
     struct endpoint endpoint;
     struct transport transport;
     struct agent *agent;
     struct envelope envelope;
     char from[CAP_NAME + 1], address[CAP_ADDRESS + 1]; /* of the peer */
-    uint64_t id;                                       /* the peer's */
+    uint64_t id;                                       /* chosen by the peer */
     struct message *request;
     struct visited visited;
-    bool is_awaited;    /* the peer wants to hear soon that it is here */
-    bool *is_over;      /* NULL, or where somebody learns that this is freed */
-    struct timer timer; /* when the peer does not wait any more */
+    bool is_awaited;    /* the peer expects a confirmation */
+    bool *is_over;      /* NULL, or set to true when this is freed */
+    struct timer timer; /* ends when the peer no longer waits */
     struct passed_call *prev, *next;
 };
 
@@ -460,7 +463,7 @@ static struct passed_call *create(struct agent *agent, const struct envelope *en
     passed->id = pass->id;
     passed->is_awaited = extension_find(&pass->extensions, EXTENSION_TAKEN) != NULL;
     passed->timer = (struct timer){.fire = on_late, .context = passed};
-    memcpy(passed->address, pass->address, strlen(pass->address) + 1); /* as long as the wire lets it be */
+    memcpy(passed->address, pass->address, strlen(pass->address) + 1); /* the wire format limits the length */
     memcpy(passed->from, envelope->from, strlen(envelope->from) + 1);
     passed->envelope = *envelope;
     passed->envelope.from = passed->from;
@@ -471,7 +474,7 @@ static struct passed_call *create(struct agent *agent, const struct envelope *en
     return passed;
 }
 
-/* As of a client. What is not answered at once is told to be here. */
+/* Serves the request like a client's. If the answer takes time, confirms that the request has arrived. */
 static void serve(struct passed_call *passed)
 {
     bool is_over = false;
@@ -500,7 +503,7 @@ void passed_on_pass(struct agent *agent, const struct envelope *envelope, const 
     if (!passed)
         return;
     agent->counts.passed_here++;
-    if (visited_has(&passed->visited, endpoint_address(agent->endpoint))) { /* it has come in a circle */
+    if (visited_has(&passed->visited, endpoint_address(agent->endpoint))) { /* it has come back here */
         call_reply(&passed->call, message_failure(message_reply_kind(passed->request->kind), ESP_NO_SERVER,
                                                   "\"%s\" has had it", agent->name));
         return;

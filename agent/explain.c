@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why no server takes a request, for its client.
+ * Explains to a client why no server takes its request.
  */
 #include "agent/agent_internal.h"
 #include "core/data/datum.h"
@@ -12,10 +12,10 @@
 
 /* ---- constraints ---- */
 
-/* How far the servers that take sessions of the problem get through what the request wants. */
+/* Counts how many servers that take sessions of the problem pass each constraint of the request. */
 struct sieve {
     uint32_t taking, with_properties, small_enough, big_enough;
-    uint64_t least_memory; /* that the call takes on one of those with the properties */
+    uint64_t least_memory; /* least memory that the call takes on a server with the properties */
     const struct knowledge_node *biggest, *soonest, *without_ranks;
     double soonest_s;
 };
@@ -83,7 +83,7 @@ static void name_properties(const struct property_set *set, char *text, size_t s
         used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", used ? " and " : "", word);
 }
 
-/* True when a constraint of the request is the reason. */
+/* Returns true if a constraint of the request is the reason. */
 static bool explain_constraints(struct agent *agent, const struct variant *variant,
                                 const struct request *request, struct esp_error *error)
 {
@@ -115,7 +115,7 @@ static bool explain_constraints(struct agent *agent, const struct variant *varia
     return true;
 }
 
-/* ---- the rest ---- */
+/* ---- other reasons ---- */
 
 const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT])
 {
@@ -132,7 +132,7 @@ const char *limit_words(const struct knowledge_node *node, char text[HELD_TEXT])
     return *held_words(node, text) ? text : " (memory in its file)";
 }
 
-/* It could take it by what is remembered of it, and was not chosen by what it has answered. */
+/* A server is suitable by what is remembered of it, but its answer excluded it. */
 static void explain_unchosen(const struct variant *variant, const struct request *request,
                              const struct knowledge_node *node, struct esp_error *error)
 {
@@ -176,7 +176,8 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
         explain_unchosen(variant, request, node, error);
 }
 
-/* The arguments would fit, what the routine is forecast to take with them does not. False: it does. */
+/* The arguments would fit, but the memory that the routine is forecast to take does not. Returns false if
+ * it fits. */
 static bool explain_forecast(struct agent *agent, const struct variant *variant,
                              const struct request *request, struct esp_error *error)
 {
@@ -194,7 +195,7 @@ static bool explain_forecast(struct agent *agent, const struct variant *variant,
     return true;
 }
 
-/* There are servers that could: they were tried, or were asked below a leader and did not answer it. */
+/* Suitable servers exist, but the client has tried them, or a leader agent did not answer in time. */
 static void explain_silent(const struct agent *agent, const struct variant *variant,
                            const struct request *request, struct esp_error *error)
 {

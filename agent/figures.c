@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an agent stands and what it counts, for its HTTP port.
+ * Health and metrics of an agent, for its HTTP port.
  */
 #include "agent/agent_internal.h"
 

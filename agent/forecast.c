@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A forecast without a placement: what every server below would take for a request, and why some are not
- * asked. Out of memory while that is fresh; where data have to move, or it is old, servers are asked as they
- * are for a call.
+ * A forecast without a placement: how long each server below would take for a request, and why some
+ * servers are excluded. It is answered from memory while that is fresh. If data must move, or the
+ * knowledge is old, the servers are asked as for a call.
  */
 #include "agent/agent_internal.h"
 #include "util/escape.h"
@@ -16,7 +16,7 @@
 #define UNREACHED_BYTES (64 * 1024)
 
 struct excluded {
-    char *text, *unreached; /* the names of those that cannot be reached */
+    char *text, *unreached; /* names of servers that cannot be reached */
     size_t n, n_unreached;
 };
 
@@ -37,7 +37,7 @@ static void exclude(struct excluded *excluded, const char *server, const char *w
     excluded->n += name + reason;
 }
 
-/* One that was lost, and may solve the problem. */
+/* Excludes a node that was lost and may solve the problem. */
 static void exclude_lost(const struct node_record *lost, void *arg)
 {
     struct excluded *excluded = arg;
@@ -84,7 +84,7 @@ static bool exclude_by_constraints(const struct knowledge_node *node, const stru
     return true;
 }
 
-/* Whether the server solves the problem of that name, though not as the client knows it. */
+/* Whether the server solves a problem of that name with another signature than the client's. */
 static bool has_other_signature(const struct knowledge_node *node, const struct variant *variant,
                                 const struct request *request)
 {
@@ -94,7 +94,8 @@ static bool has_other_signature(const struct knowledge_node *node, const struct 
     return false;
 }
 
-/* Why the server is not asked; false: it is. `variant` may be another one than the request's. */
+/* Sets the reason why the server is not asked; false: it is asked. `variant` may differ from the
+ * request's. */
 static bool is_excluded(const struct knowledge_node *node, const struct variant *variant,
                         const struct request *request, char *why, size_t size)
 {
@@ -128,7 +129,7 @@ static double total_s(const struct candidate *candidate)
     return candidate->compute_s + candidate->queue_s + candidate->transfer_s;
 }
 
-/* Of one that could take it, but not in time. */
+/* Excludes a server that could take the request, but would end it too late. */
 static bool is_too_late(const struct candidate *candidate, const struct request *request, char *why,
                         size_t size)
 {
@@ -140,7 +141,7 @@ static bool is_too_late(const struct candidate *candidate, const struct request 
     return true;
 }
 
-/* Brings entry n of so many bytes to place `to`, and those behind that further back. */
+/* Moves entry n, `bytes` long, to place `to`, and shifts the entries between them back. */
 static void move_to(uint8_t *entries, size_t bytes, uint32_t n, uint32_t to)
 {
     uint8_t entry[BY_BYTES_TOLD];
@@ -149,7 +150,7 @@ static void move_to(uint8_t *entries, size_t bytes, uint32_t n, uint32_t to)
     memcpy(entries + to * bytes, entry, bytes);
 }
 
-/* Few enough to be sorted by insertion, with their costs, and who computes, beside them. */
+/* Sorts the candidates with their costs and computing nodes. They are few, so insertion sort is enough. */
 static void put_in_order(struct candidate *candidates, uint8_t *told, uint8_t *by, uint32_t n)
 {
     struct candidate candidate = candidates[n];
@@ -171,7 +172,7 @@ static void put_by(const struct knowledge_node *node, const struct request *requ
     cost_put_by(&cost, to);
 }
 
-/* What is told beside the candidates and their costs. */
+/* Adds the extensions that follow the candidates and their costs. */
 static bool add_told(struct agent *agent, const struct request *request, struct submit_reply *reply,
                      struct excluded *excluded, struct arena *arena)
 {
@@ -245,9 +246,9 @@ struct message *forecast_answer(struct agent *agent, const struct variant *varia
     return message;
 }
 
-/* ---- what servers said themselves ---- */
+/* ---- forecasts from the servers' answers ---- */
 
-/* They are in order, so those that are too late are the last ones. */
+/* The candidates are sorted by end, so those that are too late are the last ones. */
 static void drop_late(const struct request *request, struct submit_reply *reply, struct excluded *excluded)
 {
     char why[400];
@@ -267,7 +268,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Of one that would take it, but may not fetch a datum. False: it has not said so. */
+/* Excludes a server that would take the request but may not fetch a datum. Returns false if the server has
+ * not said so. */
 static bool is_shut_out(const struct response *merged, const char *name, const struct request *request,
                         char *why, size_t size)
 {
@@ -285,7 +287,7 @@ static bool is_shut_out(const struct response *merged, const char *name, const s
     return false;
 }
 
-/* Of those that said nothing, or are not candidates. */
+/* Excludes servers that did not answer or are not candidates. */
 static void exclude_silent(struct agent *agent, const struct variant *variant, const struct request *request,
                            const struct response *merged, const char *const *heard, size_t n_heard,
                            struct excluded *excluded)

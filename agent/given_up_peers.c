@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was given up, between master agents: a server may come back below any of them. One that knows of more
- * tells the others that it does, soon, and again from time to time, as they may be away. Who gives up what is
- * told with it, and servers go by that: so nobody is believed who only says that he is a peer, but asked at
- * the address that the redirectors have of it.
+ * Exchanges the list of given-up data between master agents, because a server may come back below any of
+ * them. A master agent announces to its peers when its list has grown, and repeats this from time to time,
+ * as a peer may have been away. The list names the owner of each datum, and servers trust it. A master
+ * agent therefore does not accept a list from any sender: it asks for the list at the address that the
+ * redirectors give for the peer.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -12,9 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-#define SOON_NS  (100 * NS_PER_MS) /* more may be given up in this moment */
+#define SOON_NS  (100 * NS_PER_MS) /* gathers data that are given up at nearly the same time */
 #define AGAIN_NS (60 * NS_PER_S)
-/* Between two lists to the same one: they are long, and asked for in a few bytes. */
+/* Least interval between two lists to one peer, because a short request causes a long answer. */
 #define PAUSE_NS NS_PER_S
 
 static void post(struct agent *agent, const char *peer, const struct extension *what)
@@ -65,7 +66,7 @@ void given_up_peers_tell(struct agent *agent)
     tell_at(agent, agent_now(agent) + SOON_NS);
 }
 
-/* False: it was sent all just now, and is told later that there may be more. */
+/* Returns false if the peer got the whole list just now; then a later announcement covers the new entries. */
 static bool may_send(struct agent *agent, const char *peer)
 {
     const int64_t now_ns = agent_now(agent);

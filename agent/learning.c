@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An agent that was just started knows nothing of those below: they find it again, with their heartbeats.
- * Servers that have gone may be on their way back by another parent, and what those that have just come solve
- * is heard after them. Meanwhile it does not say that nobody solves a problem, or that a server is not there:
- * who asks waits, and is answered as soon as it is known, or when the agent must have heard of everybody.
+ * Warm-up of an agent. An agent that was just started does not know the nodes below; they find it with
+ * their heartbeats. Servers that have left may return below another parent, and the catalogue of a server
+ * arrives after its first report. During the warm-up the agent does not report a problem or a server as
+ * unknown. The call waits until the agent knows it, or until all nodes must have been in touch.
  */
 #include "agent/agent_internal.h"
 
 #include <stdlib.h>
 
-/* Servers and agents that have lost their parent, or that were below an earlier life of this agent, say hello
- * within this. */
+/* Servers and agents that have lost their parent, or that were below this agent's previous process, send a
+ * hello within this time. */
 #define EXPECTED_NS NS_PER_S
-/* However often that happens, nobody waits for longer. */
+/* However often a warm-up starts again, no call waits for longer. */
 #define LONGEST_WAIT_NS (5 * NS_PER_S)
 
-/* A client's request that came too early. */
+/* A client's request that arrived during the warm-up. */
 struct early {
     struct call *call;
     const struct submit *submit; /* lives as long as the call */
     struct agent *agent;
-    struct timer timer; /* when peers are asked about it again */
+    struct timer timer; /* when peers are asked for it again */
     struct early *prev, *next;
 };
 

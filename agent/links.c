@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was measured of links: its own to the parent, told in its record, and those between children, which
- * measure them in turns (services/nws/links.h).
+ * Measurements of links: from the agent's parent, sent in its record, and between children, which take
+ * turns (services/nws/links.h).
  */
 #include "agent/agent_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* With so many children that answer, data come by way of this agent in forecasts: a search for each pair
- * takes long. */
+/* If more children answer, forecasts assume that data pass through this agent, because a search for each
+ * pair takes too long. */
 #define MOST_BROTHERS 64
 
 bool agent_parent(void *self, char name[256], char url[385])
@@ -38,19 +38,21 @@ void agent_to_parent(void *self, const struct path *path)
 
 void links_between(struct agent *agent, const char *child, const char *brother, const struct path *path)
 {
-    /* Somebody who is no child any more, or never was one, has no link here. */
+    /* Links are stored for present children only. */
     if (children_find(agent->children, child) && children_find(agent->children, brother) &&
-        !link_graph_set(&agent->links, brother, child, path)) /* the child fetched from it */
+        !link_graph_set(&agent->links, brother, child, path)) /* the child fetched from the sibling */
         log_warning("the link between \"%s\" and \"%s\" is not kept: there are too many", child, brother);
 }
 
 void links_of_host(struct agent *agent, const char *child, const struct path *path)
 {
     if (!link_graph_set_host(&agent->links, child, path))
-        log_warning("what the host of \"%s\" moves is not kept: there are too many nodes", child);
+        log_warning("the speed of data within the host of \"%s\" is not stored: there are too many nodes",
+                    child);
 }
 
-/* Servers whose addresses name the same host. Agents do not count: those below them may be elsewhere. */
+/* Whether two servers have addresses of the same host. Agents do not count, as the servers below them may
+ * be on other hosts. */
 static bool share_host(const struct knowledge_node *one, const struct knowledge_node *other)
 {
     const char *end = strrchr(one->address, ':');
@@ -65,7 +67,7 @@ bool links_across(void *self, const char *holder, const char *server, struct pat
     const struct knowledge_node *from = knowledge_find(agent->knowledge, holder);
     const struct knowledge_node *to = knowledge_find(agent->knowledge, server);
     struct path other;
-    /* Of two children there are the series of their probes (links_brothers()). */
+    /* For two children of this agent, links_brothers() has the series of their probes. */
     if (!from || !to || (strcmp(from->parent, agent->name) == 0 && strcmp(to->parent, agent->name) == 0))
         return false;
     if (node_fetched(to, holder, path))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes that were lost without a word, here and below: for who looks at the tree, and for who is told that
- * nobody solves a problem, or that a node is not there. One that is known elsewhere by now is not lost.
+ * Nodes that were lost without taking leave, here and below. They appear in the tree, and in errors about
+ * unknown problems and nodes. A node that is present elsewhere is not lost.
  */
 #include "agent/agent_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The children that an agent below has lost, as its record tells. */
+/* Reads the children that an agent below has lost, from its record. */
 static struct absent_reader lost_told(const struct extensions *extensions)
 {
     const struct extension *lost = extension_find(extensions, EXTENSION_ABSENT);
@@ -44,7 +44,7 @@ static uint32_t count_here(struct agent *agent)
     return n;
 }
 
-/* Those who lost one that may have solved it. */
+/* Counts the agents that lost a node that may have solved the problem. */
 static uint32_t count_solvers(struct agent *agent, const char *name)
 {
     const uint64_t problem = lost_problem(name);
@@ -149,9 +149,9 @@ void lost_note(struct agent *agent, const struct child *child, const struct bran
     }
 }
 
-/* ---- those that live elsewhere ---- */
+/* ---- nodes that are present elsewhere ---- */
 
-/* Below whomever: it was heard of since that one lost it. */
+/* Whether the node has been in touch, below any agent, since it was lost. */
 static bool lives(const struct agent *agent, const struct node_record *lost)
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, lost->name);
@@ -179,7 +179,7 @@ void lost_forget(struct agent *agent, const struct order *order)
     up_changed(agent, false);
 }
 
-/* ---- told ---- */
+/* ---- reports and replies ---- */
 
 uint32_t lost_tell(struct agent *agent, struct arena *arena, struct extension *extensions)
 {
@@ -224,7 +224,7 @@ static bool add_below(const struct agent *agent, struct message *message)
     return true;
 }
 
-/* Those that have gone and are expected back; room for them is there. */
+/* Appends nodes that have left and are expected back; the caller has made room. */
 static bool add_returning(struct agent *agent, struct message *message)
 {
     struct tree_reply *reply = &message->tree_reply;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a master agent cannot serve goes on to its peers, the other master agents of its redirectors: to one
- * after the other, so that a request is at one place at a time and served once. It carries who has had it,
- * and nobody gets it twice; that list, which is bounded, is also how far it can go. A peer that does not
- * even tell that it has a request is left out for a while (agent/awake.h).
+ * A request that a master agent cannot serve goes to its peers, the other master agents of its
+ * redirectors. It goes to one peer after the other, so that it is at one place at a time and is served
+ * once. It carries the list of agents that have had it, and no agent gets it twice. The list is bounded,
+ * which also limits how far the request goes. A peer that does not confirm a request is left out for a
+ * while (agent/awake.h).
  *
- * A request that this agent can serve goes to its peers, too, where its best server takes long enough: with
- * the expected end (EXTENSION_SOONER). A peer that has a server on which the call ends sooner asks the next
- * one with that server's end, so the last one that answers has the best server of all.
+ * A request that this agent can serve also goes to the peers if its best server takes long enough; it
+ * carries the expected end (EXTENSION_SOONER). A peer with a server that ends the call sooner passes the
+ * request on with that server's end. The last answer therefore has the best server of all.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -17,22 +18,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSING_MOST 4096 /* at a time; others hear what this agent says itself */
-/* A peer may ask down, and then its own peers; of a request that does not say, this is the time that is left.
+#define PASSING_MOST 4096 /* at a time; further requests get this agent's own answer */
+/* The time that is left for a request that names none. A peer may ask its children, and then its own
+ * peers.
  */
 #define TIME_LEFT_MS 5000
-/* What is left of the time when a peer is waited for: its answer has a way to go. */
+/* Share of the time that is left in which a peer must answer, because its answer needs time to arrive. */
 #define SHARE_OF_TIME 0.9
-/* A call that ends within this, or within so many times what its way through the peers takes, is not worth
- * asking them for a sooner end. */
+/* If a call ends within this time, or within so many round trips through all peers, the peers are not
+ * asked for a sooner end. */
 #define SOONER_LEAST_S 0.05
 #define SOONER_WAYS    20
-/* The peers are waited for this part of the time in which the call would end, and at least so long. */
+/* Peers are waited for during this share of the time until the call would end, and at least for the second
+ * value. */
 #define SOONER_SHARE    0.1
 #define SOONER_LEAST_MS 100
-/* What a way to a peer and back takes until it was measured. */
+/* Round trip to a peer until it has been measured. */
 #define WAY_S       0.001
-#define WAY_GROWS   1.05 /* with an answer that took longer than those before */
+#define WAY_GROWS   1.05 /* growth of the estimate after a slower answer */
 #define LEAST_WAY_S 1e-6
 
 struct passing {
@@ -40,20 +43,20 @@ struct passing {
     struct agent *agent;
     struct call *call;
     struct message request; /* points into the call's */
-    struct message *own;    /* what this agent says itself; NULL: it goes on with one of these */
+    struct message *own;    /* this agent's own answer; NULL: the request continues here */
     const struct submit *submit;
     const struct describe *describe;
-    double sooner_s; /* a peer is to end it before this; 0: whenever */
+    double sooner_s; /* a peer must end the call before this; 0: no limit */
     struct arena arena;
-    struct visited visited; /* this agent first, or who had it before */
-    int64_t until_ns;       /* then the asker is gone */
-    int64_t sent_ns;        /* when the peer that has it now was sent it */
-    struct timer timer;     /* of the peer that has it now, the last one visited */
-    bool is_taken;          /* that one told that it has it */
+    struct visited visited; /* this agent first, or the agents that had it before */
+    int64_t until_ns;       /* then the caller is gone */
+    int64_t sent_ns;        /* when it was sent to the present peer */
+    struct timer timer;     /* for the present peer, the last one visited */
+    bool is_taken;          /* the present peer has confirmed it */
     UT_hash_handle hh;
 };
 
-/* ---- who has had it ---- */
+/* ---- agents that have had the request ---- */
 
 bool visited_has(const struct visited *visited, const char *address)
 {
@@ -97,7 +100,7 @@ static void passing_free(struct passing *passing)
     free(passing);
 }
 
-/* Nobody could: the asker hears what the first one that was asked says. */
+/* No peer can serve the request: the caller gets this agent's own answer. */
 static void give_up(struct passing *passing)
 {
     struct agent *agent = passing->agent;
@@ -122,7 +125,7 @@ static const char *peer_of(const struct passing *passing)
     return visited->n > 0 ? visited->addresses[visited->n - 1] : "";
 }
 
-/* The name of the peer at that address, or the address where no name is known. */
+/* Returns the name of the peer at that address, or the address if no name is known. */
 static const char *name_of(const struct agent *agent, const char *address, char name[CAP_ADDRESS + 1])
 {
     struct refuges peers = {.n = 0};
@@ -170,7 +173,7 @@ static bool send(struct passing *passing, const char *peer, int64_t time_left_ns
     return true;
 }
 
-/* How long the peer that has it is waited for from now on. */
+/* Sets how long the present peer is waited for from now on. */
 static enum esp_status wait_for(struct passing *passing, int64_t wait_ns)
 {
     struct agent *agent = passing->agent;
@@ -185,7 +188,7 @@ static bool pass_to(struct passing *passing, const char *peer, int64_t left_ns)
            send(passing, peer, left_ns);
 }
 
-/* To the next peer that has not had it. False: there is none, or no time. */
+/* Sends the request to the next peer that has not had it. Returns false if there is none, or no time. */
 static bool pass_on(struct passing *passing)
 {
     struct agent *agent = passing->agent;
@@ -210,21 +213,22 @@ static void on_silence(struct timer *timer, int64_t now_ns, void *context)
     (void)timer;
     if (!passing->is_taken && awake_tells(&agent->awake, peer) && awake_silent(&agent->awake, peer, now_ns) &&
         !(passing->sooner_s > 0))
-        log_notice("master agent \"%s\" (%s) does not say that it has what was passed on to it: it is asked "
-                   "again when it is heard of, or in %d s",
-                   name_of(agent, peer, name), peer, SILENT_MS / 1000);
+        log_notice(
+            "master agent \"%s\" (%s) does not confirm a request: it gets the next one after it has sent a "
+            "message, or in %d s",
+            name_of(agent, peer, name), peer, SILENT_MS / 1000);
     if (!pass_on(passing))
         give_up(passing);
 }
 
-/* It cannot be served here; somewhere else it may be. */
+/* Whether the reply says that the request cannot be served here, but perhaps elsewhere. */
 static bool is_elsewhere(const struct message *reply)
 {
     const enum esp_status status = reply->outcome.status;
     if (reply->kind == MESSAGE_DATA_REPLY && status == ESP_OK)
         return reply->data_reply.n == 0;
     return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND ||
-           status == ESP_UNREACHABLE; /* nobody below has answered */
+           status == ESP_UNREACHABLE; /* no node below has answered */
 }
 
 static int64_t time_left_ms(const struct message *request)
@@ -235,7 +239,7 @@ static int64_t time_left_ms(const struct message *request)
     return TIME_LEFT_MS;
 }
 
-/* Leaves *end_s where no agent has told one. */
+/* Leaves *end_s unchanged if no agent has sent an end. */
 static bool find_sooner(const struct request *request, double *end_s)
 {
     return terms_get_real(&request->extensions, EXTENSION_SOONER, end_s);
@@ -304,7 +308,7 @@ bool peers_is_sooner(const struct request *request)
     return find_sooner(request, &end_s);
 }
 
-/* The extensions of the request, with that end in place of the one that another agent has told. */
+/* Returns the request's extensions, with `end_s` in place of another agent's end. */
 static bool tell_sooner(struct passing *passing, double end_s)
 {
     struct extensions *extensions = &passing->request.submit.request.extensions;
@@ -323,7 +327,7 @@ static double way_to_peer_s(const struct agent *agent)
     return agent->peer_way_s > 0 ? agent->peer_way_s : WAY_S;
 }
 
-/* What asking all peers takes. */
+/* Seconds that asking all peers takes. */
 static double round_s(const struct agent *agent)
 {
     struct refuges peers = {.n = 0};
@@ -344,7 +348,7 @@ bool peers_ask_sooner(struct agent *agent, struct call *call, const struct submi
         return false;
     passing->submit = submit;
     passing->sooner_s = sooner_s;
-    /* All peers together have the time of one: each may wait for one that is silent. */
+    /* All peers together have the time of one peer, because each may have to wait for a silent one. */
     const int64_t until_ns = agent_now(agent) + (int64_t)((double)patience_ns(passing) / SHARE_OF_TIME);
     passing->until_ns = until_ns < passing->until_ns ? until_ns : passing->until_ns;
     if (tell_sooner(passing, sooner_s) && pass_on(passing))
@@ -353,19 +357,20 @@ bool peers_ask_sooner(struct agent *agent, struct call *call, const struct submi
     return false;
 }
 
-/* The peer has answered, or has told that it will: how far it is. */
+/* The peer has answered or confirmed: updates the round trip. */
 static void note_way(struct passing *passing)
 {
     struct agent *agent = passing->agent;
     const double way_s = (double)(agent_now(agent) - passing->sent_ns) / 1e9;
     if (passing->is_taken)
         return;
-    /* A peer, or this agent, that is busy for a moment is not far away: the quickest answers count. */
+    /* The estimate follows the quickest answers, because a peer or this agent that is busy for a moment
+     * only adds delay. */
     agent->peer_way_s = fmax(fmin(way_s, WAY_GROWS * way_to_peer_s(agent)), LEAST_WAY_S);
 }
 
-/* One that is not sure says more than that nobody below the others has it. A request is not among these:
- * there, that no server can take it is sure. */
+/* A peer that is not sure that a name is unknown weighs more than the other peers' answers. Requests for
+ * servers are exempt: the answer that no server can take them is always sure. */
 static void heed(struct passing *passing, const struct message *reply)
 {
     struct message *own = passing->own;
@@ -380,7 +385,7 @@ static void heed(struct passing *passing, const struct message *reply)
     }
 }
 
-/* `passing` or NULL: the peer has it, and its answer takes a while. */
+/* The peer has the request, and its answer takes a while. `passing` may be NULL. */
 static void on_taken(struct agent *agent, struct passing *passing, const char *peer)
 {
     awake_heard(&agent->awake, peer, true);
@@ -392,7 +397,7 @@ static void on_taken(struct agent *agent, struct passing *passing, const char *p
         give_up(passing);
 }
 
-/* For who follows the session. */
+/* Reports the passing-on to observers of the session. */
 static void tell_passed(struct passing *passing, const char *peer, bool served)
 {
     struct agent *agent = passing->agent;
@@ -420,7 +425,7 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
         return;
     }
     if (!passing)
-        return; /* too late */
+        return; /* the request was answered before */
     awake_heard(&agent->awake, peer_of(passing), tells);
     note_way(passing);
     char peer[CAP_ADDRESS + 1];
@@ -441,7 +446,7 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
     }
 }
 
-/* It did not arrive: the next one's turn, and not only when the time is over. */
+/* The message could not be delivered: the request goes to the next peer at once. */
 void peers_undelivered(struct agent *agent, const char *address)
 {
     struct passing *passing, *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Master agents among themselves: peers.c passes on what an agent cannot serve, down.c serves what others
- * pass on.
+ * Master agents among themselves: peers.c passes on requests that this agent cannot serve, down.c serves
+ * requests that peers pass on.
  */
 #ifndef AGENT_PEERS_H
 #define AGENT_PEERS_H
@@ -16,48 +16,49 @@ struct visited {
     uint32_t n;
 };
 bool visited_has(const struct visited *visited, const char *address);
-/* False: it is full. */
+/* Returns false if it is full. */
 bool visited_add(struct visited *visited, const char *address);
 void visited_take(struct visited *visited, const char *const *addresses, uint32_t n);
-/* Into CAP_VISITED places; they point into `visited`. */
+/* Fills CAP_VISITED places; the addresses are borrowed from `visited`. */
 void visited_list(const struct visited *visited, const char **addresses);
 
 /* ---- peers.c ---- */
 
-/* As call_reply(call, own), but when `own` says that this agent cannot serve the request (nobody below solves
- * it, or has that name or datum), its peers are asked first, and the call is answered with what one of them
- * says, or in the end with `own`. `request` lives as long as the call. */
+/* Does what call_reply(call, own) does, with one exception: if `own` says that this agent cannot serve the
+ * request, because no node below solves the problem or has that name or datum, the peers are asked first.
+ * Then the call is answered with a peer's answer, or with `own` if no peer can serve it. `request` lives
+ * as long as the call. */
 void peers_reply(struct agent *agent, struct call *call, const struct message *request, struct message *own);
-/* An agent that was just started does not know this problem yet, but its peers may: they are asked first, and
- * only when none of them can serve the request it goes on here, as one that they have had (submit_again(),
- * queries_describe_again()). One of the two is NULL, the other one lives as long as the call. False: there is
- * nobody to ask. */
+/* For an agent in its warm-up, which may not know a problem that its peers know: asks the peers first. If
+ * none can serve the request, it continues here as a request that the peers have had (submit_again(),
+ * queries_describe_again()). Exactly one of `submit` and `asked` is not NULL, and lives as long as the
+ * call. Returns false if there is no peer to ask. */
 bool peers_ask_first(struct agent *agent, struct call *call, const struct submit *submit,
                      const struct describe *describe);
-/* The best server below this agent is expected to end the call in `end_s`. Where that is long against the
- * time that the peers take to answer, they are asked, one after the other, for a server that ends it sooner:
- * true, and the call is answered with what one of them says, or goes on as in peers_ask_first(). False: the
- * call is for this agent to answer. */
+/* The best server below this agent is expected to end the call in `end_s`. If that is long compared to the
+ * time that the peers take to answer, they are asked one after the other for a server that ends it sooner.
+ * Then the function returns true, and the call is answered with a peer's answer, or continues as in
+ * peers_ask_first(). If it returns false, this agent must answer the call. */
 bool peers_ask_sooner(struct agent *agent, struct call *call, const struct submit *submit, double end_s);
-/* Whether a peer asks so. Then only what is known at once is of use to it. */
+/* Whether a peer asks for a sooner end. Then only knowledge that is available at once is of use to it. */
 bool peers_is_sooner(const struct request *request);
 void peers_on_passed(struct agent *agent, const struct passed *passed);
 void peers_undelivered(struct agent *agent, const char *address);
-/* True when the call was one that peers have. */
+/* True if the call was one that was sent to peers. */
 bool peers_abandon(struct agent *agent, const struct call *call);
 void peers_clear(struct agent *agent);
 
 /* ---- down.c ---- */
 
-/* A peer passes a request on: it is served as that of a client, by a call whose answer goes back to the peer.
- */
+/* Serves a request that a peer passes on like a client's; the answer goes back to the peer. */
 void passed_on_pass(struct agent *agent, const struct envelope *envelope, const struct pass *pass);
 void passed_clear(struct agent *agent);
-/* Who has had the request of this call: nobody when it is a client's. */
+/* Lists the agents that have had the request of this call; empty if it comes from a client. */
 void passed_visited(const struct call *call, struct visited *visited);
-/* Whether a peer has passed it on: it asks the others itself, and may learn more while this agent waits. */
+/* Whether the call was passed on by a peer. That peer asks the other peers itself, and may get an answer
+ * while this agent waits. */
 bool passed_is(const struct call *call);
-/* These have had it too; its asker will hear of them. A client's call: nothing to do. */
+/* Adds agents that have had the request, for the answer to the peer. Does nothing for a client's call. */
 void passed_note(struct call *call, const struct visited *visited);
 
 #endif

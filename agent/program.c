@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier-agent: a leader agent when its file names a parent, else a master agent.
+ * espalier-agent: a leader agent if its file names a parent, else a master agent.
  */
 #include "agent/agent.h"
 #include "agent/directory_parents.h"
 #include "daemon/program.h"
 #include "services/nws/links.h"
 
-/* Forecasts do without links that are not measured. */
+/* Without measured links, forecasts go without them. */
 static void open_links(const struct settings_agent *settings, struct links **links)
 {
     const struct settings_node *node = &settings->node;
@@ -57,7 +57,7 @@ static enum esp_status look_for_parents(void *self, struct esp_error *error)
     return status;
 }
 
-/* Without them it would become a master agent by mistake. */
+/* Without parents the agent would wrongly become a master agent. */
 static enum esp_status find_parents(union settings_any *settings, struct daemon *daemon, bool *ends,
                                     struct esp_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What clients and people ask an agent beside requests: who it is, what can be solved, what is below it.
+ * Questions of clients and people other than requests: greet, describe, list, tree.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -16,8 +16,8 @@ static void group_answer(struct agent *agent, struct question *question);
 static void group_go_on(struct agent *agent, struct group *group);
 static void groups_clear(struct agent *agent);
 
-#define LIST_MOST    1000 /* names of one reply; the rest is asked for with `after` */
-#define WAITING_MOST 1000 /* who wait for a description at one time */
+#define LIST_MOST    1000 /* names in one reply; the caller asks for the rest with `after` */
+#define WAITING_MOST 1000 /* calls that wait for a description at one time */
 #define TREE_BYTES   ((size_t)MESSAGE_BYTES - (64 << 10))
 
 static struct message *greet(struct agent *agent, const struct greet *asked)
@@ -35,16 +35,16 @@ static struct message *greet(struct agent *agent, const struct greet *asked)
 
 /* ---- describe ---- */
 
-/* A request for a description that is on its way here. */
+/* A describe request whose description is on its way here. */
 struct waiting {
     struct call *call;
     const struct describe *asked; /* lives as long as the call */
     struct agent *agent;
-    struct timer timer; /* when peers are asked about it again */
+    struct timer timer; /* when peers are asked for it again */
     struct waiting *prev, *next;
 };
 
-/* What a lost node may have solved is missing. */
+/* The error for an unknown problem; mentions lost nodes that may have solved it. */
 static struct message *unknown_problem(struct agent *agent, const char *problem)
 {
     const char *closest = catalog_closest(agent->catalogs, problem);
@@ -66,9 +66,10 @@ static struct message *unknown_problem(struct agent *agent, const char *problem)
                            closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
 }
 
-#define SIGNATURES_BYTES 600 /* of names of servers */
+#define SIGNATURES_BYTES 600 /* for names of servers */
 
-/* Adds ", NAME" or "NAME" for each server that has the variant, or (`others`) another variant of its name. */
+/* Appends ", NAME" or "NAME" for each server that has the variant; with `others`, for each that has
+ * another variant of the same name. */
 static size_t name_servers(const struct agent *agent, const struct variant *variant, bool others, char *text,
                            size_t size)
 {
@@ -86,8 +87,8 @@ static size_t name_servers(const struct agent *agent, const struct variant *vari
     return used;
 }
 
-/* Where servers have different signatures of one name, a last line of the description, a comment, tells which
- * have which. */
+/* If servers have different signatures for one name, appends a comment line to the description that says
+ * which servers have which signature. */
 static const char *text_of(const struct agent *agent, const struct variant *variant, struct arena *arena)
 {
     char same[SIGNATURES_BYTES] = "", others[SIGNATURES_BYTES] = "";
@@ -115,7 +116,7 @@ static struct message *description(const struct agent *agent, const struct varia
     return message;
 }
 
-/* False: not to be answered yet. */
+/* Returns false if the answer has to wait. */
 static bool describe(struct agent *agent, struct call *call, const struct describe *asked)
 {
     const struct variant *variant = catalog_choose(agent->catalogs, asked->problem, 0);
@@ -207,7 +208,7 @@ static uint32_t count_entries(struct agent *agent, const char *const *names, siz
     return count;
 }
 
-/* What nobody solves, as it was disabled. */
+/* The entry of a problem that no server solves because it was disabled. */
 static struct listed disabled_entry(struct agent *agent, const char *name, struct arena *arena)
 {
     char words[DISABLED_TEXT];
@@ -236,7 +237,7 @@ static bool fill_list(struct agent *agent, const char *const *names, size_t n, s
     return reply->items != NULL;
 }
 
-/* Both are in order, and have no name in common. */
+/* Merges two sorted lists that have no name in common. */
 static size_t merge_names(const char *const *some, size_t n_some, const char *const *others, size_t n_others,
                           const char **names, size_t limit)
 {
@@ -277,7 +278,7 @@ static struct message *list(struct agent *agent, const struct list *asked)
 
 /* ---- tree ---- */
 
-/* Beyond so many nodes a tree is told without the weather of its servers: it takes a third of a record. */
+/* In trees with more nodes, the weather of servers is left out; it takes a third of a record. */
 #define MOST_WITH_WEATHER 5000
 
 static bool keep_shown(struct arena *arena, const struct extensions *all, bool with_weather,
@@ -323,7 +324,7 @@ static bool count_disabled(const struct agent *agent, struct arena *arena, struc
     return n == 0 || terms_add_integer(&record->extensions, EXTENSION_DISABLED, n, arena);
 }
 
-/* What does not fit one message is left out, the deepest nodes first, and the first record says how many. */
+/* Leaves out nodes that do not fit one message, the deepest first. The first record says how many. */
 static bool cut(struct message *message)
 {
     struct tree_reply *reply = &message->tree_reply;
@@ -345,8 +346,8 @@ static bool cut(struct message *message)
     return true;
 }
 
-/* How long one that is not there is worth waiting for: it is being started again, or may be, or is heard of
- * yet. 0: nobody knows. */
+/* Milliseconds for which it is worth to wait for an absent node: it is being restarted, may be, or this
+ * agent is warming up. 0: not known. */
 static int64_t absence_ms(const struct agent *agent, const char *name)
 {
     const int64_t now_ns = agent_now(agent);
@@ -354,7 +355,7 @@ static int64_t absence_ms(const struct agent *agent, const char *name)
     return (returns_ns > 0 ? returns_ns : agent->learned_ns - now_ns) / NS_PER_MS;
 }
 
-/* Who looks for it waits so long. Without memory, it does not. */
+/* Adds how long the caller should wait for the node. Without memory, the caller does not wait. */
 static void add_expected(struct message *message, const char *name, int64_t ms)
 {
     struct node_record *record = arena_alloc(&message->arena, sizeof *record);
@@ -369,7 +370,7 @@ static void add_expected(struct message *message, const char *name, int64_t ms)
     message->tree_reply.n_records = 1;
 }
 
-/* ESP_NO_SERVER: it may be there again soon. */
+/* ESP_NO_SERVER: the node may return soon. */
 static struct message *no_node(struct agent *agent, const char *name)
 {
     char closest[CLOSEST_TEXT];
@@ -387,7 +388,7 @@ static struct message *no_node(struct agent *agent, const char *name)
     return message;
 }
 
-/* Whoever looks for it by its name may mean the other one. */
+/* Adds the other node of the same name, because the caller may mean that one. */
 static bool add_namesake(const struct agent *agent, const struct knowledge_node *node,
                          struct message *message)
 {
@@ -440,7 +441,7 @@ void queries_describe_again(struct agent *agent, struct call *call, const struct
         wait_for_text(agent, call, asked);
 }
 
-/* What is not known yet, because this agent was just started, its peers may know. */
+/* During the warm-up of this agent, its peers may know an unknown description. */
 static void describe_on_call(struct agent *agent, struct call *call, const struct describe *asked)
 {
     char shown[ESCAPED_TEXT];
@@ -486,10 +487,10 @@ void queries_on_call(struct agent *agent, struct call *call, const struct messag
     }
 }
 
-/* Questions that go down the tree, to exactly the children that can solve the problem or hold one of the
- * data, all at once. */
+/* Questions that go down the tree at once to exactly those children that can solve the problem or hold one
+ * of its data. */
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static void question_free(struct agent *agent, struct question *question)
 {
@@ -524,7 +525,8 @@ static bool add_asked(struct question *question, struct branch *branch)
     return true;
 }
 
-/* Who can tell how far the datum is from the servers, besides those who are asked anyway. */
+/* Adds children that can tell the distance of the datum from the servers, beside the children that are
+ * asked anyway. */
 static void choose_holders(struct agent *agent, struct question *question,
                            const struct argument_attribute *argument)
 {
@@ -538,7 +540,8 @@ static void choose_holders(struct agent *agent, struct question *question,
             add_asked(question, children[i]->data);
 }
 
-/* Who is to be asked: those that can solve it (`variant`, NULL: nobody), and those that know of its data. */
+/* Chooses the children to ask: those that can solve the problem (`variant`; NULL: none), and those that
+ * know of its data. */
 static void question_choose_children(struct agent *agent, struct question *question,
                                      const struct variant *variant)
 {
@@ -556,7 +559,7 @@ static void question_choose_children(struct agent *agent, struct question *quest
 
 static void on_time_over(struct timer *timer, int64_t now_ns, void *context);
 
-/* `ask` is taken over, with its request; NULL is no memory. */
+/* Takes over `ask` with its request; `ask` NULL means out of memory. */
 static struct question *question_create(struct agent *agent, struct message *ask, int64_t wait_ms)
 {
     struct question *question = ask ? calloc(1, sizeof *question) : NULL;
@@ -581,7 +584,7 @@ static struct question *question_create(struct agent *agent, struct message *ask
 
 static void question_send(struct agent *agent, struct question *question, int64_t wait_ms)
 {
-    submit_announce(agent); /* what has been placed is counted below before it answers */
+    submit_announce(agent); /* the children must count earlier placements before they answer */
     question->ask->ask.id = question->id;
     question->ask->ask.time_left_ms = (uint64_t)wait_ms;
     if (log_wants(LOG_DEBUG_LEVEL)) {
@@ -595,7 +598,7 @@ static void question_send(struct agent *agent, struct question *question, int64_
     }
 }
 
-/* ---- the end of one ---- */
+/* ---- conclusion ---- */
 
 static void answer_parent(struct agent *agent, struct question *question)
 {
@@ -612,7 +615,7 @@ static void answer_parent(struct agent *agent, struct question *question)
     arena_clear(&message.arena);
 }
 
-/* All have answered, or the time is over. */
+/* All children have answered, or the time is over. */
 static void conclude(struct question *question)
 {
     struct agent *agent = question->agent;
@@ -641,7 +644,7 @@ static void on_time_over(struct timer *timer, int64_t now_ns, void *context)
     conclude(question);
 }
 
-/* ---- asks from above ---- */
+/* ---- questions of the parent ---- */
 
 static void answer_at_once(struct agent *agent, const struct membership *tie, const struct envelope *envelope,
                            const struct ask *ask, const struct variant *variant)
@@ -675,7 +678,7 @@ void question_on_ask(struct agent *agent, const struct membership *tie, const st
         message.ask.breadth = CAP_CANDIDATES;
     struct question *question = question_create(agent, message_clone(&message), wait_ms);
     if (!question)
-        return; /* the asker does without */
+        return; /* the parent goes on without the answer */
     question->parent_id = ask->id;
     question->parent_incarnation = envelope->from_incarnation;
     question->parent_address = strdup(membership_parent_address(tie));
@@ -690,7 +693,7 @@ void question_on_ask(struct agent *agent, const struct membership *tie, const st
         question_send(agent, question, wait_ms);
 }
 
-/* ---- answers ---- */
+/* ---- answers of children ---- */
 
 void question_on_answer(struct agent *agent, const struct envelope *envelope, const struct message *message)
 {
@@ -698,7 +701,7 @@ void question_on_answer(struct agent *agent, const struct envelope *envelope, co
     struct question *question;
     HASH_FIND(hh, agent->questions, &message->answer.id, sizeof message->answer.id, question);
     if (!child || !question)
-        return; /* late */
+        return; /* the question is over */
     for (uint32_t i = 0; i < question->n_asked; i++) {
         struct asked *asked = &question->asked[i];
         if (!asked->open || asked->branch != child->data)
@@ -707,7 +710,7 @@ void question_on_answer(struct agent *agent, const struct envelope *envelope, co
         question->n_open--;
         if (message->answer.outcome.status == ESP_OK)
             asked->answer = message_clone(message);
-        /* Best effort: without memory it is not known. */
+        /* Without memory the certificate's name stays unknown. */
         if (child->role == ROLE_SERVER && envelope->identity && *envelope->identity && !asked->certificate)
             asked->certificate = strdup(envelope->identity);
     }
@@ -729,7 +732,8 @@ void question_child_lost(struct agent *agent, const struct branch *branch)
                 question->n_open--;
             asked->open = false;
         }
-        /* Not concluded from here: the branch is being taken apart. Its time is over at once. */
+        /* The branch is being taken apart, so the question is not concluded here: its timer is set to
+         * expire at once. */
         if (question->n_open == 0)
             timers_set(&agent->timers, &question->timer, agent_now(agent), NULL);
     }
@@ -743,12 +747,12 @@ void question_clear(struct agent *agent)
     groups_clear(agent);
 }
 
-/* Requests of clients that are asked down.
+/* Clients' requests that need a question to the children.
  *
- * Equal requests that come while one of them is being asked wait and are asked together, with a breadth that
- * grows by their number; and every question's breadth grows by the number of all requests that are not
- * decided yet. So however many are in flight, each finds in its answer a server that those before it have not
- * taken: the j-th of them needs at most the best j. */
+ * Equal requests that arrive while one of them is being asked wait, and are then asked together. The
+ * breadth of that question grows by their number. The breadth of each question also grows by the number of
+ * all undecided requests. So each request in flight finds in its answer a server that the earlier ones
+ * have not taken: the j-th of them needs at most the best j servers. */
 
 static void member_free(struct agent *agent, struct member **list, struct member *member)
 {
@@ -777,7 +781,7 @@ static void group_free(struct agent *agent, struct group *group)
     free(group);
 }
 
-/* Its members hear what came of the question. */
+/* Sends the result of the question to the members of the group. */
 static void group_answer(struct agent *agent, struct question *question)
 {
     struct group *group = question->group;
@@ -796,7 +800,7 @@ static void group_answer(struct agent *agent, struct question *question)
     refuse_all(agent, &group->members, &error);
 }
 
-/* What makes requests equal: everything but whose they are. */
+/* Digest of all parts of a request that must be equal: all except the identity of its client and session. */
 static uint64_t group_digest(const struct request *request)
 {
     struct message message = {.kind = MESSAGE_ASK, .ask = {.request = *request}};
@@ -838,7 +842,7 @@ static uint32_t wanted_breadth(const struct agent *agent, const struct group *gr
     uint32_t breadth = agent->options.breadth;
     const struct member *member;
     if (extension_find(&group->members->submit->request.extensions, EXTENSION_FORECAST))
-        return CAP_CANDIDATES; /* all servers are wanted */
+        return CAP_CANDIDATES; /* the client wants all servers */
     DL_FOREACH(group->members, member)
     if (member->submit->request.candidates > breadth)
         breadth = member->submit->request.candidates;
@@ -846,14 +850,14 @@ static uint32_t wanted_breadth(const struct agent *agent, const struct group *gr
     return breadth < CAP_CANDIDATES ? breadth : CAP_CANDIDATES;
 }
 
-/* Asks for group->members. */
+/* Sends a question for group->members. */
 static void start(struct agent *agent, struct group *group, const struct variant *variant)
 {
     const struct submit *submit = group->members->submit;
     int64_t wait_ms = wait_of(agent, submit);
     struct message ask = {.kind = MESSAGE_ASK,
                           .ask = {.breadth = wanted_breadth(agent, group), .request = submit->request}};
-    ask.ask.request.session.secret = 0; /* nobody below needs it to make an estimate */
+    ask.ask.request.session.secret = 0; /* nodes below need no secret for an estimate */
     struct esp_error error;
     struct question *question = question_create(agent, message_clone(&ask), wait_ms);
     if (question) {
@@ -880,7 +884,7 @@ static void start(struct agent *agent, struct group *group, const struct variant
     group_free(agent, group);
 }
 
-/* The question is over: those that came meanwhile are asked for; without such, the group is gone. */
+/* The question is over: asks for requests that arrived meanwhile, or frees the group if there are none. */
 static void group_go_on(struct agent *agent, struct group *group)
 {
     group->question = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A master agent towards its redirectors: it registers with each of them, by a tie of its own, and tells them
- * how much there is below it and how busy that is.
+ * A master agent towards its redirectors. It registers with each of them by a membership of its own, and
+ * reports the number and the load of the servers below.
  */
 #include "agent/agent_internal.h"
 #include "util/fingerprint.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The redirectors hear of a changed number of servers after this, of their load with each heartbeat. */
+/* Delay of reports of a changed number of servers. The load goes with each heartbeat. */
 #define TOTALS_MS 500
 
 static void count_totals(const struct agent *agent, struct node_record *record, uint32_t *servers)
@@ -27,8 +27,8 @@ static void count_totals(const struct agent *agent, struct node_record *record, 
     }
 }
 
-/* What is solved below, and was by those who are lost, and who is below: for the redirector's clients all
- * would be missing with this agent. False: that is not known. */
+/* Adds the problems that are solved below, the problems of lost nodes, and the names of the nodes below:
+ * if this agent is lost, the redirector's clients miss all of them. Returns false if they are not known. */
 static bool tell_solves(struct agent *agent, struct arena *arena, struct extension *extension)
 {
     struct lost_problems all = {0};
@@ -55,7 +55,7 @@ static bool tell_solves(struct agent *agent, struct arena *arena, struct extensi
     return told;
 }
 
-/* Who is below. Not told without memory, or where they are too many. */
+/* Adds the names of the nodes below. They are left out without memory, or if there are too many. */
 static bool tell_names(const struct agent *agent, struct arena *arena, struct extension *extension)
 {
     uint8_t *bytes = arena_alloc(arena, NAMES_BYTES);
@@ -74,7 +74,7 @@ static void on_report(void *self, bool complete, struct message *message)
     struct node_record *record = arena_alloc(&message->arena, sizeof *record);
     struct extension *extension = arena_alloc(&message->arena, 3 * sizeof *extension);
     uint32_t *servers = arena_alloc(&message->arena, sizeof *servers);
-    (void)complete; /* every report tells all */
+    (void)complete; /* each report is complete */
     if (!record || !extension || !servers)
         return;
     *record = agent_own_record(agent);
@@ -89,9 +89,9 @@ static void on_report(void *self, bool complete, struct message *message)
     message->report.n_records = 1;
 }
 
-#define SHARED_NS (10 * NS_PER_S) /* it is said with each heartbeat as long as it is so */
+#define SHARED_NS (10 * NS_PER_S) /* repeated with each heartbeat as long as both nodes are there */
 
-/* Which of the two is to give way is for people: it goes on with its work. */
+/* Both nodes of the same name go on working; people decide which one gives way. */
 static void on_namesake(void *self, const struct namesake *namesake)
 {
     struct agent *agent = self;
@@ -113,7 +113,7 @@ const char *registered_shares(const struct agent *agent, const struct knowledge_
     return refusals_find(&agent->shared, node->name, node->incarnation, agent_now(agent));
 }
 
-/* The peers may be others now, or the same ones with less to remember. */
+/* The peers may have changed, or may have lost their memory of given-up data. */
 static void on_refuges(void *self)
 {
     up_on_ancestors(self);
@@ -145,7 +145,7 @@ enum esp_status registered_create(struct agent *agent, const struct agent_option
             .retry_most_ms = options->retry_most_ms,
             .seed = random_next(&agent->random),
             .clock = agent->clock,
-            .after = i > 0 ? agent->registered[i - 1] : NULL, /* so that each takes its own welcomes only */
+            .after = i > 0 ? agent->registered[i - 1] : NULL, /* each takes its own welcomes */
         };
         status = membership_create(&membership, &ops, agent, &agent->registered[i], error);
         agent->n_registered += status == ESP_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of an agent's options can be others while it runs: how it ranks, how many it takes, how long it waits,
- * how those below keep in touch.
+ * Options of an agent that may change while it runs: ranking, numbers, waiting times, and the intervals of
+ * the children's messages.
  */
 #include "agent/agent_internal.h"
 
@@ -30,7 +30,7 @@ void renew_defaults(struct agent_options *options)
         options->candidates = CAP_CANDIDATES;
 }
 
-/* A name of the registry, or the path of a library. */
+/* `name` is a built-in scheduler or the path of a library. */
 enum esp_status renew_scheduler(struct agent *agent, const char *name, struct esp_error *error)
 {
     const struct esp_scheduler *scheduler = NULL;
@@ -49,7 +49,7 @@ enum esp_status renew_scheduler(struct agent *agent, const char *name, struct es
     return ESP_OK;
 }
 
-/* NaN counts as infinity: what is best with it is no better than any other. */
+/* NaN counts as infinity: a best server with NaN is no better than the others. */
 void renew_check_score(struct agent *agent, const struct esp_server_view *best)
 {
     const struct esp_scheduler *scheduler = agent->scheduler;

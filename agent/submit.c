@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A client's request at the master agent. While what is known of all capable servers is fresh, it is answered
- * from memory, without a message and without looking at all servers.
+ * A client's request at the master agent. While the knowledge of all capable servers is fresh, it is
+ * answered from memory, without messages and without looking at all servers.
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
@@ -58,7 +58,7 @@ static bool takes(const struct knowledge_node *node, const struct variant *varia
     return false;
 }
 
-/* As estimate_cost() has it for this server, never below the bound that the index searches by. */
+/* Returns estimate_cost() for this server, but at least the bound by which the index is searched. */
 static void cost_there(const struct index_entry *entry, void *arg, double *compute_s, uint64_t *memory_bytes)
 {
     const struct request *request = arg;
@@ -79,7 +79,7 @@ static bool has_own(const struct index_own *own, size_t n, const struct index_en
     return false;
 }
 
-/* The servers to which the client knows its own ways. Returns how many. */
+/* Takes the servers to which the client has measured its own links. Returns how many. */
 static size_t take_own(struct agent *agent, const struct request *request, const struct path *access,
                        bool has_others)
 {
@@ -180,8 +180,8 @@ uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const st
     if (!knowledge_place(agent->knowledge, node, &placement))
         return 0;
     agent->placements++;
-    /* Nobody below ranks without being asked, and asks are preceded by what is announced: so placements may
-     * be gathered for a moment, and a quick call has often come and gone by then. */
+    /* Nodes below rank only when they are asked, and placements are sent before each question. So
+     * placements may be gathered for a moment, in which a quick call has often come and gone. */
     int64_t announce_ns = agent_now(agent) + agent->options.place_within_ms * NS_PER_MS;
     if (announce_ns < agent->announce_ns)
         agent->announce_ns = announce_ns;
@@ -201,12 +201,12 @@ static int by_child_and_number(const void *a, const void *b)
     return (x->placement.number > y->placement.number) - (x->placement.number < y->placement.number);
 }
 
-/* One PLACE for each child. */
+/* Sends one PLACE message to each child. */
 static void tell_children(struct agent *agent, struct told_server *told, size_t n)
 {
     struct placement *items = malloc((n ? n : 1) * sizeof *items);
     if (!items)
-        return; /* the call itself tells the server; agents on the way count it with its report */
+        return; /* the server learns of its call from the call; agents on the way count it by its report */
     qsort(told, n, sizeof *told, by_child_and_number);
     for (size_t i = 0; i < n;) {
         struct message message = {.kind = MESSAGE_PLACE, .place = {.items = items}};
@@ -228,7 +228,7 @@ void submit_announce(struct agent *agent)
     agent->announce_ns = CLOCK_NEVER;
     struct pending *last = knowledge_last_pending(agent->knowledge), *pending;
     size_t n = 0;
-    /* Leases are all of one length here, so those not told yet are the last to expire. */
+    /* All leases have one length here, so the placements that were not sent yet are the last to expire. */
     for (pending = last; reaches_back(pending); pending = pending->all_prev) {
         n++;
         if (pending->all_prev == last)
@@ -283,7 +283,7 @@ void submit_on_place(struct agent *agent, const struct place *place)
 
 /* ---- the request ---- */
 
-/* What rounding leaves of a difference of times is no queue. */
+/* A smaller difference of times comes from rounding, and is no queue. */
 #define LEAST_QUEUE_S 1e-9
 
 double submit_queue_s(const struct esp_server_view *view)
@@ -335,16 +335,17 @@ uint8_t *submit_tell_by(struct submit_reply *reply, uint32_t n, struct arena *ar
     return told;
 }
 
-/* Whether the request may as well be served below another master agent, if the call ends sooner there. A site
- * that chooses by something else than the end chooses among the servers of each agent; where data lie is for
- * the client to ask (client/session/route.c). */
+/* Whether the request may also be served below another master agent, if the call ends sooner there. If a
+ * site ranks by something else than the end, each agent chooses among its own servers only. A client that
+ * uses stored data asks the agents itself (client/session/route.c). */
 bool submit_is_free(const struct agent *agent, const struct request *request)
 {
     return agent->scheduler == scheduler_find(NULL) && !*request->server && !request_has_data(request) &&
            agent->n_registered > 0;
 }
 
-/* NULL: *error says why, or (`call` not NULL) the peers have the call, and *passed is true. */
+/* Returns NULL if *error says why, or if (with `call` not NULL) the call was sent to the peers and *passed
+ * is true. */
 static struct message *reply_from_memory(struct agent *agent, struct call *call, const struct submit *submit,
                                          const struct variant *variant, bool *passed, struct esp_error *error)
 {
@@ -417,7 +418,7 @@ static bool is_stranger(const struct agent *agent, const char *server)
     return *server && !knowledge_find(agent->knowledge, server);
 }
 
-/* NULL: no server has it, though one that has may be expected back. */
+/* Returns NULL if no present server has the problem; an expected server may have it. */
 static struct variant *variant_here(const struct agent *agent, const struct request *request)
 {
     struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
@@ -430,8 +431,9 @@ bool submit_is_strange(struct agent *agent, const struct submit *submit)
     return !variant_here(agent, request) || is_stranger(agent, request->server);
 }
 
-/* What it is about may not be known yet: whether a peer serves it, unless they have had it just now, or it
- * waits. */
+/* During the warm-up, the problem or the server of the request may not be known yet. Returns true if the
+ * peers were asked (unless they have had the request just now), or if the call waits here; false if it
+ * must be answered now. */
 static bool comes_too_early(struct agent *agent, struct call *call, const struct submit *submit,
                             const struct variant *variant, bool asked)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A leader agent towards its parent: it reports all that it knows below. (A master has none: registered.c.)
+ * A leader agent towards its parent: it reports all that it knows below. (A master agent has no parent:
+ * registered.c.)
  */
 #include "agent/agent_internal.h"
 
-/* One message of descriptions stays below this; the rest goes in further ones. */
+/* A message of descriptions stays below this size; further descriptions follow in the next messages. */
 #define TEXTS_BYTES (1 << 20)
-/* One report of what is below, about: a quarter of a message, so that no surprise makes it too large. */
+/* Approximate size of one report: a quarter of a message, so that an underestimate does not exceed the
+ * message. */
 #define REPORT_BYTES (MESSAGE_BYTES / 4)
-/* Whom it lost, for the trees of those above: again with each report, so that the times stay true. False when
- * there is nothing to tell. */
+/* Adds the lost nodes, for the trees of the agents above. They are repeated in each report, so that the
+ * times stay right. Returns false if there are none. */
 static bool add_absent(struct agent *agent, struct message *message, struct node_record *own)
 {
     const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
@@ -32,16 +34,16 @@ static void on_report(void *self, bool complete, struct message *message)
     bool tell_own = add_absent(agent, message, &own) || complete || !agent->link_told;
     if (tell_own && agent->link.back_bps > 0 &&
         !terms_add_real(&own.extensions, EXTENSION_LINK_BACK, agent->link.back_bps, &message->arena))
-        log_error("out of memory for telling the parent of the link to it");
+        log_error("out of memory: the report to the parent lacks the link to it");
     agent->link_told = true;
     if (!knowledge_report(agent->knowledge, complete, tell_own ? &own : NULL, REPORT_BYTES, &message->arena,
                           &message->report)) {
         message->report = (struct report){.oldest_s = 1e9};
         log_error("out of memory for a report to the parent");
     } else if (!awaited_tell(agent, complete, message)) {
-        log_error("out of memory for telling the parent who is expected back");
+        log_error("out of memory: the report to the parent lacks the servers that are expected back");
     } else if (!location_tell(agent->location, complete, message)) {
-        log_error("out of memory for telling the parent of data");
+        log_error("out of memory: the report to the parent lacks the locations of data");
     }
 }
 

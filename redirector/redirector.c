@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What clients hear: which master agents there are, the nearest to be used first.
+ * Tells clients which master agents there are, the nearest to be used first.
  */
 #include "redirector/redirector.h"
 #include "core/hierarchy/absent.h"
@@ -15,21 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node below a master. */
+/* A node below a master agent. */
 struct named {
     char name[CAP_NAME + 1];
     uint64_t incarnation;
     int64_t since_ns;
 };
 
-/* What a master's last report said; lies behind its struct child. */
+/* The contents of a master agent's last report; stored behind its struct child. */
 struct master {
     const struct child *child;
-    struct node_record totals; /* numbers of all servers below it; texts are the child's */
+    struct node_record totals; /* sums of all servers below; strings belong to the child */
     uint32_t servers;
     uint64_t named;          /* when it was last named first to a client, counted in clients */
-    struct extension solves; /* its EXTENSION_SOLVES, with a value of its own; NULL: it does not tell */
-    struct named *names;     /* who is below it, in order of their names */
+    struct extension solves; /* its EXTENSION_SOLVES with an own copy of the value; NULL: not sent */
+    struct named *names;     /* nodes below it, sorted by name */
     size_t n_names;
 };
 
@@ -39,14 +39,14 @@ struct redirector {
     struct endpoint *endpoint; /* NULL until it is open */
     struct children *children;
     uint64_t clients, refused, lost; /* lost: master agents */
-    bool told;                       /* the masters know each other */
-    int64_t learned_ns;              /* until then there may be masters that it has not heard of */
+    bool told;                       /* the masters have each other's addresses */
+    int64_t learned_ns;              /* end of the warm-up: until then unknown masters may exist */
     struct absentees absentees;
-    struct lost_problems lost_problems; /* that they solved */
-    struct duty duty;                   /* what it does on orders to itself */
+    struct lost_problems lost_problems; /* problems that lost masters solved */
+    struct duty duty;                   /* handles orders to the redirector itself */
     struct membership *no_tie;
     const struct clock *clock;
-    int64_t sure_ns; /* two nodes of one name that are there for so long are two */
+    int64_t sure_ns; /* two nodes with one name count as two after this time */
     struct told namesakes;
 };
 
@@ -56,8 +56,8 @@ static double load_of(const struct master *master)
     return totals->slots ? (double)(totals->running + totals->queued) / totals->slots : 0;
 }
 
-/* Masters with servers first, the least loaded first; among equals the one named longest ago, so that clients
- * spread. */
+/* Masters with servers come first, the least loaded first; among equals the one that was named longest
+ * ago, so that clients are spread. */
 static int best_first(const void *a, const void *b)
 {
     const struct master *x = *(const struct master *const *)a, *y = *(const struct master *const *)b;
@@ -84,8 +84,8 @@ static void note_located(struct redirector *r, const struct locate *asked, const
               best->child->name, n, best->child->address);
 }
 
-/* Those that were lost, or that it has not heard of since it was started, may have the servers that a client
- * does not find below the others. Without memory they are not told. */
+/* Adds lost masters, and those that have not been in touch since the redirector started: they may have the
+ * servers that a client does not find below the other masters. Without memory, none are added. */
 static void add_absent(struct redirector *r, struct message *message)
 {
     const int64_t now_ns = clock_now_ns(r->clock);
@@ -103,7 +103,7 @@ static void add_absent(struct redirector *r, struct message *message)
     message->locate_reply.extensions = (struct extensions){items, n};
 }
 
-/* All of them, the one to be used first at the front; NULL without memory. */
+/* Lists all masters, the one to be used first at the front. Returns NULL without memory. */
 static struct master **order_masters(const struct redirector *r, struct arena *arena)
 {
     size_t n = 0;
@@ -116,7 +116,7 @@ static struct master **order_masters(const struct redirector *r, struct arena *a
     return masters;
 }
 
-/* Replies; NULL without memory. */
+/* ---- replies; each function returns NULL without memory ---- */
 static struct message *answer_locate(struct redirector *r, const struct locate *asked)
 {
     const size_t n = children_count(r->children);
@@ -177,7 +177,7 @@ static struct node_record record_of(const struct redirector *r, const struct chi
     return record;
 }
 
-/* Itself and the masters: what is below them, the asker asks them. */
+/* Lists the redirector itself and the masters. The caller asks the masters for the nodes below them. */
 static struct message *answer_tree(struct redirector *r, const char *node)
 {
     const struct child *only = *node ? children_find(r->children, node) : NULL;
@@ -213,11 +213,11 @@ static struct message *answer_tree(struct redirector *r, const char *node)
     return message;
 }
 
-/* Nodes of one name below two master agents. Neither sees the other's tree, and who names such a node by its
- * name would get the one of the master that is asked. Both stay where they are: it is told, for people to
- * mend it. */
+/* Nodes with one name below two master agents. Neither master sees the other's tree, and a client that
+ * names the node gets the one below the master that it asks. Both nodes stay, and the masters and the log
+ * report them, so that people can rename one. */
 
-#define TOLD_AT_ONCE 8 /* to a master, with one report of its */
+#define TOLD_AT_ONCE 8 /* most entries in one message to a master */
 
 static int by_name(const void *a, const void *b)
 {
@@ -240,7 +240,7 @@ static struct named *find(const struct master *master, const struct named *key)
     return master->n_names ? bsearch(key, master->names, master->n_names, sizeof *key, by_name) : NULL;
 }
 
-/* Who is below the master, as its report has it. Without memory nothing is known of them. */
+/* Takes the names of the nodes below the master from its report. Without memory, none are known. */
 static void names_take(struct redirector *r, struct master *master, const struct extensions *extensions)
 {
     const struct extension *told = extension_find(extensions, EXTENSION_NAMES);
@@ -262,7 +262,7 @@ static void names_take(struct redirector *r, struct master *master, const struct
     master->n_names = n;
 }
 
-/* Who went from one master to the other is below both for a while, also as another incarnation. */
+/* A node that moved from one master to the other is below both for a while, also as another incarnation. */
 static bool are_two(const struct redirector *r, const struct named *one, const struct named *other)
 {
     const int64_t sure_ns = clock_now_ns(r->clock) - r->sure_ns;
@@ -287,7 +287,7 @@ static void tell(struct redirector *r, const struct master *master, const struct
                     master->child->address, named->name, why);
 }
 
-/* Names that another one has too are told to both, and in the log. */
+/* Reports names that another master has too to both masters, and logs them. */
 static void names_compare(struct redirector *r, const struct master *master)
 {
     size_t n = 0;
@@ -303,7 +303,7 @@ static void names_compare(struct redirector *r, const struct master *master)
     }
 }
 
-/* The master agents: who has registered, and what they report. */
+/* The master agents: registration and reports. */
 
 static void redirector_post(void *self, const char *address, uint64_t to_incarnation,
                             const struct message *message)
@@ -330,7 +330,7 @@ static const char *const *on_ancestors(void *self, size_t *n)
     return NULL;
 }
 
-/* The other masters: to them a master's children may go. */
+/* Adds the other masters: the children of a master that is lost may join them. */
 static void on_refuges(void *self, const struct child *child, struct refuges *refuges)
 {
     struct redirector *r = self;
@@ -339,7 +339,7 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
             refuges_add(refuges, other->address, other->name);
 }
 
-/* Nodes that have lost their master agent, and ask here where one is. */
+/* Adds masters for a node that has lost its master agent and asks here for another one. */
 static void on_refer(void *self, struct refuges *refuges)
 {
     on_refuges(self, NULL, refuges);
@@ -359,7 +359,7 @@ static bool on_joined(void *self, struct child *child)
     return true;
 }
 
-/* What it solved is missing for so long, and not unknown. */
+/* The problems of the lost master count as missing, not as unknown, until then. */
 static void note_problems(struct redirector *r, const struct master *master, int64_t until_ns)
 {
     struct extension solves = master->solves;
@@ -385,7 +385,7 @@ static void on_lost(void *self, struct child *child, const char *why)
     r->told = false;
 }
 
-/* Without memory, or when it does not tell: it may have solved every problem. */
+/* Without memory, or if the master does not send its problems, it may have solved any problem. */
 static void take_solves(struct master *master, const struct extensions *extensions)
 {
     const struct extension *told = extension_find(extensions, EXTENSION_SOLVES);
@@ -404,7 +404,7 @@ static void on_report(void *self, struct child *child, const struct report *repo
 {
     struct master *master = child->data;
     struct redirector *r = self;
-    (void)whole; /* every report tells all */
+    (void)whole; /* each report is complete */
     for (uint32_t i = 0; i < report->n_records; i++) {
         const struct node_record *record = &report->records[i];
         if (strcmp(record->name, child->name) != 0)
@@ -460,7 +460,7 @@ static void masters_clear(struct redirector *r)
 
 #define MASTERS_MOST 1000
 
-/* Masters that were registered with an earlier life of it, and lost it just now, say hello within this. */
+/* Masters that were registered with the redirector's previous process say hello within this time. */
 #define EXPECTED_MS 1000
 
 /* ---- orders ---- */
@@ -473,7 +473,7 @@ static const char *own_address(void *self)
 
 static void moved(void *self)
 {
-    (void)self; /* it has no parent */
+    (void)self; /* the redirector has no parent */
 }
 
 static void told(void *self, const char *verb, enum esp_status status, const char *text)
@@ -526,7 +526,7 @@ static void on_undelivered(void *self, const char *address, const struct esp_err
 {
     struct redirector *r = self;
     if (why->status == ESP_TIMEOUT)
-        return; /* it is connected and slow: for silence there is a patience of its own */
+        return; /* it is connected but slow: the lease decides when it counts as lost */
     children_undelivered(r->children, address);
 }
 
@@ -583,7 +583,7 @@ static const struct endpoint_ops endpoint_ops = {
     .tick = on_tick,
 };
 
-/* ---- life and death ---- */
+/* ---- creation and destruction ---- */
 
 static void redirector_free(struct redirector *r)
 {
@@ -684,7 +684,7 @@ void redirector_stop(struct redirector *r, const char *reason)
     redirector_free(r);
 }
 
-/* What is to be seen of it: its health, its metrics. */
+/* Health and metrics. */
 
 bool redirector_health(void *self, char *text, size_t size)
 {
