@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue of sessions that are ready to run: fair among clients. Clients take turns, one session each; a
- * client's own sessions run in the order in which they became ready. However many one client sends, another
- * one's next session waits for at most one of each other client.
+ * The queue of sessions that are ready to run, and the slots in which they run.
+ *
+ * The queue is fair among clients. Clients take turns, one session each; the sessions of one client run in
+ * the order in which they became ready. So a client's next session waits for at most one session of each
+ * other client.
  *
  * One thread at a time. Entries and owners lie in their users' structs; all zero is "not queued".
  */
@@ -29,20 +31,20 @@ struct queue_owner {
 
 /* All zero: empty. */
 struct queue {
-    struct queue_owner *turn; /* whose turn it is, then the others in order */
+    struct queue_owner *turn; /* the owner whose turn it is, then the others in order */
     uint32_t length;
     void (*start)(void *arg); /* starts the sessions that can start (queue_start()) */
     void *arg;
 };
 
 void queue_push(struct queue *queue, struct queue_owner *owner, struct queue_entry *entry);
-/* Puts it back as the very next one: it was popped, but could not start. */
+/* Puts an entry back to the front, that was popped and could not start. */
 void queue_push_front(struct queue *queue, struct queue_owner *owner, struct queue_entry *entry);
-/* The next one, out of the queue; NULL when it is empty. */
+/* Takes the next entry out of the queue; NULL: it is empty. */
 struct queue_entry *queue_pop(struct queue *queue);
-/* Takes it out from wherever it stands. One that is not queued is left alone. */
+/* Takes the entry out. An entry that is not queued is left alone. */
 void queue_remove(struct queue *queue, struct queue_entry *entry);
-/* How many would run before it if no more came. O(clients + its client's entries). */
+/* How many entries would run before this one if no more came. O(clients + entries of its client). */
 uint32_t queue_ahead(const struct queue *queue, const struct queue_entry *entry);
 
 /* Has start() called: a session was queued, or a slot may be free. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients that are gone. The one truthful sign is that a connection on which a client waits, has waited, or
- * moves data, is closed or cut off: a process that ends closes its connections, and a machine that is cut off
- * does not answer the kernel's questions any more. A client that lives comes back on another connection, so
- * its sessions end only when nothing was heard of the client for the orphan lease. During the lease its
- * queued sessions are not begun. A client that only pauses closes no connection, and loses nothing.
+ * Identities of sessions, acknowledgement, and clients that are gone.
  *
- * The server itself may have paused for longer than the lease, with what the client said unread: that a lease
- * is over is found twice, SECOND_LOOK_NS apart, before it counts.
+ * A client may be gone if a connection on which it waits, has waited, or moves data, is closed or cut off: a
+ * process that ends closes its connections, and the keepalive of a machine that is cut off fails. A living
+ * client connects again, so its sessions end only when it is silent for the orphan lease. During the lease
+ * its queued sessions do not begin. A client that only pauses closes no connection, and loses nothing.
+ *
+ * The server itself may have paused for longer than the lease, with unread messages of the client. So a lease
+ * counts as over when it is found over twice, SECOND_LOOK_NS apart.
  */
 #include "sed/server/server_state.h"
 
@@ -37,11 +38,11 @@ void server_part_session(struct server *server, struct session *session)
 
 static bool outlives(const struct session *session)
 {
-    /* What has not got all its arguments will not get them any more. */
+    /* A session without all its arguments will not get them any more. */
     return session->dropped || (session->detached && session->state != SESSION_RECEIVING);
 }
 
-/* A client with such a session waits for it here, or is about to. */
+/* Whether the client waits for a session here, or is about to. */
 static bool has_unfinished(const struct client *client)
 {
     const struct session *session;
@@ -53,7 +54,7 @@ static bool has_unfinished(const struct client *client)
     return false;
 }
 
-/* It waits on a connection that is there, as far as is known. */
+/* Whether the client waits on a connection that is open as far as is known. */
 static bool waits(const struct client *client)
 {
     const struct session *session;
@@ -112,7 +113,7 @@ void server_give_up_session(struct server *server, struct session *session)
               session_has_ended(session) ? "its result is dropped"
               : session->begun           ? "it is stopped"
                                          : "it is not begun");
-    if (session->job_counted) { /* nobody comes for it, and no number says so */
+    if (session->job_counted) { /* no client will come for it, and no acknowledgement will name it */
         server_forget_session(server, session);
     } else if (session_has_ended(session)) {
         server_kept_give_up(server, session);
@@ -152,7 +153,7 @@ void server_give_up_orphans(struct server *server)
             continue;
         int64_t due_ns = client->doubted_ns != 0 ? client->doubted_ns + SECOND_LOOK_NS
                                                  : client->lost_ns + server->options.orphan_lease_ns;
-        if (!is_lost(client)) { /* it came back */
+        if (!is_lost(client)) { /* the client came back */
             client->lost_ns = 0;
         } else if (now_ns < due_ns) {
             look_by(server, due_ns);
@@ -202,7 +203,7 @@ void server_acknowledge(struct server *server, struct client *client, uint64_t f
     }
 }
 
-/* Messages overtake each other: only what is later and says more is taken. */
+/* Messages overtake each other: only a later list that reaches further is taken. */
 void server_acknowledge_open(struct server *server, struct client *client,
                              const struct extensions *extensions)
 {

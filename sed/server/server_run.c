@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions in slots: starting them, and the reports of workers.
+ */
 #include "core/problem/problem_callback.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
@@ -7,9 +10,11 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#define RETRY_NS      (5 * NS_PER_MS)
-#define RANKS_BACK_S  2 /* what it takes to start a job of MPI again, about */
-#define MOST_RESTARTS 3 /* of one session: it may be what ends workers, for want of memory */
+#define RETRY_NS     (5 * NS_PER_MS)
+#define RANKS_BACK_S 2 /* about the time to start a job of MPI again */
+#define MOST_RESTARTS                                                                                        \
+    3 /* of one session, which itself may be what kills its workers, by its use of memory                    \
+       */
 
 /* ---- starting ---- */
 
@@ -18,13 +23,14 @@ static bool is_on_ranks(const struct session *session)
     return implementation_is_parallel(session->job.implementation);
 }
 
-/* Ranks that do not come (back): its client calls elsewhere, where that does no harm. */
+/* The ranks do not start: the client may call another server, if a repetition does no harm. */
 static bool may_be_called_elsewhere(const struct session *session, enum esp_status why)
 {
     return why == ESP_SYSTEM && is_on_ranks(session) && session->problem->idempotent;
 }
 
-/* It has lost its ranks, which are being started again, and would be through on them before a worker is. */
+/* The session has lost its ranks, which are being started again, and would end on them sooner than on a
+ * worker. */
 static bool awaits_ranks(const struct server *server, const struct session *session,
                          const struct parallel_choice *choice)
 {
@@ -36,8 +42,8 @@ static bool awaits_ranks(const struct server *server, const struct session *sess
            (!ops->admits || ops->admits(server->workers, &why) == ESP_OK);
 }
 
-/* Nobody has tested the forecast of a problem that was not called yet: the description may declare next to no
- * work for a long call, which the next forecasts are made of. */
+/* Long calls, and first calls of a problem, are timed: the description may declare next to no work for a long
+ * call, and the next forecasts are made from this one. */
 static bool is_worth_timing(const struct server *server, const struct session *session)
 {
     return session->forecast_s >= WORTH_TIMING_S ||
@@ -51,7 +57,7 @@ static enum esp_status start(struct server *server, struct session *session, str
     if (problem->n_implementations == 0)
         return error_set(error, ESP_INVALID, "%s: its description (%s:%u) names no implementation",
                          problem->name, problem->file, problem->line);
-    /* Again: ranks may have come or gone since the call was accepted. */
+    /* Chosen again, as ranks may have come or gone since the call was accepted. */
     struct parallel_choice choice;
     server_choose(server, problem, session->job.scope, session->work_flop, session->call_bytes, session,
                   session->alone_s, &choice);
@@ -68,7 +74,7 @@ static enum esp_status start(struct server *server, struct session *session, str
     session->job.time_limit_ms = session->job.implementation->time_limit_ms;
     server_checkpoint_prepare(server, session);
     session->job.attended = session->attended;
-    /* Before it starts: the worker may well run on this processor before this thread does again. */
+    /* Set before the start, as the worker may run on this processor before this thread does again. */
     session->started_ns = server_now(server);
     enum esp_status status = server->workers->ops->start(server->workers, &session->job, error);
     if (status == ESP_OK)
@@ -95,7 +101,7 @@ static void started(struct server *server, struct session *session)
     server_set_timer(server, session);
 }
 
-/* They are back in the line, each where it was in the line of its client. */
+/* Puts sessions that were held back into the queue again, each at its place in the order of its client. */
 static void put_back(struct server *server, struct queue_entry *held)
 {
     while (held) {
@@ -150,20 +156,20 @@ void server_dispatch(void *arg)
 
 /* ---- what workers report ---- */
 
-/* It has computed well. `note`: of ESP_OK, on its results. */
+/* The routine returned well. `note`: its text is a note on the results. */
 static void job_done(struct server *server, struct session *session, const struct esp_error *note)
 {
     struct esp_error error;
     session->error = *note;
     if (server_operands_store(server, session, &error))
-        return; /* it ends when what it leaves here is safe */
+        return; /* the session ends when its results are on the disk */
     if (error.status == ESP_OK)
         server_end_session(server, session, SESSION_DONE, NULL);
     else
         server_end_session(server, session, SESSION_FAILED, &error);
 }
 
-/* Whether what it was given is still there as it was: results may lie in the place of their inputs. */
+/* Whether the inputs are unchanged. Results may lie in the place of inputs. */
 static bool has_inputs(const struct session *session)
 {
     for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
@@ -175,7 +181,7 @@ static bool has_inputs(const struct session *session)
     return true;
 }
 
-/* It has the next slot. */
+/* The session is the next in the queue. */
 static void resume(struct server *server, struct session *session, const struct esp_error *error,
                    const char *how)
 {
@@ -187,8 +193,8 @@ static void resume(struct server *server, struct session *session, const struct 
     server_tell_changed(server, session);
 }
 
-/* Its worker or its ranks were lost by no fault of its own, as it seems. What ends them again and again may
- * be something else. */
+/* Whether the session may begin again after its worker or ranks were lost, as far as is known through no
+ * fault of its own. After MOST_RESTARTS the session itself is suspected. */
 static bool may_start_again(const struct session *session, const struct job_end *end)
 {
     const struct problem *problem = session->problem;
@@ -230,13 +236,14 @@ static void job_ended(struct server *server, struct session *session, const stru
         server_end_session(server, session, SESSION_FAILED, &error);
     else if (end->error.status == ESP_OK)
         job_done(server, session, &end->error);
-    else if (end->lost) /* its client knows whether it may be called again elsewhere */
+    else if (end->lost) /* the client decides whether to call it elsewhere */
         server_end_session(server, session, SESSION_FAILED, explain_loss(session, end, &error));
     else
         server_end_session(server, session,
                            end->error.status == ESP_CANCELLED ? SESSION_CANCELLED : SESSION_FAILED,
                            &end->error);
-    if (session_has_ended(session) && session->state != SESSION_DONE) /* nobody will hear of its state */
+    if (session_has_ended(session) &&
+        session->state != SESSION_DONE) /* the client will not learn of the state that it opened */
         server_kept_give_up(server, session);
     if (!session->client && session->moving == 0 && session_has_ended(session))
         server_release_session(server, session);

@@ -153,15 +153,13 @@ double server_processor_got(struct server *server, double *seconds)
 
 /* ---- memory ---- */
 
-/*
- * What of the server's memory for calls its machine really has. Others take memory too: a call that would
- * make the machine swap is not admitted, and agents are told how much there is, so that they choose another
- * server.
+/* How much of the server's memory for calls its machine really has. Others take memory, too: a call that
+ * would make the machine swap is not admitted, and agents hear how much memory there is, so that they choose
+ * another server.
  *
- * Whatever the sessions here have already touched is gone from what the machine has left, and what they have
- * reserved but not touched is not. So the two are added up: what is left, and what this server has of its
- * own. The sum stays the same while its sessions fill their memory; only others change it.
- */
+ * Memory that sessions have touched is missing in what the machine has left; memory that they have reserved
+ * but not touched is not. So the memory that is left and the memory of this server are added. The sum stays
+ * the same while sessions fill their memory; only others change it. */
 
 /* Readings ahead: a call that is placed now fills its memory within some seconds. */
 #define MEMORY_AHEAD 5

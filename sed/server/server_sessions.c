@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a session from its acceptance on: its memory, its deadline and leases, and its end. What the
- * end means to other parts of the server is theirs: each has an observer (struct session_observer).
+ * The life of a session from its acceptance on: its memory, its deadline and leases, and its end. Other
+ * parts of the server hear of it through observers (struct session_observer).
  */
 #include "sed/server/printed.h"
 #include "sed/server/server_operands.h"
@@ -12,7 +12,7 @@
 
 /* ---- observers ---- */
 
-/* Calls that slot of each observer that has one. */
+/* Calls the slot in each observer that has it. */
 #define TELL(server, session, slot)                                                                          \
     for (const struct session_observer *const *observer = (server)->observers; *observer; observer++)        \
         if ((*observer)->slot)                                                                               \
@@ -66,7 +66,7 @@ void server_settle_memory(struct server *server, struct session *session)
     if (session->segment && !(results && has_results_in_segment(session)))
         give_segment(server, session);
     uint64_t bytes = 0;
-    if (results && session->segment) /* the routine's own part is free again */
+    if (results && session->segment) /* memory that only the routine used is free again */
         bytes = session->memory.bytes < session->call_bytes ? session->memory.bytes : session->call_bytes;
     else if (results)
         for (uint32_t i = 0; i < session->problem->n_arguments; i++)
@@ -263,7 +263,7 @@ static int64_t parted_lease_ns(const struct server *server)
     return orphan_ns < PARTED_LEASE_NS ? orphan_ns : PARTED_LEASE_NS;
 }
 
-/* Its arguments were on their way, and nothing of it was heard since their connection was closed. */
+/* The connection on which arguments came is closed, and the client has not sent anything since. */
 static bool is_parted(const struct session *session)
 {
     return session->state == SESSION_RECEIVING && !session->run_asked && session->moving == 0 &&
@@ -273,12 +273,12 @@ static bool is_parted(const struct session *session)
 static int64_t next_due(const struct server *server, const struct session *session)
 {
     const struct server_options *options = &server->options;
-    /* However often somebody asks after it: the result of a job is not kept for ever. */
+    /* The result of a job is not kept for ever, however often a client asks for it. */
     if (session_has_ended(session) && session->detached && !session->dropped)
         return session->ended_ns + options->job_lease_ns;
     if (session_has_ended(session)) {
-        /* A dropped session is remembered until its client must be taken for dead: if it came again with the
-         * same call, that must not be executed once more. */
+        /* A dropped session is remembered until its client counts as dead: the same call, sent again, must
+         * not be executed once more. */
         int64_t heard = session->dropped && session->client->seen_ns > session->heard_ns
                             ? session->client->seen_ns
                             : session->heard_ns;
@@ -323,7 +323,7 @@ static void active_timer(struct server *server, struct session *session, int64_t
         return;
     }
     if (server_job_is_open(session)) {
-        if (session->waiters) { /* somebody is there */
+        if (session->waiters) { /* the client is there */
             session->heard_ns = now_ns;
             server_set_timer(server, session);
         } else if (session->doubted_ns <= session->heard_ns) {
@@ -344,7 +344,7 @@ static void on_timer(struct timer *timer, int64_t now_ns, void *context)
     struct server *server = context;
     struct session *session = (struct session *)((char *)timer - offsetof(struct session, timer));
     if (now_ns < next_due(server, session))
-        server_set_timer(server, session); /* something was heard meanwhile */
+        server_set_timer(server, session); /* the lease was renewed meanwhile */
     else if (session_has_ended(session))
         ended_timer(server, session);
     else

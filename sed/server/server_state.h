@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the server daemon share (see sed/server/server.h). All under the endpoint's lock, but for
- * what says otherwise.
+ * Declarations that the files of the server share (see sed/server/server.h). All functions are called under
+ * the endpoint's lock, except where a comment says otherwise.
  */
 #ifndef SED_SERVER_STATE_H
 #define SED_SERVER_STATE_H
@@ -23,12 +23,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Sessions of all clients together: bounds what small ones take beside the memory that is counted. */
+/* Sessions of all clients together. Small sessions take memory that admission does not count. */
 #define SERVER_MOST_SESSIONS 100000
-/* Copies of inline values that sessions hold while they wait for memory, all together. */
+/* Bytes of inline values of all sessions that wait for memory. */
 #define SERVER_MOST_STASHED (64u << 20)
 
-/* One set of problem descriptions, used by the server while it is the present one and by sessions. */
+/* A set of problem descriptions. The server uses the present set, and sessions the set with which they began.
+ */
 struct shelf {
     struct problem_set *set;
     uint64_t digest;
@@ -45,35 +46,37 @@ struct waiter {
     struct client *client;                                  /* await */
     struct message *(*answer)(const struct waiter *waiter); /* call, run, follow: how the session stands */
     struct timer patience;
-    bool brief;   /* over before the transport looks whether the asker is there */
+    bool brief;   /* the patience ends before the transport checks whether the asker is there */
     bool follows; /* the call is a follow */
     uint64_t seen;
     double progress;
-    bool collects;      /* follows, and not only to see how it stands */
-    uint64_t answering; /* follows: the question that its client is at work on; 0: none */
-    /* For the thread that brought the call, which reads them without the lock: */
+    bool collects;      /* a follow that fetches the result, and does not only look at the state */
+    uint64_t answering; /* a follow: the question that the client is working on; 0: none */
+    /* Read without the lock by the thread that brought the call: */
     _Atomic uint64_t job_id;
     _Atomic int64_t until_ns;
-    struct waiter *prev, *next; /* of the session, or the free list */
+    struct waiter *prev, *next; /* in the list of the session, or in the free list */
     struct waiter *next_made;
 };
 
-/* What is only counted (sed/server/server_figures.c). */
+/* Counters for metrics (sed/server/server_figures.c). */
 struct server_totals {
-    struct histogram queued_s, computed_s, took_s; /* of sessions that were done: queue, routine, all of it */
-    struct histogram ratio;                        /* time computed by time forecast */
-    struct status_counts failures, refusals;       /* sessions that ended; calls that were not let in */
-    uint64_t done, failed;                         /* sessions */
-    uint64_t bytes_in, bytes_out, bytes_lent;      /* of arguments and results */
-    uint64_t extra_runs; /* begun here, and called elsewhere by clients to whom this server was silent */
+    struct histogram queued_s, computed_s,
+        took_s;             /* of sessions that ended well: in the queue, in the routine, in all */
+    struct histogram ratio; /* computing time divided by the forecast */
+    struct status_counts failures, refusals;  /* sessions that failed; calls that were refused */
+    uint64_t done, failed;                    /* sessions */
+    uint64_t bytes_in, bytes_out, bytes_lent; /* of arguments and results */
+    uint64_t
+        extra_runs; /* sessions begun here that clients called elsewhere as well, as this server was silent */
 };
 
-/* A part of the server that is told of the lives of sessions. A slot that is NULL is skipped. The table is
- * server.c's; slots are called in its order, with the lock. */
+/* A part of the server that hears of the lives of sessions. A NULL slot is skipped. server.c has the table of
+ * observers; slots are called in its order, with the lock. */
 struct session_observer {
-    /* The session has come to receiving, is queued again, or has ended: whoever waits for that is told. */
+    /* The session begins to receive arguments, is queued again, or has ended. */
     void (*changed)(struct server *server, struct session *session);
-    /* A datum, or a thread, that the session waited for is there. */
+    /* A datum or a thread has done what the session waited for. */
     void (*proceeds)(struct server *server, struct session *session);
     /* The session ends while it is queued. */
     void (*unqueued)(struct server *server, struct session *session);
@@ -83,7 +86,7 @@ struct session_observer {
     void (*result_goes)(struct server *server, struct session *session);
     /* The client wants nothing more of the session. */
     void (*forgotten)(struct server *server, struct session *session);
-    /* Nobody uses the session's memory any more: it is freed next. */
+    /* The session's memory is not in use any more, and is freed next. */
     void (*released)(struct server *server, struct session *session);
 };
 
@@ -97,11 +100,11 @@ struct server {
     struct workers *workers;
     struct membership *membership;
     struct shelf *shelf;
-    struct duty duty; /* on orders of administrators */
+    struct duty duty; /* the orders of administrators, and the trace */
     struct server_stage {
         bool draining; /* no new sessions */
-        bool ending;   /* it is to shut down, and nobody has said that it is not to come back */
-        bool leaving;  /* it shuts down: sessions that it stops are not over */
+        bool ending;   /* it is to shut down, and may come back */
+        bool leaving;  /* it shuts down: clients call its stopped sessions elsewhere */
     } stage;
 
     struct sessions sessions;
@@ -114,7 +117,7 @@ struct server {
     struct speed speed;
     struct server_totals totals;
 
-    /* Parts: what is in them is known to their files only. */
+    /* Parts, whose structs only their own files know: */
     struct server_data *data;        /* sed/data/data.h */
     struct waiters *waiters;         /* server_await.c */
     struct kept_states *states;      /* server_kept.c */
@@ -139,12 +142,12 @@ static inline double server_seconds(int64_t from_ns, int64_t to_ns)
     return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
-/* A report of a small change waits for others; one that moves forecasts by a millisecond does not. */
+/* A change that moves forecasts by a millisecond is reported soon; smaller changes are gathered. */
 #define SERVER_LEISURE_MS 100
 #define SERVER_SOON_MS    5
 #define SERVER_SOON_S     0.001
 
-/* The load changed by about so many seconds of computation: the parent hears of it, soon or at leisure. */
+/* Has the load reported to the parent after a change by about so many seconds of computation. */
 static inline void tie_load_changed(struct membership *tie, double seconds)
 {
     membership_touch(tie, seconds >= SERVER_SOON_S ? SERVER_SOON_MS : SERVER_LEISURE_MS);
@@ -161,7 +164,8 @@ void server_on_run(struct server *server, struct call *call, const struct messag
 void server_on_cancel(struct server *server, struct call *call, const struct message *request);
 /* admission.admitted: the session's memory is reserved. */
 void server_admitted(void *server, struct admission_entry *entry);
-/* Chunks have stopped moving, or `run` came: queues the session when all is there. */
+/* Queues the session if all arguments are there. Called when no chunk is under way any more, or `run` came.
+ */
 enum esp_status server_make_ready(struct server *server, struct session *session, struct esp_error *error);
 
 /* ---- server_administer.c ---- */
@@ -169,35 +173,35 @@ enum esp_status server_duty_create(struct server *server, struct esp_error *erro
 /* Sends a message; a failure goes to the log. */
 void server_post(void *server, const char *address, uint64_t to_incarnation, const struct message *message);
 void server_on_administer(struct server *server, struct call *call, const struct message *request);
-/* `tie`, here and below: to the parent that speaks, which is the one that is left while a move is under way.
- */
+/* `tie`, here and below: the tie to the sender. While this server moves, that may be the parent that it
+ * leaves. */
 void server_on_order(struct server *server, const struct membership *tie, const struct envelope *envelope,
                      const struct order *order);
-/* The log has what ends with this process, which stops without having been asked. */
+/* Logs the results that end with this process. */
 void server_tell_losses(const struct server *server);
-/* Its client is told how it ended; what was said before is not noted. */
+/* The client hears how the session ended. Only the first time is noted. */
 void server_trace_told(struct server *server, struct session *session);
-/* Its client has fetched an argument up to `end` bytes. */
+/* The client has fetched an argument up to `end` bytes. */
 void server_trace_fetched(struct server *server, const struct session *session, uint32_t argument,
                           uint64_t end);
-/* Whether it is, or is to be, part of a hierarchy. */
+/* Whether the server is, or is to be, part of a hierarchy. */
 bool server_has_parents(const struct server *server);
-/* How its tie to a parent is made. */
+/* Options and operations of a tie to a parent. */
 void server_membership(const struct server *server, struct membership_options *options,
                        const struct membership_ops **ops);
 
 /* ---- server_contents.c ---- */
-/* A piece of the argument has arrived. */
+/* Checks a piece of the argument that has arrived. */
 void server_look_at_piece(struct session *session, uint32_t index, const void *data, uint64_t bytes);
-/* Whether the inputs, which are all there, hold what the description asks for: ESP_INVALID names the element.
- * ESP_PENDING: a thread looks, as there is much to be read; the session goes on, or fails, when it has. */
+/* Checks the values of the inputs, which are all there, against the description. ESP_INVALID names the
+ * element. ESP_PENDING: a thread checks large inputs; then the session goes on, or fails. */
 enum esp_status server_check_contents(struct server *server, struct session *session,
                                       struct esp_error *error);
-/* Whether its contents are looked at, or lead to those of another one. */
+/* Whether the values of the argument are checked, or are needed for checking another argument. */
 bool server_looks_at(const struct problem *problem, uint32_t index);
 
 /* ---- server_run.c ---- */
-/* queue.start: starts what can start. */
+/* queue.start: starts the sessions that can start. */
 void server_dispatch(void *server);
 /* The workers' report. Takes the lock. */
 void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end);
@@ -205,7 +209,7 @@ void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end);
 /* ---- server_sessions.c ---- */
 /* Tells observers that the session has come to receiving, or is queued again. */
 void server_tell_changed(struct server *server, struct session *session);
-/* What the session has been waiting for is there: it goes on. */
+/* The session goes on: a datum or a thread has done what it waited for. */
 void server_proceed(struct server *server, struct session *session);
 /* The session ends (it is not running any more): outcome, log, memory, observers. */
 void server_end_session(struct server *server, struct session *session, enum session_state state,
@@ -213,7 +217,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
 /* Ends a session that does not run, for the reason `why`: ESP_CANCELLED, ESP_TIMEOUT or ESP_UNREACHABLE (its
  * client is gone). */
 void server_end_stopped(struct server *server, struct session *session, enum esp_status why);
-/* Makes the session end, at once or when its worker is dead, for the same reasons. */
+/* Ends the session for one of these reasons, at once or when its worker is dead. */
 void server_stop_session(struct server *server, struct session *session, enum esp_status why);
 /* The results of the session that are data are on the disk: it ends. */
 void server_results_stored(struct server *server, struct session *session);
@@ -229,60 +233,63 @@ void server_release_session(struct server *server, struct session *session);
 void server_set_timer(struct server *server, struct session *session);
 
 /* ---- server_await.c ---- */
-/* The call waits for news of the session, at most so long; answers at once when there are some. */
+/* Answers the call when there is news of the session (server_has_news()), or after the patience. */
 void server_wait_for(struct server *server, struct session *session, struct call *call, uint64_t patience_ms);
 void server_on_await(struct server *server, struct call *call, const struct message *request);
 void server_abandoned(struct server *server, struct call *call);
 
-/* Answers with how the session stands; false without memory. */
+/* Fills the report with the state of the session. False without memory. */
 bool server_fill_session(struct server *server, struct session *session, struct arena *arena,
                          struct session_report *report);
 bool server_has_news(const struct session *session);
 /* A new waiter for that session; `answer` makes its reply. NULL without memory. */
 struct waiter *server_take_waiter(struct server *server, struct session *session, struct call *call,
                                   int64_t until_ns, struct message *(*answer)(const struct waiter *waiter));
-/* Out of where it waits; its call is the caller's to answer. */
+/* Frees the waiter. The caller answers the call. */
 struct call *server_dissolve_waiter(struct waiter *waiter);
 
 /* ---- server_clients.c ---- */
-/* The session with that id, if the secret is right; else NULL and why. */
+/* The session with that id and secret; else NULL and an error. */
 struct session *server_find_session(struct server *server, const struct session_id *id,
                                     struct esp_error *error);
-/* Forgets what the client has acknowledged. */
+/* Forgets the sessions below `floor`, which the client has acknowledged. */
 void server_acknowledge(struct server *server, struct client *client, uint64_t floor);
-/* Forgets the sessions that the client says have ended there, though an older one is still open. */
+/* Forgets acknowledged sessions above the floor. */
 void server_acknowledge_open(struct server *server, struct client *client,
                              const struct extensions *extensions);
-/* A client whose lease is over may have said so while the server itself was stopped: this long later it is
- * over. */
+/* A lease counts as over when it is still over after so long: the server itself may have been stopped, and
+ * have unread messages of the client. */
 #define SECOND_LOOK_NS NS_PER_S
 
-/* The connection on which it waited, or moved data, is closed. NULL: nothing to do. */
+/* The connection on which the client waited, or moved data, is closed. NULL is nothing to do. */
 void server_client_lost(struct server *server, struct client *client);
-/* Something was heard of the client. What was held back is begun with the next tick. */
+/* The client has sent something. Sessions that were held back begin with the next tick. */
 void server_client_heard(struct server *server, struct client *client);
-/* Whether the session is not to be begun now, as its client may be gone. */
+/* Whether the session is not to begin now, as its client may be gone. */
 bool server_holds_back(const struct session *session);
-/* The connection is closed on which the session's arguments came: if they are not all there, its client has a
- * moment to come again. */
+/* The connection on which the session's arguments came is closed. If arguments are missing, the client has a
+ * moment to connect again. */
 void server_part_session(struct server *server, struct session *session);
 void server_on_parted(void *server, const struct session_id *session);
+/* The client has called the session elsewhere. */
+void server_give_up_session(struct server *server, struct session *session);
 /* Ends the sessions of clients that did not come back. */
 void server_give_up_orphans(struct server *server);
 
 /* ---- server_jobs.c ---- */
-/* Whether a job that needs so much memory may come: jobs together leave half of the memory to others. */
+/* Whether a job with so much memory may come: all jobs together take at most half of the memory. */
 enum esp_status server_check_job(const struct server *server, const char *problem, uint64_t bytes,
                                  struct esp_error *error);
-/* It is one from now on / no more. Counted meanwhile: server_job_resized() when its memory changes. */
+/* The session counts as a job from now on, or no longer. In between, server_job_resized() reports changes of
+ * its memory. */
 void server_job_begins(struct server *server, struct session *session);
 void server_job_ends(struct server *server, struct session *session);
 void server_job_resized(struct server *server, const struct session *session, uint64_t before, uint64_t now);
 /* The client has noted where the session is: the session goes on without the client. The caller sets its
  * timer anew. ESP_LIMIT: there are too many jobs. */
 enum esp_status server_keep_job(struct server *server, struct session *session, struct esp_error *error);
-/* Whether its client has still to say that it is to be kept. No connection need be open meanwhile, so that a
- * client that dies then is noticed by its silence only. */
+/* Whether the client has still to say that the job is to be kept. No connection need be open until then, so
+ * the death of the client is noticed by its silence only. */
 static inline bool server_job_is_open(const struct session *session)
 {
     return session->job_counted && !session->detached && session->state != SESSION_RECEIVING;
@@ -293,34 +300,35 @@ bool server_tell_lease(const struct server *server, const struct session *sessio
 
 /* ---- server_results.c ---- */
 #define SERVER_RESULTS_FOLDER "results"
-/* How many bytes of results may be kept beyond this process: 0 without a state_dir that can be written to. */
+/* How many bytes of results may outlive this process; 0: there is no writable state_dir. */
 uint64_t server_results_room(const struct server *server);
-/* Whether the session's result is kept beyond it; takes its part of the room. */
+/* Whether the session's result outlives the process. Subtracts its bytes from *room. */
 bool server_result_fits(const struct session *session, uint64_t *room);
-/* Once, before the endpoint is open: what was saved is here again. What cannot be is told in the log. */
+/* Restores saved results, once, before the endpoint is open. Logs those that it cannot restore. */
 void server_restore_results(struct server *server);
 
 /* ---- server_follow.c ---- */
 void server_on_follow(struct server *server, struct call *call, const struct message *request);
-/* The workers' report that a routine asks something of its client. Takes the lock. */
+/* Workers report that a routine calls a function of its client. Takes the lock. */
 void server_job_asked(void *arg, uint64_t job_id);
-/* Its session has printed a line (with its '\n'), or a piece of one. */
+/* The session has printed a line (with its '\n'), or a piece of a line. */
 void server_printed(struct server *server, struct session *session, const char *line);
 
 /* ---- server_checkpoint.c ---- */
-/* Once, when the server starts, under the lock: the folder is there, and what nobody comes for is not, from
- * now on. Without a state_dir there are no checkpoints. */
+/* Makes the folder, and deletes checkpoints that nobody has used for long, now and from time to time. Once,
+ * when the server starts. Without a state_dir there are no checkpoints. */
 void server_checkpoints_open(struct server *server);
-/* The call of a problem with checkpoints has come: what it is known by, and who keeps copies. */
+/* A call has come: if its problem has checkpoints, notes the name of its checkpoint and the servers that keep
+ * copies. */
 void server_checkpoint_begin(struct server *server, struct session *session, const struct call_request *call);
-/* Its arguments are here. True: an earlier state of it is being looked for at its keepers, and it is put into
- * the queue when that is over. */
+/* The arguments are here. True: a thread asks the keepers for an earlier checkpoint; the session is queued
+ * afterwards. */
 bool server_checkpoint_fetch(struct server *server, struct session *session);
-/* It goes without having ended: the server does. */
+/* The session is freed without having ended, as the server is. */
 void server_checkpoint_forget(struct session *session);
-/* Before its job starts: where its routine saves its state, and what it goes on from. */
+/* Before the job starts: sets where the routine saves its state, and from which state it goes on. */
 void server_checkpoint_prepare(struct server *server, struct session *session);
-/* Its worker has crashed: whether it is to be called again, as it has saved a state in this attempt. */
+/* The worker has crashed: whether the job begins again, as it has saved a state in this attempt. */
 bool server_checkpoint_resumes(const struct session *session);
 
 /* ---- server_kept.c: states ---- */
@@ -328,19 +336,20 @@ uint32_t server_kept_count(const struct server *server);
 /* Before a session is opened: whether the state that it works on is here. */
 enum esp_status server_kept_check(struct server *server, const struct session *session,
                                   struct esp_error *error);
-/* Before its job starts: it has the state to itself, or *wait and goes on when it may. */
+/* Before the job starts: reserves the state for the session. *wait: another session uses the state; this one
+ * is queued again afterwards. */
 enum esp_status server_kept_take(struct server *server, struct session *session, bool *wait,
                                  struct esp_error *error);
-/* It could not be started after all. */
+/* The job could not start: gives the state back. */
 void server_kept_not_started(struct server *server, struct session *session);
-/* Its job has ended: makes the state known, or lets others have it, or ends it. An error is the session's. */
+/* The job has ended: makes the new state known, or gives the state back, or ends it. The session fails with
+ * an error. */
 enum esp_status server_kept_after(struct server *server, struct session *session, const struct job_end *end,
                                   struct esp_error *error);
-/* The workers' report that the worker with that state has died. Takes the lock. */
+/* Workers report that the worker with that state has died. Takes the lock. */
 void server_kept_lost(void *arg, uint64_t job_id);
-/* The client of a session that has ended never got the result: the state that it has opened is closed. */
-/* Its client has called it elsewhere. */
-void server_give_up_session(struct server *server, struct session *session);
+/* The client of a session that has ended will not get the result: closes the state that the session has
+ * opened. */
 void server_kept_give_up(struct server *server, const struct session *session);
 
 /* ---- server_chunk.c ---- */
@@ -353,7 +362,7 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
 struct message *server_on_lend(void *self, const struct message *header, int *file, uint64_t offset);
 
 /* ---- server_load.c ---- */
-/* A call came: its promise is fulfilled. */
+/* A call has come: ends its promise. */
 void server_promise_kept(struct server *server, const struct call_request *call);
 /* Sessions that were promised and have not called yet. */
 uint32_t server_promises_count(const struct server *server);
@@ -362,56 +371,57 @@ void server_on_ask(struct server *server, const struct membership *tie, const st
                    const struct ask *ask);
 void server_on_tree(struct server *server, struct call *call, const struct tree *tree);
 void server_fill_report(void *self, bool complete, struct message *message);
-/* Whether a report did not hold all. */
+/* Whether a report did not hold all news. */
 bool server_more_to_report(void *self);
-/* A session has started: agents are to hear of it when it takes longer than forecast. */
+/* A session has started: agents hear of it if it takes longer than forecast. */
 void server_load_started(struct server *server);
 
 /* ---- server_problems.c ---- */
 struct shelf *shelf_create(struct problem_set *set, struct esp_error *error);
 void shelf_release(struct shelf *shelf); /* NULL is nothing to do */
-/* Which problems are disabled is told to agents again. */
+/* Agents are to hear again which problems are disabled. */
 void server_tell_disabled_again(struct server *server);
-/* Adds what is disabled here when the parent is to hear of it, and, to a tree, how much that is. False
- * without memory. */
+/* Adds the disabled problems if the parent has not heard of them; server_count_disabled() adds their number
+ * to a tree. False without memory. */
 bool server_tell_disabled(struct server *server, bool complete, struct arena *arena,
                           struct node_record *record);
 bool server_count_disabled(const struct server *server, struct arena *arena, struct node_record *record);
 void server_on_want(struct server *server, const struct membership *tie, const struct want *want);
 void server_on_describe(struct server *server, struct call *call, const struct describe *describe);
 void server_on_list(struct server *server, struct call *call, const struct list *list);
-/* Whether it takes new sessions and data. ESP_NO_SERVER: it is drained, until somebody undrains it.
- * ESP_UNREACHABLE: it ends, mostly to start again, so who asks may wait for it. */
+/* Whether the server takes new sessions and data. ESP_NO_SERVER: it is drained. ESP_UNREACHABLE: it shuts
+ * down, mostly to start again, so clients may wait for it. */
 enum esp_status server_takes_sessions(const struct server *server, struct esp_error *error);
-/* The problem as that client means it, else why not. */
+/* The problem with that name and digest. NULL: ESP_UNKNOWN_PROBLEM. */
 const struct problem *server_find_problem(const struct server *server, const char *name, uint64_t digest,
                                           struct esp_error *error);
 
 /* ---- server_ranks.c ---- */
 
-/* What is to compute a call, and how long that takes. */
+/* The implementation that is to compute a call, and its forecast. */
 struct parallel_choice {
     const struct implementation *implementation;
-    struct process_grid grid;          /* of a parallel one, its blocks cut to the matrices */
-    struct parallel_proposal proposal; /* of another one: what a worker takes */
-    bool ranks_absent;                 /* there is one for ranks, which are not there now */
+    struct process_grid grid;          /* of a parallel implementation; blocks fit the matrices */
+    struct parallel_proposal proposal; /* of another implementation: the time of a worker */
+    bool ranks_absent;                 /* there is a parallel implementation, and the ranks are not running */
 };
-/* ESP_INVALID: workers cannot compute the problem, and ranks not with these arguments. */
+/* ESP_INVALID: workers cannot compute the problem, and ranks cannot with these arguments. */
 enum esp_status server_suits(const struct problem *problem, const struct number *scope,
                              struct esp_error *error);
-/* ESP_REFUSED: only ranks compute it, and they could not be started: another server may do better. */
-/* Whether ranks could not be started, and why: one line. With the lock. */
+/* Whether ranks could not be started; `why` is one line. */
 bool server_lacks_ranks(const struct server *server, char *why, size_t size);
+/* ESP_REFUSED: only ranks compute the problem, and they could not be started. Another server may compute it.
+ */
 enum esp_status server_can_now(const struct server *server, const struct problem *problem,
                                struct esp_error *error);
-/* A worker would take `alone_s`. True when the ranks are to compute it. `session`: whose data are here and
- * which would begin now, so that it waits for ranks that are busy; NULL: not yet. */
+/* Chooses between the ranks (true) and a worker, which would take `alone_s`. `session`: its data are here,
+ * and it would begin now, so it waits for busy ranks; NULL: a call that has just come. */
 bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
                    double work_flop, uint64_t bytes, const struct session *session, double alone_s,
                    struct parallel_choice *choice);
 
-/* The ranks propose something else than before: tells agents, over the work of each problem, what it takes on
- * them. Without the lock. */
+/* The forecasts of the ranks have changed: computes them for each problem, and tells agents. Without the
+ * lock. */
 bool server_ranks_changed(void *server, bool news);
 
 /* ---- server_models.c ---- */
@@ -424,60 +434,59 @@ const char *server_tell_accuracy(const struct server *server, struct arena *aren
 struct computer server_computer(const struct server *server);
 /* The share of a processor that control groups leave a slot that has one thread, at most 1. */
 double server_cpu_quota(const struct server *server);
-/* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */
+/* Forecasts a call on a worker, by the model of its problem if there is one. `scope` has the problem's
+ * scalars. */
 void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,
                  double work_flop, uint64_t bytes, struct request_cost *cost);
 /* The speed of a slot was measured, or is given. */
 void server_speed_measured(struct server *server, double flops);
-/* A session has computed for session->compute_s: corrects the model of its problem and the speed that it
- * reaches, and notes how good the forecast was. `cpu_s`: what it took by itself, 0: not known; `waited_s` of
- * that it waited. */
+/* A session has computed for session->compute_s: corrects the model and the speed of its problem, and notes
+ * how good the forecast was. `cpu_s`: processor time, including `waited_s` of waiting; 0: unknown. */
 void server_learn(struct server *server, const struct session *session, double cpu_s, double waited_s);
-/* Adds the models to the record when the parent is to hear of them. */
+/* Adds the models to the record if the parent has not heard of them. */
 bool server_tell_models(struct server *server, bool complete, struct arena *arena,
                         struct node_record *record);
-/* Likewise, the speeds of problems that were called. */
+/* Adds the speeds of called problems to the record if the parent has not heard of them. */
 bool server_tell_speeds(struct server *server, bool complete, struct arena *arena,
                         struct node_record *record);
 
 /* ---- server_terms.c ---- */
 
-/* Calls that are forecast to take so long, and those of unknown problems, are timed by the processor's clock.
- */
+/* Calls with a forecast of so long, and first calls of a problem, are timed by the processor's clock. */
 #define WORTH_TIMING_S 0.01
-/* A session that had a slot of one thread to itself has ended. */
+/* Notes the processor time of a session that had a slot of one thread. */
 void server_note_processor(struct server *server, const struct session *session, double cpu_s);
 
-/* Adds price, properties, and what is on its way here to the record. False without memory. */
+/* Adds the price, the properties and the bytes of arguments to come to the record. False without memory. */
 bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record);
 /* Whether the server has what the request wants, and the call takes no more than it may. */
 bool server_accepts(const struct server *server, const struct request *request,
                     const struct request_cost *cost);
 
 /* ---- server_sense.c ---- */
-/* As sensors told last; all zero: none did. */
+/* The last sensor readings; all zero: there were none. */
 const struct weather *server_weather(const struct server *server);
-/* From the parent, as measured last. */
+/* The link from the parent, as measured last. */
 const struct path *server_link(const struct server *server);
-/* What more sessions may reserve now; and what they could if others on the machine had not taken it. */
+/* Memory that sessions may reserve now, and memory of theirs that others on the machine hold. */
 uint64_t server_memory_free(const struct server *server);
 uint64_t server_memory_held(const struct server *server);
 
 /* ---- server_links.c ---- */
-/* Something moves that a probe of a link would measure as well, and does no longer. Any thread. */
+/* A transfer that a probe of a link would measure as well begins, and ends. Any thread. */
 void server_traffic_begins(struct server *server);
 void server_traffic_ends(struct server *server);
-/* Adds links from other servers to the record when the parent is to hear of them. False without memory. */
+/* Adds links from other servers to the record if the parent has not heard of them. False without memory. */
 bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record);
-/* A fetch from that server begins (for server_fetch_ends()), and ends: the seconds that it had the link to
- * itself, as far as this server shared it with itself; 0: nothing is known of that. Without the lock. */
+/* A fetch from that server begins (returns a mark for server_fetch_ends()), and ends: returns the seconds for
+ * which it had the link to itself, counting only transfers of this server; 0: unknown. Without the lock. */
 double server_fetch_begins(struct server *server, const char *peer);
 double server_fetch_ends(struct server *server, const char *peer, double begun_ns);
 
 /* ---- server_idle.c ---- */
 /* A session has come, or was promised. */
 void server_work_comes(struct server *server);
-/* So many sessions are promised from now on. */
+/* The number of promised sessions has changed. */
 void server_work_promised(struct server *server, uint32_t n);
 /* Whether something of the server's own computes outside of sessions. */
 bool server_is_beside(const struct server *server);

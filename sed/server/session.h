@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sessions of a server, and the clients they belong to: who has which, under which identity, what has
- * been acknowledged. What happens to them is the business of sed/server/server_*.c.
+ * The sessions of a server and their clients: tables, identities and acknowledgement. The life of a session
+ * is in sed/server/server_sessions.c.
  *
  * Sessions and clients come from free lists and keep the memory of small calls, so that a server that has
  * made a million calls is as large as one that has made ten thousand. All under the endpoint's lock.
@@ -33,10 +33,8 @@ struct kept;
 struct shelf;
 struct lent;
 
-/* One client program, as long as it has sessions here or was heard of lately: whoever forgets what a client
- * has acknowledged could execute a call a second time. */
-/* What a server is shared by: a client, or jobs of one owner. They take turns for memory and for workers, and
- * have places in the queue of their own. */
+/* A client, or the jobs of one owner. Shares take turns for memory and for slots, and have their own places
+ * in the queue. */
 struct share {
     struct admission_owner memory;
     struct queue_owner run;
@@ -47,24 +45,27 @@ static inline uint32_t share_waiting(const struct share *share)
     return share->memory.waiting + share->run.length;
 }
 
+/* One client program, while it has sessions here or was heard of lately. A server that forgot what a client
+ * has acknowledged could execute a call a second time. */
 struct client {
     uint64_t key[2];
-    uint64_t floor;             /* the lowest sequence number it may still ask for */
-    struct open_sessions *open; /* above it, as last told; NULL: never */
+    uint64_t floor; /* the lowest sequence number that the client may still ask for */
+    struct open_sessions
+        *open; /* sessions above the floor that are open, as the client said last; NULL: it never did */
     struct share share;
     struct session *sessions;
     uint32_t n_sessions;
-    uint64_t kept_bytes;  /* memory of its sessions that have ended */
+    uint64_t kept_bytes;  /* memory of sessions that have ended */
     struct waiter *await; /* its long poll */
     int64_t seen_ns;
-    int64_t lost_ns;    /* when a connection on which it waited was closed; 0: not since it was seen */
-    int64_t doubted_ns; /* when its lease was found to be over; 0: not since it was lost */
-    struct client *prev, *next; /* those without sessions, the one not heard of for longest first */
+    int64_t lost_ns;    /* when a connection on which the client waited was closed; 0: not since seen_ns */
+    int64_t doubted_ns; /* when the lease was found to be over; 0: not since lost_ns */
+    struct client *prev, *next; /* clients without sessions, the longest silent one first */
     bool resting;               /* in that list */
     UT_hash_handle hh;
 };
 
-/* Several clients that share: jobs of one owner. As long as it has sessions. */
+/* The jobs of one owner, from several clients. Exists while there are sessions. */
 struct shared {
     uint64_t key[2];
     struct share share;
@@ -74,17 +75,17 @@ struct shared {
 
 struct session_argument {
     uint32_t kind;     /* enum argument_kind, from the call */
-    bool in_store;     /* it is, or becomes, a datum: its memory is the store's */
-    bool was_lent;     /* it lies in the client's own memory (server_lend.c), */
+    bool in_store;     /* the argument is, or becomes, a datum: its memory belongs to the store */
+    bool was_lent;     /* the argument lies in the client's own memory (server_lend.c), */
     struct lent *lent; /* as long as the session has not ended */
     struct ranges arrived;
-    int64_t asked_ns; /* when its first piece was fetched; 0: it has not been */
-    bool suspect;     /* a piece had a number in it that is not finite, or could not be told by itself */
+    int64_t asked_ns; /* when the client fetched the first piece; 0: it has not */
+    bool suspect;     /* a piece has a number that is not finite, or could not be checked on its own */
 };
 
 struct session {
     struct session_id id;
-    struct client *client; /* NULL: forgotten, only its memory is still in use */
+    struct client *client; /* NULL: the session is forgotten, and only its memory is in use */
     enum session_state state;
     struct shelf *shelf; /* keeps the problem alive when descriptions are read again */
     const struct problem *problem;
@@ -94,9 +95,9 @@ struct session {
     char *block;
     size_t block_size;
     uint8_t *block_data; /* small values */
-    int64_t doubted_ns;  /* when the lease of an open job was found to be over; 0: not yet */
-    int64_t parted_ns;   /* when the connection was closed on which its arguments came; 0: it was not */
-    uint8_t *stash;      /* inline values for the segment, while there is none */
+    int64_t doubted_ns;  /* when the lease of an open job was found over; 0: not yet */
+    int64_t parted_ns;   /* when the connection with the arguments was closed; 0: it was not */
+    uint8_t *stash;      /* inline values, while there is no segment */
     uint64_t stash_bytes;
     struct segment *segment;
     uint64_t segment_bytes;
@@ -104,49 +105,49 @@ struct session {
     struct admission_entry memory; /* in line; afterwards memory.bytes are reserved */
     bool reserved;
     struct queue_entry queued;
-    struct shared *shared; /* NULL: its client's own */
+    struct shared *shared; /* NULL: the client's own share */
 
-    uint32_t moving;          /* chunks on their way in or out: the memory must stay */
+    uint32_t moving;          /* chunks under way and threads at work: the memory must stay */
     bool bulk;                /* some inputs come as chunks */
-    bool looked_at;           /* the contents of its inputs are good */
+    bool looked_at;           /* the values of the inputs are checked */
     bool run_asked;           /* `run` came while chunks were still moving */
-    bool awaited;             /* named in its client's long poll */
-    bool detached;            /* it outlives its client: somebody comes for the result within its lease */
-    bool job_counted;         /* it is a job, or will be one: what it takes is counted with the jobs' */
-    bool collected;           /* of a job: somebody has come for its result and has it */
-    bool told;                /* its client has heard how it ended */
-    bool stored;              /* its result has a file (server_results.c) that goes with it */
-    bool given_up;            /* its client has called it elsewhere */
+    bool awaited;             /* named in the client's long poll */
+    bool detached;            /* outlives its client: a client fetches the result within the lease */
+    bool job_counted;         /* counted as a job (server_jobs.c) */
+    bool collected;           /* of a job: a client has fetched the result */
+    bool told;                /* the client has heard how it ended */
+    bool stored;              /* the result has a file (server_results.c), which is deleted with it */
+    bool given_up;            /* the client has called it elsewhere */
     bool attended;            /* the thread of the operation under way will wait for it (job.attended) */
-    bool begun;               /* its routine has been started, at least once */
-    bool cut_short;           /* ended as the server shuts down: that is no end of it */
-    bool dropped;             /* its result waited too long: only its end is remembered */
-    enum esp_status stopping; /* RUNNING and told to stop: why; ESP_OK: not */
-    uint64_t kept_bytes;      /* counted in its client's */
+    bool begun;               /* the routine has been started, at least once */
+    bool cut_short;           /* ended only because the server shuts down */
+    bool dropped;             /* the result waited too long: only the end is remembered */
+    enum esp_status stopping; /* RUNNING, and the reason to stop; ESP_OK: none */
+    uint64_t kept_bytes;      /* the part of the client's kept_bytes */
     struct waiter *waiters;
 
-    struct kept *works_on; /* RUNNING: the state that it has to itself */
-    struct kept *aside;    /* QUEUED: the state that it waits for, and not in the queue */
+    struct kept *works_on; /* RUNNING: the state that it uses */
+    struct kept *aside;    /* QUEUED, and not in the queue: the state that it waits for */
     struct session *prev_aside, *next_aside;
-    struct mirror *mirror;   /* the state that its routine saves, and its copies; NULL: none */
-    uint64_t beyond_bytes;   /* that the description asks for beyond the arguments */
+    struct mirror *mirror;   /* the checkpoint of the routine, and its copies; NULL: none */
+    uint64_t beyond_bytes;   /* memory that the description asks for beyond the arguments */
     struct printed *printed; /* what it has printed; NULL: nothing */
 
-    uint64_t call_bytes; /* that the description tells: arguments, results and what it asks for beyond them */
+    uint64_t call_bytes; /* by the description: arguments, results and memory beyond them */
     double work_flop, forecast_s, compute_s;
-    uint32_t restarts;          /* as what computed it was ended by others */
-    struct session_ranks ranks; /* that computed it, once they have; rows 0: a worker */
-    double alone_s;             /* forecast of a worker, when ranks may be sooner */
+    uint32_t restarts;          /* after the worker or the ranks were lost */
+    struct session_ranks ranks; /* that computed it; rows 0: a worker did */
+    double alone_s;             /* forecast for a worker */
     enum cost_ground ground;    /* of the forecast */
     int64_t arrived_ns, admitted_ns, ready_ns, started_ns, ended_ns;
-    /* Nothing more comes from the client, and data that live on servers are waited for; they are here. */
+    /* When all had come from the client, and when data that live on servers were here, too. */
     int64_t gathered_ns, fetched_ns;
     int64_t deadline_ns;    /* of the whole session; CLOCK_NEVER: none */
     int64_t heard_ns;       /* the client's last sign of life about it */
-    struct timer timer;     /* deadline or lease, whichever is next */
+    struct timer timer;     /* for the deadline or a lease, whichever is next */
     struct esp_error error; /* how it ended; ESP_OK: the text is the note on its results, or "" */
 
-    struct session *prev, *next;               /* its client's, or the free list */
+    struct session *prev, *next;               /* in the list of the client, or in the free list */
     struct session *prev_active, *next_active; /* those that have not ended */
     UT_hash_handle hh;
 };
@@ -165,31 +166,31 @@ struct sessions {
     struct session *free;
     uint32_t n_free;
     struct session *active;      /* that have not ended */
-    uint32_t receiving, waiting; /* of them: for arguments, for memory */
+    uint32_t receiving, waiting; /* of them: sessions that receive arguments, and that wait for memory */
     uint32_t n_jobs;
-    uint64_t job_bytes;            /* that jobs have reserved, results that wait included */
+    uint64_t job_bytes;            /* memory of jobs, including results that wait */
     uint32_t n_lent;               /* arguments and results in memory of clients */
     uint64_t stashed_bytes;        /* inline values of sessions that wait for memory */
-    uint64_t printed_bytes;        /* of rings with what sessions have printed */
-    int64_t clients_due_ns;        /* when to look for clients of which nothing was heard for long, */
+    uint64_t printed_bytes;        /* bytes of rings with the output of sessions */
+    int64_t clients_due_ns;        /* when to look for clients that were silent for long, */
     int64_t orphans_due_ns;        /* and for clients that are gone */
     struct log_quota failed_lines; /* about sessions that failed */
 };
 
-/* Frees all. Nothing of them may be in use. */
+/* Frees all sessions and clients, none of which may be in use. */
 void sessions_clear(struct sessions *sessions);
 
 /* NULL: not known. */
 struct client *client_find(struct sessions *sessions, uint64_t high, uint64_t low);
-/* Found or made; NULL without memory. The longest unheard-of one without sessions is let go when there are
- * too many (SESSIONS_MOST_RESTING). */
+/* Finds or makes the client; NULL without memory. Forgets the longest silent client without sessions if there
+ * are more than SESSIONS_MOST_RESTING. */
 struct client *client_get(struct sessions *sessions, uint64_t high, uint64_t low, int64_t now_ns);
-/* Lets go of clients without sessions that were last heard of before. Returns when to look again. */
+/* Forgets clients without sessions that were silent for the lease. Returns when to call it again. */
 int64_t clients_expire(struct sessions *sessions, int64_t now_ns, int64_t lease_ns);
 
 #define SESSIONS_MOST_RESTING 4096
 
-/* NULL: not known. Does not look at the secret. */
+/* NULL: not known. Does not check the secret. */
 struct session *session_find(struct sessions *sessions, const struct session_id *id);
 
 /* A new session of that client, laid out as planned, with the small values of the call in its block.
@@ -198,9 +199,9 @@ enum esp_status session_create(struct sessions *sessions, struct client *client,
                                const struct call_plan *plan, struct session **session,
                                struct esp_error *error);
 
-/* It shares the server with the other sessions of that owner, instead of with its client's. */
+/* The session belongs to the share of that owner, instead of its client's. */
 void session_share(struct sessions *sessions, struct session *session, const uint64_t owner[2]);
-/* What sessions of that owner share; NULL: it has none now. */
+/* The share of that owner; NULL: it has no sessions now. */
 struct share *sessions_share_of(struct sessions *sessions, const uint64_t owner[2]);
 /* How many shares have sessions that wait. O(clients). */
 uint32_t sessions_waiting_shares(const struct sessions *sessions);
@@ -210,18 +211,18 @@ static inline struct share *session_share_of(const struct session *session)
     return session->shared ? &session->shared->share : &session->client->share;
 }
 
-/* The segment is there: inline values move into it. */
+/* Moves inline values into the segment. */
 void session_attach_segment(struct session *session, struct segment *segment);
 
-/* All inputs are there: text goes to routines without the NUL that may end it (workers add their own). */
+/* All inputs are there: removes the NUL at the end of texts (workers add their own). */
 void session_trim_texts(struct session *session);
 
-/* Takes it out of the tables: nobody finds it any more. */
+/* Takes the session out of the tables. */
 void session_detach(struct sessions *sessions, struct session *session);
-/* Back to the free list. It is detached, and its segment given back. */
+/* Puts a detached session without a segment into the free list. */
 void session_free(struct sessions *sessions, struct session *session);
 
-/* The memory of an argument. NULL when it has none (yet). */
+/* The memory of an argument; NULL: it has none (yet). */
 uint8_t *session_argument_data(const struct session *session, uint32_t index);
 
 /* Whether every byte of every bulk input has arrived; else ESP_INVALID names the first gap. */
