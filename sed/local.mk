@@ -129,20 +129,20 @@ sed_libserver_a_SOURCES = \
 	sed/server/checkpoint_mirror.c \
 	sed/server/checkpoint_mirror.h \
 	sed/server/server_checkpoint.c \
-	sed/server/admission.c \
-	sed/server/admission.h \
-	sed/server/accuracy.c \
-	sed/server/accuracy.h \
-	sed/server/call_plan.c \
-	sed/server/call_plan.h \
+	sed/sessions/admission.c \
+	sed/sessions/admission.h \
+	sed/forecast/accuracy.c \
+	sed/forecast/accuracy.h \
+	sed/sessions/call_plan.c \
+	sed/sessions/call_plan.h \
 	sed/server/machine_memory.c \
 	sed/server/machine_memory.h \
 	sed/server/memory_share.c \
 	sed/server/memory_share.h \
-	sed/server/printed.c \
-	sed/server/printed.h \
-	sed/server/queue.c \
-	sed/server/queue.h \
+	sed/sessions/printed.c \
+	sed/sessions/printed.h \
+	sed/sessions/queue.c \
+	sed/sessions/queue.h \
 	sed/server/server.c \
 	sed/server/server.h \
 	sed/server/server_await.c \
@@ -158,7 +158,8 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_leave.c \
 	sed/server/server_follow.c \
 	sed/server/server_jobs.c \
-	sed/server/server_kept.c \
+	sed/states/states.c \
+	sed/states/states.h \
 	sed/server/server_load.c \
 	sed/server/server_measure.c \
 	sed/server/server_models.c \
@@ -172,10 +173,10 @@ sed_libserver_a_SOURCES = \
 	sed/server/server_sessions.c \
 	sed/server/server_state.h \
 	sed/server/server_terms.c \
-	sed/server/session.c \
-	sed/server/session.h \
-	sed/server/speed.c \
-	sed/server/speed.h \
+	sed/sessions/session.c \
+	sed/sessions/session.h \
+	sed/forecast/speed.c \
+	sed/forecast/speed.h \
 	sed/pool/workers.h
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
 noinst_LIBRARIES += sed/libcalibrate.a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/service_internal.h"
 
-#include "sed/server/accuracy.h"
+#include "sed/forecast/accuracy.h"
 #include "sed/corrections_file.h"
 #include "sed/directory_watch.h"
 #include "sed/data/errands.h"

@@ -179,8 +179,12 @@ check "sed/ leans on services/, not on other programs" \
     includes_only sed sed/ daemon/program.h services/ core/ util/ espalier.h espalier_server.h grpc.h
 check "sed/data/ knows nothing of the server" includes_only sed/data sed/data/ sed/porter/ services/ core/ util/ \
     espalier.h grpc.h
-check "sed/data/ calls nothing of sed/server/, and their circles have six files at most" \
-    calls_are_in_order sed '' 6 data server
+check "sed/forecast/ and sed/sessions/ know nothing of the server" sh -c '! grep -nE "#include \"sed/(server|data|states)/" \
+    sed/forecast/*.[ch] sed/sessions/*.[ch]'
+check "sed/states/ knows nothing of the server" includes_only sed/states sed/states/ sed/sessions/ sed/pool/ services/ \
+    core/ util/
+check "no room of sed/ calls a higher one, and its circles have six files at most" \
+    calls_are_in_order sed '' 6 forecast sessions data states server
 check "client/ leans on services/, not on other programs" \
     includes_only client client/ services/ core/ util/ orb/orb.h espalier.h fast.h grpc.h grpc_data.h
 check "the rooms of client/ lean on those before them: $client_rooms" client_rooms_are_in_order

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the lines in which servers record how accurate forecasts were (sed/server/accuracy.h describes
+ * Parses the lines in which servers record how accurate forecasts were (sed/forecast/accuracy.h describes
  * them). */
 #ifndef CORE_ACCURACY_LINE_H
 #define CORE_ACCURACY_LINE_H

@@ -4,7 +4,7 @@
  *
  *     espalier-corrections 1
  *     0a1b2c3d 1.02 0.98 1.1        fingerprint of the model, then the latest ratios, the oldest first
- *     speed 0123456789abcdef lapack 2.1e+10:0.52   what else a server has learned (sed/server/speed.h)
+ *     speed 0123456789abcdef lapack 2.1e+10:0.52   what else a server has learned (sed/forecast/speed.h)
  *     end 89abcdef                  CRC32C of all above
  *
  * A recalibrated model has another fingerprint, so old corrections are not applied to it. */

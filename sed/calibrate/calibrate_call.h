@@ -6,7 +6,7 @@
 #define SED_CALIBRATE_CALL_H
 
 #include "sed/calibrate/calibrate.h"
-#include "sed/server/call_plan.h"
+#include "sed/sessions/call_plan.h"
 #include "services/fast/design.h"
 
 #include <pthread.h>

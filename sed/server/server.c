@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/printed.h"
+#include "sed/sessions/printed.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
 
@@ -222,7 +222,7 @@ static const struct session_observer *const observers[] = {&figures_observer,
                                                            &trace_observer,
                                                            &await_observer,
                                                            &results_observer,
-                                                           &kept_observer,
+                                                           &run_observer,
                                                            &call_observer,
                                                            NULL};
 
@@ -246,7 +246,7 @@ static enum esp_status set_options(struct server *server, const struct server_op
     server->totals.ratio.kind = HISTOGRAM_RATIO;
     server->workers = options->workers;
     server->workers->ended = server_job_ended;
-    server->workers->lost = server_kept_lost;
+    server->workers->lost = server_state_lost;
     server->workers->asked = server_job_asked;
     server->workers->arg = server;
     server->sessions.clients_due_ns = server_now(server) + options->result_lease_ns;
@@ -374,12 +374,29 @@ static enum esp_status make_data(struct server *server, struct esp_error *error)
     return server_data_create(&options, &data_ops, server, &server->data, error);
 }
 
-/* What only its own file knows. */
+static bool make_states(struct server *server)
+{
+    const struct states_options options = {.name = server->name,
+                                           .clock = server->options.clock,
+                                           .lease_ns = server->options.state_lease_ns,
+                                           .workers = server->workers,
+                                           .timers = &server->timers,
+                                           .admission = &server->admission,
+                                           .queue = &server->queue};
+    return states_create(&options, &server->states);
+}
+
+static void destroy_states(struct server *server)
+{
+    states_destroy(server->states);
+}
+
+/* Parts whose structs only their own files know. */
 static const struct part {
     bool (*create)(struct server *server); /* false without memory */
     void (*destroy)(struct server *server);
 } parts[] = {{server_promises_create, server_promises_destroy},
-             {server_kept_create, server_kept_destroy},
+             {make_states, destroy_states},
              {server_measure_create, server_measure_destroy},
              {server_models_create, server_models_destroy},
              {server_ranks_create, server_ranks_destroy},

@@ -24,7 +24,6 @@
  *   server_jobs.c        sessions that outlive their clients
  *   server_figures.c     metrics, health
  *   server_load.c        promises, records, answers to agents
- *   server_kept.c        states that routines leave for later calls
  *   server_measure.c     the speed of a slot
  *   server_terms.c       price, properties, what is on its way here
  *   server_ranks.c       ranks of MPI: which calls they take, what they forecast
@@ -34,7 +33,9 @@
  *   server_links.c       links from other servers
  *   server_problems.c    descriptions: catalogue, describe, list, reading them again
  *
- * The data that live on the server are in sed/data/.
+ * Below are the rooms sed/data/ (data that live on the server), sed/states/ (states that routines leave for
+ * later calls), sed/sessions/ (sessions, clients, queue, admission) and sed/forecast/ (speeds, accuracy of
+ * forecasts).
  */
 #ifndef SED_SERVER_H
 #define SED_SERVER_H
@@ -162,7 +163,7 @@ char *server_corrections(struct server *server, size_t *length);
 /* Goes on with these. ESP_INVALID: they are damaged. Takes the endpoint's lock, if there is one yet. */
 enum esp_status server_take_corrections(struct server *server, const char *text, size_t length,
                                         uint32_t *taken, struct esp_error *error);
-/* Notes forecast and actual time of each session in that file from now on (sed/server/accuracy.h); before
+/* Notes forecast and actual time of each session in that file from now on (sed/forecast/accuracy.h); before
  * server_start(). */
 void server_set_accuracy(struct server *server, const char *path);
 /* Who tells what sensors know, from now on; all zero: nobody. Takes the endpoint's lock. */

@@ -258,7 +258,7 @@ static enum esp_status open_session(struct server *server, struct client *client
     if (status != ESP_OK)
         return status;
     struct session *session = *result;
-    status = server_kept_check(server, session, error);
+    status = states_check(server->states, session, error);
     if (status == ESP_OK && plan.data)
         status = server_operands_create(server, session, &plan, from, error);
     if (status != ESP_OK) {
@@ -428,7 +428,7 @@ void server_on_cancel(struct server *server, struct call *call, const struct mes
     if (!session_has_ended(session))
         server_stop_session(server, session, ESP_CANCELLED);
     else if (!session->detached) /* of a job, it means that its result is not needed any more */
-        server_kept_give_up(server, session);
+        states_give_up(server->states, session);
     call_reply(call, message_create(MESSAGE_DONE_REPLY));
 }
 

@@ -116,7 +116,7 @@ void server_give_up_session(struct server *server, struct session *session)
     if (session->job_counted) { /* no client will come for it, and no acknowledgement will name it */
         server_forget_session(server, session);
     } else if (session_has_ended(session)) {
-        server_kept_give_up(server, session);
+        states_give_up(server->states, session);
         server_drop_result(server, session);
     } else {
         server_stop_session(server, session, ESP_CANCELLED);

@@ -87,7 +87,7 @@ static void now(const struct server *server, struct metrics *metrics)
     metrics_gauge(metrics, "espalier_server_memory_used_bytes", (double)server->admission.used,
                   "What of it is reserved.");
     metrics_gauge(metrics, "espalier_server_clients", server->sessions.n_clients, "Clients that are known.");
-    metrics_gauge(metrics, "espalier_server_kept_states", server_kept_count(server),
+    metrics_gauge(metrics, "espalier_server_kept_states", states_count(server->states),
                   "States kept for later calls.");
     metrics_gauge(metrics, "espalier_server_promises", server_promises_count(server),
                   "Sessions that were promised to it and have not called yet.");

@@ -8,7 +8,7 @@
  * the answer, or with a follow that says that it is at work on it (`answered`, and ESP_PENDING).
  */
 #include "core/problem/problem_callback.h"
-#include "sed/server/printed.h"
+#include "sed/sessions/printed.h"
 #include "sed/server/server_state.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * again when calls have moved them.
  */
 #include "core/forecast/corrections.h"
-#include "sed/server/accuracy.h"
+#include "sed/forecast/accuracy.h"
 #include "sed/server/server_state.h"
 
 #include <inttypes.h>

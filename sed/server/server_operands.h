@@ -10,7 +10,7 @@
 
 #include "sed/data/data.h"
 #include "core/data/datum_section.h"
-#include "sed/server/session.h"
+#include "sed/sessions/session.h"
 
 enum operand_state {
     OPERAND_AWAY,     /* not begun, or given back */

@@ -8,7 +8,7 @@
  * What lives elsewhere than in a session goes with the process all the same: states of routines, and results
  * that are data or were brought into a client's memory.
  */
-#include "sed/server/printed.h"
+#include "sed/sessions/printed.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
 #include "services/data/files.h"

@@ -131,7 +131,7 @@ void server_dispatch(void *arg)
             DL_APPEND(held, entry);
             continue;
         }
-        enum esp_status status = server_kept_take(server, session, &wait, &error);
+        enum esp_status status = states_take(server->states, session, &wait, &error);
         if (status == ESP_OK && wait) {
             slots_free(&server->slots, slot);
             continue;
@@ -142,7 +142,7 @@ void server_dispatch(void *arg)
             started(server, session);
             continue;
         }
-        server_kept_not_started(server, session);
+        states_not_started(server->states, session);
         slots_free(&server->slots, slot);
         if (status == ESP_LIMIT) { /* a worker that died is being replaced */
             queue_push_front(&server->queue, &session_share_of(session)->run, &session->queued);
@@ -220,7 +220,7 @@ static void job_ended(struct server *server, struct session *session, const stru
                          ? (struct session_ranks){end->first_rank, session->job.grid.rows,
                                                   session->job.grid.cols, session->job.grid.block}
                          : (struct session_ranks){0};
-    enum esp_status kept = server_kept_after(server, session, end, &error);
+    enum esp_status kept = states_after(server->states, session, end, &error);
     if (end->error.status == ESP_OK)
         server_learn(server, session, end->cpu_s, end->waited_s);
     server_note_processor(server, session, end->cpu_s);
@@ -244,7 +244,7 @@ static void job_ended(struct server *server, struct session *session, const stru
                            &end->error);
     if (session_has_ended(session) &&
         session->state != SESSION_DONE) /* the client will not learn of the state that it opened */
-        server_kept_give_up(server, session);
+        states_give_up(server->states, session);
     if (!session->client && session->moving == 0 && session_has_ended(session))
         server_release_session(server, session);
 }
@@ -267,3 +267,26 @@ void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end)
     }
     endpoint_leave(server->endpoint);
 }
+
+/* ---- states ---- */
+
+void server_state_lost(void *arg, uint64_t job_id)
+{
+    struct server *server = arg;
+    endpoint_enter(server->endpoint);
+    states_lost(server->states, job_id);
+    endpoint_leave(server->endpoint);
+}
+
+static void on_unqueued(struct server *server, struct session *session)
+{
+    (void)server;
+    states_step_aside(session);
+}
+
+static void on_result_goes(struct server *server, struct session *session)
+{
+    states_uncollected(server->states, session);
+}
+
+const struct session_observer run_observer = {.unqueued = on_unqueued, .result_goes = on_result_goes};

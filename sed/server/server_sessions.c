@@ -3,7 +3,7 @@
  * The life of a session from its acceptance on: its memory, its deadline and leases, and its end. Other
  * parts of the server hear of it through observers (struct session_observer).
  */
-#include "sed/server/printed.h"
+#include "sed/sessions/printed.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
 

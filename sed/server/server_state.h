@@ -10,12 +10,13 @@
 #include "core/choice/estimate.h"
 #include "core/hierarchy/membership.h"
 #include "core/choice/terms.h"
-#include "sed/server/admission.h"
-#include "sed/server/queue.h"
+#include "sed/sessions/admission.h"
+#include "sed/sessions/queue.h"
 #include "sed/server/server.h"
 #include "sed/data/data.h"
-#include "sed/server/session.h"
-#include "sed/server/speed.h"
+#include "sed/states/states.h"
+#include "sed/sessions/session.h"
+#include "sed/forecast/speed.h"
 #include "util/log.h"
 #include "util/metrics.h"
 #include "util/timer.h"
@@ -90,7 +91,7 @@ struct session_observer {
     void (*released)(struct server *server, struct session *session);
 };
 
-extern const struct session_observer call_observer, await_observer, kept_observer, figures_observer,
+extern const struct session_observer call_observer, await_observer, run_observer, figures_observer,
     idle_observer, checkpoint_observer, operands_observer, lend_observer, trace_observer, results_observer;
 
 struct server {
@@ -120,7 +121,7 @@ struct server {
     /* Parts, whose structs only their own files know: */
     struct server_data *data;        /* sed/data/data.h */
     struct waiters *waiters;         /* server_await.c */
-    struct kept_states *states;      /* server_kept.c */
+    struct states *states;           /* sed/states/states.h */
     struct promises *promises;       /* server_load.c */
     struct forecasts *forecasts;     /* server_models.c */
     struct ranks_told *ranks;        /* server_ranks.c */
@@ -205,6 +206,8 @@ bool server_looks_at(const struct problem *problem, uint32_t index);
 void server_dispatch(void *server);
 /* The workers' report. Takes the lock. */
 void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end);
+/* Workers report that the worker with the state of that job has died. Takes the lock. */
+void server_state_lost(void *arg, uint64_t job_id);
 
 /* ---- server_sessions.c ---- */
 /* Tells observers that the session has come to receiving, or is queued again. */
@@ -330,27 +333,6 @@ void server_checkpoint_forget(struct session *session);
 void server_checkpoint_prepare(struct server *server, struct session *session);
 /* The worker has crashed: whether the job begins again, as it has saved a state in this attempt. */
 bool server_checkpoint_resumes(const struct session *session);
-
-/* ---- server_kept.c: states ---- */
-uint32_t server_kept_count(const struct server *server);
-/* Before a session is opened: whether the state that it works on is here. */
-enum esp_status server_kept_check(struct server *server, const struct session *session,
-                                  struct esp_error *error);
-/* Before the job starts: reserves the state for the session. *wait: another session uses the state; this one
- * is queued again afterwards. */
-enum esp_status server_kept_take(struct server *server, struct session *session, bool *wait,
-                                 struct esp_error *error);
-/* The job could not start: gives the state back. */
-void server_kept_not_started(struct server *server, struct session *session);
-/* The job has ended: makes the new state known, or gives the state back, or ends it. The session fails with
- * an error. */
-enum esp_status server_kept_after(struct server *server, struct session *session, const struct job_end *end,
-                                  struct esp_error *error);
-/* Workers report that the worker with that state has died. Takes the lock. */
-void server_kept_lost(void *arg, uint64_t job_id);
-/* The client of a session that has ended will not get the result: closes the state that the session has
- * opened. */
-void server_kept_give_up(struct server *server, const struct session *session);
 
 /* ---- server_chunk.c ---- */
 void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);
@@ -505,8 +487,6 @@ void server_measure_ended(struct server *server, const struct job_end *end);
 /* ---- creating and destroying parts: false without memory; destroy takes what was not created ---- */
 bool server_promises_create(struct server *server);
 void server_promises_destroy(struct server *server);
-bool server_kept_create(struct server *server);
-void server_kept_destroy(struct server *server);
 bool server_measure_create(struct server *server);
 void server_measure_destroy(struct server *server);
 bool server_models_create(struct server *server);

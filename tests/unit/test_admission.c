@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/server/admission.h"
+#include "sed/sessions/admission.h"
 
 static struct admission_owner one; /* client; nothing of it is in line between tests */
 

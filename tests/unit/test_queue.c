@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/server/queue.h"
+#include "sed/sessions/queue.h"
 
 struct item {
     struct queue_entry entry; /* first */

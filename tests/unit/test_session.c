@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/server/session.h"
+#include "sed/sessions/session.h"
 
 #include <stdlib.h>
 

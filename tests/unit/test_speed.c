@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/server/speed.h"
+#include "sed/forecast/speed.h"
 #include "core/choice/estimate.h"
 
 #include <endian.h>

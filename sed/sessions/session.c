@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/session.h"
+#include "sed/sessions/session.h"
 
-#include "sed/server/printed.h"
+#include "sed/sessions/printed.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

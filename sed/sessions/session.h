@@ -13,9 +13,9 @@
 #include "core/forecast/cost_model.h"
 #include "core/message/message.h"
 #include "core/message/session_ranks.h"
-#include "sed/server/admission.h"
-#include "sed/server/call_plan.h"
-#include "sed/server/queue.h"
+#include "sed/sessions/admission.h"
+#include "sed/sessions/call_plan.h"
+#include "sed/sessions/queue.h"
 #include "util/ranges.h"
 #include "util/segment.h"
 #include "sed/pool/workers.h"
@@ -29,7 +29,7 @@
 struct waiter;
 struct printed;
 struct operands;
-struct kept;
+struct state;
 struct shelf;
 struct lent;
 
@@ -126,8 +126,8 @@ struct session {
     uint64_t kept_bytes;      /* the part of the client's kept_bytes */
     struct waiter *waiters;
 
-    struct kept *works_on; /* RUNNING: the state that it uses */
-    struct kept *aside;    /* QUEUED, and not in the queue: the state that it waits for */
+    struct state *works_on; /* RUNNING: the state that it uses */
+    struct state *aside;    /* QUEUED, and not in the queue: the state that it waits for */
     struct session *prev_aside, *next_aside;
     struct mirror *mirror;   /* the checkpoint of the routine, and its copies; NULL: none */
     uint64_t beyond_bytes;   /* memory that the description asks for beyond the arguments */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/queue.h"
+#include "sed/sessions/queue.h"
 
 #include "core/message/message.h"
 

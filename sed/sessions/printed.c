@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/printed.h"
+#include "sed/sessions/printed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,12 +14,11 @@ struct printed {
     uint8_t *ring;   /* byte number n is at n % size */
 };
 
-/* Appends; *printed is made at first. What there is no memory for is lost. */
+/* Appends bytes. Makes *printed at first. Bytes without memory for them are lost. */
 void printed_add(struct printed **printed, const void *bytes, uint32_t length);
 
-/* Copies what is behind `seen`, as far as it is still here, to `to` (that many bytes, at most
- * CAP_PRINTED). Returns its length;
- * *position is where it begins. */
+/* Copies the bytes behind `seen` that are still here to `to`, at most CAP_PRINTED. Returns how many;
+ * *position is where they begin. */
 uint32_t printed_since(const struct printed *printed, uint64_t seen, uint8_t *to, uint64_t *position);
 
 void printed_free(struct printed *printed); /* NULL is nothing to do */

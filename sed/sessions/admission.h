@@ -3,15 +3,15 @@
  * Memory for sessions: all that one needs is reserved in one step before its first byte moves, so that no
  * two sessions can each hold half of what they need and wait for the other.
  *
- * What can never fit is refused. What must wait holds nothing and stands in line. The line is fair among
- * clients, as the queue of those that run is (sed/server/queue.h): they take turns, one session each, a
- * client's own sessions in their order. So another one's session waits for at most one of each client that
- * was there before it. While the first in line does not fit, later ones may overtake it, but only until they
- * have together taken as much memory as there is altogether. From then on nobody is admitted before it, so
- * what is given back adds up until it fits: a large session waits for at most one turnover of the memory.
+ * A session that can never fit is refused. A session that must wait holds nothing and stands in line. The
+ * line is fair among clients, as the queue is (sed/sessions/queue.h): clients take turns, one session each, a
+ * client's own sessions in their order. So a session waits for at most one session of each client that was
+ * there before. While the first in line does not fit, later ones may overtake it, but only until they have
+ * together taken as much memory as there is altogether. From then on nobody is admitted before it, so what is
+ * given back adds up until it fits: a large session waits for at most one turnover of the memory.
  *
- * How much there is may change. What is reserved stays so, even where that is more than there is now; those
- * in line that are larger than all there is wait, as if they were not there, until there is more again.
+ * The total may change. Reserved memory stays reserved, even if it exceeds the new total. Entries in line
+ * that are larger than the total wait, and do not block others, until the total is larger again.
  *
  * One thread at a time. Entries and owners lie in their users' structs; all zero is "not in line".
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/call_plan.h"
+#include "sed/sessions/call_plan.h"
 
 #include "core/problem/fill.h"
 #include "core/problem/texts.h"
@@ -199,7 +199,7 @@ static void take_fills(struct call_plan *plan, const struct extension *fills, co
     }
 }
 
-/* What cannot be, the client reads from the datum. */
+/* Notes which ends of results are returned with the answer. The client reads other ends from the datum. */
 static void note_edges(struct call_plan *plan, const struct extension *edges)
 {
     for (uint32_t at = 0; edges && at + EDGES_BYTES <= edges->length; at += EDGES_BYTES) {
@@ -297,7 +297,7 @@ static enum esp_status take_default(struct call_plan *plan, uint32_t index, stru
 
 /* ---- where everything lies ---- */
 
-/* What the worker gets beside a segment, as WORKERS_INLINE_BYTES counts it. */
+/* Whether all values fit beside a segment, counted as WORKERS_INLINE_BYTES is. */
 static bool fits_inline(const struct call_plan *plan)
 {
     uint64_t total = 0;

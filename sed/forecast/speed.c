@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/speed.h"
+#include "sed/forecast/speed.h"
 
 #include "core/choice/estimate.h"
 #include "util/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/accuracy.h"
+#include "sed/forecast/accuracy.h"
 
 #include "util/log.h"
 #include "util/regular_file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call asks for, checked against the problem's description: values of its scalars, bytes of every
- * argument, and where each will lie. Nothing is reserved or kept yet: a call that is wrong leaves no trace.
+ * A call, checked against the problem's description: values of its scalars, bytes of every argument, and the
+ * place of each. Nothing is reserved yet, so a wrong call leaves no trace.
  */
 #ifndef SED_CALL_PLAN_H
 #define SED_CALL_PLAN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/admission.h"
+#include "sed/sessions/admission.h"
 
 #include <stddef.h>
 #include <utlist.h>
