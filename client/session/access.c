@@ -12,11 +12,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Fewer bytes than this are as long on their way over any rate, where the agent is near. */
+/* Below this size, the rate of the way makes no difference if the agent is near. */
 #define FEW_BYTES (32 << 10)
 
-/* With the links' lock: the agent at that address is the one that is meant. What an earlier process has found
- * is taken over. */
+/* Called with the links' lock. Makes `address` the agent whose way is known, and takes over what an
+ * earlier process has measured of that way. */
 static void turn_to(struct engine *engine, const char *address)
 {
     if (strcmp(engine->access.address, address) == 0)
@@ -52,7 +52,7 @@ bool access_tell(struct engine *engine, struct request *request, bool compared, 
     return told_access_add(&request->extensions, &path, arena);
 }
 
-/* Whether it is time to look; one thread at a time finds it so. */
+/* Whether the way should be measured now. Returns true in only one thread at a time. */
 static bool is_due(struct engine *engine, const char *address)
 {
     pthread_mutex_lock(&engine->links_lock);

@@ -7,10 +7,10 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char known[ACQUAINTED_MOST][CAP_ADDRESS + 1]; /* "": none */
+static char known[ACQUAINTED_MOST][CAP_ADDRESS + 1]; /* "": free place */
 static unsigned oldest;
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool has(const char *address)
 {
     for (unsigned i = 0; i < ACQUAINTED_MOST; i++)

@@ -8,27 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many requests within that time are a stream. */
+/* At least this many requests within this time are a stream. */
 #define STREAM_REQUESTS 8
 #define STREAM_NS       (10 * NS_PER_MS)
-/* Above, the time of transfers counts, which is another one to each server. */
+/* With more bytes, the time of transfers counts, which differs between servers. */
 #define SMALL_BYTES 16384
 
-#define LEAST_S 1e-6 /* what is too short to be measured */
+#define LEAST_S 1e-6 /* least computing time; shorter times cannot be measured */
 
-#define STREAMS 8 /* that are known at a time; a new one takes the place of an old one */
+#define STREAMS 8 /* streams that are known at a time; a new one overwrites an old one */
 
 struct stream {
-    uint64_t key;     /* of its calls; 0: there is none */
-    int64_t since_ns; /* when counting began, */
-    uint32_t counted; /* and how many there were since; */
-    bool flows;       /* whether there were enough before */
-    bool asking;      /* somebody is; */
-    /* That they computed, in all, and how many of them; since counting began, and in the time before. */
+    uint64_t key;     /* digest of its calls; 0: free place */
+    int64_t since_ns; /* start of the present counting */
+    uint32_t counted; /* number of requests since then */
+    bool flows;       /* the previous counting found a stream */
+    bool asking;      /* a session is asking for placements */
+    /* Sum of computing times and number of computed calls: in the present counting and in the previous
+     * one. */
     double computed_s, before_s;
     uint32_t ended, ended_before;
     struct choice choice;
-    uint8_t order[AHEAD_MOST]; /* of the candidates: where each goes */
+    uint8_t order[AHEAD_MOST]; /* index of the candidate for each placement */
     uint32_t n, next;
     int64_t until_ns;
 };
@@ -73,7 +74,7 @@ static uint64_t hash(uint64_t key, uint64_t word)
 static uint64_t hash_value(uint64_t key, const struct value *value, const struct argument *argument)
 {
     key = hash(hash(key, value->index), value->bytes);
-    /* Cost models may count on whole numbers and options. */
+    /* Cost models may depend on whole numbers and options. */
     if (argument->n_dims == 0 && value->in && value->bytes <= 8 && argument->type != TYPE_DOUBLE &&
         argument->type != TYPE_FLOAT) {
         uint64_t word = 0;
@@ -89,7 +90,7 @@ static bool is_plain(const struct value *value)
            !value->bulk && value->form == VALUE_MEMORY;
 }
 
-/* 0: what becomes of it is for the agents to say. */
+/* Returns 0 for a session that only the agents can place. */
 static uint64_t key_of(const struct session *session)
 {
     const struct invocation *invocation = &session->invocation;
@@ -109,14 +110,15 @@ static uint64_t key_of(const struct session *session)
     return key ? key : 1;
 }
 
-/* ---- under the lock ---- */
+/* ---- called with the lock held ---- */
 
 static struct stream *place_of(struct ahead *ahead, uint64_t key)
 {
     return &ahead->streams[(key ^ key >> 32) % STREAMS];
 }
 
-/* The stream of these calls; a new one, if need be. NULL: somebody asks for the one that is in its place. */
+/* Finds or creates the stream of these calls. Returns NULL if the place is taken by a stream for which a
+ * session is asking. */
 static struct stream *find(struct ahead *ahead, uint64_t key)
 {
     struct stream *stream = place_of(ahead, key);
@@ -145,14 +147,14 @@ static bool count(struct stream *stream, int64_t now_ns)
     return stream->flows || stream->counted > STREAM_REQUESTS;
 }
 
-/* The last quarter is for those that come while somebody asks for more. */
+/* The last quarter is reserved for requests that arrive while a session asks for more. */
 static bool may_take(const struct stream *stream, int64_t now_ns)
 {
     const uint32_t last = stream->asking ? stream->n : stream->n - stream->n / 4;
     return stream->next < last && now_ns < stream->until_ns;
 }
 
-/* 0: none has ended. */
+/* Returns 0 if no call has ended. */
 static double mean_s(const struct stream *stream)
 {
     const uint32_t n = stream->ended + stream->ended_before;
@@ -206,7 +208,7 @@ void ahead_keep(struct session *session, const struct submit_reply *reply)
     const bool copied = reply && choice_of(reply, &choice);
     const uint32_t n = copied ? ahead_told(reply, choice.n, order) : 0;
     pthread_mutex_lock(&ahead->lock);
-    struct stream *stream = place_of(ahead, session->stream); /* it stayed, as it was asked for */
+    struct stream *stream = place_of(ahead, session->stream); /* not overwritten meanwhile */
     stream->asking = false;
     drop(stream);
     if (n == 0) {

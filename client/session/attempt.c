@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LOSSES      8  /* of one session: it may be what ends the servers */
-#define MOST_DATA_LOSSES 3  /* of one session: others may need the memory, too */
-#define AGAIN_MS         50 /* until the same server is called again */
+#define MOST_LOSSES      8  /* per session, as the session itself may end the servers */
+#define MOST_DATA_LOSSES 3  /* per session, as other sessions may need the memory, too */
+#define AGAIN_MS         50 /* pause before the same server is called again */
 
 void attempt_pause(const struct session *session, unsigned attempt)
 {
@@ -32,8 +32,8 @@ void attempt_pause(const struct session *session, unsigned attempt)
         engine_pause(&session->engine->closing, (INT64_C(20) << doublings) / 4);
 }
 
-/* A state that nobody will ever know of keeps a worker and its memory until its lease ends: the server closes
- * it when it hears that its session was given up. */
+/* A state that the client does not know would keep a worker and its memory until its lease ends. So the
+ * client reports the session as given up, and the server closes the state. */
 static void give_up(struct session *session)
 {
     int index = problem_state_index(session->invocation.function->problem);
@@ -56,7 +56,8 @@ static bool attempt_tell_again(const struct session *session, struct extensions 
                          again_put(&session->origin, age_ns, session->again, bytes), arena);
 }
 
-/* A new identity: the old one may still be computing somewhere. False: it has ended (no random numbers). */
+/* Draws a new identity, because the session with the old one may still be computed. If there are no random
+ * numbers, ends the session and returns false. */
 static bool attempt_begin_again(struct session *session)
 {
     struct esp_error error;
@@ -78,8 +79,8 @@ static bool attempt_begin_again(struct session *session)
     return true;
 }
 
-/* Without what could be done about it, in brackets: it is told within a text. Best effort: without memory it
- * is not told. */
+/* Stores the error text without its hint in brackets, because it becomes part of another text. Without
+ * memory it is left out. */
 static void note_loss(struct session *session)
 {
     free(session->loss);
@@ -94,8 +95,8 @@ static const char *how_far(bool unbegun)
     return unbegun ? "before it was begun" : "in the middle of the call";
 }
 
-/* Puts before the session's error how a server lost it, and for how long another was looked for; nothing
- * where none has. Once, right before its end. */
+/* Puts before the session's error how a server lost the session, and how long the client looked for
+ * another one. Does nothing if no server has lost it. Called once, right before the session ends. */
 static void attempt_explain_loss(struct session *session)
 {
     struct esp_error *error = &session->error;
@@ -122,7 +123,8 @@ static const char *why_not_again(const struct session *session)
     return "";
 }
 
-/* It is called there again, when it is back: as another incarnation, in all likelihood. */
+/* The session waits until the server is back, most likely as another incarnation, and is called there
+ * again. */
 static void await_again(struct session *session)
 {
     if (session->link)
@@ -140,7 +142,7 @@ void attempt_recover(struct session *session)
         error_prefix(error, "server %s", session->server);
     }
     if (session_is_cancelled(session))
-        return; /* the next step ends it */
+        return; /* the next step ends the session */
     if (session->attached) {
         session->job_ops->recover(session);
         return;
@@ -172,7 +174,7 @@ void attempt_recover(struct session *session)
         session_end(session, error->status);
 }
 
-/* The server has tried it in several workers by itself, where it could. */
+/* If possible, the server has already tried the session in several workers itself. */
 bool attempt_lost_worker(struct session *session)
 {
     if (session->remote_error.status != ESP_MAYBE || session->attached)
@@ -181,7 +183,7 @@ bool attempt_lost_worker(struct session *session)
     return session->lost = true;
 }
 
-/* Nothing was executed; what can be done without leaving more data on servers now is. */
+/* Nothing was executed. Data are looked for now, if that leaves no further data on servers. */
 bool attempt_finds_data(struct session *session)
 {
     struct esp_error why;
@@ -203,7 +205,7 @@ bool attempt_finds_data(struct session *session)
     return attempt_begin_again(session);
 }
 
-/* How the one that was called last has taken it after all, for who asks how the session went. */
+/* Notes how the attempt at the last called server ended after all, for observers of the session. */
 static void mark_tried(struct session *session, enum esp_status status)
 {
     pthread_mutex_lock(&session->engine->marks_lock);
@@ -212,7 +214,7 @@ static void mark_tried(struct session *session, enum esp_status status)
     pthread_mutex_unlock(&session->engine->marks_lock);
 }
 
-/* The next candidates are asked at once, and when there are none, agents. */
+/* The next candidates are asked at once; if there are none left, the agents. */
 bool attempt_was_shut_out(struct session *session)
 {
     if (session->remote_error.status != ESP_REFUSED || session->bound || session->is_job ||
@@ -272,20 +274,20 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
     return status;
 }
 
-#define PATIENCE_MS 50   /* of a call: below it, no poll is needed */
-#define SMALL_BYTES 1024 /* of arguments and results: what takes such a call on its way is how far it is */
+#define PATIENCE_MS 50   /* patience for a call; a server that answers within it needs no poll */
+#define SMALL_BYTES 1024 /* arguments and results; the time of such a call is the latency of the way */
 
 int64_t attempt_patience_ms(const struct session *session)
 {
     if (session->follow || session->is_job)
-        return 0; /* what it prints comes by follow only */
+        return 0; /* output arrives only by following the session */
     if (session->ended && thread_pool_waiting(session->engine->runners) > 0)
         return 0;
     int64_t left_ms = session_left_ms(session);
     return left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS;
 }
 
-/* Another server may well take what this one did not. Surely nothing was executed. */
+/* Another server may take what this one has declined. In these cases nothing was executed. */
 static bool is_declined(enum esp_status status)
 {
     switch (status) {
@@ -304,7 +306,7 @@ static bool is_declined(enum esp_status status)
     }
 }
 
-/* Best effort: without memory the call goes without it. */
+/* Best effort: without memory the call goes without the extension. */
 static void add_extension(struct message *request, uint32_t tag, const uint8_t *value, uint32_t length)
 {
     struct extensions *extensions = &request->call.extensions;
@@ -318,7 +320,7 @@ static void add_extension(struct message *request, uint32_t tag, const uint8_t *
     extensions->n++;
 }
 
-/* Best effort: without it the server keeps more. */
+/* Best effort: without the list the server stores more results than necessary. */
 static void tell_open(struct session *session, struct link *link, struct message *request)
 {
     struct open_sessions open = {0};
@@ -328,8 +330,8 @@ static void tell_open(struct session *session, struct link *link, struct message
     open_clear(&open);
 }
 
-/* Of problems that save their state: what the call was first, and who may have something of it. Best effort:
- * without, it begins at the beginning. */
+/* For problems that save their state: sends the session's first identity, and the servers that may have
+ * saved states. Best effort: without them the computation starts from the beginning. */
 static void tell_checkpoints(struct session *session, struct message *request)
 {
     uint8_t *origin = arena_alloc(&request->arena, ORIGIN_BYTES);
@@ -355,7 +357,7 @@ static enum esp_status build_call(struct session *session, const struct session_
         .patience_ms = (uint64_t)attempt_patience_ms(session),
         .problem = session->problem,
         .digest = session->invocation.function->digest,
-        .master = first ? session->master : 0, /* the placement is the first candidate's */
+        .master = first ? session->master : 0, /* only the first candidate has a placement */
         .placement = first ? session->placement : 0,
         .forecast_s = candidate->compute_s,
     };
@@ -376,15 +378,15 @@ static enum esp_status build_call(struct session *session, const struct session_
     return invocation_arguments(&session->invocation, request, error);
 }
 
-/* Somebody else could take it, should this server say nothing. */
+/* Whether another server could take the session if this one does not answer. */
 static bool has_others(const struct session *session)
 {
     return session->engine->answer_patience_ms > 0 && !session->bound &&
            session->next_candidate < session->n_candidates;
 }
 
-/* While one of the candidates is waited for that may be stopped: whether the next ones are, as where several
- * fell silent at once they are not to be waited for one after the other. */
+/* While the client waits for a candidate that may be stopped, greets the following candidates. If several
+ * fell silent at once, they are then not waited for one after the other. */
 static void greet_next(void *arg)
 {
     const struct session *session = arg;
@@ -395,8 +397,8 @@ static void greet_next(void *arg)
     }
 }
 
-/* It was given the call and said nothing: whether it is silent to the simplest question as well, so that to
- * repeat the call would only be waiting. (One with much inside may only be slow on its way.) *error says so.
+/* The server did not answer the call: checks whether it also does not answer a greeting, in which case to
+ * repeat the call would only add delay. (A large call may only be slow on its way.) *error says so.
  */
 static bool is_silent(struct session *session, struct link *link, enum esp_status status, int64_t since_ns,
                       struct esp_error *error)
@@ -439,8 +441,8 @@ static uint64_t bytes_back(const struct session_report *report)
     return bytes;
 }
 
-/* What a call with its arguments in it, answered at the first try, tells of the link. One that is not done
- * was answered when the server had waited as long as it was told to. */
+/* Learns about the link from a call that carried its arguments and was answered at the first try. A call
+ * that was not done yet was answered after the time for which the server was asked to wait. */
 static void learn_link(struct link *link, const struct call_request *call,
                        const struct session_report *report, double seconds, unsigned trips)
 {
@@ -450,15 +452,15 @@ static void learn_link(struct link *link, const struct call_request *call,
     if (report->state == SESSION_DONE)
         there_s = timings->wait_s + timings->queue_s + timings->compute_s;
     else if (report->state == SESSION_RECEIVING)
-        there_s = 0; /* it asks for the rest at once */
+        there_s = 0; /* the server asks for the rest at once */
     if (bytes + back <= SMALL_BYTES && (report->state == SESSION_DONE || report->state == SESSION_RECEIVING))
         link_answered(link, seconds - there_s, trips);
     link_called(link, bytes, back, seconds, there_s, trips);
 }
 
-/* Calls the server, again as long as it may have the session but did not say so: it knows what it has by the
- * session's identity. One that has stopped is left after call_timeout and answer_patience, where another may
- * have the call. */
+/* Calls the server, and repeats the call while the server may have the session but has not said so; the
+ * server recognizes the session by its identity. A server that is stopped is left after call_timeout and
+ * answer_patience, if another one may have the call. */
 static enum esp_status call_server(struct session *session, struct link *link, struct message *request,
                                    struct message *reply, bool *uncertain, struct esp_error *error)
 {
@@ -498,14 +500,14 @@ static void accepted(struct session *session, struct link *link, const struct se
     session->silent = false;
     session->rounds = 1;
     session_absorb(session, report);
-    /* What is over at once need not be told apart from what may still go elsewhere. */
+    /* A session that is over at once need not be distinguished from one that may go to another server. */
     if (atomic_load(&session->remote) < SESSION_DONE)
         marks_settle(session->engine, session, link);
     backlog_taken(session);
     atomic_store(&session->phase, PHASE_REMOTE);
 }
 
-/* Nobody took it, or it was lost: why, and what next. */
+/* No server took the session, or it was lost: sets the reason and the next step. */
 static void declined(struct session *session, const struct session_candidate *candidate, struct link *link,
                      const struct message *reply, enum esp_status status, bool uncertain,
                      const struct esp_error *why)
@@ -514,7 +516,7 @@ static void declined(struct session *session, const struct session_candidate *ca
     char who[CAP_NAME + 16];
     snprintf(who, sizeof who, "server %s", candidate->server);
     if (strcmp(candidate->server, candidate->address) == 0)
-        strcpy(who, "server"); /* that was named by its address */
+        strcpy(who, "server"); /* the program gave an address instead of a name */
     error_prefix_at(&session->error, who, candidate->address);
     session->error.status = status;
     session->awaited = status == ESP_UNREACHABLE && reply->kind == MESSAGE_CALL_REPLY &&
@@ -534,7 +536,7 @@ static void declined(struct session *session, const struct session_candidate *ca
     }
 }
 
-/* Who was named by its address is called as the incarnation that is there. */
+/* A server that the program named by its address is called as the incarnation that is present. */
 static enum esp_status offer_to(struct session *session, struct session_candidate *candidate,
                                 struct link *link, struct message *reply, bool *uncertain,
                                 struct esp_error *error)
@@ -552,7 +554,7 @@ static enum esp_status offer_to(struct session *session, struct session_candidat
     }
     message_clear(&request);
     if (named && status == ESP_STALE) {
-        /* It was restarted since it was asked; at the next try it is asked again. */
+        /* The server was restarted since its incarnation was asked; the next try asks again. */
         atomic_store(&link->incarnation, 0);
         status = *uncertain ? ESP_STALE : ESP_UNREACHABLE;
     }
@@ -597,12 +599,13 @@ void attempt_offer(struct session *session)
     message_clear(&reply);
 }
 
-#define MOST_ROUNDS 4 /* times that agents are asked for one session */
+#define MOST_ROUNDS 4 /* times that the agents are asked for one session */
 
-#define FIRST_WAIT_MS   20 /* for agents that come back */
+#define FIRST_WAIT_MS   20 /* pause before agents are asked again */
 #define LONGEST_WAIT_MS 500
 
-/* The answer becomes the session's. What is told while it runs is read by others. */
+/* Takes the choice into the session. Members that other threads read while the session runs are written
+ * under the marks lock. */
 static void take_choice(struct session *session, const struct choice *choice)
 {
     struct engine *engine = session->engine;
@@ -655,10 +658,10 @@ static enum esp_status submit_once(struct session *session, struct route_hope *h
     return status;
 }
 
-/* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a
- * server or the redirector was restarted and will hear of the others again. Servers that were tried and
- * declined are there, and a request that fits none of those that are is an answer. A reply that was lost is
- * none: to choose servers executes nothing. */
+/* Whether there is no node that the request could be given to. The handle was created, so the nodes were
+ * there: an agent, a server or the redirector was restarted, and will know the others again. Not in these
+ * cases: servers were tried and declined, so they are there; no present server fits the request. A lost
+ * reply counts as no node, because choosing servers executes nothing. */
 static bool is_deserted(const struct session *session, enum esp_status status)
 {
     if (status == ESP_UNREACHABLE || session_is_uncertain(status))
@@ -670,7 +673,7 @@ static bool is_deserted(const struct session *session, enum esp_status status)
             (route_is_deserted(session->engine->route) || route_is_partial(session->engine->route)));
 }
 
-/* The signature may have changed, not only the servers: then waiting is of no use. */
+/* Whether the problem's signature has changed; then waiting is of no use. */
 static bool has_changed(struct session *session)
 {
     struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = session->problem}};
@@ -683,9 +686,9 @@ static bool has_changed(struct session *session)
     return changed;
 }
 
-/* Asks until there is an answer other than that nobody is there, or patience ends. A server that is being
- * started again first ends what it has, however long that takes: while it is known to come back, patience
- * does not begin to end. */
+/* Asks until there is an answer other than that no node is there, or until patience ends. A server that is
+ * being restarted first ends its present calls, however long that takes. So patience does not start while
+ * the server is known to come back. */
 static enum esp_status submit(struct session *session, struct esp_error *error)
 {
     struct engine *engine = session->engine;
@@ -706,7 +709,7 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
             return status;
         if (hope.awaited) {
             patience = engine_patience(engine);
-            session->absence.begun_ns = 0; /* nobody is gone yet */
+            session->absence.begun_ns = 0; /* no node is gone yet */
         }
         if (!patience_lasts(&patience, hope.silent || session->silent, clock_now_ns(engine->clock)) ||
             session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
@@ -722,8 +725,8 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
     }
 }
 
-/* A bound session has one candidate: the address it was given, and then, if the server has moved, the one
- * that the agents know of. */
+/* A bound session has one candidate: the given address, and then, if the server has moved, the address
+ * that the agents know. */
 static enum esp_status choose_bound(struct session *session, struct esp_error *error)
 {
     char address[CAP_ADDRESS + 1];
@@ -735,7 +738,7 @@ static enum esp_status choose_bound(struct session *session, struct esp_error *e
         if (status != ESP_OK)
             return status;
         if (strcmp(address, session->bound_address) == 0)
-            return ESP_UNREACHABLE; /* the error that is there says it all */
+            return ESP_UNREACHABLE; /* the present error says it all */
     }
     struct session_candidate *candidate = calloc(1, sizeof *candidate);
     if (!candidate)
@@ -746,8 +749,9 @@ static enum esp_status choose_bound(struct session *session, struct esp_error *e
     return ESP_OK;
 }
 
-/* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody
- * was there: on the way back, perhaps. Surely nothing was executed that may not be executed again. */
+/* Whether to wait: all servers that could take the session are gone, and no present server declined it.
+ * The handle was created, so they were there and may be coming back. Nothing was executed that may not be
+ * executed again. */
 static bool waits_for_servers(struct session *session, enum esp_status status)
 {
     struct engine *engine = session->engine;
@@ -763,7 +767,7 @@ static bool waits_for_servers(struct session *session, enum esp_status status)
         session->absence = engine_patience_returning(engine);
     else if (session->absence.begun_ns == 0)
         session->absence = engine_patience(engine);
-    session->awaited = false; /* until it is said again */
+    session->awaited = false; /* until it is reported again */
     if (!patience_lasts(&session->absence, session->silent, clock_now_ns(engine->clock)) ||
         session_left_ms(session) <= session->absent_wait_ms)
         return false;
@@ -775,7 +779,8 @@ static bool waits_for_servers(struct session *session, enum esp_status status)
     return true;
 }
 
-/* A sequence asks for more of servers than the program without it: that is given up before the call fails. */
+/* A sequence asks more of servers than its calls alone do. Before a call fails, this extra demand is
+ * dropped. */
 static bool asks_for_less(struct session *session)
 {
     if (!excluded_for(session, ESP_NO_MEMORY) || !call_hooks->bring_home ||
@@ -787,7 +792,7 @@ static bool asks_for_less(struct session *session)
     return true;
 }
 
-/* Nobody took it. Servers that had no room will have some: then it is held back, else it ends. */
+/* No server took the session. If servers had no room, it is held back until there is room; else it ends. */
 static void fail(struct session *session, enum esp_status status)
 {
     if (backlog_wants(session)) {
@@ -810,10 +815,11 @@ static void choose_again(struct session *session)
     fail(session, session->error.status);
 }
 
-/* Whether it is to look for a server now. */
+/* Whether the session should look for a server now. */
 static bool is_due(struct session *session)
 {
-    /* Held back until then: nobody is asked any more, and the deadline tells why it was held. */
+    /* The session was held back until its deadline: no server is asked any more, and the error says why it
+     * was held. */
     if (session->back.number > 0 && session_left_ms(session) <= 1) {
         engine_pause(&session->engine->closing, session_left_ms(session));
         return false;
@@ -861,7 +867,7 @@ void attempt_choose(struct session *session)
         return;
     if (session_left_ms(session) <= (status == ESP_TIMEOUT ? LONGEST_WAIT_MS : 1)) {
         engine_pause(&session->engine->closing, session_left_ms(session));
-        return; /* the next step tells of the deadline, and of this */
+        return; /* the next step reports the deadline and this error */
     }
     fail(session, session->error.status != ESP_PENDING ? session->error.status : status);
 }

@@ -12,23 +12,23 @@
 #include <time.h>
 #include <utlist.h>
 
-#define FIRST_LOOK_MS 20 /* for room that others leave */
+#define FIRST_LOOK_MS 20 /* for room that other clients leave */
 #define LAST_LOOK_MS  500
-#define MOST_HURRIED  2  /* turns of one session because something moved while it was declined */
-#define MOST_ALIKE    64 /* sessions that a newcomer is compared with */
+#define MOST_HURRIED  2  /* immediate turns of a session if room became free while it was declined */
+#define MOST_ALIKE    64 /* sessions that a new session is compared with */
 
 struct backlog {
     struct engine *engine;
     pthread_mutex_t lock;
     pthread_cond_t news;    /* for blocking sessions that are held */
-    pthread_cond_t changed; /* for the keeper */
-    struct session *first;  /* held, in the order of their numbers */
+    pthread_cond_t changed; /* for the keeper thread */
+    struct session *first;  /* held sessions in the order of their numbers */
     atomic_uint n_held;     /* written under the lock */
     uint64_t rounds;
-    atomic_uint_least64_t movements; /* sessions that servers are rid of */
-    struct thread_pool *keepers;     /* one thread: sees to deadlines, and looks for room */
+    atomic_uint_least64_t movements; /* number of sessions that have left servers */
+    struct thread_pool *keepers;     /* one thread: watches deadlines, and looks for room */
     struct thread_job job;
-    bool kept; /* the keeper is there */
+    bool kept; /* the keeper thread exists */
 };
 
 static void keep(void *arg);
@@ -67,7 +67,7 @@ void backlog_destroy(struct backlog *backlog)
     free(backlog);
 }
 
-/* ---- with the lock held ---- */
+/* ---- called with the lock held ---- */
 
 static void wait_ms(struct backlog *backlog, pthread_cond_t *condition, int64_t ms)
 {
@@ -75,11 +75,12 @@ static void wait_ms(struct backlog *backlog, pthread_cond_t *condition, int64_t 
     pthread_cond_timedwait(condition, &backlog->lock, &until);
 }
 
-/* Behind those that came before it. One that was sent out and comes back goes to the front. */
+/* Inserts the session behind those that came before it. A session that was sent out and comes back goes to
+ * the front. */
 static void insert(struct backlog *backlog, struct session *session)
 {
     struct session *last = backlog->first ? backlog->first->back.prev : NULL, *after = NULL, *other;
-    if (session->back.number == 0) /* of when it began: one may be declined after others that came later */
+    if (session->back.number == 0) /* by start: it may be declined after later ones */
         session->back.number = session->origin.sequence;
     if (last && last->back.number < session->back.number)
         after = last;
@@ -99,7 +100,7 @@ static void insert(struct backlog *backlog, struct session *session)
     atomic_fetch_add(&backlog->n_held, 1);
 }
 
-/* Its turn: back to its owner, its thread or the pool. */
+/* Gives the session its turn: its own thread or the pool continues it. */
 static void send(struct backlog *backlog, struct session *session, bool probe)
 {
     DL_DELETE2(backlog->first, session, back.prev, back.next);
@@ -107,7 +108,7 @@ static void send(struct backlog *backlog, struct session *session, bool probe)
     session->back.probe = probe;
     if (atomic_fetch_sub(&backlog->n_held, 1) == 1)
         pthread_cond_signal(&backlog->changed);
-    if (session->ended) /* there is a runner: the session came from it */
+    if (session->ended) /* cannot fail: the session came from a pool thread */
         thread_pool_submit(backlog->engine->runners, &session->job);
     else
         pthread_cond_broadcast(&backlog->news);
@@ -135,7 +136,7 @@ static void send_first(struct backlog *backlog, const struct link *link, bool pr
 
 /* ---- the keeper ---- */
 
-/* One session to each server that sessions wait for. */
+/* Sends one session to each server that sessions wait for. */
 static void look_for_room(struct backlog *backlog)
 {
     struct session *session, *next;
@@ -152,7 +153,7 @@ static void look_for_room(struct backlog *backlog)
     }
 }
 
-/* Lets those go whose time is over. Milliseconds until the next one's is. */
+/* Releases sessions whose deadline has passed. Returns the milliseconds until the next deadline. */
 static int64_t expire(struct backlog *backlog)
 {
     int64_t nearest_ms = LAST_LOOK_MS;
@@ -187,7 +188,7 @@ static void keep(void *arg)
             wait_ms(backlog, &backlog->changed, left_ms < nearest_ms ? left_ms : nearest_ms);
         if (monotonic_ms() < look_ms)
             continue;
-        /* While the client's own sessions end, they send others: no need to ask. */
+        /* While sessions of this client end, they send out others, so there is no need to look for room. */
         if (atomic_load(&backlog->movements) != movements)
             pause_ms = FIRST_LOOK_MS;
         else
@@ -210,12 +211,12 @@ static bool is_like(const struct session *session, const struct session *other)
            !*other->invocation.home;
 }
 
-/* It waits for what the other one waits for. */
+/* The session waits for the same servers as the other one. */
 static void join(struct session *session, const struct session *other)
 {
     memcpy(session->back.full, other->back.full, sizeof session->back.full);
     session->back.n_full = other->back.n_full;
-    session->error = other->error; /* told if its deadline passes first */
+    session->error = other->error; /* becomes part of the error if its deadline passes first */
 }
 
 bool backlog_joins(struct session *session)
@@ -254,7 +255,7 @@ void backlog_note_full(struct session *session, struct link *link)
 
 /* ---- room that does not come ---- */
 
-/* Since when no session of this client was at those servers; CLOCK_NEVER: there are some. */
+/* Returns since when no session of this client has been at those servers; CLOCK_NEVER: there are some. */
 static int64_t quiet_since(const struct session *session)
 {
     int64_t since_ns = session->back.since_ns;
@@ -294,7 +295,7 @@ bool backlog_wants(struct session *session)
         return true;
     explain(session, (double)(now_ns - session->back.since_ns) / NS_PER_S);
     pthread_mutex_lock(&backlog->lock);
-    if (session->back.probe) /* those behind it need not wait for a round each */
+    if (session->back.probe) /* so that the sessions behind it need not each wait for a round */
         send_first(backlog, session->back.full[0], true);
     pthread_mutex_unlock(&backlog->lock);
     return false;
@@ -302,16 +303,17 @@ bool backlog_wants(struct session *session)
 
 /* ---- holding ---- */
 
-/* With the lock held. False: its turn is now. */
+/* Called with the lock held. Returns false if the session's turn is now. */
 static bool hold(struct backlog *backlog, struct session *session)
 {
     if (session_is_cancelled(session))
         return false;
-    /* What ended between its being declined and now has sent nobody for it. */
+    /* A session that ended after this one was declined did not know that this one waits, and has not sent
+     * it out. */
     if (atomic_load(&backlog->movements) != session->back.movements && session->back.hurried++ < MOST_HURRIED)
         return false;
     if (!backlog->kept && !(backlog->kept = thread_pool_submit(backlog->keepers, &backlog->job))) {
-        pthread_mutex_unlock(&backlog->lock); /* without a thread that sends it out again: a short wait */
+        pthread_mutex_unlock(&backlog->lock); /* without a keeper thread: a short wait */
         engine_pause(&backlog->engine->closing, FIRST_LOOK_MS);
         pthread_mutex_lock(&backlog->lock);
         return false;
@@ -321,7 +323,7 @@ static bool hold(struct backlog *backlog, struct session *session)
     return true;
 }
 
-/* It will begin anew. */
+/* Prepares the session to begin again. */
 static void lay_down(struct session *session)
 {
     session->holding = false;
@@ -348,11 +350,11 @@ void backlog_wait(struct session *session)
     pthread_mutex_lock(&backlog->lock);
     if (hold(backlog, session))
         while (atomic_load(&session->back.held))
-            pthread_cond_wait(&backlog->news, &backlog->lock); /* the keeper minds its deadline */
+            pthread_cond_wait(&backlog->news, &backlog->lock); /* the keeper thread watches the deadline */
     pthread_mutex_unlock(&backlog->lock);
 }
 
-/* ---- who is where ---- */
+/* ---- sessions at servers ---- */
 
 void backlog_taken(struct session *session)
 {
@@ -360,7 +362,7 @@ void backlog_taken(struct session *session)
     struct link *link = session->link;
     session->back.since_ns = 0;
     if (session->is_job)
-        return; /* it stays when this process has ended */
+        return; /* the session stays when this process ends */
     session->back.given = link;
     atomic_fetch_add_explicit(&link->n_given, 1, memory_order_relaxed);
     if (atomic_load(&backlog->n_held) == 0)

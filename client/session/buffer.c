@@ -17,18 +17,18 @@
 struct buffer {
     uint8_t *pages;
     uint64_t bytes;  /* of all pages */
-    uint64_t offset; /* of what the program got */
+    uint64_t offset; /* of the program's part */
     int file;        /* -1: it cannot be shared */
     bool written;    /* lent for writing */
     struct buffer *prev, *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list and all in it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and its entries */
 static struct buffer *buffers;
 
 /* ---- memory files ---- */
 
-/* A sealed one of so many bytes, and its descriptor; -1. */
+/* Makes a sealed memory file of that size. Returns its descriptor, or -1. */
 static int make_file(uint64_t bytes)
 {
     int file = memfd_create("espalier-buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -40,7 +40,7 @@ static int make_file(uint64_t bytes)
     return -1;
 }
 
-/* At that address, or (NULL) anywhere. Memory of the process alone where there is no file. */
+/* Maps the file at that address, or anywhere if `at` is NULL. Without a file, maps private memory. */
 static void *map(void *at, uint64_t bytes, int file)
 {
     int flags = (file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | (at ? MAP_FIXED : 0);
@@ -48,7 +48,7 @@ static void *map(void *at, uint64_t bytes, int file)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* ---- the program's side ---- */
+/* ---- for the program ---- */
 
 void *buffer_alloc(size_t bytes)
 {
@@ -95,9 +95,9 @@ bool buffer_free(void *memory, void (*forget)(const void *pages, uint64_t bytes)
     return true;
 }
 
-/* ---- the library's side ---- */
+/* ---- for the library ---- */
 
-/* With the lock held. */
+/* Called with the lock held. */
 static struct buffer *find(const void *memory, uint64_t bytes)
 {
     uintptr_t at = (uintptr_t)memory;
@@ -150,7 +150,7 @@ bool buffer_put(void *memory, const void *from, uint64_t bytes)
     return good;
 }
 
-/* With the lock held: the contents go to another file, which then takes the place of the first. */
+/* Called with the lock held. Copies the contents to another file, which then replaces the first one. */
 static void part(struct buffer *buffer)
 {
     int file = make_file(buffer->bytes);

@@ -10,17 +10,18 @@
 #include <string.h>
 #include <time.h>
 
-#define SILENCE_MS    2500 /* nothing of a piece moves: it is looked whether the server is silent */
-#define MOST_SILENCES 10   /* that a piece may take as long as it moves: links may be slow */
+#define SILENCE_MS    2500 /* if no byte of a piece moves for so long, the server is checked */
+#define MOST_SILENCES 10   /* times that a piece may be silent so long while it moves, as links may be slow */
 
-/* Two threads take pieces of one transfer: the session's runner, and a helper from the pool if one comes. */
+/* Two threads take pieces of one transfer: the session's runner, and a helper from the pool if one is
+ * free. */
 struct transfer {
     struct session *session;
     bool send;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t left;
-    uint32_t value;  /* the next piece: of this value, */
-    uint64_t offset; /* from here */
+    uint32_t value;  /* the next piece: its value */
+    uint64_t offset; /* and its offset */
     uint64_t total, moved;
     bool helping;
     enum esp_status status; /* the first failure */
@@ -76,7 +77,8 @@ static int64_t piece_ms(const struct session *session)
     return slow_ms < most_ms ? slow_ms : most_ms;
 }
 
-/* The first time it shows soon who is silent, where that leads to something. */
+/* The first try is short if another server could take the session, so that a silent server is noticed
+ * soon. */
 static int64_t silence_ms(const struct session *session, unsigned attempt)
 {
     const struct engine *engine = session->engine;
@@ -120,7 +122,7 @@ static bool is_broken(enum esp_status status)
     return status == ESP_UNREACHABLE || status == ESP_MAYBE || status == ESP_TIMEOUT;
 }
 
-/* Chunks carry their offset: moving one twice does no harm. */
+/* A chunk carries its offset, so moving it twice does no harm. */
 static enum esp_status move(struct transfer *transfer, struct piece *piece, struct esp_error *error)
 {
     const struct session *session = transfer->session;
@@ -129,7 +131,7 @@ static enum esp_status move(struct transfer *transfer, struct piece *piece, stru
     for (unsigned attempt = 0; attempt < MOST_TRIES || attempt_waits(session, &patience, status); attempt++) {
         attempt_pause(session, attempt);
         status = move_once(transfer, piece, silence_ms(session, attempt), error);
-        /* A chunk that was damaged on the way is a violation of the protocol. */
+        /* A chunk that was damaged on its way is a violation of the protocol. */
         if ((!is_broken(status) && status != ESP_PROTOCOL) || session_left_ms(session) <= 1)
             break;
         if (status == ESP_TIMEOUT && given_up_in_transfer(transfer->session))
@@ -138,7 +140,7 @@ static enum esp_status move(struct transfer *transfer, struct piece *piece, stru
     return status;
 }
 
-/* With the lock held, so that the caller's function is never called twice at once. */
+/* Called with the lock held, so that the caller's function is never called twice at once. */
 static void tell_moved(struct transfer *transfer, uint64_t length)
 {
     const struct following *following = &transfer->session->following;
@@ -218,7 +220,7 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
     return transfer.status;
 }
 
-/* Whether the server may have lost the session, for another to be tried. */
+/* Whether the server may have lost the session, so that another one must be tried. */
 static bool note_lost(struct session *session, enum esp_status status, const struct esp_error *error)
 {
     if (!is_broken(status) && status != ESP_NOT_FOUND && status != ESP_STALE)
@@ -235,7 +237,7 @@ void bulk_send(struct session *session)
     lend_values(session);
     enum esp_status status = run_transfer(session, true, &error);
     if (status == ESP_CANCELLED)
-        return; /* the next step ends it */
+        return; /* the next step ends the session */
     const bool run = status == ESP_OK;
     if (run) {
         int64_t patience_ms = attempt_patience_ms(session);

@@ -7,10 +7,10 @@
 
 #include "client/session/session.h"
 
-/* Copies the answer. Returns false without memory; *choice is empty then. */
+/* Copies the answer. Without memory returns false, and *choice is empty. */
 bool choice_of(const struct submit_reply *reply, struct choice *choice);
-/* Copies a choice for a session that was placed ahead with it: the candidate number `first` comes before all
- * others. The placement is not copied, as it belongs to the session that asked. */
+/* Copies a choice for a session that was placed ahead with it. The candidate number `first` comes before
+ * all others. The placement is not copied, because it belongs to the session that asked. */
 bool choice_copy(const struct choice *from, uint32_t first, struct choice *to);
 void choice_release(struct choice *choice);
 

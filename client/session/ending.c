@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a session ends: its server is told, what it lent is taken back, and its number is free.
+ * The end of a session: the server is informed, lent memory is taken back, and the sequence number is
+ * retired.
  */
 #include "client/session/ahead.h"
 #include "client/session/backlog.h"
@@ -12,9 +13,9 @@
 
 #include <string.h>
 
-#define GIVEN_UP_MS 1000 /* limit for telling a server that a state is not wanted */
-#define CANCEL_MS   5000 /* limit for telling a server that a session is cancelled */
-#define LATE_MS     200  /* either limit after the session's deadline, as the caller waits */
+#define GIVEN_UP_MS 1000 /* limit for informing a server that a state is not wanted */
+#define CANCEL_MS   5000 /* limit for informing a server that a session is cancelled */
+#define LATE_MS     200  /* both limits after the session's deadline, because the caller waits */
 
 static int64_t farewell_ms(const struct session *session, int64_t most_ms)
 {
@@ -22,14 +23,15 @@ static int64_t farewell_ms(const struct session *session, int64_t most_ms)
     return late && most_ms > LATE_MS ? LATE_MS : most_ms;
 }
 
-/* The server that has it stops computing; what it has of it is given back. Best effort: a server that does
- * not hear this lets go of the session at its deadline, or when the client acknowledges it. */
+/* Stops the computation at the server that has the session, and takes lent memory back. Best effort: a
+ * server that does not get the message drops the session at its deadline, or when the client acknowledges
+ * it. */
 static void stop_remote(struct session *session)
 {
     int remote = atomic_load(&session->remote);
     if (!session->link || remote >= SESSION_DONE)
         return;
-    if (session->attached) { /* who waits for a job may stop waiting */
+    if (session->attached) { /* the wait for a job may end without the job */
         if (atomic_load(&session->cancelled))
             session->job_ops->call_off(session, farewell_ms(session, CANCEL_MS));
         return;
@@ -54,20 +56,21 @@ void session_tell_given_up(struct session *session)
 
 void session_end(struct session *session, enum esp_status status)
 {
-    session_tell_given_up(session); /* it may be back */
+    session_tell_given_up(session); /* the server may be back */
     session->error.status = status;
-    if (status == ESP_OK) /* the note on its results */
+    if (status == ESP_OK) /* note the servers of its results */
         memcpy(session->error.text, session->remote_error.text, sizeof session->error.text);
     session->ended_ns = clock_now_ns(session->engine->clock);
     if (status == ESP_OK)
         ahead_ended(session);
     lend_end(&session->invocation, status == ESP_OK);
     session->left = left_gather(&session->invocation);
-    if (session->record) /* of a job, what it took was left by who submitted it */
+    if (session->record) /* the data of a job's inputs were left by the process that submitted the job */
         session->left = left_join(session->left, session->job_ops->left(session->record));
     marks_retire(session->engine, session);
     backlog_left(session);
-    /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */
+    /* Small results are acknowledged by the next call. Large results are acknowledged at once, to free the
+     * server's memory. */
     if (session->link && session->heavy && !session->lost && !session->is_job)
         link_acknowledge(session->link);
     atomic_store(&session->phase, PHASE_ENDED);

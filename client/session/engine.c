@@ -16,13 +16,13 @@
 #include <utlist.h>
 
 #define RUNNERS         16
-#define FOLLOWERS       64 /* followed sessions whose output comes at once; that of others waits for them */
-#define CHAINS          32 /* asynchronous abstract problems that run at once; others wait */
+#define FOLLOWERS       64 /* followed sessions whose output arrives at once; others wait */
+#define CHAINS          32 /* asynchronous runs of abstract problems at once; others wait */
 #define POLLERS         64 /* servers with asynchronous sessions that are polled at once */
 #define CALL_TIMEOUT_MS 30000
 #define INLINE_BYTES    (256 << 10)
 
-/* The session under way that is oldest, or the next one. */
+/* The oldest session under way, or the next one. */
 static void first_session(void *arg, struct session_id *first)
 {
     struct engine *engine = arg;
@@ -35,14 +35,14 @@ static void first_session(void *arg, struct session_id *first)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
-/* Who is awake answers a greeting at once. */
+/* A node that is awake answers a greeting at once. */
 static int64_t greeting_ms(const struct engine *engine)
 {
     const int64_t patience_ms = engine->answer_patience_ms;
     return patience_ms > 0 && patience_ms < engine->call_timeout_ms ? patience_ms : engine->call_timeout_ms;
 }
 
-/* A program that has no time for a session has none for what comes before it. */
+/* A program's limit for a session also limits what comes before it. */
 static int64_t lookup_silence_ms(const struct engine_options *options)
 {
     const int64_t limits[] = {options->lookup_timeout_ms, options->session_timeout_ms};
@@ -127,7 +127,8 @@ struct stop {
     struct session_id id;
 };
 
-/* All sessions that some server may have, as their identities: the sessions may end meanwhile. */
+/* Lists all sessions that some server may have, by their identities, because the sessions may end
+ * meanwhile. */
 static struct stop *list_stops(struct engine *engine, size_t *n)
 {
     struct link *link, *next;
@@ -163,7 +164,7 @@ static struct stop *list_stops(struct engine *engine, size_t *n)
     return stops;
 }
 
-/* The latest first: those that wait on a server are not to begin because those that run are cancelled. */
+/* The latest first, so that cancelling a running session does not start one that waits on the server. */
 static int by_age(const void *a, const void *b)
 {
     const struct stop *x = a, *y = b;
@@ -202,7 +203,7 @@ void engine_destroy(struct engine *engine)
     if (!engine)
         return;
     backlog_destroy(engine->backlog); /* while there are runners */
-    /* A poll job may still be on its way out, and runners may have handed it its work. */
+    /* A poll job may still be running, and may have handed work to the runners. */
     thread_pool_destroy(engine->chains);
     thread_pool_destroy(engine->followers);
     thread_pool_destroy(engine->pollers);

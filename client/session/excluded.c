@@ -19,14 +19,15 @@ void exclude(struct session *session, const char *server, enum esp_status why)
     if (!session->excluded)
         session->excluded = calloc(MOST_EXCLUDED, sizeof *session->excluded);
     if (!session->excluded || session->n_excluded == MOST_EXCLUDED)
-        return; /* it may be offered again, nothing worse */
+        return; /* it may be offered again without harm */
     if (excluded_has(session, server))
         return;
     if ((session->excluded[session->n_excluded] = strdup(server)))
         session->why[session->n_excluded++] = why;
 }
 
-/* It was killed, restarted, or cut off: what it says then of a session that it had, or was given. */
+/* Whether the reason means that the server was killed, restarted or cut off: these are the answers for a
+ * session that the server had or was given. */
 static bool is_absence(enum esp_status why)
 {
     return why == ESP_UNREACHABLE || why == ESP_STALE || why == ESP_MAYBE || why == ESP_TIMEOUT ||

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The servers that a session does not want any more: they declined it, or were not there. Used by its runner.
+ * The servers that a session excludes, because they declined it or were absent. Used by the session's
+ * runner.
  */
 #ifndef CLIENT_EXCLUDED_H
 #define CLIENT_EXCLUDED_H
 
 #include "client/session/session.h"
 
-/* No agent shall offer it again to this session. The first reason stays. */
+/* Excludes the server: agents do not offer it to this session again. The first reason is kept. */
 void exclude(struct session *session, const char *server, enum esp_status why);
 
-/* Whether there are some and all of them were gone when they were tried, and none declined. */
+/* Whether servers are excluded, all of them because they were absent, and none because it declined. */
 bool excluded_are_absent(const struct session *session);
 
-/* Whether that server is among them. */
+/* Whether the server is excluded. */
 bool excluded_has(const struct session *session, const char *server);
 
-/* Whether one of them declined it for that reason. */
+/* Whether a server is excluded for that reason. */
 bool excluded_for(const struct session *session, enum esp_status why);
 
-/* They may be offered again. */
+/* Lets agents offer all excluded servers again. */
 void excluded_forget(struct session *session);
 
-/* Whether a server has had its turn: that tells more than that no other is left. */
+/* Whether a server was tried and failed; its error says more than that there is no other server. */
 bool excluded_has_cause(const struct session *session);
 
-/* No other server takes it: session->error tells what the last one did, with the others that were tried, and
- * what became of looking for one more (`status`, `search`) where that was not just that none is left. */
+/* No other server takes the session. Makes session->error from the last server's error, the names of the
+ * other servers that were tried, and the failure to find one more (`status`, `search`), unless that only
+ * says that there is none. */
 void excluded_explain(struct session *session, enum esp_status status, const struct esp_error *search);
 
 #endif

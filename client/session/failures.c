@@ -4,14 +4,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#define HASH_NONFATAL_OOM 1 /* a library does not end the process */
+#define HASH_NONFATAL_OOM 1 /* a library must not end the process */
 #include <uthash.h>
 
-#define MOST_TEXTS 2048 /* different ones: up to 1 MB */
+#define MOST_TEXTS 2048 /* different texts: up to 1 MB */
 
 struct failure {
     grpc_sessionid_t id;
-    uint16_t status, text; /* the text's number; 0: none */
+    uint16_t status, text; /* number of the text; 0: none */
 };
 
 struct text {
@@ -23,7 +23,7 @@ struct text {
 struct failures {
     struct failure *sorted; /* by id */
     size_t n, capacity;
-    grpc_sessionid_t *told; /* a ring: those that are still to be told */
+    grpc_sessionid_t *told; /* a ring of failures that have not been reported yet */
     size_t first, n_told, ring;
     struct text *texts, *by_number[MOST_TEXTS];
     unsigned n_texts;
@@ -51,7 +51,7 @@ void failures_destroy(struct failures *failures)
     free(failures);
 }
 
-/* 0: there are too many, or no memory. */
+/* Returns 0 if there are too many, or without memory. */
 static uint16_t number_of(struct failures *failures, const char *words)
 {
     struct text *text;
@@ -72,7 +72,7 @@ static uint16_t number_of(struct failures *failures, const char *words)
     return (uint16_t)++failures->n_texts;
 }
 
-/* The place of the first one that is not below it. */
+/* The first position whose id is not smaller. */
 static size_t place_of(const struct failures *failures, grpc_sessionid_t id)
 {
     size_t low = 0, high = failures->n;
@@ -116,7 +116,7 @@ static bool make_room_in_ring(struct failures *failures)
     return true;
 }
 
-/* Those that nobody has asked for are forgotten with the others: their ids are invalid now. */
+/* Failures that the program has not asked for are dropped, too, because their ids are invalid from now on. */
 static grpc_sessionid_t forget_half(struct failures *failures)
 {
     const size_t half = failures->n / 2;

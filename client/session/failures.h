@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is remembered of asynchronous sessions that failed, for as long as the library is initialized: 8 bytes
- * each, 4 more until the program has asked for it, and each different text once.
+ * Remembers asynchronous sessions that failed while the library is initialized: 8 bytes for each, 4 more
+ * until the program has asked for it, and each different text once.
  *
- * Not thread-safe: the table of sessions has the lock.
+ * Not thread-safe: called under the lock of the table of sessions.
  */
 #ifndef CLIENT_FAILURES_H
 #define CLIENT_FAILURES_H
@@ -13,26 +13,28 @@
 
 #include <stdbool.h>
 
-#define FAILURES_MOST 1048576 /* kept; then the older half is forgotten, with all ids up to there */
+#define FAILURES_MOST 1048576 /* beyond, the older half is dropped with all ids up to there */
 
 struct failures;
 
 enum esp_status failures_create(struct failures **failures, struct esp_error *error);
-/* NULL is nothing to do. */
+/* Accepts NULL. */
 void failures_destroy(struct failures *failures);
 
-/* That session has failed. `forgotten`: ids up to this one are not known any more (0: none). False: without
- * memory, and not remembered. */
+/* Adds a session that failed. `forgotten`: ids up to this one are unknown from now on (0: none). Returns
+ * false without memory; then nothing is added. */
 bool failures_add(struct failures *failures, grpc_sessionid_t id, const struct esp_error *why,
                   grpc_sessionid_t *forgotten);
 
-/* How that session failed; ESP_OK: it is not among them. A text that is not kept any more is the status's. */
+/* Returns how that session failed; ESP_OK if it is not here. If its text was dropped, the status's text is
+ * used. */
 enum esp_status failures_find(const struct failures *failures, grpc_sessionid_t id, struct esp_error *why);
 
-/* Numbers begin anew: forgets all. */
+/* Drops all, because ids begin anew. */
 void failures_clear(struct failures *failures);
 
-/* The next one that was not given yet, in the order in which they came; GRPC_SESSIONID_VOID: none. */
+/* Returns the next failure that was not returned yet, in the order in which they were added;
+ * GRPC_SESSIONID_VOID: none. */
 grpc_sessionid_t failures_next(struct failures *failures);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Following a session: one long poll at a time, which brings what it prints, how far it is, and its end.
+ * Following a session: one long poll at a time, which returns the session's output, its progress, and its
+ * end.
  */
 #include "client/arguments/callback.h"
 #include "client/session/attempt.h"
@@ -13,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS     2500 /* who is silent is noticed after that */
-#define JOB_POLL_MS 1000 /* nobody tells the server when this process stops waiting for a job */
+#define POLL_MS     2500 /* a silent server is noticed after this */
+#define JOB_POLL_MS 1000 /* the server does not notice when this process stops waiting for a job */
 #define MOST_KEPT   CAP_PRINTED
 
-/* ---- what it prints ---- */
+/* ---- output ---- */
 
-/* Under the marks lock. */
+/* Called with the marks lock held. */
 static void keep(struct following *following, const char *text, size_t length)
 {
     if (!following->kept && !(following->kept = malloc(MOST_KEPT))) {
@@ -105,13 +106,13 @@ static void take_progress(struct session *session, double progress)
 
 /* ---- functions of the program that take long ---- */
 
-/* A server learns that a client is gone from the connection on which it waits. One that computes the answer
- * to a question does not wait; when that takes long, this thread does in its place. */
+/* A server notices that a client is gone by the connection of its poll. A client that computes the answer
+ * to a question has no poll under way; if that takes long, this thread polls in its place. */
 
-#define LONG_MS     1000 /* shorter ones are not worth a request */
-#define PATIENCE_MS 3000 /* the most that the end of a session may have to wait for this thread */
+#define LONG_MS     1000 /* a shorter function needs no poll */
+#define PATIENCE_MS 3000 /* the longest delay of the session's end by this thread */
 #define REPLY_MS    5000
-#define AGAIN_MS    1000 /* after the server could not be reached */
+#define AGAIN_MS    1000 /* pause after the server could not be reached */
 
 struct keeper {
     const struct session *session;
@@ -119,10 +120,11 @@ struct keeper {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool started, stopping;
-    uint64_t number; /* that is being answered; 0: none */
+    uint64_t number; /* the question that is being answered; 0: none */
 };
 
-/* With the lock. True: the question is still the same after so many milliseconds. */
+/* Called with the lock held. Returns true if the same question is still being answered after so many
+ * milliseconds. */
 static bool lasts(struct keeper *keeper, uint64_t number, int64_t ms)
 {
     const struct timespec until = clock_ms_from_now(CLOCK_REALTIME, ms);
@@ -136,7 +138,7 @@ static enum esp_status wait_there(const struct session *session, uint64_t number
 {
     struct message request = {.kind = MESSAGE_FOLLOW}, reply = {0};
     request.follow = (struct follow){.session = session->id,
-                                     .seen = UINT64_MAX, /* its text is for the session's runner */
+                                     .seen = UINT64_MAX, /* the output is for the session's runner */
                                      .progress = 1,
                                      .patience_ms = PATIENCE_MS,
                                      .answered = number,
@@ -179,7 +181,8 @@ static void keeper_set(struct keeper *keeper, uint64_t number)
 {
     pthread_mutex_lock(&keeper->lock);
     keeper->number = number;
-    /* Without a thread the server waits for the orphan lease only: long enough for most functions. */
+    /* Without this thread the server waits for the orphan lease only, which is long enough for most
+     * functions. */
     if (!keeper->started && number != 0)
         keeper->started = pthread_create(&keeper->thread, NULL, keep_asking, keeper) == 0;
     pthread_cond_signal(&keeper->changed);
@@ -222,8 +225,9 @@ static bool is_settled(const struct session *session)
     return session->lost || remote >= SESSION_DONE || remote == SESSION_RECEIVING;
 }
 
-/* The server knows no such request: without output, then; but a routine that asks would wait for ever, and a
- * job cannot be told from one that it has not. */
+/* The server does not know this request, so the session continues without output. A routine that asks
+ * questions would wait for ever, and a job could not be told from one that the server does not have; these
+ * end with an error. */
 static void go_without(struct session *session, const struct esp_error *error)
 {
     if (!session->is_job && !problem_has_callbacks(session->invocation.function->problem)) {
@@ -234,7 +238,8 @@ static void go_without(struct session *session, const struct esp_error *error)
     session->remote_error = *error;
 }
 
-/* One request, with the answer to the last question, and what it brings. False: it is over. */
+/* Sends one request, with the answer to the last question, and takes the reply. Returns false if the
+ * session is over. */
 static bool follow_once(struct session *session, struct keeper *keeper, struct callback_answer *answer)
 {
     struct message request = {.kind = MESSAGE_FOLLOW}, reply = {0};
@@ -244,7 +249,7 @@ static bool follow_once(struct session *session, struct keeper *keeper, struct c
         attempt_ask(session, &request, (int64_t)request.follow.patience_ms, &reply, &error);
     callback_answer_release(answer);
     if (status == ESP_OK && session->attached)
-        session->absence.begun_ns = 0; /* one that was silent answers again */
+        session->absence.begun_ns = 0; /* a silent server has answered again */
     if (status == ESP_OK) {
         take_text(session, &reply.follow_reply);
         take_progress(session, reply.follow_reply.progress);

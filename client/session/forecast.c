@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forecasts of master agents: what they are told of a call, and their answers as a list of servers.
+ * Forecasts of master agents: the description of a call in the request, and the answers as a list of
+ * servers.
  */
 #include "client/session/forecast.h"
 #include "client/session/link.h"
@@ -20,7 +21,7 @@ _Static_assert((int)FAST_MEASURED == (int)COST_MEASURED && (int)FAST_CALLED == (
 _Static_assert((int)FAST_BY_WORKER == (int)BY_WORKER && (int)FAST_BY_RANKS == (int)BY_RANKS,
                "so is who computes");
 
-/* ---- what the description tells ---- */
+/* ---- the request ---- */
 
 enum esp_status forecast_request(const struct function *function, const struct number *scope,
                                  const struct shape *shapes, struct arena *arena, struct request *request,
@@ -61,9 +62,9 @@ enum esp_status forecast_request(const struct function *function, const struct n
     return ESP_OK;
 }
 
-/* ---- what the servers tell ---- */
+/* ---- the answers ---- */
 
-/* Servers as answers come in; the texts lie in the arena. */
+/* Collects servers from the answers; texts lie in the arena. */
 struct gathering {
     struct arena arena;
     struct fast_server *servers;
@@ -73,12 +74,13 @@ struct gathering {
 
 static bool same_server(const struct fast_server *a, const struct fast_server *b)
 {
-    if (a->excluded || b->excluded) /* then nothing is known of addresses */
+    if (a->excluded || b->excluded) /* then addresses are unknown */
         return strcmp(a->server, b->server) == 0;
     return strcmp(a->address, b->address) == 0;
 }
 
-/* A master passes on what nobody below it solves, so that another one's servers may come twice. */
+/* A master agent passes on requests that no server below it solves, so another agent's servers may come
+ * twice. */
 static struct fast_server *find(struct gathering *gathering, const struct fast_server *server)
 {
     for (size_t i = 0; i < gathering->n; i++)
@@ -95,7 +97,7 @@ static void add(struct gathering *gathering, const struct fast_server *server)
     }
     struct fast_server *known = find(gathering, server);
     if (known) {
-        if (known->unreachable) /* to one agent; it may be below another one by now */
+        if (known->unreachable) /* unreachable for one agent; it may be below another one by now */
             *known = *server;
         return;
     }
@@ -140,8 +142,8 @@ static void add_candidates(struct gathering *gathering, const struct submit_repl
     }
 }
 
-/* The text that begins at *at, which ends with a NUL within the extension; *at goes behind it. NULL: there is
- * no more. */
+/* Returns the NUL-terminated text at *at within the extension, and moves *at behind it. Returns NULL at
+ * the end. */
 static const char *next_text(const struct extension *extension, uint32_t *at)
 {
     const char *text = (const char *)extension->value + *at;
@@ -192,7 +194,7 @@ static void take_reply(struct gathering *gathering, const struct submit_reply *r
     add_excluded(gathering, reply, agent);
 }
 
-/* What is below it is not known: it stands for all of that. */
+/* Adds the master agent itself in place of the unknown servers below it. */
 static void take_silence(struct gathering *gathering, const char *address, const struct esp_error *why)
 {
     char server[CAP_ADDRESS + 64];
@@ -214,7 +216,7 @@ static void take(void *arg, const char *address, const struct message *reply, co
         take_silence(arg, address, why);
 }
 
-/* Those that can take it in the order of their ends, whichever agent told of them; the sort is stable. */
+/* Sorts the servers that can take the call by their ends, across agents; the sort is stable. */
 static void sort_by_end(struct fast_server *servers, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -226,7 +228,7 @@ static void sort_by_end(struct fast_server *servers, size_t n)
     }
 }
 
-/* Those that are excluded go behind the others, in the order in which they came. NULL without memory. */
+/* Puts excluded servers behind the others, in the order in which they came. Returns NULL without memory. */
 static struct fast_server *pack(struct gathering *gathering)
 {
     struct fast_server *servers =
@@ -259,8 +261,9 @@ static enum esp_status ask(struct engine *engine, const struct message *submit, 
     return status;
 }
 
-/* Of a server of which the client does not know its own link. Over loopback nothing is measured but this
- * host's memory, and without that only how far the agent is. */
+/* Returns how far the way to a server is known if the client has not measured its own link to it. Over
+ * loopback only the speed of this host's memory is measured; without it, only the distance of the agent is
+ * known. */
 static enum fast_way way_of(const struct fast_server *server, const struct request *request, uint64_t bytes)
 {
     if (!link_is_loopback(server->address))
@@ -270,7 +273,7 @@ static enum fast_way way_of(const struct fast_server *server, const struct reque
     return bytes < LINK_MANY_BYTES && server->transfer_s > 0 ? FAST_WAY_SHORTEST : FAST_WAY_UNKNOWN;
 }
 
-/* What their transfers stand on: the links that the agents were told of. */
+/* Sets the uncertainty of transfers by the links that the request carried. */
 static void doubt_transfers(struct engine *engine, const struct request *request, struct fast_server *servers,
                             size_t n)
 {

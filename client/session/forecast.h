@@ -26,13 +26,14 @@ enum esp_status forecast_request(const struct function *function, const struct n
                                  struct esp_error *error);
 
 /* After a session that was bound to a server: writes the forecast for that server into the session's info,
- * which names the server by its name or address. False: there is none, for the reason in `why` (may be NULL).
+ * which names the server by its name or address. Returns false if there is none, with the reason in `why`
+ * (may be NULL).
  */
 bool forecast_tell(const struct fast_server *servers, size_t n, struct esp_session_info *info,
                    struct esp_error *why);
 
 /* Asks master agents with a MESSAGE_SUBMIT. Its request is complete except for the constraints, which come
- * from `options` (NULL: none). *servers is for fast_forecast_free(). */
+ * from `options` (NULL: none). The caller frees *servers with fast_forecast_free(). */
 enum esp_status forecast_ask(struct engine *engine, struct message *submit,
                              const struct esp_call_options *options, enum forecast_reach reach,
                              struct fast_server **servers, size_t *n, struct esp_error *error);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#define HASH_NONFATAL_OOM 1 /* a library does not end the process */
+#define HASH_NONFATAL_OOM 1 /* a library must not end the process */
 #include <uthash.h>
 
-#define MOST_KEPT 4096 /* problems remembered; beyond it one is asked for each time */
+#define MOST_KEPT 4096 /* problems that are stored; further ones are asked for each time */
 
 struct entry {
     UT_hash_handle hh;
@@ -68,10 +68,10 @@ void functions_destroy(struct functions *functions)
 #define FIRST_WAIT_MS   50
 #define LONGEST_WAIT_MS 400
 
-/* Whether those who may know the problem may still answer. A redirector that was just restarted knows no
- * agents for a moment, and one that is being restarted, or the only master agent, is not there for a moment.
- * For `patient`, also who is silent, a master that was not reached, and nodes that one has lost, which come
- * back or find another parent. */
+/* Whether a node that may know the problem may still answer. A redirector that was just restarted knows no
+ * agents for a moment, and a redirector or the only master agent is absent for a moment while it restarts.
+ * If `patient`, also waits for silent nodes, for master agents that were not reached, and for lost nodes,
+ * which come back or find another parent. */
 static bool may_be_told(const struct functions *functions, enum esp_status status, int64_t passed_ns,
                         bool patient, const struct route_hope *hope)
 {
@@ -97,7 +97,7 @@ static enum esp_status ask_agents(struct functions *functions, const struct mess
         const enum esp_status status =
             route_try(functions->route, request, functions->call_timeout_ms, &hope, reply, error);
         const int64_t now_ns = clock_now_ns(clock);
-        gone_ns = gone_ns ? gone_ns : now_ns; /* who dies while it is asked has not been gone before */
+        gone_ns = gone_ns ? gone_ns : now_ns; /* a node that dies while it is asked was not gone before */
         if (!may_be_told(functions, status, now_ns - gone_ns, patient, &hope) ||
             !patience_lasts(&patience, patient && hope.silent, now_ns) || atomic_load(functions->closing) ||
             deadline_left_ms(clock, wait_ms) < wait_ms) {
@@ -124,7 +124,7 @@ static enum esp_status ask(struct functions *functions, const char *name, const 
     return status;
 }
 
-/* Remembers it for others; failing to is no failure. */
+/* Stores the function for later calls; a failure to store is ignored. */
 static void keep(struct functions *functions, const char *key, struct function *function)
 {
     struct entry *entry = calloc(1, sizeof *entry + strlen(key) + 1), *old;

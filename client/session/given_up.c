@@ -10,15 +10,15 @@
 #include <string.h>
 #include <utlist.h>
 
-#define LATE_MS 1000 /* the first answer may come so much later than it should */
-#define LOOK_MS 1500 /* and each of the next ones take so long, */
-#define STEADY  6    /* of which there are so many until they may take longer */
-#define ASK_MS  3000 /* for agents to say whether a server is lost */
+#define LATE_MS 1000 /* most delay of the first answer */
+#define LOOK_MS 1500 /* and of each of the next answers */
+#define STEADY  6    /* number of such answers before they may take longer */
+#define ASK_MS  3000 /* time in which agents say whether a server is lost */
 
-/* For those who are told when they are back. */
+/* limit of informing a server that is back */
 #define TELL_MS       500
 #define TELL_AGAIN_MS 1000
-#define TELL_FOR_NS   (600 * NS_PER_S) /* a session's result is not kept for longer */
+#define TELL_FOR_NS   (600 * NS_PER_S) /* a session's result is not stored for longer */
 
 int64_t given_up_answer_ms(const struct engine *engine, unsigned unanswered, int64_t patience_ms)
 {
@@ -43,7 +43,7 @@ bool given_up_is_lost(struct engine *engine, const char *server, const char *add
     return lost;
 }
 
-/* Whether each of its data was somewhere else, too, when it was looked for. */
+/* Whether each of its data was also on another server when it was looked up. */
 static bool has_data_elsewhere(const struct session *session)
 {
     const char *silent = session->link->address;
@@ -93,7 +93,7 @@ bool given_up_in_transfer(struct session *session)
     return false;
 }
 
-/* A job is called again by what is kept of it. */
+/* A job is called again with its stored arguments. */
 static bool leaves(struct session *session)
 {
     if (!given_up_is_lost(session->engine, session->server, session->link->address))
@@ -129,7 +129,7 @@ bool given_up_watch(struct session *session)
     return true;
 }
 
-/* ---- who is told when it is back ---- */
+/* ---- servers to be informed when they are back ---- */
 
 struct given_up {
     struct link *link;
@@ -138,7 +138,7 @@ struct given_up {
     struct given_up *prev, *next;
 };
 
-/* False: it does not answer, and may do so later. */
+/* Returns false if the server does not answer; it may do so later. */
 static bool tell(struct engine *engine, const struct given_up *given_up)
 {
     struct extension extension = {EXTENSION_GIVEN_UP, (const uint8_t *)"", 0};
@@ -151,7 +151,7 @@ static bool tell(struct engine *engine, const struct given_up *given_up)
     return !session_is_uncertain(status) && status != ESP_UNREACHABLE;
 }
 
-/* NULL: there are no more, and the next one that is noted begins anew. */
+/* Returns NULL if there are none left; the next entry starts the job again. */
 static struct given_up *first_one(struct engine *engine)
 {
     pthread_mutex_lock(&engine->marks_lock);
@@ -161,7 +161,7 @@ static struct given_up *first_one(struct engine *engine)
     return first;
 }
 
-/* All of that link, behind those of others. */
+/* Moves all entries of that link behind those of other links. */
 static void postpone(struct engine *engine, const struct link *link)
 {
     struct given_up *given_up, *next, *last;
@@ -185,7 +185,7 @@ static void forget(struct engine *engine, struct given_up *given_up)
     free(given_up);
 }
 
-/* One thread for all of them; nobody else takes one out. */
+/* One thread delivers all entries; no other thread removes one. */
 static void tell_job(void *arg)
 {
     struct engine *engine = arg;
@@ -218,7 +218,7 @@ void given_up_note(struct engine *engine, struct link *link, const struct sessio
     if (thread_pool_submit(engine->pollers, &engine->telling))
         return;
     pthread_mutex_lock(&engine->marks_lock);
-    engine->tells = false; /* the next one tries again */
+    engine->tells = false; /* the next entry starts it again */
     pthread_mutex_unlock(&engine->marks_lock);
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#define HASH_NONFATAL_OOM 1 /* a library does not end the process */
+#define HASH_NONFATAL_OOM 1 /* a library must not end the process */
 #include <uthash.h>
 
 struct entry {
@@ -18,10 +18,10 @@ struct entry {
 struct handles {
     pthread_mutex_t lock;
     struct entry *entries; /* by number */
-    uint64_t check;        /* tells handles of this library's life from those of another */
+    uint64_t check;        /* distinguishes handles of this initialization from those of an earlier one */
 };
 
-/* Numbers go on from one life of the library to the next: an old handle stays invalid. */
+/* Numbers continue over initializations, so that an old handle stays invalid. */
 static _Atomic uint64_t last_number;
 
 enum esp_status handles_create(struct handles **result, struct esp_error *error)
@@ -122,7 +122,7 @@ enum esp_status handles_put(struct handles *handles, struct handle *handle, grpc
     return ESP_OK;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static struct entry *find(struct handles *handles, const grpc_function_handle_t *handle)
 {
     uint64_t number = handle->esp_number;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_MS      1000                   /* a master agent that does not answer is not waited for longer */
-#define REMEMBER_NS (30 * NS_PER_S)        /* what was answered, for the next calls of the problem */
-#define ENOUGH      (KEEPERS_MOST / 2 + 1) /* beside who is called: one of them may be lost, too */
+#define ASK_MS      1000                   /* limit for a master agent's answer */
+#define REMEMBER_NS (30 * NS_PER_S)        /* an answer is stored for the next calls of the problem */
+#define ENOUGH      (KEEPERS_MOST / 2 + 1) /* servers beside the called one; one may be lost, too */
 
 /* ---- the list: "NAME ADDRESS NAME ADDRESS " ---- */
 
@@ -46,7 +46,7 @@ static void add_all(const struct session *session, char *keepers, const char *ot
             add(keepers, server, address);
 }
 
-/* ---- below other master agents ---- */
+/* ---- servers below other master agents ---- */
 
 static bool recall(struct session *session, char *others)
 {
@@ -80,7 +80,7 @@ static bool take(void *arg, const struct message *reply)
     return count(others) < ENOUGH;
 }
 
-/* What they would take is asked for, and nothing is placed. */
+/* Asks for a forecast, so that nothing is placed. */
 static void ask(struct session *session, char *others)
 {
     struct message request = {.kind = MESSAGE_SUBMIT};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without a section, and without the addresses of who has it. */
+/* Copies the identity without its section and without the addresses of its holders. */
 static bool identity_of(const char *reference, char *id)
 {
     struct datum_id parsed;

@@ -19,8 +19,8 @@ static const struct argument *argument_of(const struct invocation *invocation, c
     return &invocation->function->problem->arguments[value->index];
 }
 
-/* A server lets its worker write up to the end of a page only; what the routine reads, and what may have to
- * be sent again, is not to change under it. */
+/* A server lets its worker write up to the end of a page only. Memory that the routine reads, or that may
+ * have to be sent again, must not change meanwhile. */
 static bool is_result_to_lend(const struct session *session, const struct value *value)
 {
     const struct argument *argument = argument_of(&session->invocation, value);
@@ -41,7 +41,7 @@ bool lend_is_wanted(const struct session *session, const char *address)
     return false;
 }
 
-/* A server whose answer is lost may have it all the same: asked again, it says so. */
+/* If the server's answer is lost, the server may still have taken the memory; asked again, it says so. */
 static enum esp_status offer(struct session *session, const struct message *header,
                              const struct buffer_place *place, bool *taken)
 {

@@ -8,24 +8,25 @@
 #include <string.h>
 
 static atomic_int state;  /* enum library_state */
-static atomic_uint users; /* threads inside */
+static atomic_uint users; /* number of threads inside */
 static struct library library;
 static pthread_mutex_t gate =
-    PTHREAD_MUTEX_INITIALIZER; /* of `left`, which is signalled when `users` falls to 0 */
+    PTHREAD_MUTEX_INITIALIZER; /* for `left`, which is signalled when `users` falls to 0 */
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 
 /* ---- threads ---- */
 
-/* What the library keeps for a thread. It is allocated, because a program that loads the library late, as
- * interpreters do by dlopen(), has about 1 KB left for the thread-local variables of all its libraries. */
+/* The library's memory of a thread. It is allocated, because a program that loads the library late
+ * (interpreters do so by dlopen()) has about 1 KB left for the thread-local variables of all its
+ * libraries. */
 struct thread_memory {
     struct esp_error last;
     struct esp_error before; /* status ESP_OK: there was none */
     struct past *kept;
 };
 static _Thread_local struct thread_memory *memory;
-static struct thread_memory without_memory; /* of all threads for which there is none */
-static _Thread_local unsigned depth;        /* functions of the interface that this thread is inside */
+static struct thread_memory without_memory; /* shared by all threads without memory of their own */
+static _Thread_local unsigned depth;        /* nested functions of the interface in this thread */
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -131,7 +132,7 @@ void library_leave(bool succeeded)
     pthread_mutex_unlock(&gate);
 }
 
-/* ---- for its life ---- */
+/* ---- creation and destruction ---- */
 
 struct library *library_begin(bool *forked, bool *again, struct esp_error *error)
 {

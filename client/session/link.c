@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the server at the other end is awake: a process that is stopped takes connections and says nothing.
+ * Whether the server at the other end is awake: a stopped process accepts connections but does not answer.
  */
 #include "client/session/link.h"
 #include "client/session/attempt.h"
@@ -14,14 +14,14 @@
 #include <time.h>
 #include <utlist.h>
 
-#define OPEN_MS        55000 /* a connection to it is open still: the ORB closes what is idle for a minute */
-#define AWAKE_MS       1000  /* who has spoken is taken for awake for so long */
-#define MUTE_MS        10000 /* and who did not answer for silent */
-#define SOON_MS        500   /* a greeting that takes longer is waited for beside something else */
-#define GREET_PAUSE_MS 50    /* between greetings, when connections break */
-#define MOST_GREETINGS 4     /* for its incarnation */
+#define OPEN_MS        55000 /* the connection is still open: the ORB closes idle connections after a minute */
+#define AWAKE_MS       1000  /* a server that has answered counts as awake for so long */
+#define MUTE_MS        10000 /* and one that did not answer counts as silent for so long */
+#define SOON_MS        500   /* while a greeting takes longer, the caller does something else */
+#define GREET_PAUSE_MS 50    /* pause between greetings if connections break */
+#define MOST_GREETINGS 4     /* to learn its incarnation */
 
-/* It asks for no session, so it is answered at once. */
+/* The acknowledgement waits for no session, so it is answered at once. */
 enum esp_status link_acknowledge_within(struct link *link, int64_t timeout_ms, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
@@ -79,8 +79,8 @@ static void note_silence(struct link *link)
     atomic_store(&link->mute_ns, clock_now_ns(link->engine->clock) + MUTE_MS * NS_PER_MS);
 }
 
-/* ESP_UNREACHABLE also when it surely is not there. One that does not answer soon has its greeting repeated
- * behind what `meanwhile` does. */
+/* Returns ESP_UNREACHABLE also if the server surely is not there. If the server does not answer soon, the
+ * greeting is repeated in the background while `meanwhile` runs. */
 static enum esp_status greet(struct link *link, int64_t patience_ms, const struct meanwhile *meanwhile,
                              struct esp_error *error)
 {
@@ -96,7 +96,7 @@ static enum esp_status greet(struct link *link, int64_t patience_ms, const struc
             return status;
         }
         if (status != ESP_TIMEOUT && status != ESP_MAYBE) {
-            link_heard(link); /* whatever it says to the call itself */
+            link_heard(link); /* whatever its answer to the call is */
             return ESP_OK;
         }
         if (first_ms < patience_ms)
@@ -109,8 +109,8 @@ static enum esp_status greet(struct link *link, int64_t patience_ms, const struc
     return is_mute(patience_ms, error);
 }
 
-/* Whether it has to be greeted before something is given to it, and for how long at most: less where that has
- * begun beside another one. */
+/* Whether the server must be greeted before it is given a call. Sets the limit, which is shorter if a
+ * greeting in the background has begun. */
 static bool is_strange(struct link *link, int64_t most_ms, int64_t *patience_ms)
 {
     const struct engine *engine = link->engine;
@@ -206,14 +206,14 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
     return status;
 }
 
-#define POLL_MS        2500 /* one poll: who is silent is noticed after that */
-#define SHARED_POLL_MS 250  /* one poll when more servers than threads wait for one */
-#define MOST_IN_FLIGHT 3    /* polls at one server; more than one only while a newer takes over */
-#define GATHER_MS      2    /* sessions that come in a burst share a poll */
-#define MOST_FAILURES  4    /* polls in a row until the server is given up, */
-#define MOST_REFUSED   6    /* for sessions that no other may have, when its port is closed */
-#define MOST_SCOUTS    16   /* problems of which one session each looks for another server */
-#define END_GRACE_MS   500  /* after its deadline a session gets so long to hear it from the server */
+#define POLL_MS        2500 /* one poll; a silent server is noticed after this */
+#define SHARED_POLL_MS 250  /* one poll if more servers than threads wait for one */
+#define MOST_IN_FLIGHT 3    /* polls at one server; more than one only while a newer one replaces it */
+#define GATHER_MS      2    /* sessions that arrive in a burst share a poll */
+#define MOST_FAILURES  4    /* failed polls in a row until the server is given up */
+#define MOST_REFUSED   6  /* the same for sessions that may not go to another server, if its port is closed */
+#define MOST_SCOUTS    16 /* problems of which one session each looks for another server */
+#define END_GRACE_MS   500 /* wait for the server's own report after a session's deadline */
 
 static struct link *link_create(struct engine *engine, const char *address);
 
@@ -234,7 +234,7 @@ struct link *link_find(struct engine *engine, const char *address)
     return link;
 }
 
-/* A wait of a bounded length. */
+/* Waits for news, at most `ms`. */
 static void wait_news(struct link *link, int64_t ms)
 {
     const struct timespec until = clock_ms_from_now(CLOCK_MONOTONIC, ms);
@@ -252,7 +252,7 @@ static void park(struct link *link, struct session *session)
     link->n_parked_async += session->ended != NULL;
 }
 
-/* The session goes back to its owner: its thread, or the pool. */
+/* Gives the session back to its owner: its thread, or the pool. */
 static void deliver(struct link *link, struct session *session)
 {
     DL_DELETE2(link->parked, session, park_prev, park_next);
@@ -261,11 +261,11 @@ static void deliver(struct link *link, struct session *session)
     if (!session->ended)
         return; /* its thread wakes with the others */
     link->n_parked_async--;
-    /* There is a runner: the session came from it. */
+    /* Cannot fail: the session came from a runner. */
     thread_pool_submit(link->engine->runners, &session->job);
 }
 
-/* Whether the newest poll that is under way asked for all that are parked. */
+/* Whether the newest poll under way covers all parked sessions. */
 static bool all_covered(const struct link *link)
 {
     return link->active > link->newcomer;
@@ -291,7 +291,7 @@ static void give_up(struct link *link, uint64_t poll, bool all, const struct esp
     DL_FOREACH_SAFE2(link->parked, session, next, park_next)
     {
         if (session->parked_after >= poll || (!all && !session_may_move(session)))
-            continue; /* it came later: the server may be back */
+            continue; /* it was parked after the poll began: the server may be back */
         session->lost = true;
         session->remote_error = *why;
         deliver(link, session);
@@ -309,7 +309,7 @@ static void expire(struct link *link)
     }
 }
 
-/* A server that was late is asked how all stand now: that is answered at once. */
+/* After a late answer, the server is asked for the state of all sessions, which it answers at once. */
 static bool build(struct link *link, struct message *request, int64_t *timeout_ms)
 {
     struct await_entry *entries = arena_alloc(&request->arena, link->n_parked * sizeof *entries);
@@ -346,7 +346,7 @@ static void take_reports(struct link *link, const struct await_reply *reply)
     for (uint32_t i = 0; i < reply->n_sessions; i++) {
         struct session *session = find_parked(link, reply->sessions[i].sequence);
         if (!session)
-            continue; /* an older poll has brought it already */
+            continue; /* an older poll has delivered it already */
         session_absorb(session, &reply->sessions[i]);
         deliver(link, session);
     }
@@ -368,8 +368,8 @@ int64_t link_pause_ms(unsigned failures, bool refused)
     return INT64_C(20) << 2 * (refused ? failures - 2 : failures);
 }
 
-/* Who refuses connections is gone: those that others may have go there within some 300 ms. A server that is
- * started again has the others still, if anybody has them, for as long as one that only does not answer. */
+/* A server that refuses connections is gone. Sessions that may go to another server do so within about 300
+ * ms. A restarted server restores the others, if at all; they wait as long as for a silent server. */
 static void failed(struct link *link, uint64_t poll, enum esp_status status, const struct esp_error *why)
 {
     const bool refused = status == ESP_UNREACHABLE;
@@ -391,7 +391,7 @@ static void failed(struct link *link, uint64_t poll, enum esp_status status, con
 
 /* ---- a silent server ---- */
 
-/* That is no failure of its connection: it goes on where it was. */
+/* The poll was not answered, which is no failure of the connection: the session stays parked. */
 static void not_answered(struct link *link, uint64_t poll, const struct esp_error *why)
 {
     link->failures = 0;
@@ -417,8 +417,8 @@ static bool is_scouted(char (*problems)[PROBLEM_MAX_NAME + 1], unsigned *n, cons
     return false;
 }
 
-/* Agents have lost the server: of each problem one session looks whether another one takes it, and goes to
- * the end if none does. */
+/* Agents have lost the server: one session of each problem checks whether another server takes it, and
+ * goes to the end of the list if none does. */
 static void send_scouts(struct link *link, uint64_t poll)
 {
     char problems[MOST_SCOUTS][PROBLEM_MAX_NAME + 1];
@@ -445,7 +445,8 @@ void link_doubt(struct link *link, const char *problem)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* The server's name, where it did not answer at once and one of those that wait may go elsewhere; else "". */
+/* The server's name, if it did not answer at once and one of the parked sessions may go elsewhere; else
+ * "". */
 static void name_silent(const struct link *link, char server[CAP_NAME + 1])
 {
     const struct session *session;
@@ -461,7 +462,7 @@ static void name_silent(const struct link *link, char server[CAP_NAME + 1])
     }
 }
 
-/* One poll for all that are parked. With the lock held, which is free while the server is asked. */
+/* Polls once for all parked sessions. Called with the lock held, which is released during the request. */
 static void poll_once(struct link *link)
 {
     struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
@@ -504,7 +505,7 @@ static void poll_once(struct link *link)
     message_clear(&reply);
 }
 
-/* ---- who polls ---- */
+/* ---- which thread polls ---- */
 
 static void poll_job(void *arg)
 {
@@ -515,7 +516,7 @@ static void poll_job(void *arg)
         wait_news(link, GATHER_MS);
     while (link->n_parked_async > 0 && !all_covered(link)) {
         poll_once(link);
-        /* Other servers wait for a thread: theirs is the next turn. */
+        /* Other servers wait for a thread: the next turn is theirs. */
         if (link->n_parked_async > 0 && !link->queued && thread_pool_waiting(link->engine->pollers) > 0)
             break;
     }
@@ -525,7 +526,7 @@ static void poll_job(void *arg)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* Asynchronous sessions have no thread of their own that would poll for them. With the lock held. */
+/* Asynchronous sessions have no thread that would poll for them. Called with the lock held. */
 static void want_poll(struct link *link)
 {
     if (link->n_parked_async > 0 && !all_covered(link) && !link->queued)
@@ -544,7 +545,7 @@ void link_wait(struct link *link, struct session *session)
             poll_once(link);
         expire(link);
     }
-    want_poll(link); /* this thread may have been the one that polled for them */
+    want_poll(link); /* this thread may have polled for them */
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -578,7 +579,7 @@ void link_release_all(struct link *link)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 static struct link *link_create(struct engine *engine, const char *address)
 {

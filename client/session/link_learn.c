@@ -19,10 +19,10 @@
 
 /* ---- calls ---- */
 
-/* They tell of each other's sizes that differ so many times. */
+/* Sizes within this factor tell of each other. */
 #define NEAR 2
 
-/* The most bytes of a call that told a rate, or only the least; 0: none did. */
+/* Most bytes of a call that gave a rate (`is_least`: a lower bound). 0: none did. */
 static double longest_call(const struct link *link, bool is_least)
 {
     double most = 0;
@@ -32,8 +32,8 @@ static double longest_call(const struct link *link, bool is_least)
     return most;
 }
 
-/* The quickest of those with so many bytes or more: whatever else happened made calls longer, and where a
- * rate depends on size, shorter ones are no slower. 0: there was none. */
+/* The quickest call with at least so many bytes. Other delays made calls longer, and if a rate depends on
+ * size, shorter calls are not slower. 0: there is none. */
 static double quickest_call(const struct link *link, bool is_least, double bytes)
 {
     double most_bps = 0;
@@ -49,7 +49,7 @@ static int by_bytes(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* At that size, by calls that told a rate; 0: none did. */
+/* Rate at that size by calls that gave a rate; 0: none did. */
 static double rate_between_calls(const struct link *link, double bytes)
 {
     struct size_point points[LINK_RATES];
@@ -85,7 +85,7 @@ static int by_rate(const void *a, const void *b)
     return (x->rate_bps > y->rate_bps) - (x->rate_bps < y->rate_bps);
 }
 
-/* Its place among those, of which there is one, ascending. */
+/* Index of the median of the rates, which are in ascending order; there is at least one. */
 static unsigned median_of(const struct weighed *rates, unsigned n)
 {
     double left = 0;
@@ -97,8 +97,8 @@ static unsigned median_of(const struct weighed *rates, unsigned n)
     return n - 1;
 }
 
-/* Where two others or more were clearly quicker, what is held up weighs no more than one of them: nothing
- * makes a transfer quicker than its link. */
+/* If two or more transfers were clearly quicker, the delayed ones weigh no more than one of them, because
+ * nothing makes a transfer quicker than its link. */
 static void outvote(struct weighed *rates, unsigned n, unsigned slow)
 {
     double most = 0;
@@ -112,8 +112,8 @@ static void outvote(struct weighed *rates, unsigned n, unsigned slow)
         rates[slow].weight = fmin(rates[slow].weight, most);
 }
 
-/* The median of the last transfers in that direction: one that shared the link with others does not count for
- * more. Long ones tell better than short ones, but the longest is not to decide alone. 0: there was none. */
+/* The median of the last transfers in that direction; a transfer that shared the link does not count more.
+ * Long transfers tell more than short ones, but the longest alone does not decide. 0: there is none. */
 static double rate_of_transfers(const struct link *link, bool there)
 {
     struct weighed rates[LINK_RATES];
@@ -127,20 +127,20 @@ static double rate_of_transfers(const struct link *link, bool there)
     return rates[median_of(rates, n)].rate_bps;
 }
 
-/* What is slower is held up by a link, which has one rate for all sizes. */
+/* A slower rate is that of a link, which is the same for all sizes. */
 static bool rate_depends_on_size(double rate_bps)
 {
     return rate_bps >= CHUNK_LINK_BYTES_PER_S;
 }
 
-/* That rate, or the one of such sizes, where it depends on them. */
+/* The given rate, or the rate of such sizes if it depends on size. */
 static double rate_at_size(double rate_bps, const struct size_rates *sizes, uint64_t bytes)
 {
     const double size_bps = rate_depends_on_size(rate_bps) ? size_rates_at(sizes, (double)bytes) : 0;
     return size_bps > 0 ? size_bps : rate_bps;
 }
 
-/* Sizes that nothing went in that direction of are those of the other one. */
+/* If no sizes are known in that direction, those of the other direction are used. */
 static const struct size_rates *sizes_of(const struct size_rates sizes[2], bool there)
 {
     struct size_rate rate;
@@ -150,7 +150,7 @@ static const struct size_rates *sizes_of(const struct size_rates sizes[2], bool 
     return &sizes[!there];
 }
 
-/* Gives the path the rates for so many bytes, where these depend on that. */
+/* Sets the path's rates for so many bytes, if they depend on size. */
 static void rates_fit(struct path *path, const struct size_rates sizes[2], const struct request_bytes *bytes)
 {
     const double there_bps = path->bandwidth_bps, back_bps = path_turned(*path).bandwidth_bps;
@@ -159,21 +159,21 @@ static void rates_fit(struct path *path, const struct size_rates sizes[2], const
         path->back_bps = rate_at_size(back_bps, sizes_of(sizes, false), bytes->out);
 }
 
-/* What a client learns of its links to servers from its own transfers, and tells with its requests: the links
- * of the agents are others. */
+/* A client learns the links to servers from its own transfers, and sends them with its requests. The
+ * agents know other links. */
 
-/* What is shorter tells of schedulers and round trips. */
+/* Shorter transfers reflect scheduling and round trips more than the rate. */
 #define TELLING_BYTES (256 << 10)
 
-/* Shorter ones, and calls with their arguments in them, tell something for as long as nothing else does. */
+/* Shorter transfers, and calls with inline arguments, count only while nothing else is known. */
 #define CALLED_BYTES (32 << 10)
 
-/* Links are told with requests that take so long on their way over one that is known, or that agents see, or
- * where the agent is not near: what is shorter is chosen by what servers compute, not by what else a machine
- * did while a link was learned. */
+/* Links are sent with requests whose transfer takes so long over a known link or one that agents see, or
+ * if the agent is not near. Shorter ones are placed by computing time, so that delays of the machine
+ * during a measurement do not matter. */
 #define LONG_S 0.005
 
-/* Forecasts over links that were measured are off by so much (doc/forecast.md, the bench "links"). */
+/* Error of forecasts over measured links (doc/forecast.md, the bench "links"). */
 #define KNOWN_DOUBT 0.1
 
 static bool is_slow(const struct path *path)
@@ -181,7 +181,7 @@ static bool is_slow(const struct path *path)
     return path_seconds(path, TELLING_BYTES) + fmax(path->latency_s, 0) >= LONG_S;
 }
 
-/* Once a link was slow for few bytes, requests of few are told of links. With its lock. */
+/* Once a link was slow for few bytes, small requests carry links, too. Called with its lock. */
 static void note_slow(struct link *link, double rate_bps)
 {
     const struct path path = {true, link->trip_s / 2, rate_bps, 0};
@@ -192,26 +192,25 @@ static void note_slow(struct link *link, double rate_bps)
 /* A window that is as good as open. */
 #define OPEN 1e15
 
-/* The rate that a transfer tells does not depend more than that on the window that its connection is taken to
- * have had. */
+/* A transfer gives a rate if that depends on the assumed window by no more than this. */
 #define ALIKE 0.9
 
-/* What a transfer tells, which took so long: seconds for a byte with that window, and with an open one. */
+/* Seconds per byte of a transfer: with the window that the connection has, and with an open one. */
 struct told_rate {
     uint64_t bytes;
     double seconds, inverse, open_inverse;
 };
 
-/* Where the length of the way is the larger part, or slow start much of it, all else that happened, or
- * another window, make another rate of it. */
+/* Whether the transfer gives a rate. It does not if latency or slow start is a large part of its time,
+ * because then other delays, or another window, would change the rate. */
 static bool is_telling(const struct told_rate *told)
 {
     return told->inverse > 0 && told->inverse >= ALIKE * told->open_inverse &&
            told->inverse * (double)told->bytes >= told->seconds / 2;
 }
 
-/* One that does not tell it was at least as quick as it would have been with an open window; where length
- * alone explains it, as what passed. With the lock. */
+/* If the transfer gives no rate, it was at least as quick as it would have been with an open window; if
+ * latency alone explains the time, at least as quick as bytes per time. Called with the lock. */
 static void note_call(struct link *link, const struct told_rate *told)
 {
     const bool tells = is_telling(told);
@@ -224,19 +223,19 @@ static void note_call(struct link *link, const struct told_rate *told)
     note_slow(link, rate_bps);
 }
 
-/* When a transfer began that ends now. */
+/* Start of a transfer that ends now. */
 static int64_t begun_ns(int64_t now_ns, double seconds)
 {
     return now_ns - (int64_t)(seconds * 1e9);
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static double window_at(const struct link *link, bool there, int64_t ns)
 {
     return window_now(&link->windows[there], link->engine->habit, link->trip_s, ns);
 }
 
-/* A connection that was opened has the windows of a new one. With the lock. */
+/* A connection that was opened has the windows of a new one. Called with the lock. */
 static void grow(struct link *link, uint64_t bytes, uint64_t back, int64_t now_ns)
 {
     const struct window_habit habit = link->engine->habit;
@@ -303,16 +302,16 @@ void link_sounded(struct link *link, double trip_s, double rate_bps)
     pthread_mutex_unlock(&link->lock);
 }
 
-/* What is known of a link, and by what. */
+/* The known figures of a link, and their source. */
 struct known {
-    struct path path;     /* known: it has a rate, for the bytes that are asked about */
-    int64_t sounded_s;    /* since 1970, when greetings told that; 0: they did not */
-    uint64_t short_bytes; /* short transfers and calls did, the longest of so many bytes; 0: they did not; */
-    bool is_least;        /* and what they told is the least that the rate may be */
+    struct path path;     /* `known`: it has a rate for the bytes in question */
+    int64_t sounded_s;    /* from greetings, seconds since 1970; 0: not from greetings */
+    uint64_t short_bytes; /* longest of the short transfers and calls that gave it; 0: none did */
+    bool is_least;        /* the rate is a lower bound */
 };
 
-/* As transfers tell it for a request of so many bytes (NULL: of any). What was never sent there takes what a
- * sounding found, and else what came from there; where there is neither, what shorter ones tell. */
+/* The link's figures by transfers, for a request of so many bytes (NULL: of any size). For a direction
+ * without transfers, takes a sounding, then the other direction, then short transfers. */
 static struct known know(struct link *link, const struct request_bytes *bytes)
 {
     struct known known = {.sounded_s = 0};
@@ -336,13 +335,13 @@ static struct known know(struct link *link, const struct request_bytes *bytes)
     return known;
 }
 
-/* Is remembered in the place of their bytes where they told the least rate only. */
+/* Stored in place of the byte count if only a lower bound is known. */
 #define LEAST_KNOWN 1
 
 static struct known as_remembered(const struct remembered_link *link, const struct request_bytes *bytes)
 {
     struct known known = {link->path, link->sounded ? link->used_s : 0, 0, link->short_bytes == LEAST_KNOWN};
-    if (link->is_short) /* earlier versions did not note by how many bytes */
+    if (link->is_short) /* earlier versions did not store the byte count */
         known.short_bytes = link->short_bytes > CALLED_BYTES ? link->short_bytes : CALLED_BYTES;
     if (known.short_bytes > TELLING_BYTES)
         known.short_bytes = TELLING_BYTES;
@@ -365,13 +364,13 @@ const struct link_memory *links_memory(struct engine *engine)
     return &engine->memory;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static bool has_transfers(const struct link *link)
 {
     return link->n_rates[true] + link->n_rates[false] > 0;
 }
 
-/* The rates by size that an earlier process has found, which this one's first transfers come to. */
+/* Takes the rates by size of an earlier process; this process's transfers adjust them. */
 static void take_sizes(struct link *link)
 {
     pthread_mutex_lock(&link->engine->links_lock);
@@ -383,8 +382,8 @@ static void take_sizes(struct link *link)
     pthread_mutex_unlock(&link->engine->links_lock);
 }
 
-/* The rate in that direction as an earlier process has found it; 0: it has not. What was never sent there is
- * remembered to be as quick as what came from there. *doubted: that process was surprised at its end. */
+/* The rate in that direction that an earlier process found; 0: none. A direction without transfers takes
+ * the rate of the other one. *doubted: that process was surprised at its end. */
 static double remembered_bps(struct link *link, bool there, uint64_t bytes, bool *doubted)
 {
     double rate_bps = 0;
@@ -401,14 +400,14 @@ static double remembered_bps(struct link *link, bool there, uint64_t bytes, bool
 }
 
 struct expected {
-    double seconds; /* 0: nothing is known */
-    bool is_first;  /* no transfer of this process in that direction has told of the link */
+    double seconds; /* 0: not known */
+    bool is_first;  /* no transfer of this process in that direction has given a rate */
     bool doubted;   /* an earlier process was surprised at its end */
 };
 
-/* How long so many bytes should take in that direction, on a connection that has grown so far, by what this
- * process knows of the link, or else an earlier one; else by what calls have shown it to do at least, or as
- * agents have it. */
+/* How long so many bytes should take in that direction, on a connection with that window: by what this
+ * process knows of the link, else by an earlier process, else by the lower bound from calls or the agents'
+ * expectation. */
 static struct expected expect(struct link *link, bool there, double window, uint64_t bytes, double agents_s)
 {
     struct expected expected = {0, false, false};
@@ -429,8 +428,8 @@ static struct expected expect(struct link *link, bool there, double window, uint
     return expected;
 }
 
-/* A rate that was found in a bad moment would hold for as long as transfers are too short to tell theirs: one
- * that was quicker than that rate allows ends it. With the lock. */
+/* A rate that was found at a bad moment would stay as long as transfers are too short to give a rate. A
+ * transfer that is quicker than the rate allows replaces it. Called with the lock. */
 static void disprove(struct link *link, bool there, const struct told_rate *told)
 {
     const double least_bps = (double)told->bytes / told->seconds, known_bps = rate_of_transfers(link, there);
@@ -443,7 +442,7 @@ static void disprove(struct link *link, bool there, const struct told_rate *told
         link->sounded_bps = 0;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void note_transfer(struct link *link, bool there, const struct told_rate *told)
 {
     const double rate_bps = 1 / told->inverse;
@@ -454,7 +453,7 @@ static void note_transfer(struct link *link, bool there, const struct told_rate 
     note_slow(link, rate_bps);
 }
 
-/* Whether a transfer that has told that, and ends now, counts. With the lock. */
+/* Whether a transfer that ends now and gave that rate counts. Called with the lock. */
 static bool is_believed(struct link *link, bool there, const struct expected *expected,
                         const struct told_rate *told, int64_t now_ns)
 {
@@ -528,7 +527,7 @@ struct telling {
     struct request_bytes bytes;
 };
 
-/* As it is known, and begun as *begin has it. */
+/* Adds the link as it is known; it begins as in *begin. */
 static void add(struct telling *telling, const struct known *known, const struct told_link *begin)
 {
     if (telling->n == CAP_TOLD_LINKS)
@@ -546,13 +545,13 @@ static void add(struct telling *telling, const struct known *known, const struct
     telling->links[telling->n++] = told;
 }
 
-/* Servers that nothing was sent to. */
+/* How calls begin at servers that were never called. */
 static uint8_t opening_of_strangers(const struct engine *engine)
 {
     return (uint8_t)(engine->connection_trips | (engine->answer_patience_ms > 0 ? TOLD_GREETS : 0));
 }
 
-/* How a call there begins: a connection that is open has grown. */
+/* How a call there begins: an open connection has grown. */
 static struct told_link begin_at(struct link *link)
 {
     struct told_link begin = {.peer = link->address, .opening = link_opening(link)};
@@ -566,8 +565,7 @@ static struct told_link begin_at(struct link *link)
     return begin;
 }
 
-/* What this process has learned, what earlier ones have where it has not, and at least how far a server is.
- */
+/* Adds what this process has learned; where it has not, what earlier ones have; and at least the latency. */
 static void add_link(struct telling *telling, struct link *link, const struct link_memory *memory)
 {
     struct known known = know(link, &telling->bytes);
@@ -577,7 +575,7 @@ static void add_link(struct telling *telling, struct link *link, const struct li
         known = as_remembered(remembered, &telling->bytes);
     const struct told_link begin = begin_at(link);
     if (known.path.known || known.path.latency_s > 0)
-        add(telling, &known, &begin); /* links live as long as the engine, and so does their memory */
+        add(telling, &known, &begin); /* links and their memory live as long as the engine */
 }
 
 static void add_all(struct telling *telling, struct engine *engine)
@@ -599,7 +597,7 @@ static void add_all(struct telling *telling, struct engine *engine)
     pthread_mutex_unlock(&engine->links_lock);
 }
 
-/* Of this process, or of an earlier one. */
+/* Whether this process or an earlier one knows a slow link. */
 static bool knows_slow(struct engine *engine)
 {
     if (!atomic_load(&engine->has_looked)) {
@@ -615,7 +613,7 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
 {
     struct telling telling = {.bytes = request_client_bytes(request)};
     const uint64_t bytes = telling.bytes.in + telling.bytes.out;
-    /* Of an agent that is far the ways that it knows say little of those from here. */
+    /* If the agent is far, the ways that it knows say little about the ways from here. */
     const bool far = route_trip_s(engine->route) >= ACCESS_WORTH_S;
     bool matters = far || bytes >= LINK_GREAT_BYTES || atomic_load(&engine->has_long_way);
     if (matters || bytes >= TELLING_BYTES || knows_slow(engine))
@@ -637,7 +635,7 @@ void links_note_choice(struct engine *engine, const struct request *request, con
             atomic_store(&engine->has_long_way, true);
 }
 
-/* By the transfers in that direction. With the lock. */
+/* By the transfers in that direction. Called with the lock. */
 static double doubt_of(const struct link *link, bool there)
 {
     double least = HUGE_VAL, most = 0;
@@ -679,7 +677,7 @@ double links_doubt(struct engine *engine, const char *address, struct request_by
     return doubt;
 }
 
-/* Other processes may have written meanwhile: what they wrote is read before something is put in. */
+/* Other processes may have written meanwhile, so the file is read again before it is changed. */
 static void open_memory(struct link_memory *memory, char *path, size_t size)
 {
     if (memory->links)
@@ -688,7 +686,7 @@ static void open_memory(struct link_memory *memory, char *path, size_t size)
     link_memory_load(memory, path, time(NULL));
 }
 
-/* Of a link of which only that is known, how far it is: not remembered, or clearly another one by now. */
+/* Whether a link of which only the latency is known is new, or clearly has another latency now. */
 static bool is_new_length(const struct engine *engine, const char *address, const struct path *path)
 {
     const struct remembered_link *before = link_memory_find(&engine->memory, address);
@@ -698,15 +696,15 @@ static bool is_new_length(const struct engine *engine, const char *address, cons
                        fabs(path->latency_s - before->path.latency_s) > before->path.latency_s / 2);
 }
 
-/* By all transfers that this process has made over it. */
+/* By all transfers of this process over the link. */
 static bool is_surprised(const struct link *link)
 {
     return !has_transfers(link) &&
            (link->surprise[true].until_ns != 0 || link->surprise[false].until_ns != 0);
 }
 
-/* Of which no transfer was known before, by what this process's only ones say: the next process's first one
- * counts, whatever it says. */
+/* If no transfer was known before, notes whether the transfers of this process surprise: then the first
+ * one of the next process counts in any case. */
 static void remember_surprise(struct link_memory *memory, const struct link *link)
 {
     const double back_bps = link->waiting_bps[false],
@@ -757,12 +755,13 @@ void links_remember(struct engine *engine)
     link_memory_clear(&engine->memory);
 }
 
-/* The second ballast, where the first one is through sooner than this: it tells little of a quick link. */
+/* A second ballast is sent if the first one took less than this, because a small one tells little of a
+ * quick link. */
 #define LIGHT_BYTES     (64 << 10)
 #define HEAVY_BYTES     (1 << 20)
 #define SOUNDING_LONG_S 0.05
 
-/* Greetings of each size; but for the second one, none when they have taken so long together. */
+/* Greetings of each size. After this time, only the second one is sent. */
 #define TRIES   3
 #define TRIES_S 0.4
 
@@ -771,16 +770,16 @@ struct soundings {
     sounding_greeting *greet;
     void *arg;
     double most_s, spent_s;
-    double window; /* that the connection has grown to by those before */
+    double window; /* that the connection has grown to by the earlier greetings */
 };
 
-/* The quickest of some with the same ballast. */
+/* The quickest of several greetings with the same ballast. */
 struct quickest {
     uint32_t bytes;
     double took_s, window; /* when it began */
 };
 
-/* What else happens on the way makes it longer, and nothing shorter. */
+/* Other delays make a greeting longer, and nothing makes it shorter. */
 static bool quickest_of_some(struct soundings *soundings, struct quickest *quickest)
 {
     const double begun_s = soundings->spent_s;
@@ -799,8 +798,8 @@ static bool quickest_of_some(struct soundings *soundings, struct quickest *quick
     return true;
 }
 
-/* The answer is small: what the ballast took beyond a greeting without, it took on its way there. Where that
- * is no more than slow start explains, of a connection that had grown so far, the rate is hidden: *inverse 0.
+/* The answer is small: the additional time of a greeting with ballast is the time of its bytes. If slow
+ * start on this connection explains that time, the rate is hidden, and *inverse is 0.
  */
 static bool measure(struct soundings *soundings, uint32_t most_bytes, double *trip_s,
                     struct quickest *ballast, double *inverse)
@@ -821,7 +820,7 @@ static bool measure(struct soundings *soundings, uint32_t most_bytes, double *tr
     }
 }
 
-/* Where the rate is hidden, what passed in the time is the least that it is. */
+/* If the rate is hidden, the bytes per time are its lower bound. */
 bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps)
 {
     struct soundings soundings = {.greet = greet, .arg = arg, .most_s = most_s};
@@ -846,7 +845,7 @@ bool sounding_glance(sounding_greeting *greet, void *arg, double most_s, double 
     return true;
 }
 
-/* Tag of an extension of a greeting that nobody reads. */
+/* Tag of an extension of a greeting that no node reads. */
 #define EXTENSION_BALLAST 80
 
 static double now_s(const struct engine *engine)
@@ -860,7 +859,7 @@ struct greeted {
     double until_s;
 };
 
-/* With bytes that nobody has a use for (and no line can compress). */
+/* Random bytes, which no line can compress. */
 static bool greet_with(void *arg, uint32_t bytes, double *seconds)
 {
     const struct greeted *greeted = arg;
@@ -908,7 +907,7 @@ bool link_is_loopback(const char *address)
            strncmp(address, "localhost", 9) == 0;
 }
 
-/* Whether it is time to look again; one thread at a time finds it so. */
+/* Whether it is time to measure again. Returns true in only one thread at a time. */
 static bool is_due(struct engine *engine)
 {
     int_least64_t last = atomic_load(&engine->sounded_ns);
@@ -917,7 +916,7 @@ static bool is_due(struct engine *engine)
            atomic_compare_exchange_strong(&engine->sounded_ns, &last, now_ns);
 }
 
-/* Then a glance at the way to the agent would take longer than what it may tell. */
+/* Then a measurement of the way to the agent would take longer than it could save. */
 static bool is_near(struct engine *engine)
 {
     char address[CAP_ADDRESS + 1];

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define HEADING "espalier-links 1\n"
-#define SOUNDED "sounded" /* behind the address, where no transfer has told */
+#define SOUNDED "sounded" /* behind the address: no transfer was made */
 #define SHORT                                                                                                \
-    "short" /* before the line, where only short ones have: versions that do not know it pass over it */
+    "short" /* before the line: only short transfers; versions that do not know this word skip the line */
 #define DOUBTED    "doubted" /* at the end of a line of transfers */
-#define SIZE       "size"    /* before the line of a size, behind that of its link */
+#define SIZE       "size"    /* starts a line with the rate of one size, behind that of its link */
 #define MOST_LINES (1 + 2 * SIZE_CLASSES)
 #define MOST_BYTES (LINK_MEMORY_MOST * MOST_LINES * (CAP_ADDRESS + 110))
 #define DAY_S      86400
@@ -79,7 +79,7 @@ static void set(struct link_memory *memory, const char *address, const struct pa
     memset(link->sizes, 0, sizeof link->sizes);
 }
 
-/* As transfers told it; NULL: they did not. */
+/* Returns the link if it is known by transfers; else NULL. */
 static struct remembered_link *find_told(struct link_memory *memory, const char *address)
 {
     struct remembered_link *link = (struct remembered_link *)link_memory_find(memory, address);
@@ -124,7 +124,8 @@ void link_memory_set_short(struct link_memory *memory, const char *address, cons
 
 /* ---- reading ---- */
 
-/* The whole file, for free(); NULL when it is not there, empty, or greater than any that was written. */
+/* Reads the whole file, for free(). Returns NULL if it does not exist, is empty, or is larger than any
+ * file that this program writes. */
 static char *read_file(const char *path, size_t *length)
 {
     FILE *file = regular_file_open(path, "r", NULL);
@@ -140,7 +141,7 @@ static char *read_file(const char *path, size_t *length)
     return NULL;
 }
 
-/* The lines, when heading and checksum are right. */
+/* Returns the lines if heading and checksum are right. */
 static char *body_of(char *text, size_t length)
 {
     char sum[32];
@@ -154,7 +155,7 @@ static char *body_of(char *text, size_t length)
     return text + sizeof HEADING - 1;
 }
 
-/* Behind its heading. */
+/* Takes a line of a size, behind its word. */
 static void take_size(struct link_memory *memory, const char *line)
 {
     char address[CAP_ADDRESS + 1];
@@ -186,7 +187,7 @@ static void take_line(struct link_memory *memory, const char *line, int64_t now_
                            : sounded ? LINK_MEMORY_SOUNDED_S
                                      : LINK_MEMORY_DAYS * DAY_S;
     const bool is_length = is_short && path.bandwidth_bps == 0 && path.latency_s > 0;
-    /* A clock that has jumped makes a link new or old, nothing else. */
+    /* A clock that was set back only makes a link newer or older. */
     if (used_s > now_s)
         used_s = now_s;
     if (now_s - used_s <= most_s && isfinite(path.latency_s) && path.latency_s >= 0 &&
@@ -238,7 +239,8 @@ static bool make_folders(const char *path)
     return access(folder, W_OK) == 0;
 }
 
-/* How, "-" for transfers, is left out where nothing follows. Short ones end with their bytes. */
+/* Writes one link. The word for its source ("-" for transfers) is left out at the end of a line. Lines of
+ * short transfers end with their bytes. */
 static void put_line(FILE *file, const struct remembered_link *link)
 {
     fprintf(file, "%s%" PRId64 " %.9g %.9g %s", link->is_short ? SHORT " " : "", link->used_s,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rate of a link, by what its last transfers and calls have told (client/session/link.h), for so many
- * bytes. All of it with the link's lock.
+ * The rate of a link for a given size, by its last transfers and calls (client/session/link.h). All
+ * functions are called with the link's lock.
  */
 #ifndef CLIENT_LINK_RATES_H
 #define CLIENT_LINK_RATES_H
@@ -9,18 +9,18 @@
 #include "client/session/link.h"
 #include "core/choice/aggregate.h"
 
-/* A rate is wrong that is exceeded so many times. */
+/* A rate that a transfer exceeds by this factor is wrong. */
 #define RATE_MORE 1.2
 
-/* Calls tell of requests of so many times their bytes; of longer ones, the least that the rate may be: a part
- * of what they took was none of the link. */
+/* Calls give rates for sizes up to so many times their own. For larger sizes the rate is a lower bound,
+ * because part of a call's time was not the link's. */
 #define CALLS_REACH 4
 
-/* What calls tell of so many bytes (0: of the longest one's). */
+/* The rate by calls for so many bytes (0: for the size of the longest one). */
 struct called_rate {
-    double bps;     /* 0: nothing */
-    uint64_t bytes; /* of the longest one that told it */
-    bool is_least;  /* it may be more */
+    double bps;     /* 0: not known */
+    uint64_t bytes; /* of the longest call that gave it */
+    bool is_least;  /* it is a lower bound */
 };
 
 #endif

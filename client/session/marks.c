@@ -16,7 +16,7 @@ static enum esp_status refill(struct engine *engine, struct esp_error *error)
 enum esp_status marks_draw(struct engine *engine, struct session *session, struct esp_error *error)
 {
     if (session->is_job) {
-        /* Alone with a client id of its own: nobody else's number says what to forget of it. */
+        /* A job has a client id of its own, so no later sequence number makes a server forget it. */
         struct session_id id;
         enum esp_status drawn = random_bytes(&id, sizeof id, error);
         id.sequence = 1;
@@ -71,7 +71,7 @@ void marks_retire(struct engine *engine, struct session *session)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
-/* With the marks lock. */
+/* Called with the marks lock. */
 static uint64_t oldest_of(const struct engine *engine, const struct link *link)
 {
     uint64_t oldest = engine->last_sequence + 1;
@@ -90,7 +90,7 @@ uint64_t marks_oldest(struct engine *engine, const struct link *link)
     return oldest;
 }
 
-/* So many ended sessions may lie at a server until the oldest one has ended, too. */
+/* A server may have so many ended sessions until the oldest one has ended, too. */
 #define YOUNG 16
 
 bool marks_open(struct engine *engine, const struct link *link, struct open_sessions *open)
@@ -100,7 +100,8 @@ bool marks_open(struct engine *engine, const struct link *link, struct open_sess
     if (old) {
         open->version = ++engine->open_version;
         open->ceiling = engine->last_sequence + 1;
-        /* Both lists are in order: the lowest of them, and behind the last that has room nothing is said. */
+        /* Both lists are ordered. Takes the lowest number next; if the list is full, later numbers are
+         * left out. */
         const struct session *a = engine->unsettled, *b = link->held;
         while (a || b) {
             bool first = a && (!b || a->id.sequence < b->id.sequence);

@@ -51,7 +51,7 @@ void past_view(struct past *past, struct session *session)
     if (session->submitted_ns > session->started_ns && !session->bound)
         past->submit_s = seconds(session->started_ns, session->submitted_ns);
     if (atomic_load(&session->phase) != PHASE_ENDED)
-        return; /* the rest is its runner's */
+        return; /* the rest belongs to its runner */
     past->status = session->error.status;
     past->text = session->error.text;
     past->transfer_s = (double)session->sent_ns / NS_PER_S;
@@ -143,7 +143,7 @@ static void tell_candidates(struct esp_session_info *info, const struct session 
                                                .tried = from->tried,
                                                .status = from->status};
         if (!candidates[i].server || !candidates[i].address)
-            return; /* without memory: without candidates */
+            return; /* without memory there are no candidates */
         info->n_candidates = i + 1;
     }
     info->candidates = candidates;

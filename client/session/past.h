@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a session stands or went, as it is told to the program; and what is kept of one that is over, which is
- * a small fraction of the session itself.
+ * The state or result of a session, as the program sees it, and the part that is stored after its end,
+ * which is a small fraction of the session itself.
  */
 #ifndef CLIENT_PAST_H
 #define CLIENT_PAST_H
@@ -22,19 +22,19 @@ struct past {
     const struct left *left; /* client/session/left.h; NULL: nothing */
 };
 
-/* Fills `past` with what is known; its texts are the session's. Of a session that runs, with the engine's
- * marks lock held. */
+/* Fills `past` from the session; its texts are borrowed from the session. For a running session, called
+ * with the engine's marks lock held. */
 void past_view(struct past *past, struct session *session);
 
-/* A copy with texts of its own, in one piece, for free(); NULL without memory. */
+/* Returns a copy with its own texts, in one block for free(); NULL without memory. */
 struct past *past_keep(struct session *session);
 
-/* What the program gets of a session that is there, with candidates. Once it has ended, the engine is not
- * looked at. */
+/* Makes the program's view of an existing session, with candidates. For an ended session, the engine is
+ * not accessed. */
 enum esp_status past_tell_session(struct session *session, struct esp_session_info **info,
                                   struct esp_error *error);
 
-/* The same of what is kept, without candidates; NULL without memory. */
+/* Makes the program's view of a stored session, without candidates. Returns NULL without memory. */
 struct esp_session_info *past_tell(const struct past *past);
 
 #endif

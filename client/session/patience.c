@@ -43,7 +43,7 @@ struct patience engine_patience_returning(const struct engine *engine)
     return patience;
 }
 
-/* How late the closing of the library is noticed. */
+/* Delay after which a wait notices that the library is being closed. */
 #define LOOK_MS 10
 
 void engine_pause(const atomic_bool *closing, int64_t ms)

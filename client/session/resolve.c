@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Servers that are named by the program: where they are, and whether they are servers.
+ * Servers that the program names: finds their addresses, and checks that they are servers.
  */
 #include "client/session/engine.h"
 #include "core/choice/terms.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AGAIN_MS 100 /* behind one who said nothing, and was waited for */
+#define AGAIN_MS 100 /* pause after a silent node was waited for */
 
 static enum esp_status not_a_server(const char *server, uint32_t role, struct esp_error *error)
 {
@@ -18,7 +18,8 @@ static enum esp_status not_a_server(const char *server, uint32_t role, struct es
                      node_role_name((enum node_role)role));
 }
 
-/* Of two nodes of one name below different master agents it would be the one whose master is asked. */
+/* If two nodes have one name below different master agents, the name would mean the one whose master is
+ * asked; so it is refused. */
 static enum esp_status check_alone(const struct node_record *found, struct esp_error *error)
 {
     struct namesake namesake;
@@ -31,7 +32,7 @@ static enum esp_status check_alone(const struct node_record *found, struct esp_e
         found->name, found->address, namesake.why);
 }
 
-/* It is there still, and is to be started again, or may be. */
+/* It is still there, and is restarting, or may restart. */
 static bool is_leaving(const struct node_record *found)
 {
     return found->draining && (extension_find(&found->extensions, EXTENSION_BACK_SOON) ||
@@ -39,8 +40,8 @@ static bool is_leaving(const struct node_record *found)
                                extension_find(&found->extensions, EXTENSION_ENDING));
 }
 
-/* `chosen`: it is a person's or a program's choice; else it is known to be there. hope->awaited also where
- * it is there, and is leaving. */
+/* `chosen`: a person or a program chose the server; else it is known to exist. hope->awaited is also set
+ * if the server is there but leaving. */
 static enum esp_status resolve(struct engine *engine, const char *server, bool chosen,
                                struct route_hope *hope, char *address, struct esp_error *error)
 {
@@ -85,7 +86,7 @@ static enum esp_status greet_server(struct engine *engine, const char *address, 
     return status;
 }
 
-/* One try. */
+/* One try to find the server. */
 static enum esp_status find_server(struct engine *engine, const char *server, struct route_hope *hope,
                                    char *address, struct esp_error *error)
 {
@@ -101,11 +102,11 @@ static enum esp_status find_server(struct engine *engine, const char *server, st
         return status;
     status = greet_server(engine, address, &hope->silent, error);
     if (status == ESP_UNREACHABLE && !hope->silent && !strchr(server, ':'))
-        status = error->status = ESP_NO_SERVER; /* it was there a moment ago, as the tree has it */
+        status = error->status = ESP_NO_SERVER; /* the tree showed it a moment ago */
     return status;
 }
 
-/* Whether the server may be there soon. ESP_NO_SERVER: it was, or a master agent that may know it. */
+/* Whether the server may appear soon. ESP_NO_SERVER: it was there, or a master agent that may know it was. */
 static bool may_come(const struct engine *engine, const char *server, enum esp_status status, bool silent,
                      int64_t passed_ns)
 {
@@ -115,11 +116,11 @@ static bool may_come(const struct engine *engine, const char *server, enum esp_s
     return silent || status == ESP_NO_SERVER;
 }
 
-/* One try to find it. */
+/* A function that tries once to find the server. */
 typedef enum esp_status find_once(struct engine *engine, const char *server, struct route_hope *hope,
                                   char *address, struct esp_error *error);
 
-/* Who is being started again is waited for as long as a master agent tells that. */
+/* Waits for a server that is being restarted, as long as a master agent says so. */
 static enum esp_status await_server(struct engine *engine, const char *server, int64_t silence_ms,
                                     find_once *find, char *address, struct esp_error *error)
 {
@@ -134,7 +135,7 @@ static enum esp_status await_server(struct engine *engine, const char *server, i
             return status;
         const int64_t now_ns = clock_now_ns(engine->clock);
         gone_ns = gone_ns ? gone_ns : now_ns;
-        if (hope.awaited) /* it does not begin to end while that is told */
+        if (hope.awaited) /* patience does not start while a master agent says so */
             patience = patience_begin(engine->agent_patience_ms, silence_ms, now_ns);
         if (!may_come(engine, server, status, hope.silent, now_ns - gone_ns) ||
             !patience_lasts(&patience, hope.silent, now_ns) || atomic_load(&engine->closing) ||

@@ -7,14 +7,15 @@
 
 #include <string.h>
 
-/* Of a server that solves the problem and is excluded only because it has less memory than the call takes. */
+/* Whether a server that solves the problem is excluded only because it has less memory than the call
+ * takes. */
 static bool is_too_small(const struct fast_server *server)
 {
     return server->excluded && strncmp(server->excluded, EXCLUDED_NEEDS, strlen(EXCLUDED_NEEDS)) == 0 &&
            strstr(server->excluded, EXCLUDED_OF_MEMORY);
 }
 
-/* The first server that is too small; NULL: some server may hold the call, or may be able to later. */
+/* The first server that is too small. NULL: some server may hold the call, or may be able to later. */
 static const struct fast_server *all_too_small(const struct fast_server *servers, size_t n, const char *only)
 {
     const struct fast_server *found = NULL;
@@ -30,7 +31,7 @@ static const struct fast_server *all_too_small(const struct fast_server *servers
     return found;
 }
 
-/* The memory for a compressed matrix follows from its pattern, which is looked at later. */
+/* The memory for a compressed matrix follows from its pattern, which is read later. */
 static bool has_compressed(const struct problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_arguments; i++)

@@ -7,9 +7,10 @@
 
 #include "client/arguments/invocation.h"
 
-/* Scalars and shapes are indexed as in the description. ESP_NO_SERVER: every server that solves the problem
- * has less memory than the call takes; the text names one of them. ESP_OK: some server may hold the call, the
- * call is small, or no agent answers, which the call itself will report. `room` NULL: ESP_OK. */
+/* Scalars and shapes are indexed as in the description. Returns ESP_NO_SERVER if every server that solves
+ * the problem has less memory than the call takes; the text names one of them. Returns ESP_OK if some
+ * server may hold the call, if the call is small, if no agent answers (the call itself will report that),
+ * or if `room` is NULL. */
 enum esp_status room_check(const struct room *room, const struct function *function,
                            const struct number *scope, const struct shape *shapes, struct esp_error *error);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is there: which master agents, as redirectors name them or the file; and who answers at an address.
+ * Finds master agents, by redirectors or from the configuration file, and identifies the node at an
+ * address.
  */
 #include "client/session/route.h"
 #include "client/session/acquainted.h"
@@ -28,7 +29,7 @@ static void route_data_first(struct route *route, const struct message *request,
 static void route_note_data(struct route *route, const char *address, const struct message *request,
                             const struct submit_reply *reply);
 
-/* Room for so many masters, without names. */
+/* Allocates room for so many masters, without names. */
 static struct master_entry *begin_located(struct message *reply, size_t n, struct esp_error *error)
 {
     memset(reply, 0, sizeof *reply);
@@ -68,13 +69,13 @@ enum esp_status route_known(struct route *route, struct message *reply, struct e
     return error_no_memory(error, "the list of agents");
 }
 
-/* The node, or the name server that knows its address, is only slow perhaps: it may be asked again. */
+/* The node, or the name server that knows its address, may only be slow, so it may be asked again. */
 static bool is_silence(enum esp_status status, const struct esp_error *error)
 {
     return status == ESP_TIMEOUT || (status != ESP_OK && host_name_is_late(error));
 }
 
-/* The first question to that address came to nothing: whatever it was, it executed nothing. */
+/* The first question to that address failed; it executed nothing. */
 static enum esp_status nobody_there(const char *who, const char *address, int64_t waited_ms,
                                     struct esp_error *error)
 {
@@ -106,7 +107,7 @@ enum esp_status route_greet(struct route *route, const char *who, const char *ad
     return route_greet_within(route, who, address, INT64_MAX, silent, role, error);
 }
 
-/* As route_greet(), within that time at most. */
+/* route_greet() within that time at most. */
 static enum esp_status route_greet_within(struct route *route, const char *who, const char *address,
                                           int64_t most_ms, bool *silent, enum node_role *role,
                                           struct esp_error *error)
@@ -126,7 +127,7 @@ static enum esp_status route_greet_within(struct route *route, const char *who, 
     return status == ESP_OK ? status : nobody_there(who, address, patience_ms, error);
 }
 
-/* What one redirector says; *silent: nothing, in that time. */
+/* Asks one redirector. *silent: it did not answer in time. */
 static enum esp_status ask_redirector(struct route *route, const char *address, int64_t timeout_ms,
                                       bool *silent, struct message *reply, struct esp_error *error)
 {
@@ -151,14 +152,14 @@ static enum esp_status ask_redirector(struct route *route, const char *address, 
     return ESP_OK;
 }
 
-/* Whether the redirector whose answer this is may not know all masters yet. */
+/* Whether the redirector that sent this answer may not know all masters yet. */
 static bool route_learns(const struct locate_reply *located)
 {
     return extension_find(&located->extensions, EXTENSION_LEARNING) != NULL;
 }
 
-/* Of several that do not help, one that answers tells more than one that is not there. As of master agents,
- * nobody is waited for long while there are others to ask. */
+/* If several redirectors do not help, the answer of one says more than the absence of another. A silent
+ * redirector is not waited for long while there are others to ask. */
 static enum esp_status ask_redirectors(struct route *route, bool *any_silent, struct message *reply,
                                        struct esp_error *error)
 {
@@ -182,8 +183,8 @@ static enum esp_status ask_redirectors(struct route *route, bool *any_silent, st
     return error->status;
 }
 
-/* One that was just started has named masters, in `reply`: the first other one that knows all of them is
- * asked in its place from now on, if one answers. */
+/* A redirector that was just started has named masters in `reply`. The first other redirector that answers
+ * and knows all masters replaces it from now on. */
 static void ask_for_all(struct route *route, struct message *reply)
 {
     const size_t first = atomic_load(&route->redirector), n = route->n_redirectors;
@@ -219,7 +220,7 @@ enum esp_status route_locate_heeding(struct route *route, bool sure, bool *silen
     if (status == ESP_OK && sure && route_learns(&reply->locate_reply))
         ask_for_all(route, reply);
     if (status == ESP_OK)
-        atomic_store(&route->heard, true); /* and so have the masters, at the redirector's */
+        atomic_store(&route->heard, true); /* the masters at the redirector have been there, too */
     return status;
 }
 
@@ -229,17 +230,17 @@ enum esp_status route_locate(struct route *route, struct message *reply, struct 
     return route_locate_heeding(route, false, &silent, reply, error);
 }
 
-/* Which of several master agents is nearest: all are greeted at once, and how long their answers take says
- * how far they are; one whose servers are all busy counts as farther. Those that are about as near as the
- * nearest one stay in the order in which the redirector named them, so that clients spread. */
+/* Finds the nearest of several master agents. All are greeted at once, and the time of their answers is
+ * their distance. A master whose servers are all busy counts as farther. Masters that are about as near as
+ * the nearest one keep the redirector's order, so that clients are spread. */
 
-#define MEASURED_MOST 16   /* masters; what is beyond stays behind them */
-#define GREETING_MS   300  /* one that takes longer is far in any case */
+#define MEASURED_MOST 16   /* masters; further ones stay behind them */
+#define GREETING_MS   300  /* a slower answer is far in any case */
 #define CALL_TRIPS    2.0  /* round trips to the master that a small call waits for */
-#define QUEUE_S       0.05 /* what a session for each slot that waits already adds to the way, about */
-#define EMPTY_S       1.0  /* and having no servers at all */
+#define QUEUE_S       0.05 /* added to the distance for each waiting session per slot, roughly */
+#define EMPTY_S       1.0  /* added if there are no servers */
 
-/* As near as the nearest one: within measurement, as latencies go. */
+/* Counts as near as the nearest one: the accuracy of latency measurements. */
 #define ALIKE_FACTOR 1.5
 #define ALIKE_S      1e-3
 
@@ -291,7 +292,7 @@ static void measure_all(struct measured *measured, size_t n)
     thread_pool_destroy(pool);
 }
 
-/* Insertion, as those that are alike must keep their order. */
+/* Insertion sort, because equal masters must keep their order. */
 static void sort(struct measured *measured, size_t n, double alike_s)
 {
     for (size_t i = 1; i < n; i++) {
@@ -304,9 +305,9 @@ static void sort(struct measured *measured, size_t n, double alike_s)
     }
 }
 
-/* Puts the masters of a redirector's answer in the order in which they are to be asked: the nearest ones
+/* Sorts the masters of a redirector's answer in the order in which they are to be asked: the nearest ones
  * first, by greetings that are sent to all at once. Takes as long as the slowest of them, 0.6 s at most.
- * `way_s`: how long a small call takes to each, in that order (infinite: it did not answer; 0: not asked). */
+ * `way_s`: how long a small call to each takes, in that order (infinite: it did not answer; 0: not asked). */
 static void route_nearest_first(struct route *route, struct locate_reply *located, double way_s[MOST_MASTERS])
 {
     struct measured measured[MEASURED_MOST];
@@ -329,7 +330,7 @@ static void route_nearest_first(struct route *route, struct locate_reply *locate
     memcpy(located->masters, sorted, n * sizeof *sorted);
 }
 
-/* NULL without memory. */
+/* Returns NULL without memory. */
 static const char **copy_addresses(struct route *route, const char *const *addresses, size_t n)
 {
     const char **copies = arena_alloc(&route->arena, n * sizeof *copies);
@@ -414,7 +415,8 @@ const char *const *route_redirectors(const struct route *route, size_t *n)
     return route->redirectors;
 }
 
-/* With the lock held. What they solved; without memory, it may be everything. Whether that is news. */
+/* Called with the lock held. Takes the problems of lost masters; without memory, these may be any. Returns
+ * whether they have changed. */
 static bool take_lost(struct route *route, const struct locate_reply *located)
 {
     const struct extension *told = extension_find(&located->extensions, EXTENSION_LOST_PROBLEMS);
@@ -431,7 +433,8 @@ static bool take_lost(struct route *route, const struct locate_reply *located)
     return news;
 }
 
-/* With the lock held. Those that the redirector has lost and still remembers; whether they are others now. */
+/* Called with the lock held. Takes the masters that the redirector has lost and still remembers. Returns
+ * whether they have changed. */
 static bool take_missing(struct route *route, const struct locate_reply *located)
 {
     const struct extension *absent = extension_find(&located->extensions, EXTENSION_ABSENT);
@@ -446,7 +449,7 @@ static bool take_missing(struct route *route, const struct locate_reply *located
     return others;
 }
 
-/* With the lock held. Whether they are others now, in whatever order. */
+/* Called with the lock held. Returns whether the masters have changed, in any order. */
 static bool take_masters(struct route *route, const struct locate_reply *located, const double *way_s)
 {
     size_t n_old = route->n_masters, same = 0, n = 0;
@@ -468,15 +471,15 @@ static bool take_masters(struct route *route, const struct locate_reply *located
     return take_missing(route, located) || same != n_old || same != n || was_learning != route->is_learning;
 }
 
-/* Learns the masters anew, unless another thread has done so since `seen`. *silent: a redirector is. Without
- * the lock. */
+/* Learns the masters anew, unless another thread has done so since `seen`. *silent: a redirector is
+ * silent. Called without the lock. */
 static enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, bool *silent,
                                    struct esp_error *error)
 {
     *silent = false;
     pthread_mutex_lock(&route->lock);
     *changed = route->generation != seen;
-    const bool sure = route->is_learning; /* what it said was not enough */
+    const bool sure = route->is_learning; /* its last answer was not enough */
     pthread_mutex_unlock(&route->lock);
     if (*changed)
         return ESP_OK;
@@ -548,18 +551,18 @@ enum esp_status route_know(struct route *route, struct esp_error *error)
     return known ? ESP_OK : route_learn(route, 0, &changed, &silent, error);
 }
 
-/* Which master agent is asked first for servers while those below the nearest one are busy: what each has
- * said of the last request is remembered, and the next one of its kind goes where it is expected to end
- * first. So a program that has many calls under way fills the servers of all of them, and asks nobody more
- * than once for a call.
+/* Which master agent is asked first for servers while those below the nearest one are busy. The client
+ * remembers what each master said of the last request, and sends the next request of its kind where it is
+ * expected to end first. So a program with many calls under way fills the servers of all masters, and asks
+ * only one master for each call.
  *
- * For requests that take data which live on servers, see client/session/route.c. A request for one
- * server stays with the nearest master agent. */
+ * For requests that take data which live on servers, see client/session/route.c. A request for one server
+ * stays with the nearest master agent. */
 
-#define WAIT_S 0.05 /* less is not worth it */
-#define WAYS   20   /* a wait counts as long when it is so many times the way to the other one */
-#define OLD_S  30.0 /* what was said is tried again */
-#define DOWN_S 10.0 /* and one that did not answer is left alone */
+#define WAIT_S 0.05 /* a shorter wait is not worth it */
+#define WAYS   20   /* a wait is long if it is so many times the way to the other master */
+#define OLD_S  30.0 /* after this an answer no longer counts */
+#define DOWN_S 10.0 /* pause after a master that did not answer */
 
 static bool is_free(const struct route *route, const struct message *message)
 {
@@ -574,13 +577,13 @@ static int64_t now_ns(const struct route *route)
     return clock_now_ns(transport_clock(route->transport));
 }
 
-/* What is left of the wait that it told. */
+/* The rest of the wait that the master forecast. */
 static double wait_s(const struct told *told, int64_t now)
 {
     return fmax(0, told->queue_s - (double)(now - told->at_ns) / 1e9);
 }
 
-/* NULL: nothing that counts any more. */
+/* Returns NULL if no answer still counts. */
 static const struct told *told_by(const struct route *route, size_t master, uint64_t digest, int64_t now)
 {
     const struct told *told = &route->told[master];
@@ -588,7 +591,8 @@ static const struct told *told_by(const struct route *route, size_t master, uint
     return counts && (double)(now - told->at_ns) / 1e9 < (told->is_down ? DOWN_S : OLD_S) ? told : NULL;
 }
 
-/* With the lock held. The one that is asked first, or the one below which it would end sooner. */
+/* Called with the lock held. Returns the master that is asked first, or the one below which the call would
+ * end sooner. */
 static size_t find_sooner(const struct route *route, uint64_t digest)
 {
     const int64_t now = now_ns(route);
@@ -609,7 +613,8 @@ static size_t find_sooner(const struct route *route, uint64_t digest)
     return found;
 }
 
-/* While servers below the first one have no slot free for the request, another one may come to the front. */
+/* If servers below the first master have no slot free for the request, another master may come to the
+ * front. */
 static void route_sooner_first(struct route *route, const struct message *request, struct masters *masters)
 {
     char first[CAP_ADDRESS + 1];
@@ -627,7 +632,7 @@ static void route_sooner_first(struct route *route, const struct message *reques
     pthread_mutex_unlock(&route->lock);
 }
 
-/* What a master agent said to it; NULL: it did not answer, or could not help. */
+/* Notes what a master agent said; NULL: it did not answer, or could not help. */
 static void route_note_told(struct route *route, const char *address, const struct message *request,
                             const struct submit_reply *reply)
 {
@@ -648,16 +653,17 @@ static void route_note_told(struct route *route, const char *address, const stru
     pthread_mutex_unlock(&route->lock);
 }
 
-/* A question to one of the master agents: to one after the other, until one can answer it. A process that is
- * stopped, or a machine that hangs, takes a message and says nothing, as one does that is only slow. So where
- * there are others to ask, nobody is waited for long at first, and again only when none of them can help. */
+/* A question to the master agents: asks one after the other until one can answer it. A stopped process or
+ * a frozen machine accepts a message and does not answer, like one that is only slow. So if there are
+ * other masters to ask, each wait is short at first, and a silent master is asked again only if no other
+ * can help. */
 
-/* One that has answered has asked its peers, and left out who says nothing. Who is awake has answered a
- * greeting by then; those that a file names do not know each other. */
+/* A master that has answered has asked its peers, and left out silent ones. A master that is awake has
+ * answered a greeting by then. Masters from a configuration file do not know each other. */
 #define PEER_AWAKE_MS 400
 
-/* What takes a master agent longer than this, which waits for those below it, or than that share of the time,
- * is asked for again when it is awake. */
+/* If a master takes longer than this, or than that share of the time, to answer, because it waits for
+ * nodes below it, it is asked again when it is awake. */
 #define ANSWER_MS    3000
 #define ANSWER_SHARE 3
 
@@ -666,33 +672,33 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* At least 1: what takes its time is for the transport to say. */
+/* Returns at least 1, because the transport reports the timeout. */
 static int64_t left_ms(const struct route *route, int64_t until_ns)
 {
     const int64_t ms = (until_ns - clock_now_ns(transport_clock(route->transport))) / NS_PER_MS;
     return ms > 0 ? ms : 1;
 }
 
-/* Nobody is asked for less than a millisecond. */
+/* No node is asked for less than a millisecond. */
 static bool is_over(const struct clock *clock, int64_t until_ns)
 {
     return until_ns - clock_now_ns(clock) < NS_PER_MS;
 }
 
-/* It did not answer, or not to us. */
+/* Whether the master did not answer, or not to this client. */
 static bool is_down(enum esp_status status)
 {
     return status == ESP_UNREACHABLE || status == ESP_MAYBE || status == ESP_TIMEOUT ||
            status == ESP_REFUSED || status == ESP_STALE || status == ESP_VERSION || status == ESP_SECURITY;
 }
 
-/* It answered, for its own tree: there may be one below another master. */
+/* Whether the answer is for the master's own tree only: a server may be below another master. */
 static bool is_elsewhere(enum esp_status status)
 {
     return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
 }
 
-/* The quickest answer tells how far the master is: others took it longer, or came over a new connection. */
+/* The quickest answer gives the distance of the master: others took longer, or came over a new connection. */
 static void note_trip(struct route *route, const char *address, int64_t ns)
 {
     const int64_t known_ns = atomic_load(&route->trip_ns);
@@ -716,12 +722,12 @@ static enum esp_status ask_timed(struct route *route, const char *address, const
 }
 
 enum haste {
-    LAST, /* it has all the time */
+    LAST, /* it gets all the time */
     ONE,  /* there are others to ask */
-    MORE  /* one of them has answered, for what it can: it is greeted first */
+    MORE  /* another master has answered as far as it can: this one is greeted first */
 };
 
-/* ESP_UNREACHABLE when one that is not the last seems not to be awake, with *silent set. */
+/* Returns ESP_UNREACHABLE with *silent set if a master other than the last one does not seem to be awake. */
 static enum esp_status ask_master(struct route *route, const char *address, const struct message *request,
                                   int64_t until_ns, enum haste haste, bool *silent, struct message *reply,
                                   struct esp_error *error)
@@ -756,7 +762,7 @@ static enum esp_status ask_master(struct route *route, const char *address, cons
     return status;
 }
 
-/* Asks one master, which is greeted first while nobody has answered yet. */
+/* Asks one master. While no master has answered yet, it is greeted first. */
 static enum esp_status route_ask_master(struct route *route, const char *address,
                                         const struct message *request, int64_t timeout_ms,
                                         struct message *reply, struct esp_error *error)
@@ -790,8 +796,8 @@ static const char *node_of(const struct message *request)
     return request->kind == MESSAGE_TREE && *request->tree.node ? request->tree.node : NULL;
 }
 
-/* With the lock held. Whether a master that the redirector has lost, or has not heard of yet, may solve what
- * is asked for, or have the node. */
+/* Called with the lock held. Whether a master that the redirector has lost, or does not know yet, may
+ * solve the problem or have the node of the request. */
 static bool may_be_lost(const struct route *route, const struct message *request)
 {
     const char *problem = problem_of(request), *node = node_of(request);
@@ -804,7 +810,7 @@ static bool may_be_lost(const struct route *route, const struct message *request
                               problem ? lost_problem(problem) : lost_node(node));
 }
 
-/* An answer, though nobody is reached. */
+/* Whether the answer says that a server is expected back. */
 static bool is_awaited(enum esp_status status, const struct message *reply)
 {
     uint64_t ms;
@@ -815,7 +821,7 @@ static bool is_awaited(enum esp_status status, const struct message *reply)
            extension_find(&reply->submit_reply.extensions, EXTENSION_AWAITED);
 }
 
-/* Likewise: who would take it may go on where it was. */
+/* Whether the answer says that a silent server could help, and may continue. */
 static bool is_silent(enum esp_status status, const struct message *reply)
 {
     return status == ESP_UNREACHABLE && reply->kind == MESSAGE_SUBMIT_REPLY &&
@@ -829,9 +835,9 @@ static bool is_open(const struct message *request, enum esp_status status)
            node_of(request);
 }
 
-/* What those that answered cannot do: the first one's words, but before "unknown" those of one that is not
- * sure, and before all others those of one whose server comes back. A problem that nobody knows, and servers
- * that fit where none does, may be known to a master that was not reached. */
+/* Makes the error from the masters that answered. It is the first one's text. A master that is not sure
+ * goes before "unknown", and one whose server comes back goes before all others. If a master was not
+ * reached, it may know the unknown problem, or servers that fit. */
 static enum esp_status conclude(struct route *route, const struct message *request,
                                 const struct esp_error *cannot, const struct esp_error *down,
                                 struct esp_error *error)
@@ -858,7 +864,8 @@ static enum esp_status conclude(struct route *route, const struct message *reque
                      cannot->text, missing);
 }
 
-/* It did not answer: if it is the one that is asked first, the next one's turn, for all threads. */
+/* The master did not answer: if it is the one that is asked first, the next one takes its place, for all
+ * threads. */
 static void turn(struct route *route, const char *address, uint64_t generation)
 {
     pthread_mutex_lock(&route->lock);
@@ -869,22 +876,22 @@ static void turn(struct route *route, const char *address, uint64_t generation)
     pthread_mutex_unlock(&route->lock);
 }
 
-/* Once through the masters as they are known. */
+/* One round through the known masters. */
 struct round {
     struct route *route;
     const struct message *request;
     int64_t until_ns;
     struct message *reply;
     struct masters masters;
-    enum esp_status status;        /* of the one that was asked last */
-    bool silent[MOST_MASTERS];     /* it takes connections, and seemed not to be awake */
-    bool awaited, silenced;        /* one that answered has a server that comes back, or may go on */
-    bool sure;                     /* nobody who said more than "unknown" leaves hope */
-    struct esp_error cannot, down; /* what those said that answered, and why others did not */
-    size_t ignorant;               /* how many answered that they do not know it */
+    enum esp_status status;    /* of the last master that was asked */
+    bool silent[MOST_MASTERS]; /* it accepts connections, and seemed not to be awake */
+    bool awaited, silenced;    /* an answer said that a server comes back, or is silent and may continue */
+    bool sure;                 /* no answer beyond "unknown" leaves hope */
+    struct esp_error cannot, down; /* errors of masters that answered, and of others */
+    size_t ignorant;               /* how many masters answered that they do not know it */
 };
 
-/* False when it is of no use to ask others. */
+/* Returns false if asking others is of no use. */
 static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_error *error)
 {
     const char *address = round->masters.addresses[i];
@@ -922,7 +929,7 @@ static bool goes_on(struct round *round, size_t i, enum haste haste, struct esp_
     return true;
 }
 
-/* The words are those of one master agent, which knows only of what is below itself. */
+/* The text is that of one master agent, which knows only the nodes below it. */
 static void tell_others(struct round *round)
 {
     struct esp_error *cannot = &round->cannot;
@@ -933,8 +940,8 @@ static void tell_others(struct round *round)
                  others == 1 ? "" : "s");
 }
 
-/* Who heeds silence, `heeds`, asks again while somebody is silent: when another one has answered, it is told
- * so now. */
+/* A caller that handles silence (`heeds`) asks again while a node is silent. So if another master has
+ * answered, it returns at once. */
 static enum esp_status ask_round(struct route *route, const struct message *request, int64_t until_ns,
                                  bool heeds, struct route_hope *hope, struct message *reply,
                                  uint64_t *generation, struct esp_error *error)
@@ -991,7 +998,7 @@ static enum esp_status ask(struct route *route, const struct message *request, i
     if (status == ESP_OK || hope->told || !(is_down(status) || is_elsewhere(status)))
         return status;
     const bool known =
-        generation > 0; /* then what the masters said tells more than that the redirector is gone */
+        generation > 0; /* then the masters' errors say more than that the redirector is gone */
     if (is_over(clock, until))
         return is_elsewhere(status) ? status : nobody_in_time(left_ms, error);
     bool changed, mute;
@@ -1005,7 +1012,8 @@ static enum esp_status ask(struct route *route, const struct message *request, i
         return status;
     if (is_over(clock, until))
         return known && is_elsewhere(status) ? status : nobody_in_time(left_ms, error);
-    /* Who was silent a moment ago may be no more than that, whatever is said when the time is nearly over. */
+    /* A node that was silent a moment ago may just be silent, whatever the errors at the end of the time
+     * say. */
     const bool silent = hope->silent;
     *hope = (struct route_hope){false};
     status = ask_round(route, request, until, heeds, hope, reply, &generation, error);
@@ -1028,7 +1036,7 @@ enum esp_status route_ask(struct route *route, const struct message *request, in
 
 /* A question to all master agents. */
 
-#define MOST_AT_ONCE 16 /* threads; more masters than that wait for a thread */
+#define MOST_AT_ONCE 16 /* threads; further masters wait for a thread */
 
 /* Asks all of them at the same time, with a thread each. Returns when all have answered or their time is
  * over. */
@@ -1051,7 +1059,7 @@ static void route_ask_each(struct route *route, struct route_question *questions
     thread_pool_destroy(pool);
 }
 
-/* Frees them, and their replies. */
+/* Frees the questions and their replies. */
 static void route_questions_clear(struct route_question *questions, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -1059,13 +1067,13 @@ static void route_questions_clear(struct route_question *questions, size_t n)
     free(questions);
 }
 
-/* The master agent answered, and has nothing to tell. */
+/* The master agent answered, and has nothing to say. */
 static bool answered(enum esp_status status)
 {
     return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
 }
 
-/* The master agents that a redirector names now. If no redirector answers soon, the ones that are known. */
+/* The master agents that a redirector names now. If no redirector answers soon, the known ones. */
 static enum esp_status locate_now(struct route *route, struct message *located, struct esp_error *error)
 {
     const bool known = route_has_masters(route);
@@ -1079,7 +1087,7 @@ static enum esp_status locate_now(struct route *route, struct message *located, 
     return route_known(route, located, error);
 }
 
-/* The one that route_ask() would ask goes to the front. */
+/* Moves the master that route_ask() would ask to the front. */
 static void current_first(struct route *route, struct locate_reply *located)
 {
     char first[CAP_ADDRESS + 1];
@@ -1093,7 +1101,7 @@ static void current_first(struct route *route, struct locate_reply *located)
         }
 }
 
-/* Tells of the master agents that the redirector has lost. */
+/* Calls `take` for the master agents that the redirector has lost. */
 static void take_absent(const struct locate_reply *located, route_take *take, void *arg)
 {
     const struct extension *absent = extension_find(&located->extensions, EXTENSION_ABSENT);
@@ -1107,7 +1115,7 @@ static void take_absent(const struct locate_reply *located, route_take *take, vo
     }
 }
 
-/* Answers come first, then the masters that did not answer. Returns whether any master answered. */
+/* Passes on the answers, then the masters that did not answer. Returns whether any master answered. */
 static bool take_each(const struct route_question *questions, size_t n, route_take *take, void *arg)
 {
     bool any = false;
@@ -1197,18 +1205,18 @@ void route_ask_others(struct route *route, const struct message *request, int64_
 
 /* Which master agent is asked first for a request that takes data which live on servers. Each master agent
  * knows the data of its own tree only, so the nearest one would have them sent to its servers from another
- * tree. All masters are asked at the same time what the call would take below them, and the one whose best
- * server is expected to end first goes to the front. The choice is remembered for the next calls that take
- * the same data. */
+ * tree. All masters are asked at the same time for a forecast of the call, and the one whose best server
+ * is expected to end first goes to the front. The choice is remembered for the next calls that take the
+ * same data. */
 
-#define LEAST_BYTES    (64 * 1024) /* fewer take no longer to move than the question takes */
+#define LEAST_BYTES    (64 * 1024) /* fewer bytes move faster than the question is answered */
 #define ASK_MS         2000        /* a master that has not answered by then is not chosen */
 #define ASK_SHARE      3           /* and the question takes no more than this share of the time */
 #define GAIN_S         1e-3        /* the nearest master stays first unless another one is sooner by this */
 #define GAIN_SHARE     0.1         /* and by this share of the whole */
-#define CHOICE_OLD_S   30.0        /* data move: then all are asked again */
-#define CHOICE_SLACK   2.0         /* a choice is forgotten when its master forecasts so many times as much */
-#define CHOICE_SLACK_S 0.05        /* and this */
+#define CHOICE_OLD_S   30.0        /* then all are asked again, because data move */
+#define CHOICE_SLACK   2.0         /* a choice is dropped if its master forecasts more than this factor */
+#define CHOICE_SLACK_S 0.05        /* and this time in addition */
 
 static uint64_t datum_bytes(const struct request *request)
 {
@@ -1246,9 +1254,9 @@ static uint64_t key_of(const struct request *request)
     return key;
 }
 
-/* ---- choices that are remembered ---- */
+/* ---- remembered choices ---- */
 
-/* With the lock held. NULL: none that still counts. */
+/* Called with the lock held. Returns NULL if no choice still counts. */
 static struct data_choice *find_choice(struct route *route, uint64_t key)
 {
     const int64_t now = now_ns(route);
@@ -1260,7 +1268,7 @@ static struct data_choice *find_choice(struct route *route, uint64_t key)
     return NULL;
 }
 
-/* The oldest choice gives way. */
+/* Overwrites the oldest choice. */
 static void remember(struct route *route, uint64_t key, const char *address, double end_s)
 {
     pthread_mutex_lock(&route->lock);
@@ -1304,7 +1312,7 @@ static double candidate_s(const struct candidate *candidate)
     return candidate->queue_s + candidate->transfer_s + candidate->compute_s;
 }
 
-/* Of its best server; infinite: it has none for this request. */
+/* End on the master's best server; infinite: it has none for this request. */
 static double soonest_s(const struct submit_reply *reply, const struct request *request)
 {
     double soonest = INFINITY;
@@ -1316,8 +1324,8 @@ static double soonest_s(const struct submit_reply *reply, const struct request *
     return soonest;
 }
 
-/* Asks the masters for forecasts, by which nothing is placed. Returns the number of the best one. *end_s:
- * infinite when no master answered. */
+/* Asks the masters for forecasts, which place nothing. Returns the number of the best one. *end_s:
+ * infinite if no master answered. */
 static size_t find_best(struct route *route, const struct message *forecast, int64_t until_ns,
                         const struct masters *masters, double *end_s)
 {
@@ -1345,7 +1353,7 @@ static size_t find_best(struct route *route, const struct message *forecast, int
     return best;
 }
 
-/* Which master agent has the servers that end first; false: nobody can tell. */
+/* Which master agent has the servers that end first. Returns false if no master can tell. */
 static bool choose(struct route *route, const struct message *request, int64_t until_ns,
                    const struct masters *masters, char *address)
 {
@@ -1372,7 +1380,7 @@ static bool choose(struct route *route, const struct message *request, int64_t u
     return true;
 }
 
-/* If the request takes data, the master agent comes to the front below which the call is expected to end
+/* If the request takes data, moves the master agent to the front below which the call is expected to end
  * first. All masters are asked at the same time, unless the choice for these data is known. */
 static void route_data_first(struct route *route, const struct message *request, int64_t until_ns,
                              struct masters *masters)
@@ -1391,7 +1399,7 @@ static void route_data_first(struct route *route, const struct message *request,
         }
 }
 
-/* Forgets a choice that turns out wrong. `reply`: the master agent's, or NULL when it did not answer or could
+/* Drops a choice that turns out wrong. `reply`: the master agent's, or NULL if it did not answer or could
  * not help. */
 static void route_note_data(struct route *route, const char *address, const struct message *request,
                             const struct submit_reply *reply)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Driving a session from phase to phase: by the thread of a blocking call, or by threads of the pool.
+ * Drives a session from phase to phase: in the thread of a blocking call, or in threads of the pool.
  */
 #include "client/arguments/hooks.h"
 #include "client/session/attempt.h"
@@ -15,7 +15,7 @@
 
 static void session_run(void *arg);
 
-#define CANCEL_MS 5000 /* limit for telling a server that a session is cancelled */
+#define CANCEL_MS 5000 /* limit for informing a server that a session is cancelled */
 
 static enum esp_status finish_results(struct session *session)
 {
@@ -36,7 +36,7 @@ static void finish(struct session *session)
     session_end(session, status);
 }
 
-/* Goes on with a session that a server has. False: the server computes. */
+/* Continues a session that a server has. Returns false while the server computes. */
 static bool remote(struct session *session)
 {
     const bool doubted = session->doubted;
@@ -74,7 +74,7 @@ static bool remote(struct session *session)
 enum session_step session_advance(struct session *session)
 {
     while (atomic_load(&session->phase) != PHASE_ENDED) {
-        /* A result that is there is not thrown away for being late. */
+        /* A result that has arrived is not dropped for being late. */
         if (atomic_load(&session->remote) < SESSION_DONE && session_called_off(session))
             break;
         switch (atomic_load(&session->phase)) {
@@ -95,7 +95,7 @@ enum session_step session_advance(struct session *session)
     return STEP_ENDED;
 }
 
-/* ---- who runs it ---- */
+/* ---- which thread runs it ---- */
 
 enum esp_status session_call(struct session *session)
 {
@@ -115,10 +115,11 @@ static void follow_run(void *arg)
     struct session *session = arg;
     session_follow(session);
     session->job.run = session_run;
-    thread_pool_submit(session->engine->runners, &session->job); /* there is one: the session came from it */
+    thread_pool_submit(session->engine->runners, &session->job); /* cannot fail: it came from a runner */
 }
 
-/* A session that is followed holds a thread while the server computes: none of those that all others need. */
+/* A session that is followed holds a thread while the server computes; that thread is not one of the
+ * runners, which all sessions need. */
 static bool hand_to_follower(struct session *session)
 {
     session->job.run = follow_run;
@@ -179,7 +180,7 @@ void session_cancel(struct session *session)
     struct session_id id = remote->id;
     pthread_mutex_unlock(&engine->marks_lock);
     if (!link || id.sequence == 0)
-        return; /* its runner looks at the flag before each step */
+        return; /* its runner checks the flag before each step */
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = id}}, reply = {0};
     transport_call(engine->transport, link->address, &request, CANCEL_MS, &reply, NULL);
     message_clear(&reply);
@@ -222,11 +223,11 @@ enum esp_status start_session(struct library *library, struct handle *handle, st
         (*session)->following.arg = options->arg;
     }
     if (asks)
-        (*session)->follow = true; /* whatever the caller wants to see of it */
+        (*session)->follow = true; /* even if the caller wants neither output nor progress */
     return ESP_OK;
 }
 
-/* What cancels the whole finds its step here. */
+/* Notes the step under way, so that cancelling the whole also cancels the step. */
 static void set_step(struct session *whole, struct session *step)
 {
     pthread_mutex_lock(&whole->engine->marks_lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a session is, without what drives it: made, looked at, changed by what a server says, freed.
+ * The data of a session: creation, access, changes by a server's reports, destruction.
  */
 #include "client/session/session.h"
 #include "client/arguments/invocation_data.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_LIMIT_MS    INT64_C(2592000000) /* 30 days: as long as anything here lasts */
-#define END_PATIENCE_S 1e9                 /* a longer deadline is none */
+#define NO_LIMIT_MS    INT64_C(2592000000) /* 30 days: longer than any session */
+#define END_PATIENCE_S 1e9                 /* a longer deadline counts as none */
 
-/* What is asked for; 0: the engine's. */
+/* The given limit; if 0, the engine's. */
 static double limit_s(const struct engine *engine, double deadline_s)
 {
     return deadline_s <= 0 && engine->session_timeout_ms > 0 ? (double)engine->session_timeout_ms / 1e3
@@ -130,7 +130,7 @@ bool session_is_cancelled(struct session *session)
            (session->whole && atomic_load(&session->whole->cancelled));
 }
 
-/* ---- what may be done with it ---- */
+/* ---- what a session permits ---- */
 
 bool session_may_repeat(const struct session *session)
 {
@@ -162,7 +162,7 @@ void session_note_again(struct session *session, const char *server, const char 
     snprintf(session->again, sizeof session->again, "%.32s%.31s", server, why);
 }
 
-/* ---- a server has it ---- */
+/* ---- reports of the server ---- */
 
 void session_absorb(struct session *session, const struct session_report *report)
 {
@@ -190,7 +190,7 @@ void session_absorb(struct session *session, const struct session_report *report
     }
     if (session->attached && state >= SESSION_DONE)
         session->job_ops->take_end(session->record, report);
-    /* The results of a job are for whoever attaches to it. */
+    /* The results of a job are for the session that attaches to it. */
     bool wanted = !session->is_job || session->attached;
     if (state == SESSION_DONE && wanted)
         invocation_take_edges(&session->invocation, &report->extensions);

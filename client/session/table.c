@@ -12,16 +12,16 @@
 struct ticket {
     UT_hash_handle hh;
     grpc_sessionid_t id;
-    uint64_t serial; /* in the order of starting; ids come again */
+    uint64_t serial; /* in the order of starting; ids are reused */
     grpc_function_handle_t *handle;
     uint64_t handle_number;
     struct table *table;
     struct session *session; /* until it is reported, then */
-    struct past *past;       /* what is kept; NULL: there was no memory for that */
+    struct past *past;       /* the stored information; NULL: there was no memory */
     bool ended, reported;
     bool pinned;         /* it failed, and there was no memory to remember that */
-    unsigned cancelling; /* threads that look at the session without the lock */
-    unsigned users;      /* threads that look at it without the lock, or wait for it */
+    unsigned cancelling; /* threads that access the session without the lock */
+    unsigned users;      /* threads that access it without the lock, or wait for it */
     struct ticket *prev, *next;
 };
 
@@ -32,11 +32,11 @@ struct table {
     struct ticket *running, *ended, *reported;
     unsigned n_reported;
     uint64_t last_serial;
-    grpc_sessionid_t first_id, last_id; /* known: between them, both included */
+    grpc_sessionid_t first_id, last_id; /* known ids: these and all between them */
     struct failures *failures;
 };
 
-/* Goes on from one life of the library to the next: an old id stays invalid. */
+/* Continues over initializations, so that an old id stays invalid. */
 static atomic_uint last_id;
 
 enum esp_status table_create(struct table **result, struct esp_error *error)
@@ -75,8 +75,7 @@ void table_destroy(struct table *table)
     free(table);
 }
 
-/* With the lock held. NULL: there is none, or it is kept no more.
- * ---- with the lock held ---- */
+/* Called with the lock held. Returns NULL if there is no such ticket, or if it was dropped. */
 static struct ticket *table_find(struct table *table, grpc_sessionid_t id)
 {
     struct ticket *ticket;
@@ -97,7 +96,7 @@ static grpc_sessionid_t draw_id(struct table *table)
     return table->last_id = id;
 }
 
-/* It was never told. */
+/* Takes back an id that the program never got. */
 static void give_back_id(struct table *table, grpc_sessionid_t id)
 {
     unsigned drawn = (unsigned)id;
@@ -105,13 +104,13 @@ static void give_back_id(struct table *table, grpc_sessionid_t id)
         table->last_id--;
 }
 
-/* With the lock held: it was reported so long ago that how it ended is all that is known. */
+/* Called with the lock held. Whether the session was reported so long ago that only its result is known. */
 static bool table_is_past(struct table *table, grpc_sessionid_t id)
 {
     return id >= table->first_id && id <= table->last_id && !table_find(table, id);
 }
 
-/* Of one that has ended; `error` is set when it failed. */
+/* For an ended session; sets `error` if it failed. */
 static enum esp_status table_how_it_ended(const struct ticket *ticket, struct esp_error *error)
 {
     enum esp_status status = ticket->past ? ticket->past->status : ticket->session->error.status;
@@ -130,7 +129,8 @@ static void note_failed(struct table *table, struct ticket *ticket, const struct
         table->first_id = forgotten + 1;
 }
 
-/* Wakes a caller that polls: with the table's lock held, so that the session is found ended. */
+/* Wakes a caller that polls. Called with the table's lock held, so that the caller finds the session
+ * ended. */
 static void wake_caller(const struct session *session)
 {
     const uint64_t one = 1;
@@ -138,13 +138,13 @@ static void wake_caller(const struct session *session)
         return; /* the caller has closed the descriptor */
 }
 
-/* In a pool thread, the last thing done with the session. */
+/* Called in a pool thread, as the last use of the session. */
 static void on_ended(struct session *session, void *arg)
 {
     struct ticket *ticket = arg;
     struct table *table = ticket->table;
     pthread_mutex_lock(&table->lock);
-    session_compact(session); /* the arguments are the caller's again */
+    session_compact(session); /* the arguments belong to the caller again */
     ticket->ended = true;
     DL_DELETE(table->running, ticket);
     DL_APPEND(table->ended, ticket);
@@ -183,7 +183,7 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
         session->arg = ticket;
         pthread_mutex_lock(&table->lock);
         if (insert(table, ticket)) {
-            /* With the lock held: the session cannot be reported as ended before *id is set. */
+            /* The lock is held, so that the session is not reported as ended before *id is set. */
             *id = ticket->id;
             is_here = session->here && !session->work;
             status = is_here ? ESP_OK : session_start(session, error);
@@ -196,7 +196,7 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
         pthread_mutex_unlock(&table->lock);
     }
     if (is_here && status == ESP_OK)
-        session_start_here(session); /* without the lock, which its end takes */
+        session_start_here(session); /* without the lock, which the session's end takes */
     if (status == ESP_NO_MEMORY)
         error_no_memory(error, "a session");
     if (status != ESP_OK) {
@@ -221,7 +221,7 @@ bool table_drain(struct table *table, const struct timespec *until)
 
 /* ---- cancelling ---- */
 
-/* With the lock held, which is free while the server is told. */
+/* Called with the lock held, which is released while the server is informed. */
 static void cancel_ticket(struct table *table, struct ticket *ticket)
 {
     ticket->users++;
@@ -247,7 +247,7 @@ grpc_error_t table_cancel(struct table *table, grpc_sessionid_t id)
 void table_cancel_all(struct table *table)
 {
     pthread_mutex_lock(&table->lock);
-    /* The latest first: those that wait on a server are not to begin because those that run are cancelled. */
+    /* The latest first, so that cancelling a running session does not start one that waits on the server. */
     for (uint64_t before = table->last_serial + 1;;) {
         struct ticket *ticket = table->running ? table->running->prev : NULL;
         while (ticket && ticket->serial >= before)
@@ -260,7 +260,7 @@ void table_cancel_all(struct table *table)
     pthread_mutex_unlock(&table->lock);
 }
 
-/* ---- telling ---- */
+/* ---- information ---- */
 
 grpc_error_t table_get_error(struct table *table, grpc_sessionid_t id, struct esp_error *error)
 {
@@ -310,9 +310,9 @@ bool table_look(struct table *table, grpc_sessionid_t id,
     return ticket != NULL;
 }
 
-/* ---- with the lock held ---- */
+/* ---- called with the lock held ---- */
 
-/* Forgets the oldest of what was reported, but never what a thread is looking at. */
+/* Drops the oldest reported tickets, except those that a thread accesses. */
 static void trim(struct table *table)
 {
     struct ticket *ticket, *next;
@@ -337,7 +337,7 @@ static void report(struct table *table, struct ticket *ticket)
         return;
     ticket->reported = true;
     DL_DELETE(table->ended, ticket);
-    /* Other threads may be inside its cancelling; it is small then only when it goes. */
+    /* Other threads may be cancelling the session; then it stays whole until it is dropped. */
     if (ticket->cancelling == 0 && (ticket->past = past_keep(ticket->session))) {
         session_discard(ticket->session);
         ticket->session = NULL;
@@ -351,7 +351,7 @@ static grpc_error_t result(const struct ticket *ticket, struct esp_error *error)
     return table_how_it_ended(ticket, error) == ESP_OK ? GRPC_NO_ERROR : GRPC_SESSION_FAILED;
 }
 
-/* Of any that has ended. */
+/* For any ended session. */
 static grpc_error_t result_of(struct table *table, grpc_sessionid_t id, struct esp_error *error)
 {
     const struct ticket *ticket = table_find(table, id);
@@ -360,7 +360,7 @@ static grpc_error_t result_of(struct table *table, grpc_sessionid_t id, struct e
     return failures_find(table->failures, id, error) == ESP_OK ? GRPC_NO_ERROR : GRPC_SESSION_FAILED;
 }
 
-/* Waits for one; the ticket stays. */
+/* Waits for one session; the ticket stays. */
 static void wait_for(struct table *table, struct ticket *ticket)
 {
     ticket->users++;
@@ -369,7 +369,8 @@ static void wait_for(struct table *table, struct ticket *ticket)
     ticket->users--;
 }
 
-/* The one to be told about: ended and not reported before, else ended. GRPC_SESSIONID_VOID: none has ended.
+/* The session to report: one that has ended and was not reported before, else any ended one.
+ * GRPC_SESSIONID_VOID: none has ended.
  */
 static grpc_sessionid_t first_ended(struct table *table, const grpc_sessionid_t *ids, size_t n)
 {
@@ -426,7 +427,7 @@ grpc_error_t table_wait(struct table *table, grpc_sessionid_t id, struct esp_err
     return table_wait_and(table, &id, 1, error);
 }
 
-/* So that none of them is forgotten while another thread waits for thousands of others. */
+/* Keeps the tickets, so that none of them is dropped while another thread waits for thousands of others. */
 static void hold_all(struct table *table, const grpc_sessionid_t *ids, size_t n, bool hold)
 {
     for (size_t i = 0; i < n; i++) {
@@ -491,7 +492,7 @@ grpc_error_t table_wait_all(struct table *table, struct esp_error *error)
 {
     grpc_error_t code = GRPC_NO_ERROR;
     pthread_mutex_lock(&table->lock);
-    uint64_t last = table->last_serial; /* not for what other threads start meanwhile */
+    uint64_t last = table->last_serial; /* excludes sessions that other threads start meanwhile */
     while (table->running && table->running->serial <= last)
         pthread_cond_wait(&table->changed, &table->lock);
     struct ticket *ticket, *next;

@@ -32,7 +32,7 @@ static enum esp_status check(const struct esp_call_options *options, struct esp_
     return ESP_OK;
 }
 
-/* The words behind the pointers to them. */
+/* Copies the words into one block, behind the pointers to them. */
 static char **copy_words(const char *const *words, size_t n)
 {
     size_t bytes = n * sizeof(char *);
