@@ -28,15 +28,15 @@ const struct command_option constraint_options[] = {
     {'s', "server", "NAME", "only on this server"},
     {0, "property", "WORD", "only on servers that have this word among their properties; may be repeated"},
     {0, "deadline", "TIME",
-     "only where the results are expected within this time; fails at once where none is"},
-    {0, "memory", "SIZE", "only where the call takes at most so much memory"},
+     "only on servers where the results are expected within this time; fails at once if there is none"},
+    {0, "memory", "SIZE", "only on servers where the call takes at most so much memory"},
     {0, NULL, NULL, NULL},
 };
 
 const struct command_option input_options[] = {
     {0, "max-input", "SIZE",
-     "what a file may have at most, or the array in it (else: 8 GiB, or what a server can take)"},
-    {0, "sum-duplicates", NULL, "add up entries that a matrix file gives for one place (else: an error)"},
+     "maximum size of a file, and of the array in it (default: 8 GiB, or the memory of the largest server)"},
+    {0, "sum-duplicates", NULL, "add up entries that a matrix file gives for one place (default: an error)"},
     {0, NULL, NULL, NULL},
 };
 
