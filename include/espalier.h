@@ -93,16 +93,16 @@ struct esp_options {
  * ESP_CONFIG: the file is wrong, or neither redirector nor agent is named. */
 enum esp_status esp_initialize(const struct esp_options *options);
 
-/* ESP_UNREACHABLE, with what to install: this build of the library has no network, and cannot be initialized.
- */
+/* Checks whether this build of the library can use the network. ESP_UNREACHABLE: it cannot, and cannot be
+ * initialized; the text says what to install. */
 enum esp_status esp_network_check(void);
-/* Removes the variables of the environment by which other programs set up their ORB, which would set up this
- * one's. While the process has one thread. */
+/* Removes environment variables that configure the ORB of other programs and would also configure the ORB of
+ * this process. Call it while the process has one thread. */
 void esp_ignore_environment(void);
 
-/* What this thread asks of the platform from now on ends with ESP_TIMEOUT after so many seconds, unless it
- * has an earlier deadline; 0: never. Sessions have deadlines of their own (esp_call_options.deadline_s).
- * Returns what esp_deadline_end() takes to make the thread's deadline what it was before. */
+/* Sets a deadline for all requests of this thread: after so many seconds they end with ESP_TIMEOUT, unless
+ * they have an earlier deadline; 0: no deadline. Sessions have deadlines of their own
+ * (esp_call_options.deadline_s). Returns the previous deadline, which esp_deadline_end() restores. */
 int64_t esp_deadline_begin(double seconds);
 void esp_deadline_end(int64_t before);
 
@@ -184,8 +184,8 @@ struct esp_problem {
     int idempotent;     /* a repetition is harmless: if a server dies, another one may run the call again */
     uint64_t digest;    /* equal digests mean equal signatures */
     unsigned servers;   /* how many servers have it */
-    const char *signatures; /* which servers have this signature and which have another one; NULL: all servers
-                             * have this one */
+    const char *signatures; /* servers that have this signature, and servers that have another one; NULL: all
+                             * servers have this one */
     const struct esp_problem_argument *arguments;
     size_t n_arguments;
 };
@@ -297,26 +297,27 @@ enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_d
 /* Reads an array of strings. *strings is one block for free() with *n pointers and their texts. ESP_INVALID:
  * the datum is not an array of strings. Otherwise as esp_data_get(). */
 enum esp_status esp_data_get_strings(const char *id, char ***strings, size_t *n);
-/* A put in steps: for programs that make the array part by part, that want to know before they read it
- * whether the server has room, or that go on with a put which an earlier process began. Each step takes the
- * array (type, n_dims and dims, not of strings) and an identity in `id` of ESP_DATA_ID_BYTES: "" begins a new
- * datum, whose identity then stands there, whatever the step returns ("": no server has heard of it). */
+/* A put in steps, for programs that make the array part by part, that ask for space before they read the
+ * array, or that continue a put of an earlier process. Each step takes the array (type, n_dims and dims, not
+ * of strings) and an identity in `id` of ESP_DATA_ID_BYTES. "" begins a new datum, and the step sets the
+ * identity, whatever it returns
+ * ("": no server knows the datum). */
 #define ESP_DATA_ID_BYTES 320
-/* Makes bytes [offset, offset + bytes) of a datum at `to`. Any thread of the library calls it, several at a
- * time; the same part may be wanted again. A status other than ESP_OK, with a text in *error, ends the put.
- */
+/* Writes bytes [offset, offset + bytes) of a datum to `to`. Several threads of the library may call it at a
+ * time, and more than once for the same part. A status other than ESP_OK, with a text in *error, ends the
+ * put. */
 struct esp_data_source {
     enum esp_status (*fill)(void *arg, uint64_t offset, uint64_t bytes, void *to, struct esp_error *error);
     void *arg;
 };
-/* The server keeps room for the datum until a minute after it was last heard of. Errors as of esp_data_put().
- */
+/* Reserves space for the datum on the server, until a minute after the last contact about it. Errors: as
+ * esp_data_put(). */
 enum esp_status esp_data_reserve(const char *server, const struct esp_argument *array,
                                  enum esp_data_mode mode, char *id);
-/* The datum is not to come: gives up the room, and what the server has of it. */
+/* Cancels the put: frees the space, and deletes the parts on the server. */
 void esp_data_unreserve(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
                         const char *id);
-/* Puts array->data, or what the source makes (`source` not NULL). What the server has of it is not sent
+/* Puts array->data, or the bytes of `source` if that is not NULL. Parts that the server has are not sent
  * again. */
 enum esp_status esp_data_put_parts(const char *server, const struct esp_argument *array,
                                    enum esp_data_mode mode, const struct esp_data_source *source,
@@ -347,9 +348,9 @@ enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size
  * error *infos is NULL. */
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n);
 void esp_data_free(struct esp_data_info *infos);
-/* Of a datum of which servers that answer have only replicas: *servers are the names of those that may have
- * the original and do not answer, by ", ", for free(); "": the original answers, or is gone. Errors as of
- * esp_data_look(). */
+/* Gets the names of servers that may have the original of a datum and do not answer, separated by ", ", for
+ * free().
+ * "": the server of the original answers, or the original was deleted. Errors: as esp_data_look(). */
 enum esp_status esp_data_silent(const char *id, char **servers);
 /* Deletes a datum and its replicas, including copies that are being transferred. Transfers and calls that
  * read it at this moment finish. ESP_NOT_FOUND: no server has it. ESP_UNREACHABLE: a server that has the
@@ -482,10 +483,10 @@ enum esp_status esp_arguments_elements(const struct esp_problem *problem,
 enum esp_status esp_arguments_cut(const struct esp_problem *problem, struct esp_argument *arguments,
                                   size_t n_arguments);
 
-/* Whether some server of the platform has the memory for a call with these arguments, which
- * esp_arguments_complete() has completed: before large arrays are made or read. ESP_NO_SERVER: none has, and
- * the text tells of the largest. ESP_OK: one has, the call is small, its memory cannot be told (compressed
- * matrices, abstract problems), or no agent answers. */
+/* Checks, before a program makes or reads large arrays, whether a server has the memory for a call with these
+ * arguments, which esp_arguments_complete() has completed. ESP_NO_SERVER: no server has; the text names the
+ * largest. ESP_OK: a server has, the call is small, its memory is unknown (compressed matrices, abstract
+ * problems), or no agent answers. */
 enum esp_status esp_arguments_fit(const struct esp_problem *problem, const struct esp_argument *arguments,
                                   size_t n_arguments);
 
@@ -517,9 +518,9 @@ struct esp_call_options {
      * eventfd(2). The library writes the number 1 there when the session has ended, so that a program can
      * poll(2) for the end beside other descriptors. It must stay open until then. 0: none. */
     int ended_fd;
-    /* For esp_call_async(): if not 0, the calling thread itself takes the session to a server, and to its end
-     * if the server computes it within some tens of milliseconds. A small call then needs no change of
-     * threads. Abstract problems always run in a thread of the library. */
+    /* For esp_call_async(): not 0: the calling thread itself submits the session, and finishes it if the
+     * server computes it within some tens of milliseconds. A small call then needs no switch of threads.
+     * Abstract problems always run in a thread of the library. */
     int here;
 };
 
@@ -594,13 +595,14 @@ enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_
 
 /* ---- runs of abstract problems ----
  *
- * esp_call() does an abstract problem as any other. A run does besides: its matrices may be sparse, a program
- * sees which rule was taken and what each step took, and gets results as the steps give them. A run is for
- * one thread. */
+ * esp_call() calls an abstract problem like any other problem. A run offers more: its matrices may be sparse,
+ * the program sees the rule and the times of each step, and gets results in the form of the steps. Only one
+ * thread may use a run. */
 
 struct esp_run;
 
-/* Dense (starts NULL): rows * cols elements, column after column. Sparse: compressed columns. */
+/* A dense matrix (starts NULL) with rows * cols elements, column by column, or a sparse one by compressed
+ * columns. */
 struct esp_matrix {
     int64_t rows, cols;
     int is_complex;   /* an element is two doubles: real part, imaginary part */
@@ -608,59 +610,59 @@ struct esp_matrix {
     int64_t *starts;  /* cols + 1: column j has the entries from starts[j] to starts[j + 1] - 1 */
     int64_t *indices; /* the row of each entry, from 0, ascending in a column */
 };
-/* Frees what the library has put there; all zero afterwards. NULL is nothing to do. */
+/* Frees the arrays that the library has allocated, and sets all members to zero. NULL is allowed. */
 void esp_matrix_clear(struct esp_matrix *matrix);
 
-/* A run of a problem, which outlives it. `server`: every step goes to that one; NULL: where agents say.
- * ESP_INVALID: the problem is not abstract. */
+/* Creates a run of a problem, which must outlive the run. `server`: every step goes to this server; NULL: the
+ * agents choose. ESP_INVALID: the problem is not abstract. */
 enum esp_status esp_run_create(const struct esp_problem *problem, const char *server, struct esp_run **run);
-/* NULL is nothing to do. */
+/* Frees a run. NULL is allowed. */
 void esp_run_destroy(struct esp_run *run);
 
-/* Gives an input: a matrix, whose memory is the caller's, and is not changed while there is the run; a
- * scalar; or a matrix that lives on servers ("ID" or "ID[section]"), with its type and extents. ESP_INVALID,
- * ESP_LIMIT. */
+/* Sets an input: a matrix in memory of the caller, who must not change it while the run exists; a scalar; or
+ * a matrix on servers ("ID" or "ID[section]"), with its type and extents. ESP_INVALID. ESP_LIMIT. */
 enum esp_status esp_run_give(struct esp_run *run, const char *name, const struct esp_matrix *matrix);
 enum esp_status esp_run_give_number(struct esp_run *run, const char *name, double value);
 enum esp_status esp_run_give_datum(struct esp_run *run, const char *name, const char *reference,
                                    enum esp_type type, int64_t rows, int64_t cols);
-/* The output, which has these extents, stays on the server that computes it. ESP_INVALID: the library makes
- * this output out of what a step gives (a triangle, a mirrored half). */
+/* Makes an output, which has these extents, stay on the server that computes it. ESP_INVALID: the library
+ * derives this output from a step's result (a triangle, a mirrored half). */
 enum esp_status esp_run_keep(struct esp_run *run, const char *name, enum esp_data_mode mode, int in_pieces,
                              int64_t rows, int64_t cols);
-/* Nobody wants the output: where that is possible it is not fetched. */
+/* Marks an output as not wanted, so that it is not fetched if possible. */
 enum esp_status esp_run_leave_out(struct esp_run *run, const char *name);
 
-/* Takes the first rule that fits what was given, and calls its problems. `foretell`: steps that are bound to
- * a server are forecast, too. Blocks. ESP_INVALID: no rule fits; else how the rule that was taken failed, and
- * the text tells what was tried before it. */
+/* Takes the first rule that fits the inputs, and calls its problems. `foretell` not 0: also forecast steps
+ * that are bound to a server. Blocks. ESP_INVALID: no rule fits. Otherwise the status of the rule; the text
+ * names rules that were tried before it. */
 enum esp_status esp_run_execute(struct esp_run *run, const struct esp_call_options *options, int foretell);
-/* In its place: a job of the one problem that does it, as esp_job_submit() has them. ESP_INVALID: no rule of
- * a single step fits. */
+/* Submits a job of the problem that the rules choose, as esp_job_submit() does, instead of esp_run_execute().
+ * ESP_INVALID: no rule of a single step fits. */
 enum esp_status esp_run_submit(struct esp_run *run, const struct esp_call_options *options, int listed,
                                struct esp_job **job);
 
-/* An output of a run that was executed, cut to these extents; sparse when its step gave it so and nothing is
- * cut. esp_matrix_clear() frees. ESP_INVALID: the rule has not given it, or it is smaller. */
+/* Gets an output of an executed run, cut to these extents, for esp_matrix_clear(). It is sparse if its step
+ * made it so and nothing is cut. ESP_INVALID: the rule has not made the output, or the output is smaller. */
 enum esp_status esp_run_result(const struct esp_run *run, const char *name, int64_t rows, int64_t cols,
                                struct esp_matrix *matrix);
-/* The identity of an output that has stayed, for free(). ESP_INVALID: it has not. */
+/* Gets the identity of an output that stayed on a server, for free(). ESP_INVALID: it did not stay. */
 enum esp_status esp_run_kept(const struct esp_run *run, const char *name, char **id);
 
-/* What a run did. */
+/* Rule, steps and results of a run. */
 struct esp_run_info {
-    const char *taken;             /* the problems of the rule that was taken: "dgetrf, dgetri"; or "" */
-    const char *rule;              /* that rule, as the description has it; or "" */
-    const char *weighed;           /* what rivals among the rules were expected to take; or "" */
-    const char *passed_over;       /* rules that were tried before it, and why they did not do; or "" */
-    enum esp_status passed_status; /* of the first of them */
+    const char *taken;             /* the problems of the rule: "dgetrf, dgetri"; or "" */
+    const char *rule;              /* the rule, as the description has it; or "" */
+    const char *weighed;           /* forecasts of competing rules; or "" */
+    const char *passed_over;       /* rules that were tried before, and why they failed; or "" */
+    enum esp_status passed_status; /* of the first rule in passed_over */
     const char *server;            /* of the last step */
-    int is_checked;                /* the solution of its system was looked at: */
+    int is_checked;                /* 1: the solution was checked, and backward_error is known */
     double backward_error;
-    const struct esp_session_info *const *steps; /* what each step took, in their order */
+    const struct esp_session_info *const *steps; /* sessions of the steps, in order */
     size_t n_steps;
 };
-/* The run's, until the next function for this run. */
+/* Gets the information about a run. It belongs to the run, and is valid until the next function for this run.
+ */
 const struct esp_run_info *esp_run_info(struct esp_run *run);
 
 /* Orders about the data of a session that has ended (info->data), after Scilab// (scilab-parallel, H.3.1).
@@ -746,8 +748,8 @@ grpc_error_t grpc_call_arg_stack_async(grpc_function_handle_t *handle, grpc_sess
 /* Another name of an output of a job. */
 struct esp_job_name {
     const char *name;
-    const char *of; /* the output, as job->problem names it */
-    int64_t rows;   /* so many of its rows are the output of that name; -1: all */
+    const char *of; /* name of the output in job->problem */
+    int64_t rows;   /* number of its rows that belong to `name`; -1: all */
 };
 
 /* A job as it is known without asking its server: all that another process needs to use it. */
@@ -765,7 +767,8 @@ struct esp_job {
     const struct esp_session_datum *data; /* inputs that live on servers since the submission. Results are in
                                            * esp_session_info.data of a session of esp_job_attach() */
     size_t n_data;
-    const struct esp_job_name *names; /* of a job of an abstract problem: what that one calls its outputs */
+    const struct esp_job_name
+        *names; /* for a job of an abstract problem: the abstract problem's output names */
     size_t n_names;
 };
 void esp_job_free(struct esp_job *job);

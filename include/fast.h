@@ -119,8 +119,8 @@ struct fast_step {
  * abstract. */
 enum esp_status fast_forecast_rules(const struct fast_call *call, const struct esp_call_options *options,
                                     struct fast_step **steps, size_t *n);
-/* The rule that a run (espalier.h) would take, and those that compete with it; first the one that would go
- * first. Calls nothing; looks at data where they live. ESP_INVALID: no rule fits what was given. */
+/* Forecasts the rule that a run (espalier.h) would take, and competing rules, best first. It makes no call;
+ * servers inspect the data that they have. ESP_INVALID: no rule fits the inputs. */
 enum esp_status fast_forecast_run(struct esp_run *run, const struct esp_call_options *options,
                                   struct fast_step **steps, size_t *n);
 /* Frees the array with all its texts. NULL is allowed. */
