@@ -102,13 +102,15 @@ bool server_data_on_call(struct server_data *data, struct call *call, const stru
         data_on_finish(data, call, &request->finish);
         break;
     case MESSAGE_DROP:
-        data_on_drop(data, call, &request->drop);
+        if (!rescue_on_drop(data, call, &request->drop))
+            data_on_drop(data, call, &request->drop);
         break;
     case MESSAGE_DATA:
         on_data(data, call, &request->data);
         break;
     default:
-        data_on_pull(data, call, request);
+        if (!rescue_on_pull(data, call, &request->pull))
+            data_on_pull(data, call, request);
     }
     return true;
 }

@@ -378,18 +378,17 @@ enum esp_status pull_carry(struct pull *pull, const char *address, const struct 
 
 /* Lists the damaged files. */
 void data_on_damaged(struct server_data *data, struct call *call, const struct data *asked);
-/* Removes the damaged file of that datum. ESP_NOT_FOUND, ESP_REFUSED, ESP_SYSTEM. */
-enum esp_status data_drop_damaged(struct server_data *data, const struct call *call,
-                                  const struct datum_id *id, struct esp_error *error);
+/* Removes a damaged file. False: the call is not about one. */
+bool rescue_on_drop(struct server_data *data, struct call *call, const struct drop *drop);
 /* The file of the original here is damaged: has a sound copy elsewhere take its place. `of_start`: the damage
  * was found at the start, or before. */
 void rescue_begin(struct server_data *data, const struct datum_id *id, bool of_start);
 /* Returns when it is to be called next. */
 int64_t rescues_tick(struct server_data *data, int64_t now_ns);
 void rescues_release(struct server_data *data);
-/* A pull: the replica here is to become the original, which server `from` has lost. Nothing is fetched. */
-void rescue_inherit(struct server_data *data, struct call *call, const struct datum_id *id,
-                    const struct extension *from);
+/* A server that has lost an original asks that the replica here becomes it; nothing is fetched. False: the
+ * call is not about that. */
+bool rescue_on_pull(struct server_data *data, struct call *call, const struct pull_request *pull);
 /* After the start: asks other servers that keep a datum whether it was deleted while this server was away. */
 void returned_begin(struct server_data *data);
 /* Returns when it is to be called next. */

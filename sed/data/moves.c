@@ -458,9 +458,7 @@ void data_on_drop(struct server_data *data, struct call *call, const struct drop
     enum esp_status status = datum_id_parse(drop->datum, &id, &error);
     if (status == ESP_OK)
         asker.is.trusted = may_drop_for_others(data, &asker, &id);
-    if (status == ESP_OK && extension_find(&drop->extensions, EXTENSION_DAMAGED))
-        status = data_drop_damaged(data, call, &id, &error);
-    else if (status == ESP_OK && settled)
+    if (status == ESP_OK && settled)
         settle(data, &asker, id.key, settled);
     else if (status == ESP_OK && drop->ticket != 0)
         status = drop_offer(data, drop->ticket, &id, &error);

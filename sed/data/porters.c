@@ -20,8 +20,9 @@
 #define ALIVE_NS                                                                                             \
     (20 *                                                                                                    \
      NS_PER_S) /* how often the holder hears from this server; its ticket ends after DATA_TICKET_LEASE_NS */
-#define LATE_MS 3000 /* for ranks on other hosts, after all other pieces have come; less than clients wait   \
-                      */
+#define LATE_MS                                                                                              \
+    3000 /* for ranks on other hosts, after all other pieces have come; less than clients wait               \
+          */
 
 enum esp_status pull_lie(const struct datum_shape *shape, struct block_cyclic_matrix *layout,
                          struct esp_error *error)

@@ -296,11 +296,6 @@ void data_on_pull(struct server_data *data, struct call *call, const struct mess
     data_asker_of(data, call, &pull->extensions, &asker);
     wish.patience_ns = wish.room_ns = read_patience(&pull->extensions);
     enum esp_status status = datum_id_parse(pull->datum, &id, &error);
-    const struct extension *heir = extension_find(&pull->extensions, EXTENSION_MOVES);
-    if (status == ESP_OK && heir) {
-        rescue_inherit(data, call, &id, heir);
-        return;
-    }
     const struct extension *places = extension_find(&pull->extensions, EXTENSION_PLACES);
     if (status == ESP_OK && places) {
         note_places(data, call, &asker, &id, places);

@@ -403,7 +403,7 @@ static enum esp_status look_at_replica(struct server_data *data, const struct as
     return status;
 }
 
-void rescue_inherit(struct server_data *data, struct call *call, const struct datum_id *id,
+static void inherit(struct server_data *data, struct call *call, const struct datum_id *id,
                     const struct extension *from)
 {
     struct asker asker;
@@ -440,6 +440,18 @@ void rescue_inherit(struct server_data *data, struct call *call, const struct da
     }
     chore->arg = inheritance;
     server_data_chore(data, chore, work);
+}
+
+bool rescue_on_pull(struct server_data *data, struct call *call, const struct pull_request *pull)
+{
+    struct asker asker;
+    struct datum_id id;
+    const struct extension *heir = extension_find(&pull->extensions, EXTENSION_MOVES);
+    if (!heir || datum_id_parse(pull->datum, &id, NULL) != ESP_OK)
+        return false;
+    data_asker_of(data, call, &pull->extensions, &asker); /* renews the lease of the client */
+    inherit(data, call, &id, heir);
+    return true;
 }
 
 /*
@@ -792,8 +804,8 @@ void data_on_damaged(struct server_data *data, struct call *call, const struct d
     call_reply(call, reply);
 }
 
-enum esp_status data_drop_damaged(struct server_data *data, const struct call *call,
-                                  const struct datum_id *id, struct esp_error *error)
+static enum esp_status drop_damaged(struct server_data *data, const struct call *call,
+                                    const struct datum_id *id, struct esp_error *error)
 {
     struct asker asker;
     char text[DATUM_TEXT];
@@ -803,4 +815,20 @@ enum esp_status data_drop_damaged(struct server_data *data, const struct call *c
         log_notice("%s: its damaged file was removed, as its owner, or an administrator, wanted",
                    datum_id_short(id, text));
     return status;
+}
+
+bool rescue_on_drop(struct server_data *data, struct call *call, const struct drop *drop)
+{
+    struct datum_id id;
+    struct esp_error error;
+    if (!extension_find(&drop->extensions, EXTENSION_DAMAGED))
+        return false;
+    enum esp_status status = datum_id_parse(drop->datum, &id, &error);
+    if (status == ESP_OK)
+        status = drop_damaged(data, call, &id, &error);
+    if (status == ESP_OK)
+        data_done(call);
+    else
+        data_refuse(call, MESSAGE_DONE_REPLY, drop->datum, &error);
+    return true;
 }
