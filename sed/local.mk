@@ -135,10 +135,10 @@ sed_libserver_a_SOURCES = \
 	sed/forecast/accuracy.h \
 	sed/sessions/call_plan.c \
 	sed/sessions/call_plan.h \
-	sed/server/machine_memory.c \
-	sed/server/machine_memory.h \
-	sed/server/memory_share.c \
-	sed/server/memory_share.h \
+	sed/machine_memory.c \
+	sed/machine_memory.h \
+	sed/memory_share.c \
+	sed/memory_share.h \
 	sed/sessions/printed.c \
 	sed/sessions/printed.h \
 	sed/sessions/queue.c \

@@ -6,7 +6,7 @@
 #include "sed/directory_watch.h"
 #include "sed/data/errands.h"
 #include "sed/calibrate/idle_calibration.h"
-#include "sed/server/machine_memory.h"
+#include "sed/machine_memory.h"
 #include "sed/pool/processes.h"
 #include "sed/porter/porters.h"
 #include "sed/ranks/ranks.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/memory_share.h"
+#include "sed/memory_share.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #ifndef SED_MACHINE_MEMORY_H
 #define SED_MACHINE_MEMORY_H
 
-#include "sed/server/memory_share.h"
+#include "sed/memory_share.h"
 
 /* Bytes that this process can have at most: the machine's memory, or the limit of a control group that is
  * less. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/server/machine_memory.h"
+#include "sed/machine_memory.h"
 
 #include "services/nws/memory.h"
 #include "util/log.h"
