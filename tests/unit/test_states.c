@@ -1,201 +1,233 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What routines leave in their workers for later calls.
+ * States that routines leave in their workers, without a server and without workers.
  */
-#include "tests/unit/worker_rig.h"
+#include "tests/unit/unit.h"
+#include "sed/states/states.h"
 
-#include "util/clock.h"
+#include <stdlib.h>
 
-#include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
+#define LEASE_NS (10 * NS_PER_S)
 
-static const char description[] = "problem open \"A counter\"\n"
-                                  "    in      int     start\n"
-                                  "    out     state   counter\n"
-                                  "implementation c\n"
-                                  "    c status = counter_open(start, counter) in libroutines.so\n"
-                                  "    error status != 0 \"a counter cannot start at {start}\"\n"
-                                  "problem forget \"A counter that is none\"\n"
-                                  "    out     state   counter\n"
-                                  "implementation c\n"
-                                  "    c counter_forget(counter) in libroutines.so\n"
-                                  "problem add \"Counts\"\n"
-                                  "    in      state   counter\n"
-                                  "    in      int     by\n"
-                                  "    out     int     count\n"
-                                  "implementation c\n"
-                                  "    c status = counter_add(counter, by, count) in libroutines.so\n"
-                                  "    error status != 0 \"nothing to add\"\n"
-                                  "problem addf \"Counts, as Fortran is called\"\n"
-                                  "    in      state   counter\n"
-                                  "    in      int     by\n"
-                                  "    out     int     count\n"
-                                  "implementation f\n"
-                                  "    fortran counter_add_(counter, by, count) in libroutines.so\n"
-                                  "problem close \"The end of a counter\"\n"
-                                  "    inout   state   counter\n"
-                                  "implementation c\n"
-                                  "    c counter_close(counter) in libroutines.so\n";
+static const char text[] = "problem open \"Leaves a state\"\n"
+                           "    out     state   s\n"
+                           "    work    100\n"
+                           "    memory  4096\n"
+                           "implementation c\n"
+                           "    c open(s) in libtask.so\n"
+                           "problem use \"Works on it\"\n"
+                           "    in      state   s\n"
+                           "    work    100\n"
+                           "implementation c\n"
+                           "    c use(s) in libtask.so\n";
 
-static struct rig rig;
-static _Atomic uint64_t lost;
+static struct problem_set *set;
+static struct sessions sessions;
+static struct manual_clock manual;
+static struct timers timers;
+static struct admission admission;
+static struct queue queue;
+static struct states *states;
+static unsigned n_dropped, n_started;
+static uint64_t dropped;
 
-static void on_lost(void *arg, uint64_t state)
+static void drop(struct workers *workers, uint64_t state)
+{
+    (void)workers;
+    n_dropped++;
+    dropped = state;
+}
+
+static const struct workers_ops workers_ops = {.drop = drop};
+static struct workers workers = {.ops = &workers_ops};
+
+static void note_start(void *arg)
 {
     (void)arg;
-    atomic_store(&lost, state);
+    n_started++;
 }
 
-static int open_rig(void **state)
+static int begin(void **state)
 {
     (void)state;
-    rig_open(&rig, description, 1, 1, 1);
-    rig.workers->lost = on_lost;
+    const struct states_options options = {.name = "node",
+                                           .clock = &manual.clock,
+                                           .lease_ns = LEASE_NS,
+                                           .workers = &workers,
+                                           .timers = &timers,
+                                           .admission = &admission,
+                                           .queue = &queue};
+    assert_int_equal(problem_parse(text, strlen(text), "p.esp", &set, NULL), ESP_OK);
+    sessions = (struct sessions){0};
+    timers = (struct timers){0};
+    queue = (struct queue){.start = note_start};
+    n_dropped = n_started = 0;
+    manual_clock_init(&manual, NS_PER_S);
+    admission_init(&admission, 1 << 20);
+    assert_true(states_create(&options, &states));
     return 0;
 }
 
-static int close_rig(void **state)
+static int end(void **state)
 {
     (void)state;
-    rig_close(&rig);
+    timers_clear(&timers);
+    states_destroy(states);
+    sessions_clear(&sessions);
+    problem_set_destroy(set);
     return 0;
 }
 
-/* Returns how it ended; *state is the state that was there and, when it is new, becomes known. */
-static struct job_end call(const char *problem, uint64_t *state, void *const *values)
+static const struct problem *problem_named(const char *name)
 {
-    struct rig_job *job = rig_prepare(&rig, problem, values, false);
-    bool makes = *state == 0;
-    job->job.state = *state;
-    struct job_end end = {0};
-    if (rig.workers->ops->start(rig.workers, &job->job, &end.error) == ESP_OK) {
-        end = *rig_wait(&rig, job, true);
-        if (makes && end.keeps_state)
-            *state = job->job.id;
-    } else {
-        end.error.status = ESP_NOT_FOUND;
-    }
-    rig_finish(job);
-    return end;
+    return problem_find(set, name);
 }
 
-static uint64_t open_counter(int start)
+/* A session that works on that state; NULL: one that opens a state. */
+static struct session *make(uint64_t sequence, const char *identity)
 {
-    uint64_t state = 0;
-    struct job_end end = call("open", &state, (void *[]){&start, NULL});
-    if (end.error.status != ESP_OK || !end.keeps_state)
-        fail_msg("%s", end.error.text);
-    return state;
+    struct call_argument argument = {0, KIND_WANTED, 0, NULL, 0};
+    if (identity)
+        argument = (struct call_argument){0, KIND_INLINE, strlen(identity), (const uint8_t *)identity,
+                                          (uint32_t)strlen(identity)};
+    struct call_request call = {.session = {1, 7, sequence, 99}, .arguments = &argument, .n_arguments = 1};
+    struct call_plan plan;
+    struct session *session;
+    struct esp_error error = {0};
+    if (call_plan_make(problem_named(identity ? "use" : "open"), &call, &plan, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    struct client *client = client_get(&sessions, 1, 7, 1);
+    assert_int_equal(session_create(&sessions, client, &call.session, &plan, &session, &error), ESP_OK);
+    session->job.id = 100 + sequence;
+    session->job.implementation = &session->problem->implementations[0];
+    return session;
 }
 
-static int add(uint64_t state, int by)
+static void forget(struct session *session)
 {
-    int count = -1;
-    struct job_end end = call("add", &state, (void *[]){(void *)(uintptr_t) "", &by, &count});
-    if (end.error.status != ESP_OK || !end.keeps_state)
-        fail_msg("%s", end.error.text);
-    return count;
+    session_detach(&sessions, session);
+    session_free(&sessions, session);
 }
 
-static void a_state_is_there_for_the_next_call(void **unused)
+/* Opens a state, whose identity is written to `identity`. */
+static void open_state(uint64_t sequence, char identity[200])
 {
-    (void)unused;
-    uint64_t first = open_counter(10), second = open_counter(100);
-    assert_int_equal(add(first, 1), 11);
-    assert_int_equal(add(second, 1), 101);
-    assert_int_equal(add(first, 2), 13);
-    int by = 5, count = 0;
-    assert_true(call("addf", &second, (void *[]){(void *)(uintptr_t) "", &by, &count}).keeps_state);
-    assert_int_equal(count, 106);
-    assert_false(call("close", &first, (void *[]){(void *)(uintptr_t) ""}).keeps_state);
-    assert_int_equal(call("add", &first, (void *[]){(void *)(uintptr_t) "", &by, &count}).error.status,
-                     ESP_NOT_FOUND);
-    assert_int_equal(add(second, 1), 107);
-    rig.workers->ops->drop(rig.workers, second);
-    assert_int_equal(call("add", &second, (void *[]){(void *)(uintptr_t) "", &by, &count}).error.status,
-                     ESP_NOT_FOUND);
+    struct esp_error error = {0};
+    const struct job_end done = {.keeps_state = true};
+    struct session *session = make(sequence, NULL);
+    assert_int_equal(states_check(states, session, &error), ESP_OK);
+    assert_int_equal(states_after(states, session, &done, &error), ESP_OK);
+    const struct job_argument *argument = &session->job.arguments[0];
+    assert_true(argument->bytes < 200);
+    memcpy(identity, argument->data, argument->bytes);
+    identity[argument->bytes] = '\0';
+    forget(session);
 }
 
-static void states_take_no_slots(void **unused)
+static void a_state_is_worked_on_by_one_session_at_a_time(void **state)
 {
-    (void)unused;
-    uint64_t states[6];
-    for (int i = 0; i < 6; i++)
-        states[i] = open_counter(i);
-    for (int i = 0; i < 6; i++)
-        assert_int_equal(add(states[i], 10), i + 10);
-    for (int i = 0; i < 6; i++)
-        rig.workers->ops->drop(rig.workers, states[i]);
+    (void)state;
+    char identity[200];
+    bool wait;
+    struct esp_error error;
+    const struct job_end goes_on = {.keeps_state = true};
+    open_state(1, identity);
+    assert_int_equal(states_count(states), 1);
+    struct session *first = make(2, identity), *second = make(3, identity);
+    assert_int_equal(states_take(states, first, &wait, &error), ESP_OK);
+    assert_false(wait);
+    assert_int_equal(first->job.state, 101); /* workers know the state by the job that made it */
+    assert_int_equal(states_take(states, second, &wait, &error), ESP_OK);
+    assert_true(wait);
+    assert_int_equal(queue.length, 0);
+    assert_int_equal(states_after(states, first, &goes_on, &error), ESP_OK);
+    assert_int_equal(queue.length, 1); /* the second one is queued again */
+    queue_remove(&queue, &second->queued);
+    assert_int_equal(states_take(states, second, &wait, &error), ESP_OK);
+    assert_false(wait);
+    forget(first);
+    forget(second);
 }
 
-static void a_failed_call_leaves_the_state_as_it_is(void **unused)
+static void a_session_that_no_longer_waits_is_not_queued(void **state)
 {
-    (void)unused;
-    uint64_t state = open_counter(1);
-    int by = 0, count = 0;
-    struct job_end end = call("add", &state, (void *[]){(void *)(uintptr_t) "", &by, &count});
-    assert_int_equal(end.error.status, ESP_FAILED);
-    assert_true(end.keeps_state);
-    assert_int_equal(add(state, 1), 2);
-    rig.workers->ops->drop(rig.workers, state);
+    (void)state;
+    char identity[200];
+    bool wait;
+    struct esp_error error;
+    const struct job_end goes_on = {.keeps_state = true};
+    open_state(1, identity);
+    struct session *first = make(2, identity), *second = make(3, identity);
+    assert_int_equal(states_take(states, first, &wait, &error), ESP_OK);
+    assert_int_equal(states_take(states, second, &wait, &error), ESP_OK);
+    states_step_aside(second);
+    assert_int_equal(states_after(states, first, &goes_on, &error), ESP_OK);
+    assert_int_equal(queue.length, 0);
+    forget(first);
+    forget(second);
 }
 
-static void a_call_that_crashes_ends_the_state(void **unused)
+static void an_unused_state_ends_with_its_lease_and_says_why(void **state)
 {
-    (void)unused;
-    uint64_t state = open_counter(1);
-    int by = -1, count = 0;
-    struct job_end end = call("add", &state, (void *[]){(void *)(uintptr_t) "", &by, &count});
-    assert_int_equal(end.error.status, ESP_CRASHED);
-    assert_false(end.keeps_state);
-    assert_int_equal(call("add", &state, (void *[]){(void *)(uintptr_t) "", &by, &count}).error.status,
-                     ESP_NOT_FOUND);
+    (void)state;
+    char identity[200];
+    struct esp_error error = {0};
+    open_state(1, identity);
+    timers_run(&timers, NS_PER_S + LEASE_NS - 1);
+    assert_int_equal(states_count(states), 1);
+    timers_run(&timers, NS_PER_S + LEASE_NS);
+    assert_int_equal(states_count(states), 0);
+    assert_int_equal(n_dropped, 1);
+    assert_int_equal(dropped, 101);
+    struct session *late = make(2, identity);
+    assert_int_equal(states_check(states, late, &error), ESP_NOT_FOUND);
+    assert_non_null(strstr(error.text, "nobody used it"));
+    forget(late);
 }
 
-static void an_open_that_fails_keeps_nothing(void **unused)
+static void a_state_ends_with_its_worker_unless_a_session_works_on_it(void **state)
 {
-    (void)unused;
-    uint64_t state = 0;
-    int start = -1;
-    struct job_end end = call("open", &state, (void *[]){&start, NULL});
-    assert_int_equal(end.error.status, ESP_FAILED);
-    assert_false(end.keeps_state);
-    end = call("forget", &state, (void *[]){NULL});
-    assert_int_equal(end.error.status, ESP_OK);
-    assert_false(end.keeps_state);
+    (void)state;
+    char one[200], other[200];
+    bool wait;
+    struct esp_error error = {0};
+    const struct job_end crashed = {.error = {ESP_CRASHED, "it crashed"}};
+    open_state(1, one);
+    open_state(2, other);
+    struct session *session = make(3, other);
+    assert_int_equal(states_take(states, session, &wait, &error), ESP_OK);
+    states_lost(states, 101);
+    states_lost(states, 102); /* its session ends with it, and says so */
+    assert_int_equal(states_count(states), 1);
+    assert_int_equal(n_started, 2);
+    states_after(states, session, &crashed, &error);
+    assert_int_equal(states_count(states), 0);
+    assert_int_equal(n_dropped, 0); /* dead workers need not be told */
+    forget(session);
 }
 
-static void the_death_of_a_parked_worker_is_told(void **unused)
+static void a_state_of_another_server_is_refused(void **state)
 {
-    (void)unused;
-    int start = 1;
-    void *values[] = {&start, NULL};
-    struct rig_job *job = rig_prepare(&rig, "open", values, false);
-    rig_start(&rig, job);
-    int pid = 0;
-    while (!job->ended && !(pid = processes_pid(rig.workers, job->job.id)))
-        ;
-    assert_true(rig_wait(&rig, job, true)->keeps_state);
-    if (pid > 0) {
-        kill(pid, SIGKILL);
-        for (int i = 0; i < 1000 && atomic_load(&lost) != job->job.id; i++)
-            nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
-        assert_int_equal(atomic_load(&lost), job->job.id);
-    }
-    rig_finish(job);
+    (void)state;
+    struct esp_error error = {0};
+    struct session *session = make(1, "state:0123456789abcdef0123456789abcdef@elsewhere"),
+                   *wrong = make(2, "nonsense");
+    assert_int_equal(states_check(states, session, &error), ESP_NOT_FOUND);
+    assert_non_null(strstr(error.text, "elsewhere"));
+    assert_int_equal(states_check(states, wrong, &error), ESP_INVALID);
+    forget(session);
+    forget(wrong);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_state_is_there_for_the_next_call),
-        cmocka_unit_test(states_take_no_slots),
-        cmocka_unit_test(a_failed_call_leaves_the_state_as_it_is),
-        cmocka_unit_test(a_call_that_crashes_ends_the_state),
-        cmocka_unit_test(an_open_that_fails_keeps_nothing),
-        cmocka_unit_test(the_death_of_a_parked_worker_is_told),
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_state_is_worked_on_by_one_session_at_a_time, begin, end),
+        cmocka_unit_test_setup_teardown(a_session_that_no_longer_waits_is_not_queued, begin, end),
+        cmocka_unit_test_setup_teardown(an_unused_state_ends_with_its_lease_and_says_why, begin, end),
+        cmocka_unit_test_setup_teardown(a_state_ends_with_its_worker_unless_a_session_works_on_it, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_state_of_another_server_is_refused, begin, end),
     };
-    return cmocka_run_group_tests(tests, open_rig, close_rig);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
