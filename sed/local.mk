@@ -139,6 +139,8 @@ sed_libserver_a_SOURCES = \
 	sed/machine_memory.h \
 	sed/memory_share.c \
 	sed/memory_share.h \
+	sed/sessions/promises.c \
+	sed/sessions/promises.h \
 	sed/sessions/printed.c \
 	sed/sessions/printed.h \
 	sed/sessions/queue.c \

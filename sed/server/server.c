@@ -519,7 +519,7 @@ void server_count(struct server *server, struct server_counts *counts)
         .queued = server->queue.length,
         .running = server->slots.running,
         .clients = server->sessions.n_clients,
-        .placements = server_promises_count(server),
+        .placements = promises_count(server->promises),
         .memory_used = server->admission.used,
         .memory_total = server->admission.total,
         .completed = server->totals.done,

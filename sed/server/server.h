@@ -23,7 +23,7 @@
  *   server_sessions.c    the life of a session: memory, timers, end; its observers
  *   server_jobs.c        sessions that outlive their clients
  *   server_figures.c     metrics, health
- *   server_load.c        promises, records, answers to agents
+ *   server_load.c        placements, records, answers to agents
  *   server_measure.c     the speed of a slot
  *   server_terms.c       price, properties, what is on its way here
  *   server_ranks.c       ranks of MPI: which calls they take, what they forecast
@@ -34,8 +34,8 @@
  *   server_problems.c    descriptions: catalogue, describe, list, reading them again
  *
  * Below are the rooms sed/data/ (data that live on the server), sed/states/ (states that routines leave for
- * later calls), sed/sessions/ (sessions, clients, queue, admission) and sed/forecast/ (speeds, accuracy of
- * forecasts).
+ * later calls), sed/sessions/ (sessions, clients, queue, admission, promises) and sed/forecast/ (speeds,
+ * accuracy of forecasts).
  */
 #ifndef SED_SERVER_H
 #define SED_SERVER_H

@@ -329,7 +329,8 @@ void server_on_call(struct server *server, struct call *call, const struct messa
         call_reply(call, NULL);
         return;
     }
-    server_promise_kept(server, asked);
+    promises_keep(server->promises, &asked->session);
+    promises_mark(server->promises, asked->master, asked->placement);
     server_data_client_seen(server->data, client->key);
     enum esp_status status = check_identity(server, asked, client, &error);
     if (status == ESP_OK) {

@@ -89,7 +89,7 @@ static void now(const struct server *server, struct metrics *metrics)
     metrics_gauge(metrics, "espalier_server_clients", server->sessions.n_clients, "Clients that are known.");
     metrics_gauge(metrics, "espalier_server_kept_states", states_count(server->states),
                   "States kept for later calls.");
-    metrics_gauge(metrics, "espalier_server_promises", server_promises_count(server),
+    metrics_gauge(metrics, "espalier_server_promises", promises_count(server->promises),
                   "Sessions that were promised to it and have not called yet.");
     metrics_gauge(metrics, "espalier_server_speed_flops", server->speed.measured,
                   "What one slot reaches, in operations a second.");

@@ -7,27 +7,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#define MOST_PLACEMENTS 10000
-#define MOST_MARKS      64
-
-/* A session that an agent promised to this server and that has not called yet. */
-struct promise {
-    uint64_t key[3]; /* client, sequence */
-    double seconds;
-    struct timer lease;
-    struct promise *prev, *next; /* in the order of arrival */
-    UT_hash_handle hh;
-};
-
-struct promises {
-    struct promise *by_session;
-    struct promise *line; /* in the order of arrival */
-    uint32_t n;
-    struct placement_mark marks[MOST_MARKS]; /* how far the placements of each master have come */
-    uint32_t n_marks, next_mark;
-    struct timer overdue; /* when a running session will have taken longer than agents were told */
-};
-
 /* A computation that takes longer than forecast is expected to go on for as long as it has taken, and so are
  * those of its problem that wait: where no work is declared, that is the only forecast there is. Agents hear
  * of it each time that it proves wrong again, first after this. */
@@ -36,82 +15,29 @@ struct promises {
 
 /* ---- promises ---- */
 
-static void promise_key(uint64_t *key, const struct session_id *id)
+static void promises_changed(void *arg, uint32_t n)
 {
-    key[0] = id->client_high;
-    key[1] = id->client_low;
-    key[2] = id->sequence;
+    server_work_promised(arg, n);
 }
 
-static struct promise *promise_find(struct server *server, const struct session_id *id)
+static void promise_expired(void *arg, double seconds)
 {
-    uint64_t key[3];
-    struct promise *promise;
-    promise_key(key, id);
-    HASH_FIND(hh, server->promises->by_session, key, sizeof key, promise);
-    return promise;
-}
-
-static void promise_drop(struct server *server, struct promise *promise)
-{
-    timers_cancel(&server->timers, &promise->lease);
-    HASH_DEL(server->promises->by_session, promise);
-    DL_DELETE(server->promises->line, promise);
-    server->promises->n--;
-    server_work_promised(server, server->promises->n);
-    free(promise);
+    server_load_changed(arg, seconds);
 }
 
 bool server_promises_create(struct server *server)
 {
-    return (server->promises = calloc(1, sizeof *server->promises));
+    const struct promises_options options = {.clock = server->options.clock,
+                                             .timers = &server->timers,
+                                             .changed = promises_changed,
+                                             .expired = promise_expired,
+                                             .arg = server};
+    return promises_create(&options, &server->promises);
 }
 
 void server_promises_destroy(struct server *server)
 {
-    while (server->promises && server->promises->line)
-        promise_drop(server, server->promises->line);
-    free(server->promises);
-}
-
-uint32_t server_promises_count(const struct server *server)
-{
-    return server->promises->n;
-}
-
-static void lease_over(struct timer *timer, int64_t now_ns, void *context)
-{
-    struct server *server = context;
-    struct promise *promise = (struct promise *)((char *)timer - offsetof(struct promise, lease));
-    (void)now_ns;
-    server_load_changed(server, promise->seconds);
-    promise_drop(server, promise);
-}
-
-static void mark(struct server *server, uint64_t master, uint64_t number)
-{
-    uint32_t i = 0;
-    if (master == 0)
-        return;
-    while (i < server->promises->n_marks && server->promises->marks[i].master != master)
-        i++;
-    if (i == server->promises->n_marks) {
-        if (server->promises->n_marks < MOST_MARKS)
-            server->promises->n_marks++;
-        else
-            i = server->promises->next_mark++ % MOST_MARKS; /* masters of the past make room */
-        server->promises->marks[i] = (struct placement_mark){.master = master};
-    }
-    if (server->promises->marks[i].number < number)
-        server->promises->marks[i].number = number;
-}
-
-void server_promise_kept(struct server *server, const struct call_request *call)
-{
-    struct promise *promise = promise_find(server, &call->session);
-    if (promise)
-        promise_drop(server, promise);
-    mark(server, call->master, call->placement);
+    promises_destroy(server->promises);
 }
 
 /* Whether the call of this session has been here before its placement was announced. */
@@ -119,33 +45,6 @@ static bool has_called(struct server *server, const struct session_id *id)
 {
     const struct client *client = client_find(&server->sessions, id->client_high, id->client_low);
     return session_find(&server->sessions, id) || (client && id->sequence < client->floor);
-}
-
-static void promise_add(struct server *server, const struct placement *placement)
-{
-    struct promise *promise = promise_find(server, &placement->session);
-    if (promise)
-        promise_drop(server, promise);
-    if (server->promises->n >= MOST_PLACEMENTS)
-        promise_drop(server, server->promises->line);
-    if (!(promise = calloc(1, sizeof *promise)))
-        return;
-    promise_key(promise->key, &placement->session);
-    promise->seconds = placement->seconds;
-    promise->lease.fire = lease_over;
-    promise->lease.context = server;
-    uint64_t lease_ms = placement->lease_ms < 3600000 ? placement->lease_ms : 3600000;
-    HASH_ADD(hh, server->promises->by_session, key, sizeof promise->key, promise);
-    if (!promise->hh.tbl) {
-        free(promise);
-        return;
-    }
-    DL_APPEND(server->promises->line, promise);
-    server->promises->n++;
-    server_work_promised(server, server->promises->n);
-    if (timers_set(&server->timers, &promise->lease, server_now(server) + (int64_t)lease_ms * NS_PER_MS,
-                   NULL) != ESP_OK)
-        promise_drop(server, promise);
 }
 
 void server_on_place(struct server *server, struct membership *tie, const struct place *place)
@@ -156,10 +55,10 @@ void server_on_place(struct server *server, struct membership *tie, const struct
         if (strcmp(placement->server, server->name) != 0)
             continue;
         if (!has_called(server, &placement->session))
-            promise_add(server, placement);
+            promises_add(server->promises, placement);
         const int64_t now_ns = server_now(server);
         trace_note(&server->duty.trace, &placement->session, TRACE_PROMISED, now_ns, now_ns, "");
-        mark(server, placement->master, placement->number);
+        promises_mark(server->promises, placement->master, placement->number);
         seconds += placement->seconds;
     }
     tie_load_changed(tie, seconds);
@@ -231,17 +130,28 @@ static void overdue(struct timer *timer, int64_t now_ns, void *context)
     if (news)
         server_load_changed(server, SERVER_SOON_S);
     if (next_ns != CLOCK_NEVER)
-        timers_set(&server->timers, &server->promises->overdue, next_ns, NULL);
+        timers_set(&server->timers, &server->overdue, next_ns, NULL);
 }
 
 void server_load_started(struct server *server)
 {
     int64_t due_ns = server_now(server) + OVERDUE_NS;
-    if (timer_is_set(&server->promises->overdue) && server->promises->overdue.due_ns <= due_ns)
+    if (timer_is_set(&server->overdue) && server->overdue.due_ns <= due_ns)
         return;
-    server->promises->overdue.fire = overdue;
-    server->promises->overdue.context = server;
-    timers_set(&server->timers, &server->promises->overdue, due_ns, NULL);
+    server->overdue.fire = overdue;
+    server->overdue.context = server;
+    timers_set(&server->timers, &server->overdue, due_ns, NULL);
+}
+
+struct placing {
+    struct load *load;
+    int64_t now_ns;
+};
+
+static void place_promised(void *arg, double seconds)
+{
+    const struct placing *placing = arg;
+    load_place(placing->load, seconds, placing->now_ns);
 }
 
 /* All that is known: what runs, what waits in any way, what is promised. */
@@ -258,14 +168,12 @@ static enum esp_status compute_load(const struct server *server, struct load *lo
     if (status != ESP_OK)
         return status;
     const struct session *session;
-    const struct promise *promise;
     DL_FOREACH2(server->sessions.active, session, next_active)
     {
         if (session->state != SESSION_RUNNING)
             load_place(load, expected_s(server, session, now_ns), now_ns);
     }
-    DL_FOREACH(server->promises->line, promise)
-    load_place(load, promise->seconds, now_ns);
+    promises_each(server->promises, place_promised, &(struct placing){load, now_ns});
     return ESP_OK;
 }
 
@@ -309,6 +217,8 @@ static struct node_record *make_record(const struct server *server, struct arena
     struct node_record *record = arena_alloc(arena, sizeof *record);
     if (!record)
         return NULL;
+    uint32_t n_marks;
+    const struct placement_mark *marks = promises_marks(server->promises, &n_marks);
     const char *parent = membership_parent_name(server->membership);
     *record = (struct node_record){
         .name = server->name,
@@ -328,9 +238,8 @@ static struct node_record *make_record(const struct server *server, struct arena
         .memory_free = server_memory_free(server),
         .completed = server->totals.done,
         .failed = server->totals.failed,
-        .marks = arena_memdup(arena, server->promises->marks,
-                              server->promises->n_marks * sizeof *server->promises->marks),
-        .n_marks = server->promises->n_marks,
+        .marks = arena_memdup(arena, marks, n_marks * sizeof *marks),
+        .n_marks = n_marks,
     };
     if (!record->marks)
         record->n_marks = 0;
@@ -391,7 +300,8 @@ static bool estimate(const struct server *server, const struct request *request,
                      struct server_estimate *estimate)
 {
     struct standing standing = {
-        .line = (double)(computing(server) + in_line(server) + server->promises->n) / server->options.slots,
+        .line = (double)(computing(server) + in_line(server) + promises_count(server->promises)) /
+                server->options.slots,
         .memory_free = server_memory_free(server),
     };
     struct load load = {0};

@@ -15,6 +15,7 @@
 #include "sed/server/server.h"
 #include "sed/data/data.h"
 #include "sed/states/states.h"
+#include "sed/sessions/promises.h"
 #include "sed/sessions/session.h"
 #include "sed/forecast/speed.h"
 #include "util/log.h"
@@ -117,12 +118,13 @@ struct server {
     struct timers timers;
     struct speed speed;
     struct server_totals totals;
+    struct timer overdue; /* when a running session has taken longer than agents heard */
 
     /* Parts, whose structs only their own files know: */
     struct server_data *data;        /* sed/data/data.h */
     struct waiters *waiters;         /* server_await.c */
     struct states *states;           /* sed/states/states.h */
-    struct promises *promises;       /* server_load.c */
+    struct promises *promises;       /* sed/sessions/promises.h */
     struct forecasts *forecasts;     /* server_models.c */
     struct ranks_told *ranks;        /* server_ranks.c */
     struct measurement *measurement; /* server_measure.c */
@@ -344,10 +346,6 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
 struct message *server_on_lend(void *self, const struct message *header, int *file, uint64_t offset);
 
 /* ---- server_load.c ---- */
-/* A call has come: ends its promise. */
-void server_promise_kept(struct server *server, const struct call_request *call);
-/* Sessions that were promised and have not called yet. */
-uint32_t server_promises_count(const struct server *server);
 void server_on_place(struct server *server, struct membership *tie, const struct place *place);
 void server_on_ask(struct server *server, const struct membership *tie, const struct envelope *envelope,
                    const struct ask *ask);
