@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The server: its parts, and the messages and ticks that it hands to them.
+ */
 #include "sed/sessions/printed.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
@@ -16,7 +19,7 @@
 
 /* ---- messages ---- */
 
-/* `tie`: to the parent that speaks. */
+/* `tie`: the tie to the sender. */
 static void from_parent(struct server *server, struct membership *tie, const struct envelope *envelope,
                         const struct message *message)
 {
@@ -39,7 +42,7 @@ static void from_parent(struct server *server, struct membership *tie, const str
     }
 }
 
-/* Somebody has this server's address as that of his parent. */
+/* A node has the address of this server for its parent. */
 static void refuse_child(struct server *server, const struct envelope *envelope, const struct hello *hello)
 {
     char why[CAP_NAME + 100];
@@ -66,7 +69,7 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     duty_post(&server->duty, envelope, message);
     if (membership_post(server->membership, envelope, message))
         return;
-    /* While it moves to another parent, the old one is still answered as a parent. */
+    /* While this server moves to another parent, the old parent still gets answers. */
     struct membership *old = handover_speaker(&server->duty.handover, envelope);
     from_parent(server, old ? old : server->membership, envelope, message);
 }
@@ -75,7 +78,7 @@ static void on_undelivered(void *self, const char *address, const struct esp_err
 {
     struct server *server = self;
     if (why->status == ESP_TIMEOUT)
-        return; /* it is connected and slow: for silence there is a patience of its own */
+        return; /* the peer is connected and slow; the membership has a patience for silence */
     duty_undelivered(&server->duty, address, why);
     membership_undelivered(server->membership, address, why);
 }
@@ -184,7 +187,7 @@ static void on_tick(void *self)
     timers_run(&server->timers, now_ns);
     if (now_ns >= server->sessions.clients_due_ns) {
         int64_t due = clients_expire(&server->sessions, now_ns, server->options.result_lease_ns);
-        /* A look now and then suffices; new clients need no earlier one. */
+        /* One look per lease suffices, also for new clients. */
         int64_t lease = now_ns + server->options.result_lease_ns;
         server->sessions.clients_due_ns = due > now_ns && due < lease ? due : lease;
     }
@@ -194,7 +197,7 @@ static void on_tick(void *self)
     server_data_tick(server->data, now_ns);
     server_dispatch(server);
     server_measure_step(server);
-    duty_tick(&server->duty); /* may change the tie */
+    duty_tick(&server->duty); /* may replace the tie */
     membership_tick(server->membership);
 }
 
@@ -465,7 +468,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
 {
     double flops = server->options.speed_flops;
     if (flops <= 0)
-        flops = speed_of_plain_loop(PLAIN_LOOP_S) * server_cpu_quota(server); /* until dgemm has told */
+        flops = speed_of_plain_loop(PLAIN_LOOP_S) * server_cpu_quota(server); /* until dgemm is measured */
     set_endpoint(server, endpoint);
     endpoint_enter(endpoint);
     server_checkpoints_open(server);
@@ -476,7 +479,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
     if (server->options.speed_flops <= 0)
         server_measure_begin(server);
     endpoint_leave(endpoint);
-    server_ranks_changed(server, true); /* they may have come before */
+    server_ranks_changed(server, true); /* the ranks may have come before */
 }
 
 size_t server_learn_parents(struct server *server, const char *const *addresses, size_t n)
@@ -542,11 +545,11 @@ static void free_session(struct server *server, struct session *session)
     segments_give(server->segments, session->segment);
     server_operands_release(server, session, true);
     server_operands_free(session);
-    session_free(&server->sessions, session); /* looks at its problem, which is the shelf's */
+    session_free(&server->sessions, session); /* reads the problem, which belongs to the shelf */
     shelf_release(shelf);
 }
 
-/* What ran when the endpoint was closed and was forgotten by its client is in no table but this list. */
+/* Forgotten sessions that ran when the endpoint was closed are in this list only. */
 static void free_forgotten(struct server *server)
 {
     struct session *session, *next;
@@ -573,7 +576,7 @@ void server_destroy(struct server *server)
 {
     if (!server)
         return;
-    timers_clear(&server->timers); /* they lie in what is freed now */
+    timers_clear(&server->timers); /* timers lie in structs that are freed now */
     free_forgotten(server);
     free_sessions(server);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What administrators want of a server, and what it remembers of the sessions it had.
+ * The tie to the parent, orders of administrators, and the trace of sessions.
  */
 #include "sed/server/server_state.h"
 #include "sed/pool/oom.h"
@@ -80,7 +80,7 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
 #define ANSWER_BYTES    60000 /* what an answer to an order takes */
 #define SIGNATURE_BYTES 2000  /* of it, the parameters of a problem; cut */
 
-/* Where there are too many names, the last one is cut off, and no line ends the text. */
+/* If there are too many names, the last one is cut off, and the text does not end with a newline. */
 static const char *problems_tell(const struct server *server, struct arena *arena)
 {
     struct text text;
@@ -108,9 +108,9 @@ static const char *parameters_of(const struct problem *problem, char *buffer, si
     return first + strspn(first, ", ");
 }
 
-/* Of each that can be called here: its name, the way, the symbol and the library, the digest of the problem's
- * signature and its parameters in C, with tabs between them. An abstract problem is done by the client:
- * "abstract". "": it is not solved here. */
+/* One line for each implementation that can be called here: name, way, symbol, library, digest of the
+ * problem's signature, and parameters in C, separated by tabs. "abstract": the client chooses a problem that
+ * does it. "": the problem is not solved here. */
 static const char *implementations_tell(const struct server *server, const char *name, struct arena *arena)
 {
     struct text text;
@@ -131,7 +131,7 @@ static const char *implementations_tell(const struct server *server, const char 
     return buffer;
 }
 
-/* "": it has none. */
+/* "": there are no ranks. */
 static const char *ranks_tell(const struct server *server, struct arena *arena)
 {
     struct workers *workers = server->workers;
@@ -146,7 +146,7 @@ static const char *ranks_tell(const struct server *server, struct arena *arena)
 #define NAMED_MOST  3
 #define NAMED_BYTES (NAMED_MOST * (DATUM_TEXT + CAP_NAME + 8))
 
-/* How many there are, and the first few. */
+/* A number of things, and the names of the first few. */
 struct doomed {
     size_t n;
     struct text names;
@@ -200,7 +200,7 @@ static void list_original(void *arg, const struct datum_id *id)
     list_add(arg, datum_id_text(id, text), "");
 }
 
-/* Of all of them, whatever their order: keys are random. */
+/* A checksum of all originals that does not depend on their order; keys are random. */
 struct stamp {
     uint64_t sum, n;
 };
@@ -233,7 +233,7 @@ static const char *originals_tell(const struct server *server, struct arena *are
     return buffer;
 }
 
-/* Whoever ends this server has looked at all that it has now, and found that others keep it, too. */
+/* Whether the administrator has checked that other servers keep all originals of this one. */
 static bool are_kept(const struct server *server, const char *kept)
 {
     struct stamp stamp = {0};
@@ -243,7 +243,7 @@ static bool are_kept(const struct server *server, const char *kept)
     return kept && strcmp(kept, text) == 0;
 }
 
-/* They are on its disk, where nobody finds them unless it is started again. */
+/* Originals on the disk of this server are lost to others unless it starts again. */
 static enum esp_status check_originals(const struct server *server, const char *kept, struct esp_error *error)
 {
     struct doomed listed;
@@ -259,7 +259,7 @@ static enum esp_status check_originals(const struct server *server, const char *
         listed.n, server->name, listed.buffer, server->name);
 }
 
-/* Results of jobs that nobody has fetched, and that are not kept beyond the process. */
+/* Lists results of jobs that were not fetched and do not outlive the process. */
 static void list_results(struct doomed *listed, const struct server *server, enum duty_end end)
 {
     const bool stays = end == DUTY_END_PROCESS;
@@ -304,7 +304,7 @@ static enum esp_status losses(void *self, enum duty_end end, const char *kept, s
     return status == ESP_OK ? check_results(server, end, error) : status;
 }
 
-/* What only a server knows. */
+/* Questions that only a server answers. */
 static const char *ask(void *self, const char *verb, const char *const *words, size_t n, struct arena *arena)
 {
     const struct server *server = self;
@@ -363,7 +363,7 @@ void server_reloaded(struct server *server, enum esp_status status, const struct
 {
     endpoint_enter(server->endpoint);
     duty_reloaded(&server->duty, status, error, pending, remark);
-    server_tell_disabled_again(server); /* where the files could not be read, it is undone */
+    server_tell_disabled_again(server); /* a failed reading undoes it */
     membership_touch(server->membership, 0);
     endpoint_leave(server->endpoint);
 }
@@ -397,7 +397,7 @@ void server_on_order(struct server *server, const struct membership *tie, const 
     }
 }
 
-/* A server has nothing below it; it does not move by itself, as only those above see the tree. */
+/* A server has no node below it. Only agents above can move it, as they know the tree. */
 void server_on_administer(struct server *server, struct call *call, const struct message *request)
 {
     const struct administer *asked = &request->administer;
@@ -425,7 +425,7 @@ static void note(struct server *server, const struct session *session, enum trac
         trace_note(&server->duty.trace, &session->id, what, from_ns, to_ns, detail);
 }
 
-/* What happened, and where: of workers that is not said. */
+/* Adds the ranks that computed the session, if ranks did. */
 static const char *with_ranks(const struct session *session, const char *what, char text[TRACE_DETAIL])
 {
     char ranks[SESSION_RANKS_TEXT];

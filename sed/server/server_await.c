@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waiters: calls that are answered when there is news of a session, and the reports that they get.
+ */
 #include "core/choice/terms.h"
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
@@ -10,14 +13,15 @@
 
 struct waiters {
     struct waiter *free;
-    struct waiter *all; /* that were made */
+    struct waiter *all; /* all that were made */
 };
 
 /* Inline results of one answer: well below the largest message. */
 #define MOST_INLINE (4u << 20)
-/* A client's poll is answered at least so often, whatever it asks for. */
+/* A poll is answered after so long at the latest, whatever its patience. */
 #define MOST_PATIENCE_MS 600000
-/* The transport looks once a second whether who waits is still there; twice that is surely seen. */
+/* The transport checks once a second whether the asker is there; after twice that time its death was noticed.
+ */
 #define BRIEF_MS 2000
 
 /* ---- how a session stands ---- */
@@ -35,7 +39,7 @@ static bool add_result(const struct server *server, const struct session *sessio
         return (result->data = arena_memdup(arena, text, result->length)) != NULL;
     }
     if (session->arguments[index].was_lent && !argument->data)
-        return true; /* it is in the client's memory already */
+        return true; /* the result is in the client's memory already */
     if (argument->bytes > server->options.inline_bytes || argument->bytes > *budget)
         return true;
     result->kind = KIND_INLINE;
@@ -70,19 +74,19 @@ static bool add_results(const struct server *server, const struct session *sessi
 static uint32_t ahead(const struct server *server, const struct session *session)
 {
     if (session->state == SESSION_QUEUED && session->aside)
-        return 0; /* but for those that work on its state */
+        return 0; /* except sessions that work on its state */
     if (session->state == SESSION_QUEUED)
         return queue_ahead(&server->queue, &session->queued);
     return admission_ahead(&server->admission, &session->memory);
 }
 
-/* The server ends, and has it no more, whatever becomes of it. */
+/* The server shuts down, and does not have the session any more for its client. */
 static bool is_gone(const struct session *session)
 {
     return session->cut_short && session_has_ended(session);
 }
 
-/* With all arguments here it waits for its data: nothing is wanted from the client. */
+/* A session that only waits for its data is reported as queued, as the client has nothing to do. */
 static enum session_state told_state(const struct session *session)
 {
     if (is_gone(session))
@@ -174,7 +178,7 @@ static void waiter_give(struct server *server, struct waiter *waiter)
     waiter->client = NULL;
     waiter->follows = waiter->collects = false;
     waiter->answering = 0;
-    /* Behind the others: a thread that is about to look at it once more finds nothing to wait for. */
+    /* Put behind the others, so that a thread that reads it once more finds nothing to wait for. */
     DL_APPEND(server->waiters->free, waiter);
 }
 
@@ -226,7 +230,7 @@ static void patience_over(struct timer *timer, int64_t now_ns, void *context)
 {
     struct waiter *waiter = (struct waiter *)((char *)timer - offsetof(struct waiter, patience));
     (void)now_ns;
-    /* Nobody may be there to hear the answer. A client that lives asks again at once. */
+    /* The client may be dead. A living client asks again at once. */
     if (waiter->brief)
         server_client_lost(context, waiter->client ? waiter->client : waiter->session->client);
     if (waiter->client) {
@@ -248,8 +252,9 @@ static bool set_patience(struct server *server, struct waiter *waiter, uint64_t 
     return timers_set(&server->timers, &waiter->patience, waiter->until_ns, NULL) == ESP_OK;
 }
 
-/* Runs in the thread that brought the call, without the lock. The waiter itself is never freed while the
- * endpoint is open; if it serves another call by now, at worst this waits for that one's worker. */
+/* Runs in the thread that brought the call, without the lock. Waiters are not freed while the endpoint is
+ * open. If the waiter serves another call by now, this waits for the worker of that call, which does no harm.
+ */
 static bool help(void *arg, int64_t until_ns)
 {
     struct waiter *waiter = arg;
@@ -259,7 +264,7 @@ static bool help(void *arg, int64_t until_ns)
         return false;
     bool patient = until_ns <= waiter->until_ns;
     bool going_on = workers->ops->help(workers, job_id, patient ? until_ns : waiter->until_ns);
-    /* When patience is over, the tick answers: asking again would spin until it does. */
+    /* After the patience the tick answers; returning true would spin until then. */
     return going_on && patient;
 }
 
@@ -344,7 +349,7 @@ static void report_unknown(const struct server *server, const struct await *awai
                                       .outcome = {.status = ESP_NOT_FOUND, .text = copy ? copy : ""}};
 }
 
-/* What is known already of the sessions asked for. False without memory. */
+/* Adds the sessions with news. False without memory. */
 static bool gather(struct server *server, const struct await *await, struct message *reply)
 {
     struct await_reply *to = &reply->await_reply;
@@ -388,7 +393,7 @@ static void begin_await(struct server *server, struct client *client, struct cal
     call_set_data(call, waiter);
 }
 
-/* The client asks anew: the poll that waits is over. One that only acknowledges leaves it as it is. */
+/* A new poll ends the one that waits. A call that only acknowledges does not. */
 static void end_await(struct client *client)
 {
     struct session *session;
@@ -426,7 +431,7 @@ bool server_waiters_create(struct server *server)
     return (server->waiters = calloc(1, sizeof *server->waiters));
 }
 
-/* Those too whose call nobody has answered: its transport is gone. */
+/* Also frees waiters of calls without an answer: their transport is gone. */
 void server_waiters_destroy(struct server *server)
 {
     while (server->waiters && server->waiters->all) {

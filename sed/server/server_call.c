@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls: identity, limits, admission, and the way of a session to the queue.
+ */
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
 #include "util/bytes.h"
@@ -49,7 +52,7 @@ static bool call_is_job(const struct call_request *call)
            extension_find(&call->extensions, EXTENSION_DETACHED);
 }
 
-/* Whose job it is. False: nobody said, or it is none. */
+/* The owner of the job. False: the call names none, or is no job. */
 static bool call_owner(const struct call_request *call, uint64_t owner[2])
 {
     const struct extension *extension = extension_find(&call->extensions, EXTENSION_OWNER);
@@ -59,7 +62,7 @@ static bool call_owner(const struct call_request *call, uint64_t owner[2])
     return true;
 }
 
-/* A queue that others have filled takes as many sessions of a client as its equal part of the places. */
+/* In a full queue each client has an equal part of the places. */
 static bool has_place(struct server *server, const struct call_request *call, const struct client *client)
 {
     uint64_t owner[2];
@@ -196,9 +199,9 @@ static int64_t deadline(int64_t now_ns, uint64_t time_left_ms)
     return now_ns + (int64_t)time_left_ms * NS_PER_MS;
 }
 
-/* What the routine is forecast to take beyond what the call brings is reserved with it: sessions that start
- * together must not swap. A forecast refuses nobody, nor makes it wait until clients have
- * fetched old results: at most three quarters of the memory are reserved for it. */
+/* Memory that the routine is forecast to allocate is reserved with the memory of the call, so that sessions
+ * do not swap. A forecast refuses no call, and waits for no client to fetch results: it reserves at most
+ * three quarters of the memory. */
 static uint64_t with_routine(const struct server *server, uint64_t bytes, uint64_t forecast_bytes)
 {
     const uint64_t most = server->admission.total / 4 * 3;
@@ -207,8 +210,7 @@ static uint64_t with_routine(const struct server *server, uint64_t bytes, uint64
     return forecast_bytes > bytes ? forecast_bytes : bytes;
 }
 
-/* What the call takes in all, with its parts where ranks compute it, else with what a worker's routine is
- * forecast to allocate. */
+/* Memory of the call, including the pieces on the ranks, or the forecast for a worker's routine. */
 static uint64_t beside_call(const struct call_plan *plan, const struct parallel_choice *choice,
                             uint64_t forecast_bytes)
 {
@@ -219,8 +221,9 @@ static uint64_t beside_call(const struct call_plan *plan, const struct parallel_
     return __builtin_add_overflow(plan->reserve_bytes, parts, &all) ? UINT64_MAX : all;
 }
 
-/* What the call takes, and on what it is computed. ESP_NO_MEMORY: others hold the memory that its routine is
- * forecast to take. Where the server itself gives too little for that, the call is tried. */
+/* Forecasts the call and chooses its implementation. ESP_NO_MEMORY: others on the machine hold the memory
+ * that the routine is forecast to allocate. If the limit of the server itself is too small, the call is
+ * tried. */
 static enum esp_status foresee(struct server *server, const struct problem *problem,
                                const struct call_plan *plan, struct request_cost *cost,
                                struct parallel_choice *choice, struct esp_error *error)
@@ -336,7 +339,7 @@ void server_on_call(struct server *server, struct call *call, const struct messa
     if (status == ESP_OK) {
         server_acknowledge(server, client, asked->oldest_unacknowledged);
         server_acknowledge_open(server, client, &asked->extensions);
-        /* Said again: it stands as it stands. */
+        /* The call is repeated: the session goes on as it was. */
         if (session_find(&server->sessions, &asked->session)) {
             session = server_find_session(server, &asked->session, &error);
             status = session ? ESP_OK : error.status;
@@ -363,14 +366,14 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     if (session->operands && first)
         session->gathered_ns = server_now(server);
     if (!server_operands_step(server, session) || session->moving > 0) {
-        /* A datum is on its way, or a chunk that was sent twice: nothing may change under the routine. */
+        /* A datum is on its way, or a repeated chunk: arguments must not change while the routine runs. */
         session->run_asked = true;
         if (!session_has_ended(session))
             server_set_timer(server, session);
         return ESP_OK;
     }
     if (session->state != SESSION_RECEIVING)
-        return ESP_OK; /* it has gone on by itself */
+        return ESP_OK; /* it has gone on meanwhile */
     if (session->operands && session->fetched_ns == 0)
         session->fetched_ns = first ? session->gathered_ns : server_now(server);
     struct esp_error wrong;
@@ -381,7 +384,7 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     }
     if (contents != ESP_OK) {
         server_end_session(server, session, SESSION_FAILED, &wrong);
-        return ESP_OK; /* the session's outcome tells */
+        return ESP_OK; /* the error is the session's outcome */
     }
     session_trim_texts(session);
     server->sessions.receiving--;
@@ -428,7 +431,7 @@ void server_on_cancel(struct server *server, struct call *call, const struct mes
     }
     if (!session_has_ended(session))
         server_stop_session(server, session, ESP_CANCELLED);
-    else if (!session->detached) /* of a job, it means that its result is not needed any more */
+    else if (!session->detached) /* for a job it means that the result is not needed any more */
         states_give_up(server->states, session);
     call_reply(call, message_create(MESSAGE_DONE_REPLY));
 }

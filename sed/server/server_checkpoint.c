@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints: where routines save their states, and which of them a call goes on from. The files are the
- * worker's to write (sed/crd/checkpoint.h); their names are those of sessions, secret included, so that a
- * client that comes again with the same call, to this server or to its next life, finds what is its own.
+ * Checkpoints: files in which routines save their states, and from which a repeated call goes on. Workers
+ * write the files (sed/crd/checkpoint.h). A file has the name of the session, including its secret, so that a
+ * client that repeats the call, also after a restart of this server, finds its own checkpoint.
  */
 #include "sed/crd/checkpoint.h"
 #include "sed/server/checkpoint_mirror.h"
@@ -23,27 +23,28 @@
 #include <utlist.h>
 
 struct checkpoints {
-    struct timer cleaning;  /* when checkpoints are looked at that nobody comes for */
-    struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
+    struct timer cleaning;  /* when old checkpoints are deleted */
+    struct timer mirroring; /* when new states are copied; set while sessions run that save states */
 };
 
 #define FOLDER "checkpoints"
 
-/* One call's state, and its copies. Outlives the session while a thread is at work for it. */
+/* The state of a call, and its copies. Outlives the session while a thread works for it. */
 struct mirror {
     struct thread_job job;
     struct server *server;
-    struct session *session; /* NULL: it has ended */
+    struct session *session; /* NULL: the session has ended */
     char path[SIGNATURE_MAX_PATH];
     uint64_t key;
     struct keeper keepers[KEEPERS_MOST];
-    uint32_t n_keepers, n_others;  /* others: that are not this server, which may have been one before */
+    uint32_t n_keepers;
+    uint32_t n_others;             /* keepers other than this server, which may have been one before */
     struct admission_entry memory; /* reserved for a copy that is being made; 0 bytes: none is */
     uint64_t copied;               /* number of the newest state that a keeper has; 0: none */
-    int64_t renew_ns;              /* when keepers are asked next whether they have it, and told to keep it */
-    bool busy, fetching, dropping, dirty; /* dirty: keepers have something of it */
+    int64_t renew_ns; /* when keepers are asked next whether they have the copy, which renews its lease */
+    bool busy, fetching, dropping, dirty; /* dirty: keepers have a copy */
     bool renewing;
-    bool over; /* the call has its answer, and nobody goes on with it */
+    bool over; /* the call has its answer, and will not be repeated */
 };
 
 /* ---- the folder ---- */
@@ -57,13 +58,13 @@ static bool is_in_use(const struct server *server, const char *path)
     DL_FOREACH2(server->sessions.active, session, next_active)
     {
         if (session->mirror && !strncmp(path, session->mirror->path, strlen(session->mirror->path)))
-            return true; /* itself, or what is becoming it */
+            return true; /* the checkpoint, or a file that is becoming it */
     }
     return false;
 }
 
-/* What its client has not come back for within the time that a job's result would wait. Wall clock, as the
- * files outlive the server. */
+/* Deletes files that are older than the lease of a job's result, by the wall clock, as files outlive the
+ * server. */
 static void remove_old(const struct server *server, const char *folder)
 {
     char path[PATH_MAX];
@@ -80,7 +81,7 @@ static void remove_old(const struct server *server, const char *folder)
         closedir(stream);
 }
 
-/* Also of calls that ended elsewhere when this server was away. */
+/* This includes calls that ended on another server while this one was away. */
 static void clean(struct timer *timer, int64_t now_ns, void *context)
 {
     struct server *server = context;
@@ -90,7 +91,7 @@ static void clean(struct timer *timer, int64_t now_ns, void *context)
         after_ns = after_ns < CLEAN_LEAST_NS ? CLEAN_LEAST_NS : CLEAN_MOST_NS;
     snprintf(folder, sizeof folder, "%s/" FOLDER, server->duty.state_dir);
     remove_old(server, folder);
-    /* And results that no session of this server has. */
+    /* The same for results that no session of this server has. */
     snprintf(folder, sizeof folder, "%s/" SERVER_RESULTS_FOLDER, server->duty.state_dir);
     remove_old(server, folder);
     timers_set(&server->timers, timer, now_ns + after_ns, NULL);
@@ -102,7 +103,7 @@ void server_checkpoints_open(struct server *server)
     const char *state_dir = server->duty.state_dir;
     if (!state_dir || snprintf(folder, sizeof folder, "%s/" FOLDER, state_dir) >= PATH_MAX)
         return;
-    mkdir(state_dir, 0700); /* what is wrong with it is told by who uses it */
+    mkdir(state_dir, 0700); /* the file operations that use it report errors */
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         log_warning("no checkpoints are kept: cannot make %s: %s", folder, strerror(errno));
     server->checkpoints->cleaning.fire = clean;
@@ -137,7 +138,7 @@ static bool is_own(const struct mirror *mirror, const struct keeper *keeper)
     return strcmp(keeper->address, endpoint_address(mirror->server->endpoint)) == 0;
 }
 
-/* To the first keeper that takes it. */
+/* Copies the state to the first keeper that takes it. */
 static void copy_newest(struct mirror *mirror)
 {
     struct transport *transport = mirror->server->endpoint->transport;
@@ -154,7 +155,7 @@ static void copy_newest(struct mirror *mirror)
         log_debug("checkpoint %" PRIu64 " to \"%s\": %s", number, mirror->keepers[i].name, error.text);
     }
     if (number > 0)
-        mirror->copied = number; /* also what nobody took: the next one is tried again */
+        mirror->copied = number; /* also if no keeper took it: the next state is tried again */
 }
 
 static void drop_all(struct mirror *mirror)
@@ -163,8 +164,8 @@ static void drop_all(struct mirror *mirror)
         mirror_drop(mirror->server->endpoint->transport, &mirror->keepers[i], mirror->key, UINT64_MAX);
 }
 
-/* Where whoever had the copy is gone, the next look makes another one: the routine may save nothing new for
- * long. */
+/* If the keeper of the copy is gone, the next look makes another copy, as the routine may save nothing new
+ * for long. */
 static void renew_all(struct mirror *mirror)
 {
     struct transport *transport = mirror->server->endpoint->transport;
@@ -206,7 +207,7 @@ static bool mirror_begin(struct mirror *mirror)
     return mirror->busy;
 }
 
-/* Nobody needs it any more: the copies go, then it goes. */
+/* The session has ended: deletes the copies, then frees the mirror. */
 static void mirror_release(struct mirror *mirror)
 {
     mirror->session = NULL;
@@ -218,8 +219,7 @@ static void mirror_release(struct mirror *mirror)
         free(mirror);
 }
 
-/* A copy goes through memory. Where there is no room now it is made later: it waits in no line, as calls do.
- */
+/* Reserves memory for a copy. Without room the copy is made later; it does not stand in line, as calls do. */
 static bool reserve(struct mirror *mirror)
 {
     struct admission *admission = &mirror->server->admission;
@@ -262,10 +262,10 @@ static void mirror_done(struct mirror *mirror)
 }
 
 #define LOOK_NS       (300 * NS_PER_MS)
-#define RENEW_MOST_NS (5 * NS_PER_S) /* keepers die, too */
+#define RENEW_MOST_NS (5 * NS_PER_S) /* a keeper may die */
 
-/* A routine may take longer from one state to the next than keepers wait; theirs is taken to be the lease of
- * this server. */
+/* Renews the lease of the copy: the time between two states may be longer than the lease of data on the
+ * keeper, which is taken to be the same as on this server. */
 static void renew(struct mirror *mirror, int64_t now_ns)
 {
     const int64_t quarter_ns = mirror->server->options.data_lease_ns / 4;
@@ -285,7 +285,7 @@ static void copy_or_renew(struct mirror *mirror, int64_t now_ns)
         give_back(mirror);
 }
 
-/* Whoever has saved a new state since: a copy is made. */
+/* Copies the states that were saved since the last look. */
 static void look_at_states(struct timer *timer, int64_t now_ns, void *context)
 {
     struct server *server = context;
@@ -326,7 +326,7 @@ static void read_keepers(struct mirror *mirror, const struct extensions *extensi
     }
 }
 
-/* Its file, by what the call was first; false: the server keeps none. */
+/* Names the file by the first session of this call. False: the server has no state_dir. */
 static bool name_file(struct mirror *mirror, const struct session_id *origin)
 {
     const char *state_dir = mirror->server->duty.state_dir;
@@ -352,7 +352,7 @@ void server_checkpoint_begin(struct server *server, struct session *session, con
         return;
     }
     read_keepers(mirror, &call->extensions);
-    /* The first time there is nothing to be found. */
+    /* The first session of a call has no earlier state. */
     mirror->fetching = mirror->n_keepers > 0 && !session_id_equal(&origin, &session->id);
     session->mirror = mirror;
 }
@@ -389,7 +389,7 @@ void server_checkpoint_prepare(struct server *server, struct session *session)
                   session->job.checkpoint_number);
 }
 
-/* A routine that crashes again before it has saved anything would do so for ever. */
+/* A routine that crashes without having saved a new state would crash again and again. */
 bool server_checkpoint_resumes(const struct session *session)
 {
     return session->client && session->mirror &&
@@ -410,7 +410,7 @@ static void on_ended(struct server *server, struct session *session)
     if (mirror->over) {
         unlink(mirror->path);
         snprintf(temporary, sizeof temporary, "%s.new", mirror->path);
-        unlink(temporary); /* of a worker that died as it wrote */
+        unlink(temporary); /* left by a worker that died while writing */
     }
     mirror_release(mirror);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether arrays hold what their description asks for: finite numbers, indices that lead where they may, and
- * pointers that stay within their matrix. Client libraries look too, but a server does not believe that they
- * did: a wrong index would send a routine anywhere in its worker.
+ * Checks of arrays against their descriptions: finite numbers, valid indices, and pointers within their
+ * matrix. Client libraries check, too, but a server does not rely on it: a wrong index would send a routine
+ * anywhere in its worker.
  *
- * Pieces of large arrays are looked at as they arrive, while they are in the cache, and the whole only when a
- * piece was bad or could not be told by itself. What is more than a little of it is read by a thread, without
- * the endpoint's lock.
+ * Pieces of large arrays are checked as they arrive, while they are in the cache. The whole array is checked
+ * only if a piece was bad, or could not be checked on its own. A thread checks large arrays, without the
+ * endpoint's lock.
  */
 #include "sed/server/server_operands.h"
 #include "sed/server/server_state.h"
@@ -25,7 +25,7 @@ static bool is_looked_at(const struct argument *argument)
            ((argument->properties & PROPERTY_FINITE) || argument->index_of || is_compressed(argument));
 }
 
-/* What one of them is looked at by must not change meanwhile, either. */
+/* Arrays that are needed to check another one must not change meanwhile, either. */
 bool server_looks_at(const struct problem *problem, uint32_t index)
 {
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
@@ -44,7 +44,7 @@ void server_look_at_piece(struct session *session, uint32_t index, const void *d
         session->arguments[index].suspect = true;
 }
 
-/* All that came in pieces was looked at: of full and packed arrays that says everything. */
+/* All pieces were checked: that suffices for full and packed arrays. */
 static bool was_told_by_pieces(const struct session *session, uint32_t index)
 {
     const struct argument *argument = &session->problem->arguments[index];
@@ -52,7 +52,7 @@ static bool was_told_by_pieces(const struct session *session, uint32_t index)
            argument->storage != STORAGE_BANDED && !is_compressed(argument) && !argument->index_of;
 }
 
-/* Arrays that a csc or csr matrix needs beside it, as well. */
+/* The arrays that belong to a csc or csr matrix, too. */
 static void gather(const struct session *session, const void **data)
 {
     const struct problem *problem = session->problem;
@@ -61,7 +61,7 @@ static void gather(const struct session *session, const void **data)
         if (!is_looked_at(argument) || session->arguments[i].kind == KIND_ABSENT ||
             session->arguments[i].kind == KIND_WANTED || was_told_by_pieces(session, i))
             continue;
-        /* A datum that the routine writes over is copied by the worker: it is not in its place yet. */
+        /* The worker copies a datum that the routine overwrites, so its values are not in their place yet. */
         data[i] = operands_source(session, i);
         if (!data[i])
             data[i] = session_argument_data(session, i);
@@ -72,9 +72,9 @@ static void gather(const struct session *session, const void **data)
     }
 }
 
-#define AT_ONCE_BYTES ((uint64_t)1 << 20) /* read sooner than another thread begins */
+#define AT_ONCE_BYTES ((uint64_t)1 << 20) /* checked faster than another thread starts */
 
-/* What is looked at, and how long it is. All of it stays while the session is `moving`. */
+/* The arrays to check. Their memory stays while the session is `moving`. */
 struct looking {
     struct thread_job job;
     struct server *server;
@@ -178,7 +178,7 @@ enum esp_status server_check_contents(struct server *server, struct session *ses
     enum esp_status status = is_anything(looking) ? bind(looking, error) : ESP_OK;
     if (status == ESP_OK && is_anything(looking)) {
         if (hand_out(server, looking))
-            return ESP_PENDING; /* its thread's now */
+            return ESP_PENDING; /* the thread frees it */
         status = careful_read(look, looking) ? looking->status
                                              : operands_tell_unreadable(session, &looking->error);
         if (status != ESP_OK)

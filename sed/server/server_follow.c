@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients that follow a session: what it prints, how far it is and what its routine asks of them come to them
- * while it runs.
+ * Clients that follow a session: they get its output, its progress and the calls of their functions while it
+ * runs.
  *
- * A client that has a question is not waiting for anything here, so that its end would not be noticed. It is
- * taken for lost when the question leaves, which is undone when it comes back within the orphan lease: with
- * the answer, or with a follow that says that it is at work on it (`answered`, and ESP_PENDING).
+ * A client that computes an answer does not wait here, so its death would not be noticed. Therefore the
+ * client counts as lost when the question is sent, until it comes back within the orphan lease with the
+ * answer, or with a follow that says that it is working on it (`answered`, and ESP_PENDING).
  */
 #include "core/problem/problem_callback.h"
 #include "sed/sessions/printed.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 #include <utlist.h>
 
-/* Progress is looked up and not told, so that a routine may report it as often as it likes. */
+/* How often progress is read. Routines may set it as often as they like. */
 #define LOOK_NS          (200 * NS_PER_MS)
 #define MOST_PATIENCE_MS 600000
 
-/* Output of all sessions together, beyond which nothing more is kept. */
+/* Bytes of output of all sessions together, beyond which no more output is stored. */
 #define MOST_PRINTED (64u << 20)
 
 static double progress_of(const struct server *server, const struct session *session)
@@ -110,14 +110,15 @@ static void on_look(struct timer *timer, int64_t now_ns, void *context)
         answer(waiter);
 }
 
-/* Who wants neither output nor progress only looks how a job stands, and who has it kept goes away. */
+/* A follow without output and progress only looks at the state of a job, and a client that has it kept goes
+ * away. */
 static bool collects(const struct follow *follow)
 {
     return follow->seen != UINT64_MAX && follow->progress <= 1 &&
            !extension_find(&follow->extensions, EXTENSION_KEEP);
 }
 
-/* Those who said that they are at work on the question need wait no longer. */
+/* Answers the follows that said that the client is working on the question. */
 static void release_answering(struct session *session, uint64_t number)
 {
     struct waiter *waiter, *next;
@@ -147,7 +148,7 @@ void server_job_asked(void *arg, uint64_t job_id)
     struct session *session = slot ? slot->session : NULL;
     struct waiter *waiter, *next;
     if (session) {
-        if (!session->waiters) /* nor is anybody seen to be there */
+        if (!session->waiters) /* no client is known to be there */
             server_client_lost(server, session->client);
         DL_FOREACH_SAFE(session->waiters, waiter, next)
         {
@@ -213,7 +214,7 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
 void server_printed(struct server *server, struct session *session, const char *line)
 {
     uint32_t before = session->printed ? session->printed->size : 0;
-    /* A session that has its ring already goes on in it, whatever the others take. */
+    /* A session that has a ring goes on in it, however much the others take. */
     if (before == 0 && server->sessions.printed_bytes > MOST_PRINTED)
         return;
     printed_add(&session->printed, line, (uint32_t)strlen(line));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the server has work, and who wants to know when some comes.
+ * Whether the server has work, and a callback for new work.
  */
 #include "sed/server/server_state.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct idleness {
-    void (*on_work)(void *arg); /* NULL: nobody wants to know */
+    void (*on_work)(void *arg); /* NULL: none */
     void *on_work_arg;
     int64_t since_ns;  /* when the last session ended */
     uint32_t promised; /* sessions that agents promised, and that have not called yet */
@@ -33,7 +33,7 @@ static bool others_work(const struct server *server)
     return server_weather(server)->available > 0 && server_weather(server)->forecast < SERVER_QUIET * quota;
 }
 
-/* It has had no work for so long. */
+/* Whether the server had no work for so long. */
 static bool has_rested(const struct server *server, int64_t for_ns)
 {
     return !has_work(server) && server->slots.running == 0 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs: sessions that outlive their clients. What they reserve and keep is counted, so that results that
- * nobody fetches cannot take the whole server away from everybody else.
+ * Jobs: sessions that outlive their clients. Their memory is counted, so that results that nobody fetches
+ * cannot fill the server.
  */
 #include "sed/server/server_state.h"
 #include "util/bytes.h"
@@ -17,7 +17,7 @@ enum esp_status server_check_job(const struct server *server, const char *proble
     if (server->sessions.n_jobs >= MOST_JOBS)
         return error_set(error, ESP_LIMIT, "server %s has %u jobs that nobody has fetched; at most %u",
                          server->name, server->sessions.n_jobs, MOST_JOBS);
-    /* The first one may take what it needs: nobody else's result would make room for it. */
+    /* The first job may take what it needs, as there is no other result to fetch. */
     if (server->sessions.n_jobs == 0 ||
         (server->sessions.job_bytes <= most && bytes <= most - server->sessions.job_bytes))
         return ESP_OK;

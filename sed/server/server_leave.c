@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A server that ends in good order. What it has not begun its clients take elsewhere at once; what runs gets
- * a grace, and what is not through by then is cut short. Neither is cancelled, as nobody wanted it ended: to
- * its client such a session is one that this server does not have any more, and the report says why, and
- * whether it was begun.
+ * The end of a server in good order. Clients call sessions that have not begun elsewhere at once. Running
+ * sessions get a grace; sessions that do not end within it are cut short. These sessions are not cancelled,
+ * as no client wanted that: the client hears that this server has the session no more, why, and whether the
+ * session had begun.
  *
- * Jobs are called again by whoever looks after them next, who may come after this process has ended. So one
- * that is kept stays in the queue, and may get through within the grace; but for those that may not be
- * repeated, which end here, unbegun, so that this can be told.
+ * A client that looks for a job may come after this process has ended, and calls the job again. So a job that
+ * is kept stays in the queue, and may end within the grace. A job that may not be repeated ends here if it
+ * has not begun, so that its client hears that.
  */
 #include "sed/server/server_state.h"
 
@@ -18,7 +18,7 @@ static bool is_handed_back(const struct session *session)
     return !session->begun && !(session->detached && session->problem->idempotent);
 }
 
-/* Looked for anew each time: the end of one makes room for others, which may change their state. */
+/* Searched again each time, as the end of one session makes room for others and changes their states. */
 static struct session *next_in(const struct server *server, enum session_state state)
 {
     struct session *session;
@@ -44,7 +44,7 @@ static void hand_back(struct server *server, struct session *session)
     server_end_session(server, session, SESSION_FAILED, &error);
 }
 
-/* In the order in which they would go on: the end of one begins none of the others. */
+/* In this order the end of a session starts none of the others. */
 static void hand_back_unbegun(struct server *server)
 {
     static const enum session_state states[] = {SESSION_WAITING, SESSION_RECEIVING, SESSION_QUEUED};
@@ -65,7 +65,7 @@ void server_drain(struct server *server, bool restarts)
     endpoint_leave(server->endpoint);
 }
 
-/* What runs is stopped by its workers, who tell. */
+/* Running sessions end when their workers report it. */
 static struct session *next_idle(const struct server *server)
 {
     struct session *session;
@@ -77,7 +77,7 @@ static struct session *next_idle(const struct server *server)
     return NULL;
 }
 
-/* What waits first: it would take the place of what runs. */
+/* Waiting sessions first, as they would take the slots of running ones. */
 static void cut_short_all(struct server *server)
 {
     struct session *session, *next;
@@ -101,7 +101,7 @@ void server_leave(struct server *server)
     endpoint_enter(server->endpoint);
     server->stage.draining = server->stage.leaving = true;
     server_tell_losses(server);
-    membership_tell_due(server->membership); /* that it may be back: it may have been drained just now */
+    membership_tell_due(server->membership); /* also if the server was drained just now */
     membership_leave(server->membership, "it is shutting down");
     cut_short_all(server);
     server_data_stop(server->data);

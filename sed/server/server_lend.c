@@ -4,8 +4,8 @@
  * host, which the worker maps instead of a part of the session's segment. The transport has seen to it that
  * nobody can make the file smaller.
  *
- * What is looked at before it is used (sed/server/server_contents.c) is not taken: the pieces of an array are
- * looked at as they arrive.
+ * Arguments that are checked (sed/server/server_contents.c) are not taken, as pieces are checked when they
+ * arrive.
  */
 #include "sed/server/server_state.h"
 
@@ -103,7 +103,7 @@ struct message *server_on_lend(void *self, const struct message *header, int *fi
         return NULL;
     struct session *session = server_find_session(server, &chunk->session, &error);
     if (!session || !may_be_lent(session, chunk))
-        return NULL; /* what is wrong with it is told when it is put */
+        return NULL; /* an error is reported when the argument is put */
     if (session->arguments[chunk->argument].was_lent)
         return taken(chunk->length); /* said again */
     bool write = session->problem->arguments[chunk->argument].mode == MODE_OUT;

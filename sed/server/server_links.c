@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Links from other servers, as data that were fetched over them tell: the parent hears of them with the
- * server's record, and forecasts by them when a datum has to come from there.
+ * Links from other servers, measured by data that were fetched over them. The parent gets them with the
+ * server's record, and forecasts transfers by them.
  */
 #include "core/forecast/sharing.h"
 #include "core/forecast/told_links.h"
@@ -17,15 +17,15 @@
 
 struct fetched_link {
     char peer[CAP_NAME + 1];
-    struct path path;                 /* unknown: what was fetched was too short to tell */
-    struct sharing sharing;           /* by what is fetched at the moment */
-    struct fetched_link *prev, *next; /* the one used last first */
+    struct path path;                 /* unknown: all fetched data were too short */
+    struct sharing sharing;           /* by the fetches under way */
+    struct fetched_link *prev, *next; /* the last used first */
 };
 
 struct fetched_links {
     struct fetched_link *all; /* the latest CAP_TOLD_LINKS */
     unsigned n;
-    bool told; /* to the parent, as they are now */
+    bool told; /* the parent has the present links */
     struct {   /* chunks of calls and of data, and fetches; looked at without the lock */
         _Atomic uint64_t begun;
         _Atomic unsigned moving;
@@ -71,7 +71,7 @@ void server_from_peer(struct server *server, const char *peer, const struct path
         DL_DELETE(server->links->all, link);
         DL_PREPEND(server->links->all, link);
         if (news) {
-            link->path = *path; /* as it was told last */
+            link->path = *path; /* as last reported */
             server->links->told = false;
             server_load_changed(server, 0);
         }
@@ -100,7 +100,7 @@ double server_fetch_ends(struct server *server, const char *peer, double begun_n
     if (begun_ns < 0)
         return seconds;
     endpoint_enter(server->endpoint);
-    struct sharing *sharing = sharing_of(server, peer); /* what is in use is not given to another */
+    struct sharing *sharing = sharing_of(server, peer); /* a link in use is not given to another peer */
     if (sharing && sharing->n > 0)
         seconds = sharing_end(sharing, clock_now_ns(&clock_system), begun_ns);
     endpoint_leave(server->endpoint);

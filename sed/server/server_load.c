@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The load of the server, as agents hear of it: placements, when slots will be free, the record, answers.
+ */
 #include "core/choice/aggregate.h"
 #include "sed/server/server_state.h"
 
@@ -7,11 +10,11 @@
 #include <string.h>
 #include <utlist.h>
 
-/* A computation that takes longer than forecast is expected to go on for as long as it has taken, and so are
- * those of its problem that wait: where no work is declared, that is the only forecast there is. Agents hear
- * of it each time that it proves wrong again, first after this. */
+/* A session that takes longer than forecast is expected to take as long again, and so are waiting sessions of
+ * the same problem: without declared work there is no other forecast. Agents hear of it each time that this
+ * proves wrong, first after so long. */
 #define OVERDUE_NS (20 * NS_PER_MS)
-#define TOLD_AGAIN 4 /* agents hear of it again after this part of the time that it has taken */
+#define TOLD_AGAIN 4 /* agents hear of it again after the time that it has taken, divided by this */
 
 /* ---- promises ---- */
 
@@ -40,7 +43,7 @@ void server_promises_destroy(struct server *server)
     promises_destroy(server->promises);
 }
 
-/* Whether the call of this session has been here before its placement was announced. */
+/* Whether the session has called before its placement was announced. */
 static bool has_called(struct server *server, const struct session_id *id)
 {
     const struct client *client = client_find(&server->sessions, id->client_high, id->client_low);
@@ -71,7 +74,7 @@ static double counted_s(const struct session *session)
     return estimate_count_s(session->forecast_s, session->ground);
 }
 
-/* What a session that waits is counted with: calls of its problem may have ended since it was forecast. */
+/* The forecast of a waiting session, corrected by calls of its problem that have ended since. */
 static double counted_now_s(const struct server *server, const struct session *session)
 {
     const bool by_calls = session->ground == COST_NOT_MEASURED || session->ground == COST_CALLED;
@@ -90,7 +93,8 @@ static double remaining_s(const struct session *session, int64_t now_ns)
     return counted_s(session) - taken_s;
 }
 
-/* What a session that has not started will take, seen what others of its problem already have. */
+/* The forecast of a session that has not started, given how long running sessions of its problem have taken.
+ */
 static double expected_s(const struct server *server, const struct session *session, int64_t now_ns)
 {
     double expected = counted_now_s(server, session);
@@ -121,7 +125,7 @@ static void overdue(struct timer *timer, int64_t now_ns, void *context)
         news |= taken_ns >= OVERDUE_NS && taken_ns > forecast_ns;
         if (forecast_ns > due_ns)
             due_ns = forecast_ns + NS_PER_MS;
-        /* An agent that was told "as long again" takes the server for idle when that time is nearly over. */
+        /* Agents take the server for idle when the forecast that they have is nearly over. */
         if (taken_ns >= due_ns)
             due_ns = taken_ns + taken_ns / TOLD_AGAIN;
         if (session->started_ns + due_ns < next_ns)
@@ -154,7 +158,7 @@ static void place_promised(void *arg, double seconds)
     load_place(placing->load, seconds, placing->now_ns);
 }
 
-/* All that is known: what runs, what waits in any way, what is promised. */
+/* The load by running, waiting and promised sessions. */
 static enum esp_status compute_load(const struct server *server, struct load *load, int64_t now_ns)
 {
     double *free_in_s = calloc(server->options.slots, sizeof *free_in_s);
@@ -248,7 +252,7 @@ static struct node_record *make_record(const struct server *server, struct arena
 
 void server_fill_report(void *self, bool complete, struct message *message)
 {
-    struct server *server = self; /* there is only one record, and it is always told */
+    struct server *server = self; /* there is one record, which every report has */
     struct node_record *record = make_record(server, &message->arena);
     if (!record || !server_tell_models(server, complete, &message->arena, record) ||
         !server_tell_speeds(server, complete, &message->arena, record) ||
@@ -331,7 +335,7 @@ void server_on_ask(struct server *server, const struct membership *tie, const st
 {
     const char *parent = membership_parent_name(tie);
     if (!parent || strcmp(parent, envelope->from) != 0)
-        return; /* it would not know whom to send the answer to */
+        return; /* the sender is not the parent, so there is no address for the answer */
     struct server_estimate own;
     struct message message = {.kind = MESSAGE_ANSWER};
     message.answer.id = ask->id;

@@ -90,7 +90,7 @@ static bool make_plan(struct server *server, const struct problem *problem, stru
            measurement->plan->segment_bytes > 0;
 }
 
-/* The speed is that of a worker. NULL: only ranks compute it, of which forecasts know otherwise. */
+/* The implementation for workers. NULL: only ranks compute the problem. */
 static const struct implementation *for_workers(const struct problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_implementations; i++)
@@ -201,12 +201,12 @@ void server_measure_step(struct server *server)
     end_window(server);
 }
 
-/* How much of its quota the server really had in this window, remembered with the latest ones. */
+/* The part of its quota that the server had, by this window and the latest ones. */
 static double left_by_others(struct server *server, double quota)
 {
     struct measurement *measurement = server->measurement;
     if (server_weather(server)->available > 0)
-        return 1; /* the sensor tells, and forecasts count with that */
+        return 1; /* the sensor measures it, and forecasts include it */
     double left = fmin(measurement->cpu_s / (measurement->seconds * quota), 1), most = 0;
     measurement->left[measurement->windows % MEASURE_WINDOWS] = left;
     if (server->options.confined)

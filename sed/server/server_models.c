@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What calls cost here: cost models from the calibration, corrected by the times that calls really take, and
- * the speeds that calls reach, by which problems without a model are forecast. Agents get them once, and
- * again when calls have moved them.
+ * Forecasts of calls on this server: cost models from the calibration, corrected by the times that calls
+ * take, and the speeds of calls, for problems without a model. Agents get them once, and again when calls
+ * have changed them.
  */
 #include "core/forecast/corrections.h"
 #include "sed/forecast/accuracy.h"
@@ -14,25 +14,25 @@
 #include <string.h>
 
 struct forecasts {
-    struct cost_set models;              /* of what calls cost here; may be empty */
+    struct cost_set models;              /* from the calibration; may be empty */
     struct cost_correction *corrections; /* of each model */
     bool corrected;                      /* something was learned since corrections were last asked for */
-    bool models_told;                    /* as they are now, to the parent */
+    bool models_told;                    /* the parent has the present models */
     int64_t models_told_ns;
-    bool speeds_told;    /* of problems that were called, as they are now */
+    bool speeds_told;    /* the parent has the present speeds of called problems */
     bool speeds_far_off; /* a forecast that agents have is wrong by far */
     int64_t speeds_told_ns;
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
 };
 
-/* A correction that moves forecasts by less than this is not worth a message, */
+/* A correction that changes forecasts by less than this is not reported, */
 #define WORTH_TELLING 0.03
-/* and agents get all models anew at most so often. */
+/* and models are reported at most so often. */
 #define TELL_NS (3 * NS_PER_S)
-/* all speeds, which are some 100 bytes, so often. */
+/* Speeds, which are some 100 bytes, are reported at most so often. */
 #define TELL_SPEEDS_NS NS_PER_S
-/* Forecasts of a problem that were off by more than this factor are told sooner: a description may be wrong
- * by any factor, and until agents know that, the next calls are placed by it. */
+/* A forecast that is off by more than this factor is reported sooner: a description may be wrong by any
+ * factor, and agents place calls by it until they hear of the correction. */
 #define FAR_OFF         2
 #define TELL_FAR_OFF_NS (50 * NS_PER_MS)
 
@@ -77,7 +77,7 @@ void server_cost(const struct server *server, const struct problem *problem, con
                                     .scalars = scalars,
                                     .n_scalars = known_scalars(problem, scope, scalars)};
     struct computer computer = server_computer(server);
-    computer.alone = true; /* server_choose() weighs the ranks against it */
+    computer.alone = true; /* server_choose() compares it with the ranks */
     estimate_cost(&request, &computer, cost);
 }
 
@@ -105,8 +105,8 @@ static void correct(struct server *server, const struct session *session, double
     server_load_changed(server, 0);
 }
 
-/* How long the computation would have taken without others on the processor: what models and speeds are of.
- * `cpu_s`: what it took by itself, 0: not known; `waited_s` of that it waited. */
+/* How long the computation would have taken without other programs on the processor, for models and speeds.
+ * `cpu_s`: its processor time, including `waited_s` of waiting; 0: unknown. */
 static double taken_alone_s(const struct server *server, const struct session *session, double cpu_s,
                             double waited_s)
 {
@@ -129,7 +129,7 @@ void server_speed_measured(struct server *server, double flops)
         speeds_changed(server);
 }
 
-/* Of a call like that one, without others on the processor. */
+/* The forecast of a call like that one, without other programs on the processor. */
 static double expected_s(const struct server *server, const struct session *session)
 {
     const struct problem_speed *called = problem_speed_find(&server->speed.called, session->problem->digest);
@@ -315,7 +315,7 @@ static void write_speeds(void *arg, FILE *file)
     speed_write(&server->speed, file);
 }
 
-/* Of a problem that is gone, or another one now, they would only be told to agents. */
+/* Whether the server has that problem still. Speeds of other problems would only be sent to agents. */
 static bool has_problem(const struct server *server, uint64_t digest)
 {
     const struct problem_set *set = server->shelf->set;
@@ -353,7 +353,7 @@ enum esp_status server_take_corrections(struct server *server, const char *text,
     const struct corrections_beside speeds = {.take = take_speed, .arg = server};
     *taken = 0;
     enter(server);
-    /* Also without models: what is damaged is told, and not found when there are some again. */
+    /* Read also without models, so that damage is reported now, and not when there are models again. */
     const enum esp_status status = corrections_read(text, length, &server->forecasts->models,
                                                     server->forecasts->corrections, &speeds, taken, error);
     server->forecasts->models_told = false;

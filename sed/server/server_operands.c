@@ -15,20 +15,20 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* Of one transfer, for room; then the session lets go of all that it has, and tries again. */
+/* How long a transfer waits for room. Then the session gives all its data back, and tries again. */
 #define ROOM_NS (1 * NS_PER_S)
-/* Copies of one datum here that are found damaged, one after the other, until the call fails. */
+/* How many copies of one datum may be found damaged, one after the other, until the call fails. */
 #define MOST_DAMAGED 3
 
 /* ---- room in the store ---- */
 
-/* Of a section, the datum is at least as large as that; how large is known while it is pinned. */
+/* The datum of a section is at least as large as the section; its size is known while it is pinned. */
 static uint64_t bytes_of(const struct operand *operand)
 {
     return operand->pin ? store_pin_shape(operand->pin)->bytes : operand->shape.bytes;
 }
 
-/* A datum that goes in more than once is there once: it counts with its largest part. */
+/* A datum that is several inputs counts once, with its largest part. */
 static bool counts(const struct operands *operands, const struct operand *operand)
 {
     for (const struct operand *other = operands->items; other < operands->items + operands->n; other++) {
@@ -40,7 +40,7 @@ static bool counts(const struct operands *operands, const struct operand *operan
     return true;
 }
 
-/* It lives on the disk, and takes no memory: a result, or (as far as is known here) what goes in. */
+/* Whether the datum is on the disk only, and takes no memory. */
 static bool is_streamed(const struct server *server, const struct operand *operand)
 {
     const uint64_t bytes = bytes_of(operand);
@@ -50,7 +50,7 @@ static bool is_streamed(const struct server *server, const struct operand *opera
                                              DATUM_REPLICA, false);
 }
 
-/* The first durable results go straight to their files, until the rest has room. */
+/* Sends durable results straight to their files, until the others have room in memory. */
 static void relieve(const struct server *server, struct operands *operands, uint64_t limit, uint64_t *taken)
 {
     for (uint32_t i = 0; i<operands->n && * taken> limit; i++) {
@@ -229,7 +229,7 @@ static enum esp_status cut_operand(struct server *server, struct operand *operan
     uint64_t bytes = operand->of->session->job.arguments[operand->index].bytes;
     if (status != ESP_OK || bytes == 0 || (bytes > AT_ONCE_BYTES && hand_out(server, &cutting)))
         return status;
-    return careful_read(gather, &cutting) /* small, or nobody else can */
+    return careful_read(gather, &cutting) /* it is small, or no thread can do it */
                ? ESP_OK
                : operands_tell_unreadable(operand->of->session, error);
 }
@@ -327,7 +327,7 @@ void server_operands_free(struct session *session)
 
 /* ---- letting go ---- */
 
-/* `used`: a routine has had it, and its session has ended. */
+/* Gives the operand back. `used`: a routine has used it, and its session has ended. */
 static void let_go(struct server *server, struct operand *operand, bool used)
 {
     if (operand->state != OPERAND_HERE)
@@ -367,7 +367,7 @@ void server_operands_release(struct server *server, struct session *session, boo
         operands->blocked = false;
 }
 
-/* The disk has done its part for a session, which may have ended meanwhile. */
+/* A thread that worked for the session is done; the session may have ended meanwhile. */
 void server_leave_session(struct server *server, struct session *session)
 {
     session->moving--;
@@ -431,7 +431,7 @@ static void was_cut(struct operand *operand, bool whole)
         server_proceed(server, session);
 }
 
-/* The section goes to the segment; the datum is let go of with the others. */
+/* Copies the section to the segment. The datum stays pinned with the others. */
 static enum esp_status take_section(struct operand *operand, struct esp_error *error)
 {
     struct server *server = operand->of->server;
@@ -452,7 +452,7 @@ static struct job_key key_of(struct datum_key key)
     return (struct job_key){key.high, key.low};
 }
 
-/* Ranks that keep pieces of the datum that it was laid from have its value. */
+/* Sets the key of the value: ranks may have pieces of the datum from which this one was made. */
 static void tell_value(struct operand *operand)
 {
     const struct laying *laying = server_data_laying(operand->of->server->data, operand->id.key);
@@ -462,7 +462,7 @@ static void tell_value(struct operand *operand)
         operand->file.before = laying->before;
 }
 
-/* Its memory is there: the worker gets a descriptor with which it cannot write. */
+/* The memory of the input is there: the worker gets a read-only descriptor. */
 static enum esp_status take_input(struct operand *operand, struct esp_error *error)
 {
     struct session *session = operand->of->session;
@@ -498,7 +498,7 @@ static enum esp_status take_input(struct operand *operand, struct esp_error *err
     return ESP_OK;
 }
 
-/* The file here was damaged, and is set aside: others may have a sound copy. */
+/* Whether the file here was damaged, so that another server may have a sound copy. */
 static bool may_be_elsewhere(struct operand *operand, enum esp_status status)
 {
     return status == ESP_NOT_FOUND &&
@@ -527,7 +527,7 @@ static void was_read(struct chore *chore, enum esp_status status, const struct e
         server_proceed(server, session);
 }
 
-/* It waits for room without anything that others may wait for. */
+/* Gives all operands back and waits for room, so that no other session waits for them. */
 static void step_back(struct server *server, struct operands *operands)
 {
     for (uint32_t i = 0; i < operands->n; i++)
@@ -544,7 +544,7 @@ static enum esp_status open_input(struct server *server, struct operand *operand
     if (status != ESP_OK || !work)
         return status == ESP_OK ? take_input(operand, error) : status;
     struct chore *chore = calloc(1, sizeof *chore);
-    if (!chore) { /* as slow as it is: the work has to be done */
+    if (!chore) { /* without memory for the chore this thread does the work */
         store_work_do(work);
         status = store_work_end(server_data_store(server->data), work, error);
         return status == ESP_OK ? take_input(operand, error) : status;
@@ -557,7 +557,8 @@ static enum esp_status open_input(struct server *server, struct operand *operand
     return ESP_OK;
 }
 
-/* No room, for as long as a transfer waits: what it has holds others up, who may have what it waits for. */
+/* A transfer found no room for ROOM_NS: gives all operands back, as other sessions may wait for them and have
+ * the room that this one waits for. */
 static bool may_step_back(struct server *server, struct operands *operands, enum esp_status status,
                           struct esp_error *error)
 {
@@ -616,7 +617,7 @@ static enum esp_status begin_result(struct server *server, struct operand *opera
                               .created_s = (int64_t)time(NULL),
                               .streamed = operand->straight};
     struct store_asker asker = operand->of->asker.is;
-    /* What a job leaves behind outlives its client. */
+    /* Results of a job outlive its client. */
     if (session->client && !session->job_counted)
         memcpy(asker.client, session->client->key, sizeof asker.client);
     enum esp_status status =
@@ -746,7 +747,7 @@ static void was_stored(struct chore *chore, enum esp_status status, const struct
     server_leave_session(server, session);
 }
 
-/* Its memory is the store's alone when it is stored. */
+/* Copies the ends of the result, as its memory belongs to the store once it is stored. */
 static void copy_edges(struct operand *operand)
 {
     const uint64_t head = operand->head, tail = operand->tail, bytes = operand->file.bytes;
@@ -813,7 +814,8 @@ static enum esp_status store_result(struct server *server, struct operand *opera
     return ESP_OK;
 }
 
-/* Its length is known now (at most TEXTS_MOST_BYTES). Without room the client puts it, who may wait. */
+/* The length of the strings is known now (at most TEXTS_MOST_BYTES). Without room the client puts them
+ * itself. */
 static void make_late(struct server *server, struct operand *operand)
 {
     const struct job_argument *argument = &operand->of->session->job.arguments[operand->index];

@@ -12,9 +12,9 @@
 
 /* What agents hear of problems that cannot be called here. */
 struct problems_told {
-    bool disabled_told; /* problems, as they are now, */
-    bool disabled_ever; /* and that there were some */
-    char *uncallable;   /* owned: EXTENSION_UNCALLABLE; NULL: it was never told */
+    bool disabled_told; /* the parent has the present list of disabled problems */
+    bool disabled_ever; /* some were disabled since the start */
+    char *uncallable;   /* owned: value of EXTENSION_UNCALLABLE; NULL: never set */
     uint32_t uncallable_length;
 };
 
@@ -32,7 +32,7 @@ static uint64_t catalog_digest(const struct shelf *shelf)
                               shelf->entries[i].problem, shelf->entries[i].digest);
         digest = digest_text(line, (size_t)length);
     }
-    return digest ? digest : 1; /* 0 says that there is none */
+    return digest ? digest : 1; /* 0 means no catalogue */
 }
 
 struct shelf *shelf_create(struct problem_set *set, struct esp_error *error)
@@ -85,7 +85,7 @@ void server_set_uncallable(struct server *server, const char *texts, uint32_t le
     char *copy = calloc(length + 1, 1);
     if (server->endpoint)
         endpoint_enter(server->endpoint);
-    if (copy && (length > 0 || server->problems->uncallable)) { /* an empty text takes back what was told */
+    if (copy && (length > 0 || server->problems->uncallable)) { /* an empty text withdraws an earlier one */
         char *before = server->problems->uncallable;
         memcpy(copy, texts, length);
         server->problems->uncallable = copy;
@@ -202,7 +202,7 @@ static void post_texts(struct server *server, const struct membership *tie, cons
     for (uint32_t i = 0; message.texts.items && i < want->n_texts; i++) {
         const struct problem *problem = by_digest(server, want->texts[i]);
         if (!problem)
-            continue; /* read again meanwhile: the next report names the new list */
+            continue; /* the problems were read again meanwhile: the next report names the new list */
         message.texts.items[message.texts.n++] =
             (struct described){.digest = problem->digest, .text = problem->source};
         bytes += strlen(problem->source) + 16;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Alone or together: which implementation computes a session, a worker's or the ranks', as their forecasts
- * say. The first implementation of a problem is a worker's, unless it has none that can be called here.
+ * The choice between a worker and the ranks, by their forecasts. The first implementation of a problem is a
+ * worker's, unless the problem has none that can be called here.
  */
 #include "sed/server/server_state.h"
 
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 struct ranks_told {
-    bool absent;  /* as the parent has been told */
-    size_t first; /* the problem that ranks are asked about first, next time */
-    size_t left;  /* so many from there on have not been asked about since the last news */
+    bool absent;  /* the ranks, as the parent knows */
+    size_t first; /* the problem for which the ranks are asked first, next time */
+    size_t left;  /* how many problems from there on were not asked for since the last news */
 };
 
 /* The problem's implementation for ranks that suits the call, or NULL. */
@@ -96,7 +96,7 @@ static struct parallel_place_taken *place_of(struct parallel_question *question,
     return &question->places[question->n_places++];
 }
 
-/* Each grid over which matrices of the call lie: it may be taken, and what lies otherwise moves there. */
+/* Tries each grid over which matrices of the call lie; the other matrices are moved to that grid. */
 static void find_places(const struct session *session, struct parallel_question *question)
 {
     for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
@@ -154,7 +154,7 @@ static bool propose(const struct server *server, const struct problem *problem, 
     if (choice->ranks_absent)
         return false;
     choice->grid = spread_cut_grid(problem, choice->implementation, scope, choice->proposal.grid);
-    /* Those who compete for the processors hold up ranks as they do workers, in whose forecast they are. */
+    /* Other programs slow the ranks down as they do workers; the forecast of workers includes them. */
     const double available = server_computer(server).available;
     if (available > 0 && available < 1) {
         choice->proposal.seconds /= available;
@@ -183,17 +183,17 @@ bool server_choose(const struct server *server, const struct problem *problem, c
 
 /* What calls take on the ranks, told to agents: they weigh this server by it against others. */
 
-/* Orders of the matrices that are asked about: a point for each. */
+/* The orders of matrices for which the ranks are asked, a point each. */
 #define LEAST_ORDER 64
 #define GROWTH      1.4142135623730951
 
-/* What moves no point by more than this is not worth a message. */
+/* A change of all points by less than this is not reported. */
 #define WORTH_TELLING 0.05
 
-/* So long the pool's thread may be kept from its ranks. */
+/* How long the thread of the pool may do this instead of its own work. */
 #define MOST_NS (200 * NS_PER_MS)
 
-/* An option as callers leave it: what work and `suits` make of others is not what is asked about. */
+/* Options have their defaults. */
 static struct number option_of(const struct problem *problem, uint32_t index, const struct number *scope)
 {
     const struct argument *argument = &problem->arguments[index];
@@ -258,14 +258,15 @@ static void fill_points(const struct server *server, const struct problem *probl
          i < COST_RANKS_POINTS && ask(server, problem, (int64_t)order, &work, &seconds, &grid, peak_flops);
          i++, order *= GROWTH) {
         if (ranks->n > 0 && (float)work <= ranks->work_flop[ranks->n - 1])
-            break; /* its work has nothing to do with its sizes */
+            break; /* the work does not depend on the sizes */
         ranks->grids[ranks->n] = grid;
         ranks->work_flop[ranks->n] = (float)work;
         ranks->seconds[ranks->n++] = (float)seconds;
     }
 }
 
-/* From problem number *first on at most `most`, as many as there is time for: that of the next time. */
+/* Asks for at most `most` problems from number *first on, as many as there is time for. Sets *first for the
+ * next time. */
 static uint32_t fill_all(const struct server *server, const struct problem_set *set, size_t *first,
                          size_t most, struct cost_ranks *ranks, double *peak_flops)
 {
@@ -287,7 +288,7 @@ static bool is_among(const struct cost_ranks *ranks, uint32_t n, uint64_t digest
     return false;
 }
 
-/* What there was no time for is as it was. */
+/* Problems without an answer keep their last one. */
 static uint32_t keep_known(const struct cost_set *known, uint32_t n_known, struct cost_ranks *ranks,
                            uint32_t n)
 {
@@ -298,7 +299,7 @@ static uint32_t keep_known(const struct cost_set *known, uint32_t n_known, struc
     return n;
 }
 
-/* Before ranks have come, and of problems that declare no work, it is known that no worker computes them. */
+/* Problems that only ranks compute are reported also before there are ranks, or without declared work. */
 static uint32_t add_unmeasured(const struct problem_set *set, struct cost_ranks *ranks, uint32_t n)
 {
     for (size_t i = 0; i < set->n_problems; i++)
@@ -319,7 +320,8 @@ static bool is_worth_telling(const struct cost_set *known, const struct cost_ran
     return n != known->n_ranks;
 }
 
-/* The most that calls reach there; not more than the ranks can, whatever work descriptions declare. */
+/* The highest speed of calls on the ranks, at most the peak of the ranks: descriptions may declare too much
+ * work. */
 static double fastest_flops(const struct cost_ranks *ranks, uint32_t n, double peak_flops)
 {
     double most = 0;
@@ -329,7 +331,7 @@ static double fastest_flops(const struct cost_ranks *ranks, uint32_t n, double p
     return peak_flops > 0 ? fmin(most, peak_flops) : most;
 }
 
-/* Nothing else tells the speed of a server that has no problem for workers. */
+/* The ranks give the speed of a server without a problem for workers. */
 static void take_speed(struct server *server, const struct cost_ranks *ranks, uint32_t n, double peak_flops)
 {
     const struct problem_set *set = server->shelf->set;

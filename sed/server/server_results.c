@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results of jobs that outlive the server's process: what nobody has fetched when it ends in good order is a
- * file each in the folder "results" of its state_dir, and is there again, under the same session, when it is
- * started; so is how jobs ended that failed or were cancelled, with what they have printed. Afterwards the
- * file goes with the session. They are native to the machine, as the state_dir is.
+ * Results of jobs that outlive the server's process. When the server ends in good order, it writes each
+ * result that was not fetched to a file in the folder "results" of its state_dir, and how failed and
+ * cancelled jobs ended, with their output. The next start restores them under the same sessions. A file is
+ * deleted with its session. Files are in the machine's native format, as the state_dir is.
  *
- * What lives elsewhere than in a session goes with the process all the same: states of routines, and results
- * that are data or were brought into a client's memory.
+ * States of routines, results that are data, and results in a client's memory do not outlive the process.
  */
 #include "sed/sessions/printed.h"
 #include "sed/server/server_operands.h"
@@ -30,9 +29,9 @@
 #define SUFFIX     ".result"
 #define NAME_BYTES 96
 #define ROUND      64u
-#define SPARE_DISK (UINT64_C(1) << 20) /* that is left to logs and to others */
+#define SPARE_DISK (UINT64_C(1) << 20) /* of the disk, left for logs and other programs */
 
-/* Then come the parts, what was printed, and the values of the parts. */
+/* The parts, the output, and the values of the parts follow. */
 struct head {
     char magic[8];
     struct session_id id;
@@ -43,8 +42,7 @@ struct head {
     char problem[PROBLEM_MAX_NAME + 1];
 };
 
-/* One argument that came out; or last, with an index beyond all arguments, how it ended when it is not done,
- * or the note that its results come with. */
+/* One result; or, with an index beyond all arguments, how a failed job ended, or the note on the results. */
 struct part {
     uint64_t index, bytes;
 };
@@ -84,7 +82,7 @@ static bool is_part(const struct session *session, uint32_t index)
            session->arguments[index].kind != KIND_ABSENT;
 }
 
-/* Of one that is not done, or is done with a note. */
+/* The end of a failed job, or the note on its results. */
 static uint64_t ending_bytes(const struct session *session)
 {
     return session->state == SESSION_DONE && !session->error.text[0]
@@ -187,7 +185,7 @@ static enum esp_status put_all(struct writer *writer, const struct server *serve
                                const struct session *session)
 {
     struct head head;
-    memset(&head, 0, sizeof head); /* padding is part of what is summed */
+    memset(&head, 0, sizeof head); /* the checksum includes the padding */
     memcpy(head.magic, MAGIC, sizeof head.magic);
     head.id = session->id;
     head.digest = session->problem->digest;
@@ -241,7 +239,7 @@ static enum esp_status save(const struct server *server, struct files *files, co
     return status;
 }
 
-/* Those first that nobody has fetched at all, and last those that left no result. */
+/* Results that were never fetched come first, and jobs without a result last. */
 enum rank { RANK_WANTED, RANK_COLLECTED, RANK_ENDED, RANKS };
 
 static enum rank rank_of(const struct session *session)
@@ -324,7 +322,7 @@ static bool check(struct reader *reader, uint8_t *data, uint64_t bytes)
     return need == bytes;
 }
 
-/* Whether the last part is how it ended, and says it as this release knows it: with which text, if so. */
+/* Whether the last part is a known kind of end; then *text is its text. */
 static bool read_ending(const struct reader *reader, struct ending *ending, const char **text, int *length)
 {
     const uint32_t n = reader->head->n_parts;
@@ -344,7 +342,7 @@ static bool read_ending(const struct reader *reader, struct ending *ending, cons
            (n == 1 && (ending->state == SESSION_FAILED || ending->state == SESSION_CANCELLED));
 }
 
-/* The session as its call would have made it, with nothing but what came out. */
+/* Makes the session as its call would have, with results only. */
 static enum esp_status plan(const struct reader *reader, const struct problem *problem,
                             struct call_plan *plan, struct esp_error *error)
 {
@@ -421,7 +419,7 @@ static void fill(const struct reader *reader, struct session *session)
     session->compute_s = reader->head->compute_s;
     session->forecast_s = reader->head->forecast_s;
     session->heard_ns = server_now(server);
-    /* A clock that was set back gives nobody more time than the lease. */
+    /* A clock that was set back does not lengthen the lease. */
     const int64_t age_ns = wall_ns() - reader->head->ended_ns;
     session->ended_ns = session->heard_ns - (age_ns > 0 ? age_ns : 0);
     server_job_begins(server, session);
@@ -487,7 +485,7 @@ static void damaged(const struct reader *reader)
     reader->files->ops->rename(reader->files, reader->name, name, NULL);
 }
 
-/* One file. What cannot be taken now is kept for the next start, until its lease is over. */
+/* Restores one file. A result that does not fit now stays for the next start, until its lease is over. */
 static enum esp_status take(void *arg, const char *name, const char *kind, struct esp_error *error)
 {
     struct reader *reader = arg;

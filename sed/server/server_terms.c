@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a server tells of itself for the choice, beside its load, and which requests it refuses by that.
+ * Properties of the server for the choice of servers, beside its load, and requests that it refuses by them.
  */
 #include "core/forecast/predictor.h"
 #include "core/choice/terms.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <utlist.h>
 
-/* Of large arguments, which are the only ones that take their time. */
+/* Bytes of large arguments; small ones come with the call. */
 static uint64_t bytes_to_come(const struct session *session)
 {
     uint64_t bytes = 0;
