@@ -55,3 +55,4 @@ dist_doc_DATA += doc/directory.md
 dist_doc_DATA += doc/batch.md
 dist_doc_DATA += doc/python.md
 dist_doc_DATA += doc/fortran.md
+dist_doc_DATA += doc/octave.md

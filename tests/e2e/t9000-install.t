@@ -44,7 +44,7 @@ check "descriptions, sample configurations, manual" has_all problems/lapack/line
     man1/espalier.1 man3/grpc.3 man3/espalier.3 man3/grpc_call.3 man3/esp_sequence_begin.3 man5/espalier-sed.conf.5 man8/espalier-sed.8
 check "completions for shells" has_all bash-completion/completions/espalier site-functions/_espalier \
     vendor_completions.d/espalier.fish
-check "examples and matrices" has_all examples/Makefile examples/README.md examples/farm.c matrices/README.md \
+check "examples, matrices and the Octave package" has_all octave/espalier-octave.tar.gz examples/Makefile examples/README.md examples/farm.c matrices/README.md \
     matrices/lund_a.rsa matrices/pores_1.mtx
 python_is_installed() {
     grep -q '^espalierpython_DATA = ' "$top_builddir/Makefile" || return 0
