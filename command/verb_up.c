@@ -102,18 +102,20 @@ static bool has_all_of(const struct config_strings *paths, const struct config_s
     return all;
 }
 
-/* Puts the paths of --problems behind those that a server has. Descriptions that describe all of these again
- * take their place; the installed ones need not be there. */
+/* Puts the paths of --problems behind those that a server has, or the installed ones where it has none.
+ * Descriptions that describe all of these again take their place; the installed ones need not be there. */
 static enum esp_status join_problems(struct arena *arena, struct config_strings *had,
                                      const struct config_strings *paths, struct esp_error *error)
 {
-    struct config_strings joined = {arena_alloc(arena, (had->n + paths->n) * sizeof *joined.items), 0};
+    struct config_strings installed = {(char *[]){(char *)(uintptr_t)own_problems()}, 1};
+    const struct config_strings *base = had->n > 0 ? had : &installed;
+    struct config_strings joined = {arena_alloc(arena, (base->n + paths->n) * sizeof *joined.items), 0};
     struct problem_set *set = NULL;
     if (!joined.items)
         return error_no_memory(error, "the platform");
-    for (size_t i = 0; i < had->n; i++)
-        if (strcmp(had->items[i], own_problems()) != 0 || access(own_problems(), F_OK) == 0)
-            joined.items[joined.n++] = had->items[i];
+    for (size_t i = 0; i < base->n; i++)
+        if (strcmp(base->items[i], own_problems()) != 0 || access(own_problems(), F_OK) == 0)
+            joined.items[joined.n++] = base->items[i];
     if (joined.n == 0 || has_all_of(paths, &joined)) {
         *had = *paths;
         return ESP_OK;

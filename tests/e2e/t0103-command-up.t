@@ -39,6 +39,11 @@ check "side by side, with further descriptions" espalier up one.conf --name two 
 check "of which one is called" espalier call own --platform two
 check_says "and answers" 'own words'
 check "those of the file are there too" espalier problems dgesv --platform two
+platform | sed 1d >bare.conf
+check "a platform file without problems" espalier up bare.conf --name bare --problems own
+check "has those of --problems" espalier call own --platform bare
+check "and the installed ones" espalier problems dgesv --platform bare
+check "is stopped" espalier down bare
 check_fails 4 "a problem that the file has already is no further one" espalier up one.conf --name three --problems dgesv.esp
 check_says "as both places tell" "--problems: .*dgesv.esp:1.*'dgesv' is described already in|--problems: .*'dgesv' is described already in .*dgesv.esp:1"
 cp espalier/one/processes one.processes
