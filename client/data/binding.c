@@ -56,7 +56,7 @@ enum esp_status hold_take_data(struct value *value, const struct argument *argum
     if (!datum_types_fit(grid->shape.type, argument->type))
         return error_set(error, ESP_INVALID, "argument \"%s\": expected data of %s, found %s", argument->name,
                          base_type_name(argument->type), base_type_name(grid->shape.type));
-    if (argument_is_input(argument)) { /* from now on, also when the program frees it */
+    if (argument_is_input(argument)) { /* valid from now on, even if the program frees it */
         holding_read(grid->holding);
         value->reads = true;
     }
@@ -118,7 +118,7 @@ static enum esp_status take_shape(struct value *value, const struct problem *pro
     return datum_shape_of_argument(problem, value->index, scope, shape, value->shape, error);
 }
 
-/* The program wants the input to stay where it goes. */
+/* The program wants the input to stay on the server. */
 static enum esp_status hold_stay(struct value *value, const struct argument *argument,
                                  struct esp_error *error)
 {
@@ -168,7 +168,7 @@ enum esp_status hold_check_result(struct value *value, const struct problem *pro
     return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
 }
 
-/* What is sent of memory, for a section. */
+/* Gathers the elements of a section that are sent. */
 static enum esp_status gather(struct value *value, const void *whole, struct esp_error *error)
 {
     value->loaded = malloc(value->bytes ? value->bytes : 1);
@@ -179,7 +179,8 @@ static enum esp_status gather(struct value *value, const void *whole, struct esp
     return ESP_OK;
 }
 
-/* Its elements that do not travel are the result's too: the whole value goes where that belongs. */
+/* Elements outside the section belong to the result, too. So the whole value is first brought to the
+ * memory of the result. */
 static enum esp_status prepare_section(struct value *value, struct engine *engine, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
@@ -195,7 +196,7 @@ static enum esp_status prepare_section(struct value *value, struct engine *engin
     return status == ESP_OK ? gather(value, value->out, error) : status;
 }
 
-/* What goes in is the value before the results of the call itself, and of those that began after it. */
+/* The input is the value before the results of this call and of calls that began after it. */
 static enum esp_status prepare_input(struct value *value, struct engine *engine, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
@@ -225,7 +226,7 @@ static enum esp_status prepare_input(struct value *value, struct engine *engine,
     return ESP_OK;
 }
 
-/* The same for one of them. */
+/* Prepares one input. */
 static enum esp_status hold_input(struct value *value, struct engine *engine, struct esp_error *error)
 {
     return prepare_input(value, engine, error);
@@ -246,7 +247,7 @@ enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *er
                              "%s: result \"%s\" cannot stay on a server: the job is one of another problem; "
                              "call it, or submit that one",
                              problem->name, problem->arguments[value->index].name);
-        if (value->grid) /* the job names it */
+        if (value->grid) /* the job has its identity */
             holding_tell(value->grid->holding);
         if (!value->result)
             continue;
@@ -269,7 +270,7 @@ enum esp_status hold_array(struct value *value, struct holding *holding, const s
     return ESP_OK;
 }
 
-/* Before the call: values of data that nobody has looked for yet. May block. */
+/* Before the call: finds data whose place is not known yet. May block. */
 static enum esp_status hold_prepare(struct invocation *invocation, struct engine *engine,
                                     struct esp_error *error)
 {
@@ -286,7 +287,7 @@ static enum esp_status hold_prepare(struct invocation *invocation, struct engine
     return status;
 }
 
-/* The program still has what servers have lost: it is sent again. */
+/* Servers have lost the value, but the program still has it: it is sent again. */
 static bool may_send(struct value *value, enum esp_status status)
 {
     if (!invocation_lost_datum(status) || !value->held || !value->in)
@@ -297,7 +298,8 @@ static bool may_send(struct value *value, enum esp_status status)
     return true;
 }
 
-/* The memory that a grpc_data_t was sent from has its value still: it is sent again, as for the first time.
+/* The memory that a grpc_data_t was sent from still has the value: it is sent again, as for the first
+ * time.
  */
 static enum esp_status send_grid_again(struct value *value, struct engine *engine, enum esp_status status,
                                        struct esp_error *error)
@@ -330,7 +332,7 @@ static enum esp_status send_again(struct value *value, struct engine *engine, en
                                                        : send_grid_again(value, engine, status, error);
 }
 
-/* Nobody who is being started again is waited for where the value can be sent instead. */
+/* Does not wait for a server that is restarting if the value can be sent instead. */
 static enum esp_status find_or_send(struct value *value, struct engine *engine, struct esp_error *error)
 {
     const bool at_home = (value->held && value->in) || (value->grid && grid_memory(value->grid));
@@ -341,7 +343,7 @@ static enum esp_status find_or_send(struct value *value, struct engine *engine, 
     return status;
 }
 
-/* A result of a sequence that is lost is computed again. */
+/* Computes a lost result of a sequence again. */
 static enum esp_status restore(struct value *value, struct engine *engine, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
@@ -354,7 +356,7 @@ static enum esp_status restore(struct value *value, struct engine *engine, struc
                         : error_no_memory(error, "the identity of a datum");
 }
 
-/* Strings that the routine changes: servers map what is only read. */
+/* Fetches strings that the routine changes, because servers map values read-only. */
 static enum esp_status bring_strings(struct engine *engine, struct value *value,
                                      const struct argument *argument, struct esp_error *error)
 {
@@ -371,7 +373,7 @@ static enum esp_status bring_strings(struct engine *engine, struct value *value,
     return status;
 }
 
-/* Without those who had it. */
+/* Names the datum without its former holders. */
 static enum esp_status name_again(struct value *value, struct esp_error *error)
 {
     char *name = strndup(value->datum, strcspn(value->datum, " "));
@@ -382,7 +384,7 @@ static enum esp_status name_again(struct value *value, struct esp_error *error)
     return ESP_OK;
 }
 
-/* No copy may be made of unique data: who takes one has to be where it is. */
+/* A unique datum may not be copied: a call that takes it must go to its server. */
 static enum esp_status go_to_unique(struct invocation *invocation, struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;
@@ -465,20 +467,20 @@ enum esp_status invocation_find_again(struct invocation *invocation, struct engi
 
 /* ---- back to memory ---- */
 
-/* What nobody but a sequence wants to be on servers has memory of the program as well: a call that no server
- * has the memory for is tried without leaving it there, before it fails. */
+/* A result that only a sequence wants to leave on servers also has memory of the program. If no server has
+ * the memory for the call, the call is tried with that result in the program's memory before it fails. */
 
 static bool bring_result(struct value *value)
 {
     const bool comes = value->result && value->is_kept && !value->grid && !value->kept && value->out;
     if (comes) {
         value->is_kept = false;
-        guard_forget(value->out, value->bytes); /* what an earlier call has left there */
+        guard_forget(value->out, value->bytes); /* contents that an earlier call has left there */
     }
     return comes;
 }
 
-/* What was put on a server already stays there for others; here it is sent. */
+/* If the value is already on a server, it stays there for other calls; this call sends it. */
 static bool bring_input(struct value *value)
 {
     if (!value->held || value->held->required || value->grid || !value->in)
@@ -501,10 +503,10 @@ bool hold_bring_home(struct invocation *invocation)
     return any;
 }
 
-/* Arrays that stay on the server of a call: what goes in is put there before it, what comes out is left
- * there, or put back. */
+/* Arrays that stay on the server of a call. Inputs are put there before the call. Results are left there,
+ * or put back. */
 
-/* ---- what goes in and stays ---- */
+/* ---- inputs that stay ---- */
 
 static struct datum_info describe(const struct value *value, enum datum_mode mode, uint32_t flags)
 {
@@ -567,11 +569,11 @@ static enum esp_status leave(struct value *value, struct engine *engine, const c
     value->datum = strdup(datum);
     if (!value->datum)
         return error_no_memory(error, "the identity of a datum");
-    /* Agents hear of what another call has put a little later. */
+    /* Agents learn a little later of data that another call has put. */
     return put_now ? ESP_OK : data_find_value(engine, value, true, error);
 }
 
-/* Several arrays are put at the same time: one waits for nobody's answers but its own. */
+/* Several arrays are put at the same time, each with its own waits. */
 struct leaving {
     struct thread_job job;
     struct value *value;
@@ -580,7 +582,7 @@ struct leaving {
     enum esp_status status;
     struct esp_error error;
     bool submitted;
-    pthread_mutex_t *lock; /* of `done` */
+    pthread_mutex_t *lock; /* for `done` */
     pthread_cond_t *changed;
     bool done;
 };
@@ -595,7 +597,7 @@ static void leave_it(void *arg)
     pthread_mutex_unlock(one->lock);
 }
 
-/* What no other thread has begun, this one does. */
+/* This thread puts the arrays that no other thread has begun. */
 static void leave_all(struct leaving *all, uint32_t n, struct engine *engine)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -645,7 +647,7 @@ enum esp_status hold_leave(struct invocation *invocation, struct engine *engine,
             status = error_prefix(error, "%s: argument \"%s\"", problem->name,
                                   problem->arguments[value->index].name);
         } else if (!value->held->required) {
-            holding_release(value->held); /* it is sent, and nothing stays */
+            holding_release(value->held); /* the value is sent, and does not stay */
             value->held = NULL;
         }
     }
@@ -653,7 +655,7 @@ enum esp_status hold_leave(struct invocation *invocation, struct engine *engine,
     return status;
 }
 
-/* ---- what comes out and stays ---- */
+/* ---- results that stay ---- */
 
 static void stop_reading(struct value *value)
 {
@@ -738,7 +740,7 @@ enum esp_status hold_put_results(struct invocation *invocation, struct engine *e
             status = put_result(value, engine, server, address, error);
         if (status == ESP_OK && value->out && datum_mode_returns((enum datum_mode)value->kept_mode))
             memcpy(value->out, value->received, value->bytes);
-        value->out = NULL; /* it need not come from there */
+        value->out = NULL; /* it need not come from the server */
     }
     return status == ESP_OK ? hold_results(invocation, engine, server, address, error) : status;
 }

@@ -32,13 +32,15 @@ void hold_release(struct value *value);
 
 /* ---- for higher rooms ---- */
 
-/* Finds the servers that have the call's data, so that other servers are told where to fetch them. The time
- * of the session begins here and ends at `until_ns` (session_until_ns()). ESP_NOT_FOUND; ESP_TIMEOUT. Blocks.
+/* Finds the servers that have the call's data, so that the call's server knows where to fetch them. The
+ * time of the session begins here and ends at `until_ns` (session_until_ns()). Returns ESP_NOT_FOUND or
+ * ESP_TIMEOUT on failure. Blocks.
  */
 enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine, int64_t until_ns,
                                      struct esp_error *error);
 
-/* Before the call begins: its input array is the value of `holding`, and is to stay where it goes. */
+/* Called before the call begins: its input array is the value of `holding`, and stays on the call's
+ * server. */
 enum esp_status hold_array(struct value *value, struct holding *holding, const struct datum_shape *shape,
                            struct esp_error *error);
 

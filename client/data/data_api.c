@@ -32,8 +32,8 @@ static enum esp_status pack(const char *const *strings, int64_t n, void **value,
     return status;
 }
 
-/* Puts n strings on that server as a new datum, whose identity comes into `id` of DATUM_TEXT bytes. Blocks.
- * ESP_INVALID: one of them is NULL; ESP_LIMIT: there are too many. */
+/* Puts n strings on that server as a new datum, and writes its identity to `id` (DATUM_TEXT bytes).
+ * Blocks. Returns ESP_INVALID if one of them is NULL, ESP_LIMIT if there are too many. */
 static enum esp_status data_put_strings(struct engine *engine, const char *server, const char *const *strings,
                                         int64_t n, enum esp_data_mode mode, struct data_told told, char *id,
                                         struct esp_error *error)
@@ -51,7 +51,7 @@ static enum esp_status data_put_strings(struct engine *engine, const char *serve
     return status;
 }
 
-/* The pointers, and behind them what they lead to. */
+/* The pointers, followed by the strings. */
 static char **unpack(const void *value, uint64_t bytes, uint64_t n)
 {
     struct text_item item = {0};
@@ -232,7 +232,7 @@ enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_d
     struct library *library = enter();
     if (!library)
         return error->status;
-    enum esp_status status = sequence_sync(memory, bytes, error); /* not to come over it later */
+    enum esp_status status = sequence_sync(memory, bytes, error); /* a pending result would overwrite it */
     if (status == ESP_OK)
         status = data_get(library->engine, id, memory, bytes, told, error);
     return leave(status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deleting data: wherever they are, and wherever they are going.
+ * Deletes data: at their holders, and at servers that are fetching them.
  */
 #include "client/data/data.h"
 #include "client/session/route.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `elsewhere`: only the copy there goes: EXTENSION_ELSEWHERE. NULL: so that none comes back. */
+/* `elsewhere`: only this server's copy is deleted, see EXTENSION_ELSEWHERE. NULL: the server takes no copy
+ * any more. */
 enum esp_status data_drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
                              const char *elsewhere, struct esp_error *error)
 {
@@ -25,9 +26,9 @@ enum esp_status data_drop_at(struct engine *engine, const char *id, const struct
 #define MOST_DROPPED 64 /* servers */
 
 struct dropped {
-    struct data_holder is; /* address "": it keeps the datum, and is not there */
-    bool known;            /* to have it, or to keep it; of others it was told that they may have a copy */
-    bool maybe; /* it was told to delete it, and may have, before it could not be reached any more */
+    struct data_holder is; /* address "": it keeps the datum, and is absent */
+    bool known;            /* it has the datum, or keeps it; else it may have a copy */
+    bool maybe;            /* it got the order, and may have deleted it before it became unreachable */
     enum esp_status status;
 };
 
@@ -36,9 +37,9 @@ struct dropping {
     const char *id;
     struct dropped servers[MOST_DROPPED];
     size_t n, next;
-    bool found;           /* somebody had it */
-    bool is_kept;         /* somebody names others that keep it, too */
-    struct esp_error why; /* the first failure that matters, but for those that are not reached */
+    bool found;           /* a server had it */
+    bool is_kept;         /* a server names others that keep it, too */
+    struct esp_error why; /* the first relevant failure, except unreachable servers */
 };
 
 static void drop_there_too(void *arg, const struct data_holder *server)
@@ -72,8 +73,9 @@ static void drop_at_keeper(void *arg, const char *name)
         dropping->servers[dropping->n++] = (struct dropped){.is = server, .known = true};
 }
 
-/* Whom that one has let have it, also before and while it was deleted there, and who else keeps it. Since
- * then it lets nobody, and who was asked to delete it takes none: so nobody has to be asked twice. */
+/* Adds the servers that, according to this one, have fetched the datum, also before and during its
+ * deletion, and the servers that keep it. A server that has the order lets no other server fetch the
+ * datum, and takes none. So no server has to be asked twice. */
 static void follow_copies(struct dropping *dropping, const struct data_holder *server)
 {
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = dropping->id, .after = ""}},
@@ -93,13 +95,13 @@ static void drop_next(struct dropping *dropping)
     server->status = *server->is.address
                          ? data_drop_at(dropping->engine, dropping->id, &server->is, NULL, &error)
                          : ESP_UNREACHABLE;
-    if (server->status == ESP_MAYBE) { /* to say it again does no harm */
+    if (server->status == ESP_MAYBE) { /* repeating the order does no harm */
         server->maybe = true;
         server->status = ESP_UNREACHABLE;
     }
     dropping->found |= server->status == ESP_OK || (server->status == ESP_NOT_FOUND && server->maybe);
     if (server->status == ESP_UNREACHABLE || (server->status == ESP_TIMEOUT && server->known))
-        return; /* nor does it tell anything */
+        return; /* and its answer says nothing */
     if (server->status != ESP_OK && server->status != ESP_NOT_FOUND && dropping->why.status == ESP_OK)
         dropping->why = error;
     follow_copies(dropping, &server->is);
@@ -110,10 +112,10 @@ static bool is_unreached(const struct dropped *server)
     return server->known && (server->status == ESP_UNREACHABLE || server->status == ESP_TIMEOUT);
 }
 
-/* Servers tell those above them that they go in the moment in which they do. */
+/* Servers report a deletion to their agents at the moment in which they delete. */
 #define TOLD_ABOVE_MS 400
 
-/* Who keeps it, or has it, and was started again just now deletes it when it is there. */
+/* Waits for holders that were restarting just now, and deletes the datum there. */
 static void drop_at_returned(struct dropping *dropping)
 {
     const size_t n = dropping->n;
@@ -131,10 +133,10 @@ static void drop_at_returned(struct dropping *dropping)
         drop_next(dropping);
     }
     for (dropping->next = n; dropping->next < dropping->n;)
-        drop_next(dropping); /* of which those have told */
+        drop_next(dropping); /* the servers that these have named */
 }
 
-/* Names by ", ", as many as fit. */
+/* Appends names separated by ", ", as many as fit. */
 static void add_name(char *names, size_t size, const char *name)
 {
     const size_t used = strlen(names);
@@ -150,7 +152,7 @@ static void name_unreached(const struct dropping *dropping, char *names, size_t 
             add_name(names, size, dropping->servers[i].is.server);
 }
 
-/* Those that keep it, or have it, and will have it still when they are back. */
+/* Names the unreachable servers that keep or have the datum, and will still have it when they are back. */
 static enum esp_status tell_unreached(const struct dropping *dropping, struct esp_error *error)
 {
     char names[512], text[DATUM_TEXT] = "";
@@ -168,7 +170,7 @@ static enum esp_status tell_unreached(const struct dropping *dropping, struct es
         text, names, dropping->found ? "; elsewhere it is deleted" : "");
 }
 
-/* ---- who is named no more as one that keeps it ---- */
+/* ---- servers that are no longer named as keepers ---- */
 
 struct settling {
     struct engine *engine;
@@ -186,7 +188,7 @@ static void settle_name(struct settling *settling, const char *name)
     settling->bytes += length;
 }
 
-/* One that does not hear it goes on naming them, which is no harm. */
+/* A server that does not get the message goes on naming them, which does no harm. */
 static void settle_at(const struct settling *settling, const struct data_holder *server)
 {
     struct extension extension = {EXTENSION_SETTLED, (const uint8_t *)settling->names,
@@ -198,7 +200,7 @@ static void settle_at(const struct settling *settling, const struct data_holder 
     message_clear(&reply);
 }
 
-/* It has gone from those, or (`given_up`) that does not matter. */
+/* Removes the servers where the datum was deleted, or (`given_up`) is given up. */
 static void settle(const struct dropping *dropping, bool given_up)
 {
     struct settling settling = {.engine = dropping->engine, .id = dropping->id};
@@ -210,14 +212,14 @@ static void settle(const struct dropping *dropping, bool given_up)
             settle_at(&settling, &dropping->servers[i].is);
 }
 
-/* Somebody else was faster: as others hear of it. */
+/* Another client was faster: the error is the one that others see for a deleted datum. */
 static enum esp_status tell_gone(struct engine *engine, const char *id, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     size_t n = 0;
     return data_find(engine, id, false, holders, &n, error) == ESP_NOT_FOUND
                ? ESP_NOT_FOUND
-               : error_set(error, ESP_NOT_FOUND, "somebody else has deleted it in this moment");
+               : error_set(error, ESP_NOT_FOUND, "another client has deleted it at this moment");
 }
 
 static enum esp_status note_origin(void *arg, const struct data_holder *server, struct esp_error *error)
@@ -227,14 +229,15 @@ static enum esp_status note_origin(void *arg, const struct data_holder *server, 
     return ESP_OK;
 }
 
-/* Only replicas were found: who may have the original, and has not answered, will have it when it is back. */
+/* Only replicas were found: adds a server that may have the original and has not answered, as it will
+ * still have it when it is back. */
 static void note_missing(struct dropping *dropping, const char *name)
 {
     for (size_t i = 0; i < dropping->n; i++) {
         struct dropped *server = &dropping->servers[i];
         if (strcmp(server->is.server, name) != 0)
             continue;
-        server->known = true; /* if it was reached after all, that counts */
+        server->known = true; /* it may have been reached after all */
         return;
     }
     if (dropping->n == MOST_DROPPED)
@@ -244,7 +247,8 @@ static void note_missing(struct dropping *dropping, const char *name)
     snprintf(missing->is.server, sizeof missing->is.server, "%s", name);
 }
 
-/* `left`: what cannot be reached is given up, and its names go there; NULL: it is an error. */
+/* `left`: unreachable servers are given up, and their names are written there; NULL: unreachable servers
+ * are an error. */
 static enum esp_status drop_everywhere(struct engine *engine, const char *id,
                                        const struct data_holder *holders, size_t n,
                                        const struct data_witnesses *witnesses, bool patient, char *left,
@@ -259,7 +263,7 @@ static enum esp_status drop_everywhere(struct engine *engine, const char *id,
     }
     for (size_t i = 0; i < dropping.n; i++)
         dropping.servers[i].known = true;
-    if (!at_origin) /* it has moved on, but that is where people ask what became of it */
+    if (!at_origin) /* the datum has moved on, but clients ask its maker for it */
         data_each_server(engine, parsed.origin, note_origin, &dropping, NULL, NULL);
     while (dropping.next < dropping.n)
         drop_next(&dropping);
@@ -279,7 +283,7 @@ static enum esp_status drop_everywhere(struct engine *engine, const char *id,
     return ESP_OK;
 }
 
-/* Nobody has it who can be reached. */
+/* No reachable server has the datum. */
 static enum esp_status give_up_silent(struct engine *engine, const char *id,
                                       const struct data_witnesses *witnesses, char *left)
 {
@@ -289,17 +293,17 @@ static enum esp_status give_up_silent(struct engine *engine, const char *id,
         add_name(left, DATA_LEFT_BYTES, witnesses->silent[i]);
     }
     for (size_t i = 0; i < witnesses->n_told; i++) {
-        /* It has none, but hears that it is deleted, and says so from now on. */
+        /* The server has no copy, but from now on answers that the datum is deleted. */
         data_drop_at(engine, id, &witnesses->told[i], NULL, NULL);
         settle_at(&settling, &witnesses->told[i]);
     }
     return ESP_OK;
 }
 
-/* ---- those that come back hear of it by master agents ---- */
+/* ---- servers that come back are informed by master agents ---- */
 
 struct telling {
-    bool is_noted;        /* by one at least */
+    bool is_noted;        /* by at least one */
     struct esp_error why; /* the first that could not */
 };
 
@@ -395,7 +399,7 @@ struct removing {
     struct esp_error why; /* the first failure */
 };
 
-/* The ticket is one that a server of an earlier version does not know, which would delete the datum. */
+/* A server of an earlier version does not know this ticket, and would delete the datum. */
 static enum esp_status remove_at(void *arg, const struct data_holder *server, struct esp_error *error)
 {
     struct removing *removing = arg;

@@ -14,13 +14,14 @@
 
 #define BUSY_MS 50
 
-/* Who is asked while others are left has this share of the time: one that is stopped leaves them some. */
+/* A server that is asked while others are left gets this share of the time, so that a stopped server
+ * leaves time for the others. */
 #define SHARE 3
 
-/* And at first no more than this; longer when the others have been asked. */
+/* And at first no more than this; longer after the others have been asked. */
 #define SILENCE_MS 2000
 
-/* What one question may take. */
+/* Milliseconds that one question may take. */
 static int64_t time_ms(const struct engine *engine, bool others)
 {
     const int64_t left_ms = deadline_left_ms(engine->clock, INT64_MAX);
@@ -57,13 +58,13 @@ enum esp_status data_ask_within(struct engine *engine, const char *address, cons
     return ask_within(engine, address, request, most_ms < all_ms ? most_ms : all_ms, all_ms, reply, error);
 }
 
-/* The servers that the trees of all master agents have. */
+/* The servers in the trees of all master agents. */
 struct platform_servers {
     struct data_holder *items;
     size_t n, capacity;
     bool no_memory;
     size_t masters;          /* that have answered */
-    struct esp_error missed; /* why the first master that did not answer did not */
+    struct esp_error missed; /* why the first master without an answer did not answer */
 };
 
 static bool has_server(const struct platform_servers *servers, const char *address)
@@ -107,7 +108,7 @@ static void take_tree(void *arg, const char *address, const struct message *repl
         error_prefix_at(&servers->missed, "master agent", address);
 }
 
-/* Of one server, only the master agent that knows it is asked. */
+/* For one server, only the master agent that knows it is asked. */
 static enum esp_status find_servers(struct engine *engine, const char *only, int64_t timeout_ms,
                                     struct platform_servers *servers, struct esp_error *error)
 {
@@ -197,14 +198,14 @@ struct search {
     bool all;
     struct data_holder *holders;
     size_t n;
-    struct data_holder asked[MOST_ASKED]; /* or to be asked, from `next` on: what others have told */
+    struct data_holder asked[MOST_ASKED]; /* from `next` on: to be asked, as others name them */
     size_t n_asked, next;
-    bool timed_out[MOST_ASKED];             /* did not answer as soon as others do */
-    char places[MOST_PLACES][CAP_NAME + 1]; /* where it should be, whether that is reached or not */
+    bool timed_out[MOST_ASKED];             /* did not answer within the usual time */
+    char places[MOST_PLACES][CAP_NAME + 1]; /* servers that should have it, reached or not */
     size_t n_places;
-    struct esp_error *why; /* what the origin says */
+    struct esp_error *why; /* the answer of the datum's maker */
     struct data_witnesses *witnesses;
-    bool thorough; /* who asks has to know what all of them say */
+    bool thorough; /* the caller needs the answers of all servers */
 };
 
 static void note_silent(struct search *search, const char *name)
@@ -229,7 +230,7 @@ static void note_server(void *arg, const struct data_holder *server)
     struct search *search = arg;
     for (size_t i = 0; i < search->n_asked; i++)
         if (strcmp(search->asked[i].address, server->address) == 0)
-            return; /* by name it may be one from before the server was started again */
+            return; /* a name may mean the server before its restart */
     if (search->n_asked < MOST_ASKED)
         search->asked[search->n_asked++] = *server;
 }
@@ -260,8 +261,8 @@ static bool is_silence(enum esp_status status)
     return status == ESP_UNREACHABLE || status == ESP_TIMEOUT;
 }
 
-/* Whether that one has it. A server that cannot be reached, or keeps no data, has nothing for us. Copies that
- * it has given away are noted. */
+/* Asks one server whether it has the datum. A server that cannot be reached, or stores no data, has
+ * nothing. Notes the servers that have fetched copies from it. */
 static enum esp_status look(struct search *search, const struct data_holder *server, int64_t most_ms)
 {
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = search->id, .after = ""}}, reply = {0};
@@ -281,7 +282,7 @@ static enum esp_status look(struct search *search, const struct data_holder *ser
         search->holders[search->n] = *server;
         search->holders[search->n++].flags = reply.data_reply.items[0].flags;
     }
-    /* Of all the refusals that of the owner's rights tells most, then what the maker says. */
+    /* Of all failures, a refusal for lack of rights says most, then the maker's answer. */
     else if (is_origin || (status == ESP_REFUSED && search->why->status != ESP_REFUSED && reply.kind &&
                            strstr(said.text, "belongs")))
         *search->why = said;
@@ -293,7 +294,8 @@ static enum esp_status look(struct search *search, const struct data_holder *ser
     return status;
 }
 
-/* All that were named, and whom they name. One that is stopped does not keep the search from the others. */
+/* Asks all noted servers, and the servers that these name. A stopped one does not keep the search from the
+ * others. */
 static void look_at_noted(struct search *search)
 {
     const int64_t own_ms = time_ms(search->engine, true);
@@ -305,8 +307,8 @@ static void look_at_noted(struct search *search)
     }
 }
 
-/* Those that did not answer then have all the time there is, where they are the only ones that may have it,
- * or who asks has to know what all of them say. */
+/* Asks the servers again that did not answer, with all the time left, if only they may have the datum, or
+ * if the caller needs the answers of all servers. */
 static void look_at_silent(struct search *search)
 {
     for (size_t i = 0; i < search->next && search->n < DATA_MOST_HOLDERS; i++) {
@@ -347,8 +349,8 @@ static bool is_found(const struct search *search)
     return search->all ? data_has_original(search->holders, search->n) : search->n > 0;
 }
 
-/* Nobody has it who was asked, or (all are wanted) replicas only. Who has been named as its place, and says
- * nothing, may have it. */
+/* No server that was asked has the datum, or (if all holders are wanted) only replicas were found. A
+ * server that was named as its place and is silent may have it. */
 static void look_at_places(struct search *search)
 {
     struct esp_error why;
@@ -377,7 +379,7 @@ static void look_at_places(struct search *search)
     }
 }
 
-/* An agent that may know, or a server that should have it. */
+/* An agent that may know the datum's place, or a server that should have it. */
 struct lead {
     char address[CAP_ADDRESS + 1];
 };
@@ -386,7 +388,8 @@ struct lead {
 
 #define AGAIN_MS 100
 
-/* Who knows may be on the way back: agents, or a redirector, that are being restarted, or were there before.
+/* Whether a node that may know the place may come back: agents, or a redirector, that are restarting, or
+ * have answered before.
  */
 static bool may_be_told(const struct engine *engine, enum esp_status status, int64_t passed_ns)
 {
@@ -420,7 +423,7 @@ static enum esp_status ask_masters(struct engine *engine, const struct message *
     }
 }
 
-/* The agents send on who asks: downwards from the master, only where the datum is. */
+/* Follows the agents' referrals: down from the master agent, only to subtrees that have the datum. */
 static enum esp_status ask_agents(struct search *search, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = search->id, .after = ""}}, reply = {0};
@@ -443,7 +446,7 @@ static enum esp_status ask_agents(struct search *search, struct esp_error *error
         look_at_noted(search);
         if (next == n)
             return ESP_OK;
-        /* An agent that cannot be reached sends nobody on. */
+        /* An agent that cannot be reached refers to no other node. */
         if (transport_call(engine->transport, leads[next++].address, &request, time_ms(engine, true), &reply,
                            NULL) != ESP_OK)
             reply.data_reply.n = 0;
@@ -452,7 +455,8 @@ static enum esp_status ask_agents(struct search *search, struct esp_error *error
     return status;
 }
 
-/* It is not said that nobody has it: who has, or knows, may not have answered. */
+/* Does not report that no server has the datum, because a holder, or a node that knows one, may not have
+ * answered. */
 static enum esp_status tell_silence(const char *id, const struct esp_error *why, struct esp_error *error)
 {
     return error_set(error, why->status,
@@ -461,8 +465,8 @@ static enum esp_status tell_silence(const char *id, const struct esp_error *why,
                      id, why->text);
 }
 
-/* Servers tell those above them of their data in batches: who has had a copy for a moment only is not known
- * there yet. So before a datum is given up because one that has it is silent, the agents are asked again. */
+/* Servers report their data to agents in batches, so a server that got a copy a moment ago is not known
+ * there yet. Before a datum is given up because its holder is silent, the agents are asked again. */
 #define TOLD_ABOVE_MS 400
 
 static void look_again(struct search *search)
@@ -477,9 +481,9 @@ static void look_again(struct search *search)
 #define MOST_TRIES 8
 
 struct wish {
-    bool all;      /* as of data_find() */
-    bool thorough; /* the original, if anybody has it, and what all say */
-    bool patient;  /* who is being started again is waited for */
+    bool all;      /* as in data_find() */
+    bool thorough; /* find the original if there is one, and ask all servers */
+    bool patient;  /* wait for servers that are restarting */
 };
 
 static enum esp_status find_once(struct engine *engine, const struct datum_id *parsed, const char *id,
@@ -514,15 +518,15 @@ static enum esp_status find_once(struct engine *engine, const struct datum_id *p
     if (search.n > 0)
         return ESP_OK;
     if (status != ESP_OK)
-        return error_prefix(error, "nobody could be asked who has a datum");
+        return error_prefix(error, "no node could be asked for the servers that have a datum");
     char text[DATUM_TEXT];
     datum_id_short(parsed, text);
     return is_silence(why.status) ? tell_silence(text, &why, error)
                                   : error_set(error, why.status, "datum %s: %s", text, why.text);
 }
 
-/* One of those that may have it, and say nothing, was being started again, and is there now. `may_be`: or it
- * is there, and was not a moment ago, when it was looked for. */
+/* Whether a silent server that may have the datum was restarting, and is there now. `may_be`: also if it
+ * is there, and was absent when it was looked for a moment ago. */
 static bool await_silent(struct engine *engine, const struct data_witnesses *witnesses, bool may_be)
 {
     char address[CAP_ADDRESS + 1];
@@ -575,7 +579,7 @@ enum esp_status data_find_told(struct engine *engine, const char *id, bool patie
     return find(engine, id, wish, holders, n_holders, witnesses, error);
 }
 
-/* What data there are, and where. */
+/* Lists data and their places. */
 
 /* Answers of servers, before they are packed for the program. */
 struct answers {
@@ -583,9 +587,9 @@ struct answers {
     struct message *items;
     size_t n;
     uint64_t entries;
-    bool of_damaged;        /* files that were set aside are meant */
-    size_t silent;          /* servers that did not answer, */
-    struct esp_error first; /* and what is known of the first of them */
+    bool of_damaged;        /* about files that were set aside */
+    size_t silent;          /* servers that did not answer */
+    struct esp_error first; /* and the error of the first of them */
 };
 
 static enum esp_status ask(struct answers *answers, const char *address, const struct data *data,
@@ -645,7 +649,7 @@ static bool unpack(void *package, const struct datum_info *from, bool is_damaged
                                  .created_s = (double)from->created_s,
                                  .idle_s = from->idle_s};
     if (is_damaged && !from->complete)
-        to->type = ESP_TYPE_ANY; /* its header tells nothing */
+        to->type = ESP_TYPE_ANY; /* its header does not say */
     memcpy(to->dims, from->dims, from->n_dims * sizeof *to->dims);
     unpack_storage(from, to);
     struct block_cyclic_matrix layout;
@@ -685,7 +689,7 @@ static void note_silence(struct answers *answers, const struct data_holder *serv
     error_prefix_at(&answers->first, server->server, server->address);
 }
 
-/* Of an earlier version: what it told is of data. */
+/* The reply of an earlier version is about data, not about damaged files. */
 static enum esp_status no_damaged(struct answers *answers, struct message *reply, struct esp_error *error)
 {
     answers->entries -= reply->data_reply.n;
@@ -696,7 +700,7 @@ static enum esp_status no_damaged(struct answers *answers, struct message *reply
         "'damaged' among its data");
 }
 
-/* One that keeps no data has none to show; one that does not answer may have some. */
+/* A server that stores no data has none to list; one that does not answer may have some. */
 static enum esp_status list_server(void *arg, const struct data_holder *server, struct esp_error *error)
 {
     struct answers *answers = arg;
@@ -739,11 +743,12 @@ static enum esp_status look_once(struct answers *answers, const char *id, size_t
             error_prefix_at(error, holders[i].server, holders[i].address);
     }
     if (status == ESP_NO_MEMORY || answers->entries > 0)
-        return status == ESP_NO_MEMORY ? status : ESP_OK; /* one that has it is enough */
+        return status == ESP_NO_MEMORY ? status : ESP_OK; /* one server that has it is enough */
     return status != ESP_OK ? status : error_set(error, ESP_NOT_FOUND, "the datum has just been deleted");
 }
 
-/* Who had it a moment ago, and is not reached now, is being started again, perhaps: it is looked for anew. */
+/* A server that had the datum a moment ago and is unreachable now may be restarting: looks for the datum
+ * anew. */
 static enum esp_status look_everywhere(struct answers *answers, const char *id, struct esp_error *error)
 {
     size_t found;
@@ -846,7 +851,7 @@ enum esp_status data_find_value(struct engine *engine, struct value *value, bool
 
 /* Data whose original is lost with its server: a replica takes its place. */
 
-/* Of those that have it, who has an original; NULL: nobody. */
+/* Returns the holder of an original; NULL: none has one. */
 static const struct data_holder *find_original(const struct data_holder *holders, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -863,7 +868,7 @@ static const struct data_holder *find_named(const struct data_holder *holders, s
     return NULL;
 }
 
-/* As a server asks for that whose own file was damaged. */
+/* Sends the request that a server sends if its own file is damaged. */
 static enum esp_status make_original(struct engine *engine, const char *id, const char *address,
                                      const char *lost, struct esp_error *error)
 {

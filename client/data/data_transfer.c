@@ -16,14 +16,14 @@
 #include <string.h>
 #include <time.h>
 
-#define DATA_MOST_RESUMED 5 /* times that a transfer goes on with a new ticket */
+#define DATA_MOST_RESUMED 5 /* times that a transfer continues with a new ticket */
 
 struct data_progress {
     struct data_told told;
     uint64_t bytes, moved;
-    _Atomic int64_t since_ns; /* when something moved last, or it began */
-    int64_t patience_ns;      /* that nothing may move for: as long as an answer may take */
-    int64_t until_ns;         /* when all of it has to be over (client/session/engine.h) */
+    _Atomic int64_t since_ns; /* last movement, or the beginning */
+    int64_t patience_ns;      /* time without movement that is tolerated: as long as an answer may take */
+    int64_t until_ns;         /* end of the whole transfer (client/session/patience.h) */
 };
 
 static enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned piece, void *memory,
@@ -40,7 +40,7 @@ static void data_progress_begin(struct data_progress *progress, const struct eng
         left_ms < CLOCK_NEVER / NS_PER_MS / 2 ? progress->since_ns + left_ms * NS_PER_MS : CLOCK_NEVER;
 }
 
-/* Whether nothing has moved for longer, or the time is over. */
+/* Whether nothing has moved for too long, or the time is over. */
 static bool data_is_late(const struct data_progress *progress)
 {
     const int64_t now_ns = clock_now_ns(&clock_system);
@@ -54,19 +54,19 @@ static int64_t until_ms(const struct data_progress *progress, int64_t then_ns)
     return left_ms > LEAST_MS ? left_ms : LEAST_MS;
 }
 
-/* How much longer nothing may move; never less than a moment. */
+/* How much longer a pause may last; at least a moment. */
 static int64_t data_left_ms(const struct data_progress *progress)
 {
     return until_ms(progress, progress->since_ns + progress->patience_ns);
 }
 
-/* What a chunk that begins now may take: so many times as long as nothing may move. */
+/* Limit of a chunk that begins now: so many times the tolerated pause. */
 static int64_t data_chunk_ms(const struct data_progress *progress, unsigned patiences)
 {
     return until_ms(progress, clock_now_ns(&clock_system) + patiences * progress->patience_ns);
 }
 
-/* Of a transfer whose `arg` is a struct data_progress. */
+/* For transfers whose `arg` is a struct data_progress. */
 static void data_moved(void *arg, uint64_t bytes)
 {
     struct data_progress *progress = arg;
@@ -76,7 +76,7 @@ static void data_moved(void *arg, uint64_t bytes)
         progress->told.tell(progress->told.arg, (double)progress->moved / (double)progress->bytes);
 }
 
-/* Ends the ticket of an offer (what was put is visible then) or of an open. */
+/* Ends the ticket of an offer (which makes the datum visible) or of an open. */
 static enum esp_status data_finish(struct engine *engine, const char *address, const char *id,
                                    uint64_t ticket, struct esp_error *error)
 {
@@ -86,7 +86,7 @@ static enum esp_status data_finish(struct engine *engine, const char *address, c
     return status;
 }
 
-/* Moves only [from, to) of a datum, whose memory this is. */
+/* Moves only [from, to) of a datum into or from this memory. */
 static enum esp_status data_move_range(const struct transfer_options *options, const struct ranges *done,
                                        uint64_t from, uint64_t to, const void *memory,
                                        struct esp_error *error)
@@ -109,13 +109,13 @@ static enum esp_status data_move_range(const struct transfer_options *options, c
 
 /* Data that servers fetch from each other. */
 
-#define MOST_LOOKED     4    /* times that somebody is looked for who has a datum */
-#define PULL_MS         2000 /* of one look at a copy under way, at most; */
-#define TOLD_MS         500  /* where somebody is told of it */
+#define MOST_LOOKED     4    /* times that holders are looked up */
+#define PULL_MS         2000 /* limit of one question about a copy under way */
+#define TOLD_MS         500  /* the same if progress is reported */
 #define BUSY_MS         50
 #define MOST_EXTENSIONS 4
 
-/* Whose lease data have. `bytes` and `extension` live as long as the message. */
+/* The client whose lease the data have. `bytes` and `extension` live as long as the message. */
 static struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
                                           struct extension *extension)
 {
@@ -125,9 +125,9 @@ static struct extensions data_tell_client(const struct engine *engine, uint64_t 
     return (struct extensions){extension, 1};
 }
 
-/* Looks at it until it is there. How long the server waits, for room and for others, is what an answer may
- * take here (call_timeout); one that could not even begin with it, or that ends an earlier transfer of it, is
- * asked again for as long. */
+/* Asks the server until the copy is there. The server waits for room and for other transfers as long as an
+ * answer may take here (call_timeout). A server that could not begin, or that first ends an earlier
+ * transfer of the datum, is asked again for as long. */
 static enum esp_status watch(struct engine *engine, const char *address, const struct message *request,
                              struct data_told told, struct esp_error *error)
 {
@@ -141,7 +141,7 @@ static enum esp_status watch(struct engine *engine, const char *address, const s
         bool complete = told_us->complete;
         if (status == ESP_OK && told.tell && (complete || told_us->bytes > 0))
             told.tell(told.arg, complete ? 1 : (double)told_us->arrived / (double)told_us->bytes);
-        if (status == ESP_OK && told_us->arrived > arrived) { /* it is on its way, not waiting for room */
+        if (status == ESP_OK && told_us->arrived > arrived) { /* it is under way, not waiting for room */
             arrived = told_us->arrived;
             until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
         }
@@ -179,7 +179,8 @@ static enum esp_status pull(struct engine *engine, const char *id, const char *a
     return watch(engine, address, &request, told, error);
 }
 
-/* As it is kept where it is: a move takes that along. `flags`: DATUM_... of it, or NULL. */
+/* Returns the mode and flags with which the holder keeps the datum; a move takes them along. `flags`:
+ * DATUM_..., or NULL. */
 static enum esp_status mode_at(struct engine *engine, const char *id, const struct data_holder *holder,
                                uint32_t *mode, uint32_t *flags, struct esp_error *error)
 {
@@ -193,7 +194,7 @@ static enum esp_status mode_at(struct engine *engine, const char *id, const stru
     return status;
 }
 
-/* The first of them that has it says so: agents hear of moves a little later. */
+/* Asks the first holder that has it, because agents learn of moves a little later. */
 static enum esp_status mode_of(struct engine *engine, const char *id, const struct data_holder *holders,
                                size_t n, uint32_t *mode, struct esp_error *error)
 {
@@ -203,7 +204,7 @@ static enum esp_status mode_of(struct engine *engine, const char *id, const stru
     return status;
 }
 
-/* The datum has moved; one that did not answer then may have a part in it still. */
+/* The datum has moved; a server that did not answer then may still have a copy. */
 static enum esp_status tell_unsettled(const char *server, const struct data_holder *other,
                                       enum esp_status status, struct esp_error *error)
 {
@@ -214,8 +215,8 @@ static enum esp_status tell_unsettled(const char *server, const struct data_hold
         server, other->server);
 }
 
-/* The others let go of their replicas. `again`: one has an original, too, as after a death at the end of a
- * move: it leaves with the same move once more. */
+/* Deletes the replicas at the other holders. `again`: one of them has an original, too, because a process
+ * died at the end of a move; the same move, repeated, removes that. */
 static enum esp_status drop_others(struct engine *engine, const char *id, const char *server,
                                    const struct data_holder *holders, size_t n, bool *again,
                                    struct esp_error *error)
@@ -230,15 +231,15 @@ static enum esp_status drop_others(struct engine *engine, const char *id, const 
         if (status == ESP_OK)
             status = mode_at(engine, id, &holders[i], &mode, &flags, error);
         *again |= status == ESP_OK && !(flags & DATUM_REPLICA);
-        if (status == ESP_NOT_FOUND) /* it has left, with the original or before */
+        if (status == ESP_NOT_FOUND) /* it has left with the original, or before */
             status = ESP_OK;
         tell_unsettled(server, &holders[i], status, error);
     }
     return status;
 }
 
-/* Who gave the order has to know who does not answer, and what holds now. `lays`: what is made there goes
- * when nobody asks for it. */
+/* Says in the error which server does not answer, and what state the datum is in. `lays`: the copy that is
+ * being made there is deleted if no client asks for it. */
 static enum esp_status tell_silence(const char *server, const char *address,
                                     const struct data_holder *holders, size_t n, bool lays,
                                     struct esp_error *error)
@@ -248,7 +249,7 @@ static enum esp_status tell_silence(const char *server, const char *address,
     char names[512] = "", why[sizeof error->text];
     if (!is_unsure && status != ESP_UNREACHABLE)
         return status;
-    if (strncmp(error->text, address, strlen(address)) != 0) /* it says itself whom it did not reach */
+    if (strncmp(error->text, address, strlen(address)) != 0) /* it names that server */
         return error_prefix(error, "server %s", server);
     for (size_t i = 0, used = 0; i < n && used + CAP_NAME + 3 < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", holders[i].server);
@@ -265,7 +266,7 @@ static enum esp_status tell_silence(const char *server, const char *address,
         is_unsure ? "; order it again then, which does no harm" : ", and nothing was moved", why);
 }
 
-/* Replicas have nothing to give to who is to have the original. */
+/* A replica cannot give the original to another server. */
 static enum esp_status check_original(const char *id, const char *server, const struct data_holder *holders,
                                       size_t n, struct esp_error *error)
 {
@@ -275,14 +276,14 @@ static enum esp_status check_original(const char *id, const char *server, const 
         return ESP_OK;
     if (datum_id_parse(id, &parsed, NULL) == ESP_OK)
         datum_id_short(&parsed, text);
-    return error_set(error, ESP_NOT_FOUND, /* agents may hear of it in a moment */
+    return error_set(error, ESP_NOT_FOUND, /* agents may learn of it in a moment */
                      "datum %s: %s has a replica of it, and the server with the original cannot be reached: "
                      "try again when that is back; if it never comes back, 'espalier data mv --force ID "
                      "%s' (esp_data_adopt()) makes an original of a replica",
                      text, holders[0].server, server);
 }
 
-/* Servers tell those above them that they go in the moment in which they do. */
+/* Servers report a deletion to their agents at the moment in which they delete. */
 #define TOLD_ABOVE_MS 400
 
 static bool may_be_back(struct engine *engine, const char *server, const char *was)
@@ -292,8 +293,8 @@ static bool may_be_back(struct engine *engine, const char *server, const char *w
     return engine_await_returning(engine, server, address, &waited) && (waited || strcmp(address, was) != 0);
 }
 
-/* One of those between which it travels was not reached. Whether one is there now: it was being started
- * again, or was killed, and is back at another address. */
+/* The source or the destination was not reached. Returns whether it is there now: it was restarting, or
+ * was killed and is back at another address. */
 static bool await_ends(struct engine *engine, const char *server, const char *address,
                        const struct data_holder *holders, size_t n)
 {
@@ -314,8 +315,7 @@ static enum esp_status find_for(struct engine *engine, const char *id, const cha
     return status == ESP_OK ? check_original(id, server, holders, *n, error) : status;
 }
 
-/* `as`: how a move is kept there; NULL: as it is where it is. *again: it failed, and may not the next time.
- */
+/* `as`: how the moved datum is kept; NULL: as before. *again: the failure may not repeat. */
 static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
                                  const struct pull_request *as, struct data_told told, bool *again,
                                  struct esp_error *error)
@@ -329,10 +329,10 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
         wish = *as;
     *again = false;
     enum esp_status status = engine_await_name(engine, server, address, error);
-    if (status != ESP_OK) /* it has been waited for */
+    if (status != ESP_OK) /* the wait is over */
         return status;
     status = find_for(engine, id, server, move, holders, &n, error);
-    *again = status == ESP_NOT_FOUND; /* it has just moved, perhaps, and nobody knows where yet */
+    *again = status == ESP_NOT_FOUND; /* it may have just moved, and its new place is not known yet */
     if (status != ESP_OK)
         return status;
     if (move && !as)
@@ -348,14 +348,14 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
     return status;
 }
 
-/* Where it was deleted meanwhile, that is what matters, and not on which way that was noticed. */
+/* If the datum was deleted meanwhile, the error says so instead of how the transfer failed. */
 static enum esp_status or_gone(struct engine *engine, const char *id, enum esp_status status,
                                struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct esp_error why;
     size_t n = 0;
-    if (status == ESP_MAYBE) /* it is ordered again without harm: that somebody was lost is what counts */
+    if (status == ESP_MAYBE) /* the order may be repeated without harm; the lost server is what counts */
         status = error->status = ESP_UNREACHABLE;
     if (status == ESP_OK || status == ESP_TIMEOUT || status == ESP_BUSY || atomic_load(&engine->closing) ||
         data_find(engine, id, false, holders, &n, &why) != ESP_NOT_FOUND)
@@ -391,7 +391,8 @@ enum esp_status data_move_as(struct engine *engine, const char *id, const char *
 
 /* ---- originals on several servers ---- */
 
-/* Who keeps it for good knows of the others, so that who deletes it hears of those that are down. */
+/* A server that keeps the datum for good knows the other ones, so that a deletion notices those that are
+ * down. */
 static enum esp_status note_places(struct engine *engine, const char *id, const char *address,
                                    const char *names, size_t bytes, struct esp_error *error)
 {
@@ -405,14 +406,13 @@ static enum esp_status note_places(struct engine *engine, const char *id, const 
 }
 
 struct keepers {
-    struct data_holder
-        items[DATA_MOST_HOLDERS]; /* of originals, without the server that is to keep it, too */
+    struct data_holder items[DATA_MOST_HOLDERS]; /* servers with originals, and the one that will keep it */
     size_t n;
     char names[DATA_MOST_HOLDERS * (CAP_NAME + 1)];
     size_t bytes;
 };
 
-/* All of them hear of the new one, before it has anything. */
+/* Announces the new server to all of them before it gets the datum. */
 static enum esp_status announce(struct engine *engine, const char *id, const char *server,
                                 struct keepers *keepers, struct esp_error *error)
 {
@@ -441,7 +441,7 @@ enum esp_status data_copy_kept(struct engine *engine, const char *id, const char
     const struct pull_request kept = {.mode = mode, .flags = flags | DATUM_KEPT_COPY};
     if (flags & DATUM_UNIQUE && data_move_as(engine, id, server, mode, flags, error) != ESP_OK)
         return error->status;
-    /* A name that nobody has would be noted for ever. */
+    /* An unknown name would be noted for ever. */
     enum esp_status status = engine_await_name(engine, server, address, error);
     if (status == ESP_OK)
         status = announce(engine, id, server, &keepers, error);
@@ -453,7 +453,7 @@ enum esp_status data_copy_kept(struct engine *engine, const char *id, const char
     return status == ESP_OK ? note_places(engine, id, address, keepers.names, keepers.bytes, error) : status;
 }
 
-/* ---- to lie otherwise ---- */
+/* ---- other distributions ---- */
 
 struct laying {
     const char *id;
@@ -492,7 +492,8 @@ static enum esp_status lay_once(struct engine *engine, struct laying *laying, co
     return status;
 }
 
-/* The server is not to delete it: its identity is known here. Said twice it does no harm. */
+/* Takes the new datum, so that the server does not delete it: its identity is known here. Repeating this
+ * does no harm. */
 static enum esp_status take(struct engine *engine, struct laying *laying, const char *server,
                             const char *address, struct esp_error *error)
 {
@@ -510,8 +511,8 @@ static enum esp_status take(struct engine *engine, struct laying *laying, const 
     return status;
 }
 
-/* Has the server make another datum of the same value, whose identity comes into `new_id` of DATUM_TEXT
- * bytes. Blocks. */
+/* Has the server make another datum of the same value, and writes its identity to `new_id` (DATUM_TEXT
+ * bytes). Blocks. */
 static enum esp_status data_redistribute(struct engine *engine, const char *id, const char *server,
                                          const struct esp_data_layout *layout, struct data_told told,
                                          char *new_id, struct esp_error *error)
@@ -538,9 +539,9 @@ static enum esp_status data_redistribute(struct engine *engine, const char *id, 
     return or_gone(engine, id, status, error);
 }
 
-/* Putting data on servers. */
+/* Puts data on servers. */
 
-#define FIRST_WAIT_MS   50 /* for a server that starts again */
+#define FIRST_WAIT_MS   50 /* for a server that is restarting */
 #define LONGEST_WAIT_MS 500
 
 struct putting {
@@ -550,14 +551,14 @@ struct putting {
     const char *id;
     struct datum_key key;
     struct datum_info datum;
-    /* One of them: all of it, the pieces in which it lies, who makes it part by part. */
+    /* One of three: the whole datum, its pieces, or a source that makes it part by part. */
     const void *data;
     const void *const *pieces;
     const struct esp_data_source *source;
     struct data_progress progress;
 };
 
-/* What the server has not got yet counts as missing; the rest as done. */
+/* Counts the ranges that the server does not have as missing, the rest as done. */
 static enum esp_status take_gaps(const struct offer_reply *offer, uint64_t bytes, struct ranges *done,
                                  struct esp_error *error)
 {
@@ -566,7 +567,7 @@ static enum esp_status take_gaps(const struct offer_reply *offer, uint64_t bytes
     for (uint32_t i = 0; status == ESP_OK && i <= offer->n_gaps; i++) {
         uint64_t to = i < offer->n_gaps ? offer->gaps[i].from : bytes;
         if (to > bytes || to < at)
-            return error_set(error, ESP_PROTOCOL, "the server tells of gaps that are none");
+            return error_set(error, ESP_PROTOCOL, "the server reports gaps that are impossible");
         if (to > at)
             status = ranges_add(done, at, to, error);
         at = i < offer->n_gaps ? offer->gaps[i].to : bytes;
@@ -622,7 +623,7 @@ static enum esp_status part_sent(void *arg, struct store_piece *piece, bool whol
     return ESP_OK;
 }
 
-/* What cannot be sent need not be waited for. */
+/* Ends the ticket, because the server need not wait for bytes that cannot be sent. */
 static void give_up(struct putting *putting, uint64_t ticket)
 {
     struct message request = {.kind = MESSAGE_DROP, .drop = {.datum = putting->id, .ticket = ticket}},
@@ -668,8 +669,8 @@ static enum esp_status send_all(struct putting *putting, const struct offer_repl
     return status;
 }
 
-/* A server that is to start again takes no data until it has, and is waited for as calls wait for it. An
- * offer that is repeated is the same one. */
+/* A server that is about to restart takes no data, and is waited for as calls wait for it. A repeated
+ * offer is the same one. */
 static enum esp_status make_offer(struct engine *engine, const char *address, const struct message *request,
                                   const struct data_progress *progress, struct message *reply,
                                   struct esp_error *error)
@@ -709,7 +710,7 @@ static enum esp_status put_once(struct putting *putting, struct esp_error *error
     return status;
 }
 
-/* It may be started again, at another address: what it had got of the datum is sent anew then. */
+/* The server may be restarting at another address: what it had of the datum is then sent anew. */
 static void find_again(struct putting *putting)
 {
     char address[CAP_ADDRESS + 1];
@@ -808,7 +809,7 @@ enum esp_status data_put_made(struct engine *engine, const char *server, const c
     return put_as(&putting, server, address, id, error);
 }
 
-/* data_put() from pieces: how *datum says that they lie (data_lay()). */
+/* data_put() from pieces, whose layout is in *datum (data_lay()). */
 static enum esp_status data_put_pieces(struct engine *engine, const char *server, const char *address,
                                        const struct datum_info *datum, const void *const *pieces,
                                        struct data_told told, char *id, struct esp_error *error)
@@ -822,7 +823,7 @@ static enum esp_status data_put_pieces(struct engine *engine, const char *server
 
 /* Data in pieces, as the ranks of parallel servers have them. */
 
-/* ---- as servers tell of them ---- */
+/* ---- layouts from servers ---- */
 
 static struct datum_shape shape_of(const struct datum_info *datum)
 {
@@ -851,7 +852,7 @@ enum esp_status data_fits(const struct datum_info *datum, const struct datum_sha
     if (status != ESP_OK)
         return error_prefix(error, "what the server says of the datum makes no sense");
     expected.row_major = found.row_major;
-    /* Of a matrix of which a part is stored its extents are as good as those of what is stored. */
+    /* For a partly stored matrix, the extents are those of the stored part. */
     whole.storage = STORAGE_FULL;
     memset(whole.layout, 0, sizeof whole.layout);
     if (found.type != TYPE_STRING && datum_shape_complete(&whole, NULL) == ESP_OK &&
@@ -860,7 +861,7 @@ enum esp_status data_fits(const struct datum_info *datum, const struct datum_sha
     return datum_shape_fits(&expected, &found, "the data", error);
 }
 
-/* As blocks do not matter where there is one rank, any that can be may stand there. */
+/* With a single rank the block sizes do not matter, so any valid ones will do. */
 static struct block_cyclic_matrix as_given(const struct datum_info *datum,
                                            const struct esp_data_layout *layout)
 {
@@ -868,7 +869,7 @@ static struct block_cyclic_matrix as_given(const struct datum_info *datum,
                        layout->rows, layout->cols, layout->row_block, layout->col_block);
 }
 
-/* Says so of one that is described as a whole. ESP_INVALID. */
+/* Sets the layout of a datum that is described as a whole. Returns ESP_INVALID if it is impossible. */
 static enum esp_status data_lay(struct datum_info *datum, const struct esp_data_layout *layout,
                                 struct esp_error *error)
 {
@@ -882,7 +883,7 @@ static enum esp_status data_lay(struct datum_info *datum, const struct esp_data_
     return status;
 }
 
-/* What has come of a datum is put together in its place. */
+/* Arranges a datum that has arrived in pieces, in place. */
 static enum esp_status data_join(const struct datum_info *datum, void *memory, struct esp_error *error)
 {
     struct block_cyclic_matrix layout;
@@ -930,7 +931,7 @@ uint64_t esp_data_piece_elements(const struct esp_argument *array, const struct 
     return piece < block_cyclic_matrix_ranks(&matrix) ? pieces_count(&matrix, piece) : 0;
 }
 
-/* The pieces of a whole array: their memory is one block, *cut, that the caller frees with them. */
+/* The pieces of a whole array. Their memory is one block, *cut, which the caller frees. */
 static enum esp_status cut(const struct datum_info *datum, const struct esp_data_layout *layout,
                            const void *whole, const void ***pieces, void **all, struct esp_error *error)
 {
@@ -1043,20 +1044,20 @@ enum esp_status esp_data_redistribute(const char *from, const char *server,
     return status;
 }
 
-/* Reading data from servers. */
+/* Reads data from servers. */
 
 #define ALL_PIECES (-1)
 #define BOTH_ENDS  (-2)
 
-/* What is wanted: all of the datum, one piece of it, or its ends. */
+/* The part to read: the whole datum, one piece, or its ends. */
 struct wanted {
     int64_t piece; /* ALL_PIECES: the datum */
     void *memory;
     uint64_t bytes;      /* of `memory` */
-    uint64_t head, tail; /* BOTH_ENDS: so much of the first and of the last bytes, of so many: */
+    uint64_t head, tail; /* BOTH_ENDS: first and last bytes to read, and size of the datum */
     uint64_t all;
-    bool strings; /* an array of them; `memory` is made when its bytes are known, and is the caller's */
-    uint64_t n;   /* then: of these */
+    bool strings; /* an array of strings; `memory` is allocated when the size is known, for the caller */
+    uint64_t n;   /* then: their number */
 };
 
 static enum esp_status make_memory(const struct datum_info *datum, struct wanted *wanted,
@@ -1122,8 +1123,8 @@ static enum esp_status move(const struct transfer_options *options, const struct
     return status;
 }
 
-/* Whose bytes stay away for so long is left for another holder; where all are silent they are asked again,
- * each time for twice as long. */
+/* If no byte arrives for so long, the next holder is tried. If all are silent, they are asked again, each
+ * time for twice as long. */
 #define SILENCE_MS 2000
 
 static int64_t silence_ms(const struct data_progress *progress, unsigned round)
@@ -1164,7 +1165,7 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
                                                  .arg = progress,
                                                  .helpers = engine->runners};
         status = move(&options, wanted, done, from, to, error);
-        if (status != ESP_TIMEOUT) /* who is silent closes it by itself, in a minute */
+        if (status != ESP_TIMEOUT) /* a silent server closes the ticket by itself, in a minute */
             data_finish(engine, address, id, reply.open_reply.ticket, NULL);
         if (status == ESP_OK && wanted->piece == ALL_PIECES)
             status = data_join(&reply.open_reply.datum, wanted->memory, error);
@@ -1173,21 +1174,21 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
     return status;
 }
 
-/* Whose disk does not give it (which need not mean that it is damaged) is no better a holder than who is
- * gone. */
+/* A server whose disk does not return the datum (which need not mean damage) is like a server that is
+ * gone: another holder is tried. */
 static bool may_be_had_elsewhere(enum esp_status status)
 {
     return transfer_may_go_on(status) || status == ESP_SYSTEM;
 }
 
-/* What has come from one holder need not come from the next, for they are the same. */
+/* Bytes that one holder has sent are not fetched from the next, because all copies are equal. */
 static enum esp_status get_from_any(struct engine *engine, const char *id, struct wanted *wanted,
                                     struct data_progress *progress, unsigned round, struct ranges *done,
                                     bool *found, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     size_t n = 0;
-    /* The second time all are looked for who have it. */
+    /* The second round looks up all holders. */
     enum esp_status status = data_find(engine, id, round > 0, holders, &n, error);
     *found = n > 0;
     for (size_t h = 0; status == ESP_OK && h < n; h++) {
@@ -1195,7 +1196,7 @@ static enum esp_status get_from_any(struct engine *engine, const char *id, struc
                           error);
         if (!may_be_had_elsewhere(status) || h + 1 == n)
             break;
-        status = ESP_OK; /* the next one */
+        status = ESP_OK; /* try the next one */
     }
     return status;
 }
@@ -1215,7 +1216,7 @@ static enum esp_status get(struct engine *engine, const char *id, struct wanted 
         if (!again || !found || atomic_load(&engine->closing) ||
             ((round > 0 || status == ESP_TIMEOUT) && data_is_late(&progress)))
             break;
-        failures += status != ESP_TIMEOUT; /* who is silent may be waited for as long as there is patience */
+        failures += status != ESP_TIMEOUT; /* a silent server may be waited for while patience lasts */
         engine_pause(&engine->closing, INT64_C(100) << failures);
     }
     ranges_clear(&done);
@@ -1254,7 +1255,7 @@ enum esp_status data_get_strings(struct engine *engine, const char *id, void **v
     return ESP_OK;
 }
 
-/* One piece of one that is in pieces. Blocks. */
+/* Reads one piece of a datum in pieces. Blocks. */
 static enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned piece, void *memory,
                                       uint64_t bytes, struct data_told told, struct esp_error *error)
 {

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* That deleting what is left may take when the library ends: servers delete what they keep by themselves. */
+/* Limit for deletions when the library ends; servers delete the rest by themselves. */
 #define STOP_NS (2 * NS_PER_S)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool reachable = true; /* not while the library ends: */
-static _Atomic int64_t until_ns;      /* then data are deleted until then; 0: not at all */
+static _Atomic bool reachable = true; /* false while the library ends */
+static _Atomic int64_t until_ns;      /* data are deleted until then; 0: not at all */
 
 struct distant *distant_create(struct sequence *sequence, struct engine *engine, struct holding *holding,
                                void *memory, uint64_t bytes, const char *problem, const char *argument)
@@ -61,7 +61,7 @@ void distant_release(struct distant *distant)
     free(distant);
 }
 
-/* ---- deleting ---- */
+/* ---- deletions ---- */
 
 struct deletion {
     struct thread_job job;
@@ -69,13 +69,13 @@ struct deletion {
     char datum[DATUM_TEXT];
 };
 
-static unsigned deletions; /* that have not ended; under the lock */
+static unsigned deletions; /* under way; under the lock */
 static pthread_cond_t deleted = PTHREAD_COND_INITIALIZER;
 
 static void delete_now(void *arg)
 {
     struct deletion *deletion = arg;
-    data_drop(deletion->engine, deletion->datum, NULL, false, NULL); /* what is gone already need not go */
+    data_drop(deletion->engine, deletion->datum, NULL, false, NULL); /* it may be gone */
     free(deletion);
     pthread_mutex_lock(&lock);
     deletions--;
@@ -133,9 +133,9 @@ void distant_stop(struct engine *engine)
     reachable = true;
 }
 
-/* ---- what guards ask for ---- */
+/* ---- operations of guards ---- */
 
-/* From where it is, or computed again. */
+/* Fetches the result from its server, or computes it again. */
 static enum esp_status get(struct distant *distant, void *contents, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
@@ -154,7 +154,7 @@ static enum esp_status get(struct distant *distant, void *contents, struct esp_e
 static enum esp_status fetch(void *arg, void *contents, struct esp_error *error)
 {
     struct distant *distant = arg;
-    holding_wait(distant->holding, NULL); /* its call may be just about to tell */
+    holding_wait(distant->holding, NULL); /* the end of its call may be about to be reported */
     const enum esp_status status = get(distant, contents, error);
     if (status != ESP_OK)
         return status;
@@ -180,7 +180,7 @@ static void ended(void *arg, enum guard_end end)
 
 static const struct guard_ops guard_ops = {fetch, ended};
 
-/* ---- its call has ended ---- */
+/* ---- the end of its call ---- */
 
 static enum esp_status bring_home(struct distant *distant, const char *datum, struct esp_error *error)
 {
@@ -203,14 +203,14 @@ static void prints_of_edges(const struct distant *distant, uint64_t *head, uint6
     *tail = fingerprint(distant->memory + distant->bytes - last, last);
 }
 
-/* The edges, which are there, are `edges`, one behind the other. */
+/* `edges`: the bytes of both ends, one behind the other. */
 static bool leave(struct distant *distant, const char *edges)
 {
     uint64_t head, tail;
     guard_edges(distant->memory, distant->bytes, &head, &tail);
     pthread_mutex_lock(&lock);
     distant->state = DISTANT_LEFT;
-    distant->users++; /* the guard */
+    distant->users++; /* used by the guard */
     pthread_mutex_unlock(&lock);
     sequence_use(distant->sequence);
     if (!guard_set(distant->memory, distant->bytes, &guard_ops, distant, distant->what)) {
@@ -236,7 +236,7 @@ bool distant_edges(const struct distant *distant, uint64_t *head, uint64_t *tail
 
 static bool fetch_edges_and_leave(struct distant *distant, const char *datum)
 {
-    struct esp_error why; /* else all of it is fetched, which tells what is wrong */
+    struct esp_error why; /* else the whole result is fetched, which finds the reason */
     uint64_t head, tail;
     distant_edges(distant, &head, &tail);
     char *edges = malloc(head + tail);

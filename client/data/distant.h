@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A result of a sequence's call that stays on the server while its memory is guarded (client/data/guard.h):
- * it comes when the program looks, also behind the end of the sequence. Any thread.
+ * A result of a sequence's call that stays on the server while its memory is guarded
+ * (client/data/guard.h). It is fetched when the program accesses the memory, even after the end of the
+ * sequence. Any thread.
  */
 #ifndef CLIENT_DISTANT_H
 #define CLIENT_DISTANT_H
@@ -15,56 +16,61 @@ struct sequence;
 enum distant_state {
     DISTANT_DUE,  /* its call has not ended */
     DISTANT_LEFT, /* on servers, its memory guarded */
-    DISTANT_HOME, /* on servers, and in its memory, where the program may have written since */
-    DISTANT_NONE  /* its call has failed or brought it, something else is in its memory, or that is gone */
+    DISTANT_HOME, /* on servers and in its memory, which the program may have changed since */
+    DISTANT_NONE  /* its call has failed or brought the result, the memory has other contents, or is gone */
 };
 
 struct distant {
-    struct sequence *sequence; /* used while it is left: it can compute what is lost again */
+    struct sequence *sequence; /* in use while the result is left: it can compute a lost result again */
     struct engine *engine;
-    struct holding *holding; /* used */
+    struct holding *holding; /* in use */
     char *memory;
     uint64_t bytes;
-    bool may_guard; /* else it comes when its call ends */
+    bool may_guard; /* else the result comes when its call ends */
     char what[GUARD_WHAT];
     /* Under the lock of all: */
     unsigned users;
     enum distant_state state;
-    bool outlives;       /* its sequence has ended: what it has on servers goes with it */
-    uint64_t head, tail; /* of LEFT: fingerprints of the edges, as the call gave them */
-    uint64_t print;      /* of HOME: of all of it */
+    bool outlives;       /* its sequence has ended: the copy on servers is deleted with this */
+    uint64_t head, tail; /* in state LEFT: fingerprints of the ends, as the call sent them */
+    uint64_t print;      /* in state HOME: fingerprint of the whole */
 };
 
-/* One user: the caller, in the program's thread; it is due. NULL without memory. */
+/* Creates it with one user, the caller, in the program's thread; its state is DUE. Returns NULL without
+ * memory. */
 struct distant *distant_create(struct sequence *sequence, struct engine *engine, struct holding *holding,
                                void *memory, uint64_t bytes, const char *problem, const char *argument);
 struct distant *distant_use(struct distant *distant);
-/* NULL is nothing to do. */
+/* Accepts NULL. */
 void distant_release(struct distant *distant);
 
-/* How many bytes at its ends are to come with its call. False: it is not to be guarded. */
+/* How many bytes at both ends come with its call. Returns false if it is not guarded. */
 bool distant_edges(const struct distant *distant, uint64_t *head, uint64_t *tail);
-/* Its call has left it on servers under that identity, which the holding has very soon: guards its memory, or
- * fetches it where that cannot be. `edges`: its ends, one behind the other; NULL: they are fetched. */
+/* The call has left the result on servers under that identity, which the holding gets in a moment. Guards
+ * its memory, or fetches the result if that is impossible. `edges`: the bytes of both ends, one behind the
+ * other; NULL: they are fetched. */
 enum esp_status distant_settle(struct distant *distant, const char *datum, const void *edges,
                                struct esp_error *error);
-/* Its call has failed, or has brought it otherwise. */
+/* The call has failed, or has brought the result. */
 void distant_void(struct distant *distant);
 
 enum distant_state distant_state(struct distant *distant, uint64_t *print);
-/* It is left, and nobody has written to its edges: a call that takes the memory means what is on servers. */
+/* Whether the result is left and its ends are unchanged: then a call that takes the memory means the copy
+ * on servers. */
 bool distant_is_untouched(const struct distant *distant);
-/* Its sequence ends. True: it is left, and what it has on servers goes when it is not any more. */
+/* The sequence of the result ends. Returns true if the result is left; then its copy on servers is deleted
+ * later, together with this. */
 bool distant_outlive(struct distant *distant);
 
-/* Before the engine goes (`engine` NULL: it cannot be asked any more): nothing is left on servers. */
+/* Called before the engine is destroyed (`engine` NULL: it cannot be used any more): leaves nothing on
+ * servers. */
 void distant_stop(struct engine *engine);
 
-/* Has servers delete what the holding has there, behind the caller's back. */
+/* Deletes the holding's copy on servers in the background. */
 void distant_delete(struct engine *engine, struct holding *holding);
 
-/* Forgets the threads of the parent, before a new life of the library in a forked child. False: another
- * thread of the parent was in the middle of a change at the fork. */
+/* Drops the parent's threads before the library is initialized in a forked child. Returns false if another
+ * thread of the parent was changing this state during the fork. */
 bool distant_after_fork(void);
 
 #endif

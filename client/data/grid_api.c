@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The GridRPC data management API: what each function means is said in include/grpc_data.h.
+ * The GridRPC data management API: include/grpc_data.h describes the functions.
  */
 #include "client/data/data.h"
 #include "client/data/grid_data.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The code of a function outside initialize .. finalize. */
+/* The code of a function that is called outside of initialize .. finalize. */
 static grpc_error_t grid_api_not_inside(void)
 {
     return library_error()->status == ESP_REFUSED ? GRPC_OTHER_ERROR_CODE : GRPC_NOT_INITIALIZED;
@@ -25,14 +25,14 @@ static grpc_error_t grid_api_wrong(const char *text)
     return GRPC_OTHER_ERROR_CODE;
 }
 
-/* Of functions that move nothing themselves. */
+/* For functions that move nothing themselves. */
 static grpc_error_t grid_api_code_of(enum esp_status status)
 {
     return status == ESP_OK ? GRPC_NO_ERROR : GRPC_OTHER_ERROR_CODE;
 }
 
-/* How every function on data begins: the library is entered and *grid is used; NULL: *code says why not.
- * How every function on data begins, and ends. */
+/* Begins each function on data: enters the library and uses *grid. Returns NULL with the reason in *code
+ * on failure. */
 static struct library *grid_api_enter(const grpc_data_t *data, struct grid_data **grid, grpc_error_t *code)
 {
     struct library *library = library_enter(library_error());
@@ -50,7 +50,7 @@ static struct library *grid_api_enter(const grpc_data_t *data, struct grid_data 
     return NULL;
 }
 
-/* How it ends; returns the code. */
+/* Ends each function on data; returns the code. */
 static grpc_error_t grid_api_leave(struct grid_data *grid, grpc_error_t code)
 {
     grid_release(grid);
@@ -58,8 +58,8 @@ static grpc_error_t grid_api_leave(struct grid_data *grid, grpc_error_t code)
     return code;
 }
 
-/* Calls `what` with the data, or with each of a container's, also behind one with which it fails; the first
- * failure is told. */
+/* Calls `what` with the datum, or with each datum of a container, also after a failure. Returns the first
+ * failure. */
 static enum esp_status grid_api_each(struct grid_data *grid,
                                      enum esp_status (*what)(struct grid_data *grid, void *arg,
                                                              struct esp_error *error),
@@ -78,7 +78,7 @@ static enum esp_status grid_api_each(struct grid_data *grid,
     return status;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static enum esp_status read_shape(grpc_data_type_t type, const size_t *dimensions, struct datum_shape *shape,
                                   struct esp_error *error)
@@ -104,8 +104,8 @@ static enum esp_status read_shape(grpc_data_type_t type, const size_t *dimension
     return datum_shape_complete(shape, error);
 }
 
-/* How long strings are is known to servers only: there is no memory, and no file, to bring them to or take
- * them from. ESP_INVALID. */
+/* Checks the places of an array of strings. Only servers know the length of the strings, so memory and
+ * files cannot be inputs or outputs. Returns ESP_INVALID. */
 static enum esp_status grid_api_check_places(const struct grid_uris *uris, const struct datum_shape *shape,
                                              struct esp_error *error)
 {
@@ -242,7 +242,7 @@ grpc_error_t grpc_data_container_get(const grpc_data_t *container, int rank, grp
     return grid_api_leave(grid, code);
 }
 
-/* ---- the end ---- */
+/* ---- deletion ---- */
 
 grpc_error_t grpc_data_unbind(grpc_data_t *data)
 {
@@ -259,7 +259,7 @@ struct filter {
     struct grid_uris servers;
 };
 
-/* Who has a name that there is none of is told; that one of that name has no copy is no failure. */
+/* A name that no server has is an error; a server without a copy is not. */
 static enum esp_status drop_on(struct engine *engine, const char *datum, const char *server,
                                struct esp_error *error)
 {
@@ -268,7 +268,7 @@ static enum esp_status drop_on(struct engine *engine, const char *datum, const c
     return status == ESP_NOT_FOUND ? engine_resolve(engine, server, address, error) : status;
 }
 
-/* Of such data it matters that a server which is away has them still. */
+/* Whether the datum must not stay on an absent server. */
 static bool is_to_stay(const struct grid_data *grid)
 {
     bool stays = grid->holding->required;
@@ -285,7 +285,7 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
     holding_wait(grid->holding, NULL);
     if (filter->servers.n == 0) {
         atomic_store(&grid->freed_by, filter->engine);
-        if (holding_doom(grid->holding)) /* what a running call takes stays as long as that */
+        if (holding_doom(grid->holding)) /* data that a running call takes stay until it ends */
             return ESP_OK;
         grid_drop_old(grid, filter->engine, true);
     }
@@ -296,7 +296,7 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
     if (filter->servers.n > 0)
         return status;
     status = data_drop(filter->engine, datum, NULL, false, error);
-    /* What servers have dropped already need not be dropped, nor what has gone with its server. */
+    /* Data that servers have dropped, or that were lost with their server, need no deletion. */
     if (status == ESP_NOT_FOUND || (status == ESP_UNREACHABLE && !is_to_stay(grid)))
         status = ESP_OK;
     if (status == ESP_OK)
@@ -331,9 +331,9 @@ grpc_error_t grpc_data_free(grpc_data_t *data, const char **URIs_filter)
     return grid_api_leave(grid, grid_api_code_of(status));
 }
 
-/* ---- knowing ---- */
+/* ---- information ---- */
 
-/* For free(); NULL without memory, as is told. */
+/* For free(); NULL without memory, with the error set. */
 static char *copy_of(const char *text)
 {
     char *copy = strdup(text);
@@ -366,7 +366,7 @@ static int status_of(struct grid_data *grid)
     return grid_memory(grid) || holding_datum(grid->holding, datum) ? 0 : 1;
 }
 
-/* Words with blanks between them, as many as there are. */
+/* Any number of words, separated by blanks. */
 struct words {
     FILE *file; /* NULL: no memory */
     char *text;
@@ -388,7 +388,7 @@ static void add_word(struct words *words, const char *word)
     words->any = true;
 }
 
-/* For free(); NULL without memory, or where finding them failed. */
+/* For free(); NULL without memory, or if collecting the words failed. */
 static char *words_end(struct words *words, enum esp_status status)
 {
     const bool whole = words->file && fclose(words->file) == 0;
@@ -409,8 +409,8 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* Servers that are named already, by data of the same container, are not named again. What is gone is on
- * none, which only those say who are reached: where they are not, nobody knows. */
+/* Servers that other data of the same container have named are not named again. A lost datum is on no
+ * server, but only reachable servers can say so; if they are not reached, its places are unknown. */
 static enum esp_status add_places(struct words *words, const char *datum, const char *server,
                                   struct engine *engine)
 {
@@ -462,9 +462,10 @@ static char *tell(struct grid_data *grid, grpc_data_info_type_t tag, const char 
     return NULL;
 }
 
-/* ---- of a container ---- */
+/* ---- containers ---- */
 
-/* One after the other, by rank. The worst state is that of all; a rank without data is an empty one. */
+/* Joins the ranks in order. The worst state counts for the whole container; a rank without data is an
+ * empty item. */
 static char *tell_items(struct grid_data *container, grpc_data_info_type_t tag, const char *server,
                         struct engine *engine)
 {
@@ -514,7 +515,7 @@ grpc_error_t grpc_data_getinfo(const grpc_data_t *data, grpc_data_info_type_t ta
         return grid_api_leave(grid, grid_api_wrong("expected what is to be told, and a place for it"));
     *info = (grid->is_container ? tell_container : tell)(grid, tag, server, library->engine);
     if (!*info)
-        code = GRPC_OTHER_ERROR_CODE; /* which has been told */
+        code = GRPC_OTHER_ERROR_CODE; /* its error is set already */
     return grid_api_leave(grid, code);
 }
 
@@ -586,7 +587,7 @@ static void replace(struct grid_uris *uris, struct grid_uris *read)
     *read = (struct grid_uris){0};
 }
 
-/* Of a container nothing happens to any, where the lists are wrong for one. */
+/* If the lists are wrong for one datum of a container, none is changed. */
 static enum esp_status check(struct grid_data *grid, void *arg, struct esp_error *error)
 {
     const struct wanted *wanted = arg;
@@ -604,7 +605,7 @@ static enum esp_status transfer(struct grid_data *grid, void *arg, struct esp_er
 {
     const struct wanted *wanted = arg;
     struct grid_uris inputs = {0}, outputs = {0};
-    holding_wait(grid->holding, NULL); /* who moves it now reads the lists */
+    holding_wait(grid->holding, NULL); /* a transfer under way still reads the lists */
     enum esp_status status = read_list(grid, &inputs, wanted->inputs, NULL, false, error);
     if (status == ESP_OK)
         status = read_list(grid, &outputs, wanted->outputs, wanted->modes, true, error);
@@ -632,12 +633,12 @@ grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, cons
     return grid_api_leave(grid, grid_api_code_of(status));
 }
 
-/* What is waited for: of each of the list its value, or those of all that are in it. */
+/* The data to wait for: those of the list, or all in the list's containers. */
 struct waiting {
-    struct grid_data **grids; /* used, as those with the values are: */
+    struct grid_data **grids; /* in use, together with their values */
     struct grid_data **members;
     struct holding **holdings;
-    size_t *ends; /* of each of the list, behind its last member */
+    size_t *ends; /* for each of the list: the index behind its last datum */
     size_t n, n_members;
 };
 
@@ -700,7 +701,8 @@ static void release(struct waiting *waiting)
     free(waiting->ends);
 }
 
-/* All of that one of the list, also behind one that failed. Whether none has; *why is the first failure. */
+/* Waits for all data of one entry of the list, also after a failure. Returns whether none failed; *why is
+ * the first failure. */
 static bool wait_for(const struct waiting *waiting, size_t at, struct esp_error *why)
 {
     bool good = true;
@@ -711,7 +713,7 @@ static bool wait_for(const struct waiting *waiting, size_t at, struct esp_error 
     return good;
 }
 
-/* Returns the first one that failed; `n`: none. */
+/* Returns the first entry that failed; `n`: none. */
 static size_t wait_for_all(const struct waiting *waiting, struct esp_error *why)
 {
     size_t failed = waiting->n;
@@ -723,7 +725,7 @@ static size_t wait_for_all(const struct waiting *waiting, struct esp_error *why)
     return failed;
 }
 
-/* Which one it is; whether that has failed. */
+/* Returns which entry has ended, and whether it failed. */
 static size_t wait_for_any(const struct waiting *waiting, bool *failed, struct esp_error *why)
 {
     const size_t found = waiting->n > 0 ? holding_wait_any(waiting->holdings, waiting->ends, waiting->n) : 0;

@@ -20,7 +20,7 @@
 
 static const struct {
     const char *scheme;
-    bool has_host; /* "scheme://HOST/rest" is known too */
+    bool has_host; /* "scheme://HOST/rest" is accepted, too */
 } schemes[] = {[GRID_MEMORY] = {"memory:", true},
                [GRID_FILE] = {"file:", true},
                [GRID_SERVER] = {"server:", false},
@@ -34,7 +34,7 @@ static bool is_here(const char *host, size_t length)
            (length == strlen(own) && strncmp(host, own, length) == 0);
 }
 
-/* What stands behind the host; NULL: it is another host. */
+/* The part behind the host; NULL: another host. */
 static const char *behind_host(const char *rest, enum grid_place place)
 {
     if (strncmp(rest, "//", 2) != 0)
@@ -149,17 +149,17 @@ bool grid_mode_stays(grpc_data_mode_t mode)
     return mode == GRPC_STICKY || mode == GRPC_UNIQUE_STICKY || mode == GRPC_PERSISTENT;
 }
 
-/* Which data there are: by number, and by the address of the struct that was made. */
+/* The existing data, by number and by the address of the program's struct. */
 
-#define MOST_FREED 4096 /* structs whose data were freed that are known as such */
+#define MOST_FREED 4096 /* structs whose data were freed that are remembered */
 
 struct entry {
     uint64_t number;
-    struct grid_data *grid; /* one use of it */
+    struct grid_data *grid; /* in use */
     UT_hash_handle hh;
 };
 
-struct named { /* a struct of the caller's */
+struct named { /* a struct of the program */
     const grpc_data_t *address;
     uint64_t number;
     UT_hash_handle hh;
@@ -175,9 +175,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
 static struct named *names;
 static struct mapping *mappings;
-static uint64_t last_number, check; /* `check` tells structs of this process from garbage */
+static uint64_t last_number, check; /* `check` distinguishes structs of this process from garbage */
 
-/* Programs without such data take no lock for every argument. */
+/* Programs without such data need not take the lock for each argument. */
 static atomic_bool any;
 
 static uint64_t seal(uint64_t number)
@@ -213,7 +213,7 @@ struct grid_data *grid_use(const grpc_data_t *data)
     return grid;
 }
 
-/* What is at the address is looked at only when a struct was made there: it may be anything else. */
+/* The memory at the address is read only if a struct was made there, because it may be anything else. */
 struct grid_data *grid_at(const void *address, bool *was_freed)
 {
     *was_freed = false;
@@ -343,7 +343,7 @@ enum esp_status grid_add(struct grid_data *grid, grpc_data_t *data, struct esp_e
     return status;
 }
 
-/* Names outlive the data, so that who goes on using one is told; but not for ever: the oldest go. */
+/* Names outlive their data, so that using a freed one is an error. The oldest names are dropped. */
 static void forget_old_names(void)
 {
     struct named *named, *next;
@@ -411,7 +411,8 @@ struct grid_bytes {
     void *memory;
 };
 
-/* With the lock held. For free(), with its memory: nobody reads it any more; else NULL. */
+/* Called with the lock held. Returns the bytes, with their memory, for free(), if no thread reads them any
+ * more; else NULL. */
 static struct grid_bytes *let_go(struct grid_bytes *bytes)
 {
     return bytes && --bytes->users == 0 ? bytes : NULL;
@@ -461,7 +462,8 @@ void grid_set_memory(struct grid_data *grid, void *memory)
     set_memory(grid, memory, NULL);
 }
 
-/* The same with memory from malloc(), which is the library's then. Without memory it is the caller's still.
+/* grid_set_memory() with memory from malloc(), which the library then owns. If this fails, the caller
+ * still owns it.
  */
 static enum esp_status grid_own_memory(struct grid_data *grid, void *memory, struct esp_error *error)
 {
@@ -489,7 +491,7 @@ void grid_note_sent(struct grid_data *grid)
     grid_return(loan);
 }
 
-/* `memory`, which was borrowed, has what was sent from there last. */
+/* `memory`, which was borrowed, still has the value that was sent from there last. */
 static bool grid_is_as_sent(struct grid_data *grid, const void *memory)
 {
     pthread_mutex_lock(&lock);
@@ -644,7 +646,7 @@ static enum esp_status print(FILE *file, const char *path, struct grid_data *gri
     return ESP_OK;
 }
 
-/* What others may use from now on is not deleted when another value takes its place. */
+/* Other programs may use the value from now on, so it is not deleted when another value replaces it. */
 static void tell(struct grid_data *grid)
 {
     if (!grid->is_container)
@@ -694,7 +696,7 @@ static enum esp_status wrong(const struct reader *reader, const char *expected, 
                      expected, reader->text);
 }
 
-/* What stands behind the word in the next line; "": all of it, which is never NULL. */
+/* Returns the text behind `word` in the next line; with "", the whole line, which is never NULL. */
 static const char *next(struct reader *reader, const char *word, struct esp_error *error)
 {
     size_t length = strlen(word);
@@ -747,7 +749,7 @@ static enum esp_status read_mode(struct reader *reader, grpc_data_mode_t *mode, 
     return name ? wrong(reader, "a mode from GRPC_VOLATILE to GRPC_PERSISTENT", error) : error->status;
 }
 
-/* From its identity, which the line that was just read has. */
+/* Reads from the identity on; its line has just been read. */
 static enum esp_status read_value(struct reader *reader, const char *identity, struct grid_data **grid,
                                   struct esp_error *error)
 {
@@ -781,7 +783,7 @@ static bool read_count(const char *text, uint64_t least, uint64_t most, uint64_t
     return *text >= '0' && *text <= '9' && *end == 0 && errno == 0 && *value >= least && *value <= most;
 }
 
-/* One after the other, each behind the line with its rank. */
+/* Reads the items, each behind the line with its rank. */
 static enum esp_status read_items(struct reader *reader, struct grid_data *container, struct esp_error *error)
 {
     uint64_t rank = 0;
@@ -814,7 +816,7 @@ static enum esp_status read_container(struct reader *reader, const char *ranks, 
     enum esp_status status = read_items(reader, *grid, error);
     if (status == ESP_OK)
         return ESP_OK;
-    grid_remove(*grid); /* with those that it has already */
+    grid_remove(*grid); /* with the items that it already has */
     grid_release(*grid);
     *grid = NULL;
     return status;
@@ -848,7 +850,7 @@ enum esp_status grid_file_read(const char *path, struct grid_data **grid, struct
     return status;
 }
 
-/* Values of data between the places that their URIs name. */
+/* Moves values of data between the places of their URIs. */
 
 /* ---- files: the bytes of the array and nothing else ---- */
 
@@ -875,7 +877,7 @@ static enum esp_status read_file(const char *path, uint64_t bytes, void *memory,
                      (unsigned long long)bytes, longer ? "more than " : "", (unsigned long long)found);
 }
 
-/* ---- in ---- */
+/* ---- inputs ---- */
 
 static enum esp_status take_file(struct grid_data *grid, const char *path, struct esp_error *error)
 {
@@ -889,7 +891,7 @@ static enum esp_status take_file(struct grid_data *grid, const char *path, struc
     return status;
 }
 
-/* What is there has to be what the program has described: nobody looks at it again where it is read. */
+/* Checks that the datum is what the program has described, because it is read without further checks. */
 static enum esp_status take_datum(const struct grid_data *grid, const char *id, struct engine *engine,
                                   struct esp_error *error)
 {
@@ -958,7 +960,7 @@ enum esp_status grid_take_in(struct grid_data *grid, struct engine *engine, bool
     return error_set(error, ESP_NOT_FOUND, "the data have no value: no input says where it is");
 }
 
-/* ---- out ---- */
+/* ---- outputs ---- */
 
 static struct datum_info describe(struct grid_data *grid, grpc_data_mode_t grid_mode)
 {
@@ -986,7 +988,7 @@ static bool is_on(struct engine *engine, const char *datum, const char *server)
     return false;
 }
 
-/* What is durable is so there, whatever becomes of it where it comes from. */
+/* A durable value is durable there, whatever happens to it at its source. */
 static enum esp_status bring_from_servers(const char *datum, const char *server, grpc_data_mode_t grid_mode,
                                           struct engine *engine, struct esp_error *error)
 {
@@ -1022,14 +1024,14 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
     return status;
 }
 
-/* ---- kept, wherever that is ---- */
+/* ---- kept on any server ---- */
 
-#define MOST_SERVERS 64 /* that are asked to take it */
+#define MOST_SERVERS 64 /* servers that are asked to take it */
 
 struct servers {
     struct data_holder items[MOST_SERVERS];
     size_t n;
-    size_t n_near; /* of these, the first: below the nearest master agent */
+    size_t n_near; /* the first of these are below the nearest master agent */
 };
 
 static enum esp_status note_server(void *arg, const struct data_holder *server, struct esp_error *error)
@@ -1043,8 +1045,8 @@ static enum esp_status note_server(void *arg, const struct data_holder *server, 
     return ESP_OK;
 }
 
-/* The first that takes it, from any one of the near ones on: programs are not to meet on the same. Servers
- * below other master agents come last. */
+/* Puts the value on the first server that takes it, beginning with a random near one, so that programs are
+ * spread. Servers below other master agents come last. */
 static enum esp_status put_somewhere(struct grid_data *grid, grpc_data_mode_t mode, struct engine *engine,
                                      struct esp_error *error)
 {
@@ -1075,8 +1077,8 @@ static enum esp_status put_somewhere(struct grid_data *grid, grpc_data_mode_t mo
     return status;
 }
 
-/* What is to stay on servers ("server:", no name) does so where it is, or on one that takes it. Blocks.
- * ESP_NO_SERVER, or why the last server did not. */
+/* Keeps a value that is to stay on servers ("server:", no name) where it is, or puts it on a server that
+ * takes it. Blocks. Returns ESP_NO_SERVER, or why the last server did not take it. */
 static enum esp_status grid_keep(struct grid_data *grid, struct engine *engine, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
@@ -1098,7 +1100,8 @@ static enum esp_status grid_keep(struct grid_data *grid, struct engine *engine, 
     return status;
 }
 
-/* Memory with the value; NULL: that is on servers, and the program may have written over what was sent. */
+/* Memory with the value. NULL: the value is on servers, and the program may have overwritten the memory
+ * that was sent. */
 static const void *borrow_value(struct grid_data *grid, struct grid_bytes **loan)
 {
     char datum[DATUM_TEXT];
@@ -1110,7 +1113,7 @@ static const void *borrow_value(struct grid_data *grid, struct grid_bytes **loan
     return NULL;
 }
 
-/* The value into memory of the program. */
+/* Fetches the value into memory of the program. */
 static enum esp_status fetch(struct grid_data *grid, struct engine *engine, void *memory,
                              struct esp_error *error)
 {
@@ -1159,13 +1162,14 @@ static enum esp_status bring_to_memory(struct grid_data *grid, const char *key, 
     return status;
 }
 
-/* As programs write it. */
+/* The place in the program's notation. */
 static const char *place_word(const struct grid_uri *uri)
 {
     return uri->place == GRID_SERVER ? "server" : uri->place == GRID_FILE ? "file" : "memory";
 }
 
-/* An output that cannot be reached does not keep the value from the other outputs: the first failure is told.
+/* An output that cannot be reached does not keep the value from the other outputs. Returns the first
+ * failure.
  */
 static enum esp_status bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error)
 {
@@ -1186,7 +1190,7 @@ static enum esp_status bring_out(struct grid_data *grid, struct engine *engine, 
     return first;
 }
 
-/* The server that alone is to have the value that a call makes; NULL: there are other outputs, or none. */
+/* The only server that is to have the value that a call makes; NULL: there are other outputs, or none. */
 static const char *grid_only_server(const struct grid_data *grid)
 {
     const struct grid_uri *only = grid->outputs.n == 1 ? &grid->outputs.items[0] : NULL;
@@ -1203,7 +1207,7 @@ void grid_left_mode(const struct grid_data *grid, enum datum_mode *mode, uint32_
     *flags = 0;
 }
 
-/* It moves there, and becomes what it is to be. */
+/* Moves the value there, with the mode of the output. */
 static enum esp_status bring_away(const struct grid_uri *only, const char *datum, struct engine *engine,
                                   struct esp_error *error)
 {
@@ -1244,9 +1248,8 @@ static enum esp_status look_elsewhere(struct engine *engine, const char *datum, 
     return status;
 }
 
-/* Brings the value to the outputs, to all of them that it can go to. A single server moves the value there
- * from all others, except from an input and from a server that keeps a sticky value. Blocks. The first
- * failure. */
+/* Brings the value to all outputs that can take it. A single server moves the value there from all others,
+ * except from an input and from a server that keeps a sticky value. Blocks. Returns the first failure. */
 static enum esp_status grid_bring_transferred(struct grid_data *grid, struct engine *engine,
                                               struct esp_error *error)
 {
@@ -1344,7 +1347,7 @@ enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, boo
     transfer->job = (struct thread_job){.run = run, .arg = transfer};
     count(1);
     if (!thread_pool_submit(engine->runners, &transfer->job))
-        run(transfer); /* no thread can be had: it takes this one's time */
+        run(transfer); /* without a thread, this thread does the work */
     return ESP_OK;
 }
 
@@ -1357,7 +1360,7 @@ struct deletion {
 static void drop(void *arg)
 {
     struct deletion *deletion = arg;
-    data_drop(deletion->engine, deletion->datum, NULL, false, NULL); /* what is gone already need not go */
+    data_drop(deletion->engine, deletion->datum, NULL, false, NULL); /* it may be gone */
     free(deletion);
     count(-1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What runs in the handler uses async-signal-safe functions only, and the system call of futexes.
+ * Code that runs in the handler uses only async-signal-safe functions, and the futex system call.
  */
 #include "client/data/guard.h"
 #include "client/session/buffer.h"
@@ -23,36 +23,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GUARD_MOST 1024 /* arrays at the same time; more are not guarded */
+#define GUARD_MOST 1024 /* arrays at the same time; further ones are not guarded */
 
 struct guard_place {
     _Atomic uintptr_t from, to;  /* whole pages; from == to: none */
-    _Atomic uint32_t generation; /* changes when the pages are open: who waits for that looks again */
-    _Atomic bool wanted;         /* somebody waits */
-    _Atomic bool lost;           /* nobody can bring it */
+    _Atomic uint32_t generation; /* changes when the pages are opened, so that waiting threads look again */
+    _Atomic bool wanted;         /* a thread waits */
+    _Atomic bool lost;           /* its contents cannot be fetched any more */
     char what[GUARD_WHAT];
 };
 
 extern struct guard_place guard_places[GUARD_MOST];
 
-/* Bytes at both ends of an array that are never closed: allocators write into what they get back. */
+/* Bytes at both ends of an array that are never closed, because allocators write there after free(). */
 #define GUARD_EDGE 64u
 
-/* Which of them are closed: others have been opened, or other memory is there. */
+/* Which pages are still closed: the others have been opened, or replaced by other memory. */
 enum guard_pages { GUARD_PAGES_NONE, GUARD_PAGES_SOME, GUARD_PAGES_ALL };
 
 struct guard_place guard_places[GUARD_MOST];
 
 static _Atomic uint32_t changes; /* of any place */
-static _Atomic unsigned n_lost;  /* places: where there are none nobody looks at all of them */
+static _Atomic unsigned n_lost;  /* number of places; if 0, they are not searched */
 static sem_t requests;           /* posted for each wait that begins */
 static _Atomic pid_t owner;      /* the process; 0: no handler yet */
-static _Atomic pid_t server;     /* the thread that brings contents */
+static _Atomic pid_t server;     /* the thread that fetches contents */
 static struct sigaction first_handlers,
-    previous_handlers; /* the handlers previous_handlers the first_handlers time, and previous_handlers the
-                          last time */
+    previous_handlers; /* previous handlers: at the first installation, and at the last */
 
-/* In the library's own block of each thread: made when the thread is, not when a handler asks for it. */
+/* In the library's static block of each thread, which is allocated with the thread, not at first use in a
+ * handler. */
 #define IN_HANDLER static _Thread_local __attribute__((tls_model("initial-exec")))
 
 static pid_t this_thread(void)
@@ -60,7 +60,7 @@ static pid_t this_thread(void)
     return (pid_t)syscall(SYS_gettid);
 }
 
-/* Whether this process was forked from the one that guard_fault_enter() was called in. */
+/* Whether this process was forked from the one that called guard_fault_enter(). */
 static bool guard_fault_is_child(void)
 {
     return owner != 0 && owner != getpid();
@@ -73,13 +73,13 @@ static bool covers(const struct guard_place *place, uintptr_t at)
     return at >= place->from && at < place->to;
 }
 
-/* Before its pages are closed. */
+/* Called before its pages are closed. */
 static void guard_place_take(struct guard_place *place, uintptr_t from, uintptr_t to, const char *what)
 {
     snprintf(place->what, sizeof place->what, "%s", what);
     place->lost = false;
     place->wanted = false;
-    place->from = from; /* in this order nobody sees more than what it has */
+    place->from = from; /* in this order a handler never sees too large a range */
     place->to = to;
     changes++;
 }
@@ -91,7 +91,7 @@ static void wake(struct guard_place *place)
     syscall(SYS_futex, &place->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* After they have been opened: wakes who waits. */
+/* Called after its pages were opened: wakes the waiting threads. */
 static void guard_place_clear(struct guard_place *place)
 {
     place->to = 0;
@@ -101,7 +101,7 @@ static void guard_place_clear(struct guard_place *place)
     wake(place);
 }
 
-/* It stays, but a look at it ends the process. */
+/* The place stays, but accessing it ends the process. */
 static void guard_place_lose(struct guard_place *place)
 {
     if (!atomic_exchange(&place->lost, true))
@@ -109,7 +109,7 @@ static void guard_place_lose(struct guard_place *place)
     wake(place);
 }
 
-/* Whether somebody has begun to wait since the last time this was asked. */
+/* Whether a thread has begun to wait since the last call. */
 static bool guard_place_is_wanted(struct guard_place *place)
 {
     return atomic_exchange(&place->wanted, false);
@@ -123,7 +123,7 @@ static struct guard_place *find(uintptr_t at, bool lost)
     return NULL;
 }
 
-/* The one that is not lost and has that page; NULL. */
+/* Returns the place with that page that is not lost; NULL: none. */
 static const struct guard_place *guard_place_at(uintptr_t at)
 {
     return find(at, false);
@@ -143,7 +143,7 @@ static bool guard_places_lost(const void *memory, uint64_t bytes)
     return false;
 }
 
-/* Lost places have nothing there any more. Whether one had. */
+/* Removes that memory from lost places. Returns whether one had it. */
 static bool guard_places_cut(uintptr_t from, uintptr_t to)
 {
     bool any = false;
@@ -175,7 +175,7 @@ static void say(const char *text)
     }
 }
 
-/* The instruction cannot go on with what belongs there, and must not with anything else. */
+/* The instruction cannot continue with the right contents, and must not with others. */
 static void refuse(const struct guard_place *place, const char *why)
 {
     say("espalier: the program has looked at ");
@@ -211,7 +211,8 @@ static bool is_ours(uintptr_t at)
     }
     if ((place = find(at, true)))
         refuse(place, ", which was on a server when grpc_finalize() was called: look at it before\n");
-    /* The pages may have been opened just now: it is another's when that was not it. */
+    /* The pages may have been opened just now. If the same fault repeats without that, it belongs to
+     * another handler. */
     const bool again = last_at != at || last_changes != now;
     last_at = at;
     last_changes = now;
@@ -232,13 +233,12 @@ static void call(const struct sigaction *handler, int number, siginfo_t *info, v
         handler->sa_handler(number);
         return;
     }
-    signal(number, SIG_DFL); /* as nobody handles it: the instruction is tried again, and ends the process */
+    signal(number, SIG_DFL); /* as without a handler: the instruction is tried again, and ends the process */
     if (info->si_code <= 0)
         raise(number);
 }
 
-/* A handler that was set after this one may have this one called in turn; then it is for the first_handlers
- * one. */
+/* A handler that was installed later may call this one; then the first previous handler is called. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     IN_HANDLER const siginfo_t *passed;
@@ -262,14 +262,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
     errno = kept;
 }
 
-/* ---- whose it is ---- */
+/* ---- ownership of the signal ---- */
 
 static bool is_own(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
 }
 
-/* Makes the handler the process's, if another one is. False: it cannot be. */
+/* Installs the handler, if it is not the present one. Returns false if that fails. */
 static bool guard_fault_enter(void)
 {
     struct sigaction now, own = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
@@ -287,7 +287,7 @@ static bool guard_fault_enter(void)
     return sigaction(SIGSEGV, &own, NULL) == 0;
 }
 
-/* Where no place is left, and the handler still is the process's: the one of before is again. */
+/* If no place is left, and the handler is still installed, restores the previous one. */
 static void guard_fault_leave(void)
 {
     struct sigaction now;
@@ -298,7 +298,7 @@ static void guard_fault_leave(void)
         sigaction(SIGSEGV, &previous_handlers, NULL);
 }
 
-/* Waits until somebody waits for a place, or guard_fault_wake(). */
+/* Waits until a thread waits for a place, or for guard_fault_wake(). */
 static void guard_fault_await(void)
 {
     server = this_thread();
@@ -314,7 +314,7 @@ static void guard_fault_wake(void)
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int own_memory = -1; /* /proc/self/mem */
 static uintptr_t page_bytes;
-static uint64_t mark[2]; /* drawn for each process: what no program has in its memory */
+static uint64_t mark[2]; /* random for each process, so that no program has it in its memory */
 
 struct stamp {
     uint64_t mark[2];
@@ -334,8 +334,7 @@ static uintptr_t page_size(void)
     return page_bytes;
 }
 
-/* The pages of an array that can be closed: those that lie wholly in it, without its edges. Also *from ==
- * *to: none. */
+/* The pages of an array that can be closed: those wholly inside it, without its ends. *from == *to: none. */
 static void guard_pages_within(const void *memory, uint64_t bytes, uintptr_t *from, uintptr_t *to)
 {
     const uintptr_t page = page_size(), begin = (uintptr_t)memory;
@@ -350,9 +349,9 @@ static void guard_pages_within(const void *memory, uint64_t bytes, uintptr_t *fr
     }
 }
 
-/* ---- past the protection ---- */
+/* ---- access past the protection ---- */
 
-/* What is shared cannot be written through /proc/self/mem: its file is. */
+/* Shared memory cannot be written through /proc/self/mem; its file can. */
 static bool put(uintptr_t at, const void *bytes, size_t n)
 {
     for (size_t done = 0; done < n;) {
@@ -377,7 +376,8 @@ static enum page look_at(uintptr_t page)
     return memcmp(&found, &nothing, sizeof found) == 0 ? PAGE_EMPTIED : PAGE_OTHER;
 }
 
-/* Closes them; what they held is lost. They may be closed already. False: they cannot be, and are open. */
+/* Closes the pages, which may be closed already; their contents are lost. Returns false if they cannot be
+ * closed; then they are open. */
 static bool guard_pages_close(uintptr_t from, uintptr_t to)
 {
     const uintptr_t page = page_size();
@@ -404,8 +404,8 @@ static enum guard_pages guard_pages_closed(uintptr_t from, uintptr_t to)
     return !some ? GUARD_PAGES_NONE : others ? GUARD_PAGES_SOME : GUARD_PAGES_ALL;
 }
 
-/* Opens those that are closed. They hold `contents` then (NULL: nothing of use); an allocator that had the
- * system take their contents away gets zeros, as it expects. */
+/* Opens closed pages with `contents` (NULL: no particular ones). If an allocator had the system drop the
+ * contents, the pages are zero, as it expects. */
 static void guard_pages_open(uintptr_t from, uintptr_t to, const char *contents)
 {
     const uintptr_t page = page_size();
@@ -421,10 +421,11 @@ static void guard_pages_open(uintptr_t from, uintptr_t to, const char *contents)
     }
 }
 
-/* ---- which memory ---- */
+/* ---- suitable memory ---- */
 
-/* glibc's malloc has the blocks of threads but the first one in such regions, each aligned to its size and
- * beginning with where its arena is, the region before it, and its bytes in use. */
+/* glibc's malloc places the blocks of all threads except the first one in regions of this size and
+ * alignment. Each begins with a pointer to its arena, a pointer to the previous region, and its bytes in
+ * use. */
 #define HEAP_BYTES ((uintptr_t)64 << 20)
 
 static bool is_in_heap_of_thread(uintptr_t at)
@@ -465,7 +466,7 @@ static bool next_mapping(FILE *maps, char **line, size_t *size, struct mapping *
 struct wish {
     const void *memory;
     uint64_t bytes;
-    uintptr_t stack; /* an address of the thread's */
+    uintptr_t stack; /* an address on the thread's stack */
     bool (*is_closed)(uintptr_t from, uintptr_t to);
 };
 
@@ -505,10 +506,10 @@ static bool all_suit(const struct wish *wish)
     return good;
 }
 
-/* Whether that memory may have closed pages, as the calling thread, which is the program's, sees it. Not:
- * stacks (a signal needs them); what the C library carves blocks out of (it writes between them while it
- * holds a lock, and who fetches what belongs there needs memory too); what is shared with others, but memory
- * of esp_alloc(); what the program cannot read and write anyway. `is_closed` says so of pages that are closed
+/* Whether that memory may have closed pages, in the view of the calling thread, which is the program's.
+ * Not suitable: stacks (a signal handler needs them); memory from which the C library cuts blocks (it
+ * writes between them under a lock, and fetching contents needs memory, too); shared memory except that of
+ * esp_alloc(); and memory that is not readable and writable. With `is_closed`, the pages are closed
  * already. */
 static bool guard_pages_can(const void *memory, uint64_t bytes,
                             bool (*is_closed)(uintptr_t from, uintptr_t to))
@@ -520,21 +521,22 @@ static bool guard_pages_can(const void *memory, uint64_t bytes,
     return from < to && own_memory >= 0 && !is_in_heap_of_thread((uintptr_t)memory) && all_suit(&wish);
 }
 
-/* What only this file looks at, of the place with the same number in guard_places[]; under the lock. */
+/* The part of a place that only this file uses, with the number of the place in guard_places[]; under the
+ * lock. */
 struct guard {
     char *memory;
     uint64_t bytes;
     const struct guard_ops *ops; /* NULL: there is none, or it is lost */
     void *arg;
-    bool bringing; /* a thread fetches its contents: who else wants them waits */
+    bool bringing; /* a thread fetches its contents: other threads wait */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t brought = PTHREAD_COND_INITIALIZER;
 static struct guard guards[GUARD_MOST];
-static _Atomic unsigned n_guards; /* who finds none need not wait for the lock */
+static _Atomic unsigned n_guards; /* if 0, a caller need not wait for the lock */
 
-static pthread_t thread; /* that serves the handler */
+static pthread_t thread; /* serves the handler */
 static bool serving, stopping;
 
 /* ---- one guard ---- */
@@ -567,7 +569,7 @@ struct ending {
     void *arg;
 };
 
-/* With the lock held: it is a guard no more, and whoever waits for its contents looks again. */
+/* Called with the lock held: ends the guard, and wakes threads that wait for its contents. */
 static struct ending take_off(struct guard *guard)
 {
     const struct ending ending = {guard->ops, guard->arg};
@@ -583,7 +585,8 @@ static void tell(struct ending ending, enum guard_end end)
     ending.ops->ended(ending.arg, end);
 }
 
-/* With the lock held, which it lets go of meanwhile. Whether there is something to bring, by the caller. */
+/* Called with the lock held, which is released meanwhile. Returns whether the caller has to fetch the
+ * contents. */
 static bool claim(struct guard *guard, const void *arg)
 {
     while (is_set(guard) && guard->arg == arg && guard->bringing)
@@ -594,7 +597,7 @@ static bool claim(struct guard *guard, const void *arg)
     return claimed;
 }
 
-/* The memory is the system's, as that of large blocks of malloc() is. */
+/* The buffer comes from the system, like large blocks of malloc(). */
 static char *fetch(const struct guard *guard, struct esp_error *error)
 {
     char *contents = mmap(NULL, guard->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -608,12 +611,12 @@ static char *fetch(const struct guard *guard, struct esp_error *error)
     return NULL;
 }
 
-/* The caller has claimed it. Who set it is told before the pages are open: whoever sees the contents finds
- * that it knows. */
+/* The caller has claimed the guard. Its owner is informed before the pages are opened, so that a thread
+ * that sees the contents also sees that the owner has them. */
 static enum esp_status bring_claimed(struct guard *guard, struct esp_error *error)
 {
     const struct guard_place *place = place_of(guard);
-    const struct guard one = *guard; /* nobody else changes it now */
+    const struct guard one = *guard; /* no other thread changes it now */
     char *contents = NULL;
     enum guard_pages there = guard_pages_closed(place->from, place->to);
     if (there != GUARD_PAGES_NONE && !(contents = fetch(&one, error))) {
@@ -636,7 +639,7 @@ static enum esp_status bring_claimed(struct guard *guard, struct esp_error *erro
     return ESP_OK;
 }
 
-/* With the lock held, which it lets go of meanwhile. */
+/* Called with the lock held, which is released meanwhile. */
 static enum esp_status bring(struct guard *guard, struct esp_error *error)
 {
     if (!is_set(guard) || !claim(guard, guard->arg))
@@ -647,7 +650,7 @@ static enum esp_status bring(struct guard *guard, struct esp_error *error)
     return status;
 }
 
-/* With the lock held, which it lets go of meanwhile: opens it without its contents. */
+/* Called with the lock held, which is released meanwhile: opens the memory without its contents. */
 static void drop(struct guard *guard)
 {
     const struct guard_place *place = place_of(guard);
@@ -660,9 +663,9 @@ static void drop(struct guard *guard)
     pthread_mutex_lock(&lock);
 }
 
-/* ---- for who looks ---- */
+/* ---- for the program's accesses ---- */
 
-/* Nobody could be told otherwise: the instruction cannot go on with what belongs there. */
+/* There is no other way to report the error: the instruction cannot continue with the right contents. */
 static void give_up(const char *what, const struct esp_error *error)
 {
     fprintf(stderr,
@@ -699,7 +702,7 @@ static void *serve(void *nothing)
     return nothing;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool begin_to_serve(void)
 {
     sigset_t all, before;
@@ -769,8 +772,8 @@ void guard_edges(const void *memory, uint64_t bytes, uint64_t *head, uint64_t *t
     *tail = from == to ? 0 : (uintptr_t)memory + bytes - to;
 }
 
-/* With the lock held: what the program has given back without a word (it is not worth a hook in its
- * allocator) is found by its first page. */
+/* Called with the lock held: finds arrays that the program has freed, by their first page. This is cheaper
+ * than a hook in its allocator. */
 static void sweep(void)
 {
     for (unsigned i = 0; i < GUARD_MOST; i++)
@@ -779,7 +782,7 @@ static void sweep(void)
             drop(&guards[i]);
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static struct guard *find_room(void)
 {
     for (unsigned i = 0; i < GUARD_MOST; i++)
@@ -793,7 +796,7 @@ static bool is_within(const struct guard *guard, const void *memory, uint64_t by
     return overlaps(guard, memory, bytes) && lies_within(guard, memory, bytes);
 }
 
-/* With the lock held: nobody else brings or drops what lies there from now on. */
+/* Called with the lock held: from now on no other thread fetches or drops the contents there. */
 static void claim_within(const void *memory, uint64_t bytes)
 {
     for (unsigned i = 0; i < GUARD_MOST; i++)
@@ -801,7 +804,7 @@ static void claim_within(const void *memory, uint64_t bytes)
             claim(&guards[i], guards[i].arg);
 }
 
-/* With the lock held, which it lets go of meanwhile: the places of claimed ones have been taken by `by`. */
+/* Called with the lock held, which is released meanwhile: `by` replaces the claimed guards. */
 static void replace_within(const void *memory, uint64_t bytes, const struct guard *by)
 {
     for (unsigned i = 0; i < GUARD_MOST; i++) {
@@ -814,7 +817,7 @@ static void replace_within(const void *memory, uint64_t bytes, const struct guar
     }
 }
 
-/* At no time can anybody read what is not the one result or the other. */
+/* At no time can a thread read anything but the old or the new result. */
 bool guard_set(void *memory, uint64_t bytes, const struct guard_ops *ops, void *arg, const char *what)
 {
     uintptr_t from, to;

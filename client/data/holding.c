@@ -11,8 +11,8 @@
 #include <time.h>
 #include <utlist.h>
 
-/* One for all of them, so that one can wait for any: nobody holds it for long, and changes are as rare as
- * calls. */
+/* One lock for all holdings, so that a thread can wait for any of several. It is held briefly, and changes
+ * are as rare as calls. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -58,7 +58,7 @@ void holding_release(struct holding *holding)
     free(holding);
 }
 
-/* Without memory it stays where it is. */
+/* Without memory the old value stays on its server. */
 static void keep_old(struct holding *holding)
 {
     struct old_value *old = malloc(sizeof *old);
@@ -127,7 +127,7 @@ void holding_put_done(struct holding *holding, const char *datum)
     pthread_mutex_unlock(&lock);
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static void expect(struct holding *holding, struct holding_due *due)
 {
     DL_APPEND(holding->due, due);
@@ -202,7 +202,7 @@ bool holding_doom(struct holding *holding)
     return later;
 }
 
-/* With the lock held: the value of a doomed one that nobody reads. */
+/* Called with the lock held. Takes the value of a doomed holding that no session reads. */
 static bool take_doomed(struct holding *holding, char *text)
 {
     if (!holding->doomed || holding->readers > 0 || holding->moving || !holding->datum[0])
@@ -228,7 +228,7 @@ bool holding_take_old(struct holding *holding, bool even_read, char *text)
     return true;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool is_due_before(const struct holding *holding, uint64_t turn)
 {
     const struct holding_due *due;
@@ -261,7 +261,7 @@ enum esp_status holding_wait(struct holding *holding, struct esp_error *error)
     return holding_wait_before(holding, UINT64_MAX, 0, error);
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool none_is_due(struct holding *const *holdings, size_t from, size_t to)
 {
     while (from < to && !holdings[from]->due)

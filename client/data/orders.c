@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* One order: what is done with each datum that it means. */
+/* One order: the operation on each datum that it covers. */
 struct session_order {
     const struct esp_session_info *info;
     int sides;
@@ -16,12 +16,12 @@ struct session_order {
     enum esp_status (*carry_out)(const struct session_order *order, const struct esp_session_datum *datum,
                                  struct data_told told, struct esp_error *error);
     struct engine *engine;
-    const char *server;                   /* of send */
-    const struct esp_argument *arguments; /* of bring */
+    const char *server;                   /* for send */
+    const struct esp_argument *arguments; /* for bring */
     size_t n_arguments;
 };
 
-/* Of several, each is an equal part of the whole. */
+/* Of several orders, each is an equal part of the whole. */
 struct part {
     struct data_told whole;
     double done, all;

@@ -70,7 +70,7 @@ static void retire(struct sequence_entry *entry)
     pthread_mutex_unlock(&current->lock);
 }
 
-/* With the sequence's lock held. */
+/* Called with the sequence's lock held. */
 static void set_saved(struct sequence_entry *entry, void *saved)
 {
     current->saved_bytes -= entry->saved ? entry->bytes : 0;
@@ -79,7 +79,8 @@ static void set_saved(struct sequence_entry *entry, void *saved)
     current->saved_bytes += saved ? entry->bytes : 0;
 }
 
-/* What is there is written over soon; without it, a result that was made of it could not be made again. */
+/* Copies memory that is overwritten soon; without the copy, a result that was made from it could not be
+ * made again. */
 static void save(struct sequence_entry *entry)
 {
     struct sequence_entry *oldest = current->past;
@@ -117,7 +118,7 @@ enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_err
     if (current)
         DL_FOREACH(current->entries, entry)
     if (entry->distant && overlaps(entry, memory, bytes))
-        holding_wait(entry->holding, NULL); /* its call may be on its way */
+        holding_wait(entry->holding, NULL); /* its call may be under way */
     return guard_bring(memory, bytes, error);
 }
 
@@ -155,7 +156,7 @@ static bool may_hold(const struct value *value, const struct argument *argument)
            !value->stays && value->bytes >= SEQUENCE_LEAST_BYTES;
 }
 
-/* Whether that result of a call is what the memory means; `in` it is as well: *here. */
+/* Whether the memory means that result of a call. *here: `in` has its contents, too. */
 static bool means_result(struct sequence_entry *entry, bool *here)
 {
     uint64_t print = 0;
@@ -171,8 +172,8 @@ static bool means_result(struct sequence_entry *entry, bool *here)
     return *here;
 }
 
-/* The entry whose value goes in; NULL: there is none, or what it had is there no more. *here: that is in the
- * memory, too. */
+/* Returns the entry whose value is the input. NULL: there is none, or its memory has changed. *here: the
+ * contents are in the memory, too. */
 static struct sequence_entry *usable(const struct value *value, const struct argument *argument, bool *here)
 {
     struct sequence_entry *entry = find(value, value->in, argument->type);
@@ -208,7 +209,7 @@ static enum esp_status take_input(struct value *value, const struct argument *ar
     if (!holding_datum(entry->holding, datum))
         return ESP_OK;
     if (!here)
-        value->in = NULL; /* it is not there */
+        value->in = NULL; /* the contents are not there */
     value->datum = strdup(datum);
     return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }
@@ -251,8 +252,8 @@ enum esp_status sequence_take_strings(struct value *value, struct esp_error *err
     return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }
 
-/* Whatever was there is past; of what reaches beyond, the rest is made good first. What does not stays until
- * the new result takes its place: should the call fail, it is there still. */
+/* Ends the entries in that memory; the part of an entry outside it is fetched first. Other contents stay
+ * until the new result replaces them, and are still there if the call fails. */
 static enum esp_status make_way(const void *memory, uint64_t bytes, struct esp_error *error)
 {
     struct sequence_entry *entry, *next;
@@ -304,22 +305,22 @@ enum esp_status sequence_take_result(struct value *value, const struct problem *
                                      struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[value->index];
-    const bool is_named = value->datum && !value->held; /* by the program, as what goes in */
+    const bool is_named = value->datum && !value->held; /* by the program, as an input */
     if (value->grid || is_named || value->result || !argument_is_output(argument) || !value->out)
         return ESP_OK;
     const bool is_whole = !problem->abstract || abstract_gives_whole(argument); /* else it is made here */
     if (current && is_whole && may_hold(value, argument))
         return take_output(value, problem, error);
-    /* Of a section, what is not written stays as it is. */
+    /* Elements outside a section stay as they are. */
     enum esp_status status = sequence_sync(value->out, span, error);
     return status == ESP_OK && current ? make_way(value->out, span, error) : status;
 }
 
 /* ---- beginning and end ---- */
 
-/* Blocks that malloc() carves out of others cannot be guarded (client/data/guard.c). It does so with
- * ever larger ones when large ones have been freed, unless its threshold has been set: to what it begins
- * with, here, or by the user. */
+/* Blocks that malloc() cuts out of larger ones cannot be guarded (client/data/guard.c). malloc() does so
+ * with ever larger ones after large ones were freed, unless its threshold has been set. So it is set to
+ * its initial value here, unless the user has set it. */
 static void have_blocks_from_system(void)
 {
 #ifdef M_MMAP_THRESHOLD
@@ -362,10 +363,10 @@ enum esp_status esp_sequence_passed_on(const void *memory)
     return error_set(error, ESP_NOT_FOUND, "no result of this sequence belongs there");
 }
 
-/* Fetching and deleting is waiting for answers, mostly: all of them at once. */
+/* Fetching and deleting consist mostly of waiting for answers, so all are done at once. */
 struct batch {
     struct engine *engine;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t ended;
     unsigned under_way;
     struct esp_error error; /* the first */
@@ -426,7 +427,7 @@ static enum esp_status finish_batch(struct batch *batch, struct esp_error *error
 
 static void delete_it(struct part *part, struct esp_error *error)
 {
-    (void)error; /* what is gone already need not go */
+    (void)error; /* a datum that is gone already needs no deletion */
     data_drop(part->batch->engine, part->datum, NULL, false, NULL);
 }
 
@@ -466,7 +467,7 @@ static void drop_all(struct sequence *sequence, struct batch *batch)
         .engine = (of), .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER                 \
     }
 
-/* What no later call has taken is what the program wants to see. */
+/* Results that no later call has taken are those that the program wants to see. */
 static enum esp_status finish(struct esp_error *error)
 {
     struct sequence_entry *entry;
@@ -506,13 +507,13 @@ enum esp_status esp_sequence_end(void)
     return status;
 }
 
-/* A value as it was when the call was made. */
+/* A value as it was at the time of the call. */
 struct remembered {
-    struct holding *held, *result; /* used; NULL: it is none */
+    struct holding *held, *result; /* in use; NULL: none */
     struct datum_shape *shape;
-    char *datum;   /* an input that the program named itself */
+    char *datum;   /* an input that the program gave by its identity */
     void *in;      /* other inputs: a copy */
-    void *scratch; /* for other outputs, which nobody wants again */
+    void *scratch; /* for other outputs, which are not needed again */
     void *out;
     uint64_t bytes;
     uint32_t kept_mode, kept_flags;
@@ -520,7 +521,7 @@ struct remembered {
 };
 
 struct sequence_call {
-    struct function *function; /* used */
+    struct function *function; /* in use */
     double work_flop;
     uint64_t memory_bytes;
     struct remembered *values;
@@ -528,11 +529,11 @@ struct sequence_call {
     struct sequence_call *prev, *next;
 };
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 static struct sequence *sequence_create(struct engine *engine)
 {
-    pthread_mutexattr_t recursive; /* who computes one result again may have to do so for another */
+    pthread_mutexattr_t recursive; /* making one result again may need another one */
     struct sequence *sequence = calloc(1, sizeof *sequence);
     if (!sequence)
         return NULL;
@@ -552,7 +553,7 @@ void sequence_use(struct sequence *sequence)
 
 static void forget(struct sequence *sequence, struct sequence_call *call);
 
-/* What was sent once more, or computed again, behind the end goes from servers, too. */
+/* Values that were sent or computed again after the end of the sequence are deleted on servers, too. */
 static void free_entries(struct sequence *sequence, struct sequence_entry *list)
 {
     struct sequence_entry *entry, *next;
@@ -585,9 +586,9 @@ void sequence_release(struct sequence *sequence)
     free(sequence);
 }
 
-/* What is in that memory, into malloc'ed memory; NULL: it cannot be read, as the program has given it back or
- * a result belongs there, or there is no memory.
- * By the system, which tells what cannot be read; where that may not be asked, it is there. */
+/* Copies that memory into malloc'ed memory. Returns NULL without memory, or if the memory cannot be read,
+ * because the program has freed it or a result belongs there. The system checks the access; where that is
+ * not permitted, the memory is taken as readable. */
 static void *sequence_copy_memory(const void *memory, uint64_t bytes)
 {
     char *copy = malloc(bytes ? bytes : 1);
@@ -670,8 +671,8 @@ static bool remember_value(const struct value *from, struct remembered *to)
     return whole;
 }
 
-/* Remembers a call that leaves results; others, and those with arguments that cannot be kept (texts, files,
- * sections, functions), are passed over. */
+/* Remembers a call that leaves results. Leaves out other calls, and calls with arguments that cannot be
+ * stored (texts, files, sections, functions). */
 static void sequence_remember(struct sequence *sequence, const struct invocation *invocation)
 {
     bool whole = true;
@@ -690,7 +691,7 @@ static void sequence_remember(struct sequence *sequence, const struct invocation
     DL_APPEND(sequence->calls, call);
     sequence->n_calls++;
     if (!call->values || !whole)
-        forget(sequence, call); /* without memory: then it cannot be made again */
+        forget(sequence, call); /* without memory the call cannot be made again */
     else if (sequence->n_calls > SEQUENCE_MOST_CALLS)
         forget(sequence, sequence->calls);
     pthread_mutex_unlock(&sequence->lock);
@@ -701,7 +702,7 @@ static void sequence_remember(struct sequence *sequence, const struct invocation
 static enum esp_status make(struct sequence *sequence, struct holding *holding, unsigned depth,
                             struct esp_error *error);
 
-/* A copy of it: the program may write there meanwhile. */
+/* Returns a copy, because the program may write there meanwhile. */
 static void *find_in(const struct sequence_entry *list, const struct holding *holding)
 {
     const struct sequence_entry *entry;
@@ -721,7 +722,7 @@ static void *find_in(const struct sequence_entry *list, const struct holding *ho
     return NULL;
 }
 
-/* Also a past one: what was there before a result was to come is saved. */
+/* Searches former entries, too: the contents of the memory before a result came are saved. */
 static void *in_memory(const struct sequence *sequence, const struct holding *holding)
 {
     void *found = find_in(sequence->entries, holding);
@@ -737,14 +738,14 @@ static enum esp_status name_datum(struct sequence *sequence, const char *datum, 
                         : error_no_memory(error, "the identity of a datum");
 }
 
-/* From where it is; from the program's memory; or made again. */
+/* Takes the value from its server, from the program's memory, or makes it again. */
 static enum esp_status take_held(struct sequence *sequence, struct holding *holding, struct value *value,
                                  unsigned depth, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
     enum esp_status status = ESP_NOT_FOUND;
     value->held = holding_use(holding);
-    if (holding_datum(holding, datum)) /* "" otherwise */
+    if (holding_datum(holding, datum)) /* else "" */
         status = name_datum(sequence, datum, value, error);
     if (!invocation_lost_datum(status))
         return status;
@@ -775,7 +776,7 @@ static enum esp_status take_value(struct sequence *sequence, struct remembered *
     to->kept_flags = from->kept_flags;
     if (from->wanted && !from->is_kept && !from->scratch)
         whole = (from->scratch = malloc(from->bytes ? from->bytes : 1)) && whole;
-    to->out = from->is_kept ? NULL : from->scratch; /* the program may have something else there by now */
+    to->out = from->is_kept ? NULL : from->scratch; /* the program may have other contents there by now */
     if (!whole)
         return error_no_memory(error, "a call");
     if (from->held)
